@@ -1,0 +1,150 @@
+/**
+ * Who may import whom. `test/rules/layers.test.ts` runs these rules; by hand:
+ *
+ *   npx depcruise --config .dependency-cruiser.cjs src native-free bench test
+ *
+ * A folder of `src` imports its own files and folders of lower levels. A folder that is not listed
+ * here may not exist.
+ */
+'use strict'
+
+/** Folders of src by level, lowest first. */
+const levels = [
+  ['base'],
+  ['fs', 'codec', 'cursor'],
+  ['cell', 'record'],
+  ['wal', 'memtable', 'sstable', 'filter'],
+  ['version', 'scan'],
+  ['job'],
+  ['store'],
+  ['engine'],
+  ['table'],
+]
+
+/**
+ * Imports between two folders of one level that are allowed all the same: `{ from, to, reason }`.
+ * There are none today.
+ */
+const sameLevelExceptions = []
+
+const folders = levels.flat()
+
+function isException(from, to) {
+  return sameLevelExceptions.some((entry) => entry.from === from && entry.to === to)
+}
+
+/** One rule per folder that names everything on its level and above. */
+const layerRules = levels.flatMap((level, index) =>
+  level.map((folder) => {
+    const above = levels.slice(index).flat()
+    const refused = above.filter((other) => other !== folder && !isException(folder, other))
+    const names = refused.length === 0 ? '' : `(${refused.join('|')})/|`
+    return {
+      name: `layer-${folder}`,
+      comment: `src/${folder} is on level ${index} and imports lower levels only.`,
+      severity: 'error',
+      from: { path: `^src/${folder}/` },
+      to: { path: `^src/(${names}index\\.ts$)` },
+    }
+  }),
+)
+
+const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown']
+
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: 'unknown-folder',
+      comment: 'A new folder of src gets a level in .dependency-cruiser.cjs first.',
+      severity: 'error',
+      from: { path: '^src/[^/]+/', pathNot: `^src/(${folders.join('|')})/` },
+      to: {},
+    },
+    {
+      name: 'no-cycle',
+      // A circle that a type-only import closes is erased by the compiler: an interface may name the
+      // class behind it. Between folders the layer rules forbid those circles too.
+      comment: 'Files do not import each other in circles when the program runs.',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'no-unresolvable',
+      comment: 'Every import leads to a file or to an installed package.',
+      severity: 'error',
+      from: {},
+      // The optional packages may be absent, and a peer of the benchmarks is installed by hand.
+      to: { couldNotResolve: true, pathNot: '^(lz4-napi|piscina)$' },
+    },
+    {
+      name: 'native-free-stands-alone',
+      comment: 'native-free imports itself and src/base: no package, nothing of Node, no addon.',
+      severity: 'error',
+      from: { path: '^native-free/' },
+      to: { pathNot: '^(native-free|src/base)/' },
+    },
+    {
+      name: 'native-free-through-codec',
+      comment: 'Only src/codec chooses between native-free and addons.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/codec/' },
+      to: { path: '^native-free/' },
+    },
+    {
+      name: 'packages-through-codec',
+      comment: 'src/codec imports lz4-napi and xxhash-wasm; no other file of src names a package.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/codec/' },
+      to: { dependencyTypes: packageTypes },
+    },
+    {
+      name: 'packages-of-codec',
+      comment: 'src/codec imports no package but lz4-napi and xxhash-wasm.',
+      severity: 'error',
+      from: { path: '^src/codec/' },
+      to: { dependencyTypes: packageTypes, pathNot: '(^|/)(lz4-napi|xxhash-wasm)(/|$)' },
+    },
+    {
+      name: 'file-system-is-injected',
+      comment: 'Only src/fs/node-fs.ts and src/fs/lock.ts import node:fs (design D11).',
+      severity: 'error',
+      from: { path: '^(src|native-free)/', pathNot: '^src/fs/(node-fs|lock)\\.ts$' },
+      to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
+    },
+    {
+      name: 'source-knows-no-test',
+      comment: 'Nothing that is published imports tests or benchmarks.',
+      severity: 'error',
+      from: { path: '^(src|native-free)/' },
+      to: { path: '^(test|bench)/' },
+    },
+    {
+      name: 'bench-uses-the-public-api',
+      comment: 'Benchmarks measure what users call; only bench/micro reaches inside.',
+      severity: 'error',
+      from: { path: '^bench/', pathNot: '^bench/micro/' },
+      to: { path: '^(src|native-free)/', pathNot: '^src/index\\.ts$' },
+    },
+    {
+      name: 'bench-knows-no-test',
+      comment: 'Benchmarks do not lean on helpers of tests.',
+      severity: 'error',
+      from: { path: '^bench/' },
+      to: { path: '^test/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(build|\\.tap|data|bench/peers)/' },
+    // Type-only imports count: they bind layers to each other as well.
+    tsPreCompilationDeps: true,
+    combinedDependencies: false,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.d.ts'],
+    },
+  },
+}

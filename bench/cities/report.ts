@@ -1,0 +1,134 @@
+/**
+ * What the job prints: titles, lines, tables, and progress as a bar on a terminal or as a plain line
+ * every ten per cent elsewhere.
+ */
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Presets, SingleBar } from 'cli-progress'
+import CliTable from 'cli-table3'
+import type { Database } from '../../src/index.js'
+
+/** Where to print: `process.stdout`, or anything like it. */
+export interface Output {
+  readonly isTTY?: boolean
+  write(text: string): unknown
+}
+
+/** Shows how far a long step is. */
+export interface Progress {
+  /** `value` is the total so far. */
+  update(value: number): void
+  stop(): void
+}
+
+/** Numbers stand right, everything else left. */
+export type TableRow = readonly (string | number)[]
+
+/** A number with thousands separated. */
+export function formatCount(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+}
+
+/** Bytes in a unit that keeps the figure short. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB']
+  let unit = 0
+  let value = bytes
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}
+
+/** Milliseconds, or seconds above two of them. */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`
+  if (milliseconds < 2000) return `${milliseconds.toFixed(0)} ms`
+  return `${(milliseconds / 1000).toFixed(1)} s`
+}
+
+/** Operations per second. */
+export function formatRate(count: number, milliseconds: number): string {
+  return milliseconds === 0 ? '-' : formatCount((count * 1000) / milliseconds)
+}
+
+export class Reporter {
+  private readonly output: Output
+  private readonly timings: [string, number][] = []
+
+  constructor(output: Output) {
+    this.output = output
+  }
+
+  line(text = ''): void {
+    this.output.write(`${text}\n`)
+  }
+
+  /** A line that starts a section. */
+  title(text: string): void {
+    this.line(`\n== ${text}`)
+  }
+
+  /** A small table. */
+  table(head: readonly string[], rows: readonly TableRow[]): void {
+    const table = new CliTable({
+      head: [...head],
+      colAligns: head.map((_, i) => (typeof rows[0]?.[i] === 'number' ? 'right' : 'left')),
+      style: { head: [], border: [], compact: true },
+    })
+    for (const row of rows) {
+      table.push(row.map((cell) => (typeof cell === 'number' ? formatCount(cell) : cell)))
+    }
+    this.line(table.toString())
+  }
+
+  /** Runs a step and keeps its duration for {@link timingTable}. */
+  async time<T>(what: string, step: () => Promise<T>): Promise<T> {
+    const start = performance.now()
+    const value = await step()
+    this.timings.push([what, performance.now() - start])
+    return value
+  }
+
+  /** Prints what the timed steps took. */
+  timingTable(): void {
+    const rows = this.timings.map(([what, duration]) => [what, formatDuration(duration)])
+    this.table(['step', 'time'], rows)
+  }
+
+  progress(what: string, unit: string, total: number): Progress {
+    return this.output.isTTY === true
+      ? barProgress(what, unit, total)
+      : this.lines(what, unit, total)
+  }
+
+  private lines(what: string, unit: string, total: number): Progress {
+    const start = performance.now()
+    let nextTenth = 1
+    let first: number | undefined
+    return {
+      update: (value) => {
+        first ??= value
+        const tenth = total === 0 ? 10 : Math.floor((value * 10) / total)
+        if (tenth < nextTenth) return
+        nextTenth = tenth + 1
+        const rate = formatRate(value - first, performance.now() - start)
+        this.line(`${what}: ${tenth * 10} %, ${formatCount(value)} ${unit}, ${rate}/s`)
+      },
+      stop: () => {},
+    }
+  }
+}
+
+function barProgress(what: string, unit: string, total: number): Progress {
+  const format = `${what} {bar} {percentage} % | {value}/{total} ${unit} | {rate}/s | {eta} s left`
+  const bar = new SingleBar({ format, hideCursor: true }, Presets.shades_classic)
+  const start = performance.now()
+  let first: number | undefined
+  bar.start(total, 0, { rate: '-' })
+  return {
+    update: (value) => {
+      first ??= value
+      bar.update(value, { rate: formatRate(value - first, performance.now() - start) })
+    },
+    stop: () => bar.stop(),
+  }
+}

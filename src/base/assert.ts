@@ -1,0 +1,11 @@
+/** Assertions that stay on in production: they guard the engine's own invariants, not user input. */
+
+/** Raised when the engine contradicts itself; always a bug in Cellar. */
+export class InvariantError extends Error {
+  override readonly name = 'InvariantError'
+}
+
+/** Throws an {@link InvariantError} unless `condition` holds. Keep `message` a constant string. */
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message)
+}

@@ -1,0 +1,124 @@
+/**
+ * Byte strings: comparison, conversion and fixed-width numbers.
+ *
+ * All orders are unsigned lexicographic, a shorter prefix first. Hot functions take a buffer and a
+ * half-open range `[start, end)` so that no view is made. Numbers of 64 bits are handled as safe
+ * integers (below 2^53) unless the name says otherwise.
+ */
+
+/** A view over memory that engine code passes around. Callers' `Uint8Array`s become Buffers at the API edge. */
+export type Bytes = Buffer
+
+export const emptyBytes: Bytes = Buffer.alloc(0)
+
+/** Compares `a[aStart, aEnd)` with `b[bStart, bEnd)`: negative, zero or positive. */
+export function compareBytes(
+  a: Uint8Array,
+  aStart: number,
+  aEnd: number,
+  b: Uint8Array,
+  bStart: number,
+  bEnd: number,
+): number {
+  const aLength = aEnd - aStart
+  const bLength = bEnd - bStart
+  const length = aLength < bLength ? aLength : bLength
+  for (let i = 0; i < length; i++) {
+    const difference = a[aStart + i] - b[bStart + i]
+    if (difference !== 0) return difference
+  }
+  return aLength - bLength
+}
+
+/** Whether two ranges hold the same bytes. */
+export function equalBytes(
+  a: Uint8Array,
+  aStart: number,
+  aEnd: number,
+  b: Uint8Array,
+  bStart: number,
+  bEnd: number,
+): boolean {
+  const length = aEnd - aStart
+  if (length !== bEnd - bStart) return false
+  // From the end: keys of one table usually share their beginning.
+  for (let i = length - 1; i >= 0; i--) {
+    if (a[aStart + i] !== b[bStart + i]) return false
+  }
+  return true
+}
+
+/** Number of leading bytes that two ranges share. */
+export function commonPrefixLength(
+  a: Uint8Array,
+  aStart: number,
+  aEnd: number,
+  b: Uint8Array,
+  bStart: number,
+  bEnd: number,
+): number {
+  const limit = Math.min(aEnd - aStart, bEnd - bStart)
+  let i = 0
+  while (i < limit && a[aStart + i] === b[bStart + i]) i++
+  return i
+}
+
+/** Wraps a `Uint8Array` as a Buffer over the same memory, or encodes a string as UTF-8. */
+export function toBytes(value: string | Uint8Array): Bytes {
+  if (typeof value === 'string') return Buffer.from(value, 'utf8')
+  if (Buffer.isBuffer(value)) return value
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+}
+
+/**
+ * The smallest byte string that is greater than every string starting with `prefix`, or undefined
+ * if there is none (the prefix is empty or all 0xFF).
+ */
+export function prefixSuccessor(prefix: Uint8Array): Bytes | undefined {
+  let end = prefix.length
+  while (end > 0 && prefix[end - 1] === 0xff) end--
+  if (end === 0) return undefined
+  const successor = Buffer.from(prefix.subarray(0, end))
+  successor[end - 1] += 1
+  return successor
+}
+
+/** Writes the low 48 bits of a safe integer big-endian. */
+export function writeUint48BE(target: Uint8Array, offset: number, value: number): void {
+  const high = Math.floor(value / 0x1_0000_0000)
+  const low = value >>> 0
+  target[offset] = (high >>> 8) & 0xff
+  target[offset + 1] = high & 0xff
+  target[offset + 2] = low >>> 24
+  target[offset + 3] = (low >>> 16) & 0xff
+  target[offset + 4] = (low >>> 8) & 0xff
+  target[offset + 5] = low & 0xff
+}
+
+/** Reads `min(6, end - start)` bytes as the top of a 48-bit big-endian number; missing bytes count as zero. */
+export function readPrefix48(source: Uint8Array, start: number, end: number): number {
+  if (end - start >= 6) {
+    return (
+      (source[start] * 256 + source[start + 1]) * 0x1_0000_0000 +
+      (((source[start + 2] << 24) |
+        (source[start + 3] << 16) |
+        (source[start + 4] << 8) |
+        source[start + 5]) >>>
+        0)
+    )
+  }
+  let value = 0
+  for (let i = 0; i < 6; i++) value = value * 256 + (start + i < end ? source[start + i] : 0)
+  return value
+}
+
+/** Writes a safe integer as eight little-endian bytes. */
+export function writeUint64LE(target: Buffer, offset: number, value: number): void {
+  target.writeUInt32LE(value >>> 0, offset)
+  target.writeUInt32LE(Math.floor(value / 0x1_0000_0000), offset + 4)
+}
+
+/** Reads eight little-endian bytes as a number; exact below 2^53. */
+export function readUint64LE(source: Buffer, offset: number): number {
+  return source.readUInt32LE(offset) + source.readUInt32LE(offset + 4) * 0x1_0000_0000
+}

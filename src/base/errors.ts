@@ -1,0 +1,124 @@
+/**
+ * The closed set of errors that Cellar raises.
+ *
+ * Every error that a caller can meet is a {@link CellarError} with one of the codes below. Codes are
+ * stable between major versions; message texts may change at any time. Errors of the operating
+ * system travel as `cause`.
+ */
+
+/** Every code that a {@link CellarError} can carry, with the situation that raises it. */
+export const ErrorCode = {
+  /** An argument has the wrong type, shape or range. Nothing was changed. */
+  invalidArgument: 'ERR_INVALID_ARGUMENT',
+  /** The database, table, scanner or snapshot is closed. */
+  closed: 'ERR_CLOSED',
+  /** Another opener (process, thread or path) holds the database directory. */
+  locked: 'ERR_LOCKED',
+  /** The directory holds something else than a Cellar database. */
+  notADatabase: 'ERR_NOT_A_DATABASE',
+  /** The files were written by a newer version of Cellar. */
+  formatVersion: 'ERR_FORMAT_VERSION',
+  /** Stored bytes do not match their checksum or their structure. */
+  corruption: 'ERR_CORRUPTION',
+  /** The operating system refused an input or output operation. */
+  io: 'ERR_IO',
+  /** The device or the quota is full. */
+  noSpace: 'ERR_NO_SPACE',
+  /** The directory or the table may not be written. */
+  readOnly: 'ERR_READ_ONLY',
+  /** An earlier write, sync or manifest edit failed; writes are refused until reopen. */
+  poisoned: 'ERR_POISONED',
+  /** The named table does not exist. */
+  tableNotFound: 'ERR_TABLE_NOT_FOUND',
+  /** A table of that name exists already. */
+  tableExists: 'ERR_TABLE_EXISTS',
+  /** The named column family does not exist in the table (HBase: NoSuchColumnFamilyException). */
+  noSuchColumnFamily: 'ERR_NO_SUCH_COLUMN_FAMILY',
+  /** A column family of that name exists already. */
+  columnFamilyExists: 'ERR_COLUMN_FAMILY_EXISTS',
+  /** A row, qualifier, cell or batch is larger than the documented limit. */
+  tooLarge: 'ERR_TOO_LARGE',
+  /** A timestamp lies too far in the future (HBase: FailedSanityCheckException). */
+  failedSanityCheck: 'ERR_FAILED_SANITY_CHECK',
+  /** An increment met a stored value that is not eight bytes long. */
+  notACounter: 'ERR_NOT_A_COUNTER',
+  /** A row mutation names a row other than the one it was made for (HBase: WrongRowException). */
+  wrongRow: 'ERR_WRONG_ROW',
+  /** Some operations of a list failed; `failures` says which (HBase: RetriesExhaustedWithDetails). */
+  batchFailed: 'ERR_BATCH_FAILED',
+  /** The caller's AbortSignal fired. */
+  aborted: 'ERR_ABORTED',
+  /** A background job failed or its worker thread died. */
+  jobFailed: 'ERR_JOB_FAILED',
+  /** A package that this operation needs is not installed. */
+  missingPackage: 'ERR_MISSING_PACKAGE',
+} as const
+
+/** One of the stable error codes. */
+export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
+
+/** Where corruption was found and what was wrong. */
+export interface CorruptionDetail {
+  /** Path of the damaged file. */
+  readonly file: string
+  /** Byte offset in the file at which the damaged structure starts. */
+  readonly offset: number
+  /** What the reader expected there, in words or as a number. */
+  readonly expected?: string
+  /** What it found. */
+  readonly found?: string
+}
+
+/** Optional facts that go with an error. */
+export interface CellarErrorOptions {
+  readonly cause?: unknown
+  readonly corruption?: CorruptionDetail
+  /** Failures by position in the list that the caller passed, for `ERR_BATCH_FAILED`. */
+  readonly failures?: ReadonlyMap<number, CellarError>
+}
+
+const brand = Symbol.for('cellardb.CellarError')
+
+/**
+ * The error class of Cellar. `instanceof` also recognises errors of another copy of the package in
+ * the same process.
+ */
+export class CellarError extends Error {
+  override readonly name: string = 'CellarError'
+  /** The stable code. */
+  readonly code: ErrorCode
+  /** File, offset, expected and found, if the code is `ERR_CORRUPTION`. */
+  readonly corruption: CorruptionDetail | undefined
+  /** Failures by list position, if the code is `ERR_BATCH_FAILED`. */
+  readonly failures: ReadonlyMap<number, CellarError> | undefined
+  readonly [brand] = true
+
+  constructor(code: ErrorCode, message: string, options: CellarErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.corruption = options.corruption
+    this.failures = options.failures
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value
+  }
+}
+
+/** Makes an `ERR_INVALID_ARGUMENT`. */
+export function invalidArgument(message: string): CellarError {
+  return new CellarError(ErrorCode.invalidArgument, message)
+}
+
+/** Makes an `ERR_CORRUPTION` whose message names file, offset, expected and found. */
+export function corruption(what: string, detail: CorruptionDetail, cause?: unknown): CellarError {
+  const expected = detail.expected === undefined ? '' : `, expected ${detail.expected}`
+  const found = detail.found === undefined ? '' : `, found ${detail.found}`
+  const message = `${what} in ${detail.file} at offset ${detail.offset}${expected}${found}`
+  return new CellarError(ErrorCode.corruption, message, { corruption: detail, cause })
+}
+
+/** Makes an `ERR_CLOSED` that names what is closed. */
+export function closedError(what: string): CellarError {
+  return new CellarError(ErrorCode.closed, `${what} is closed`)
+}

@@ -1,0 +1,97 @@
+/**
+ * A reusable view of one stored cell: where its parts lie, with the numbers decoded.
+ *
+ * Ownership: a view is *borrowed*. It is valid until the cursor that it was set from moves; filters
+ * and collectors must copy what they keep. One view serves a whole scan, so no object is made per
+ * cell (design D8).
+ */
+import type { Cursor } from '../cursor/cursor.js'
+import {
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  timestampHighOf,
+  timestampLowOf,
+  typeOf,
+  unescape,
+} from './cell-key.js'
+import { contentStart, ttlOf } from './cell-value.js'
+import { approximateTimestamp, joinTimestamp } from './timestamp.js'
+
+export class CellView {
+  /** Memory that holds key and value. */
+  buffer: Buffer = Buffer.alloc(0)
+  keyStart = 0
+  keyEnd = 0
+  /** End of the escaped row, which starts at `keyStart`. */
+  rowEnd = 0
+  /** The escaped qualifier is `buffer[qualifierStart, qualifierEnd)`. */
+  qualifierStart = 0
+  qualifierEnd = 0
+  timestampHigh = 0
+  timestampLow = 0
+  /** One of the codes of `CellType`. */
+  type = 0
+  sequence = 0
+  /** The stored value (flags, TTL, content) is `buffer[valueStart, valueEnd)`. */
+  valueStart = 0
+  valueEnd = 0
+  /** Position of the cell's family among the families of the scan. */
+  familyIndex = 0
+  /** Name of the family that the cell belongs to. */
+  family = ''
+
+  /** Points the view at the current entry of a cursor. REQUIRES `cursor.valid`. */
+  set(cursor: Cursor): void {
+    const buffer = cursor.buffer
+    const keyEnd = cursor.keyEnd
+    this.buffer = buffer
+    this.keyStart = cursor.keyStart
+    this.keyEnd = keyEnd
+    this.rowEnd = rowEndOf(buffer, cursor.keyStart, keyEnd)
+    this.qualifierStart = this.rowEnd + terminatorBytes
+    this.qualifierEnd = qualifierEndOf(keyEnd)
+    this.timestampHigh = timestampHighOf(buffer, keyEnd)
+    this.timestampLow = timestampLowOf(buffer, keyEnd)
+    this.type = typeOf(buffer, keyEnd)
+    this.sequence = sequenceOf(buffer, keyEnd)
+    this.valueStart = cursor.valueStart
+    this.valueEnd = cursor.valueEnd
+  }
+
+  /** Cell TTL in milliseconds, 0 if the cell has none. */
+  get ttlMilliseconds(): number {
+    return ttlOf(this.buffer, this.valueStart)
+  }
+
+  /** First byte of the value as the user wrote it; it ends at `valueEnd`. */
+  get contentStart(): number {
+    return contentStart(this.buffer, this.valueStart)
+  }
+
+  /** A copy of the row as the user wrote it. */
+  copyRow(): Buffer {
+    return unescape(this.buffer, this.keyStart, this.rowEnd)
+  }
+
+  /** A copy of the qualifier as the user wrote it. */
+  copyQualifier(): Buffer {
+    return unescape(this.buffer, this.qualifierStart, this.qualifierEnd)
+  }
+
+  /** A copy of the value as the user wrote it. */
+  copyValue(): Buffer {
+    return Buffer.from(this.buffer.subarray(this.contentStart, this.valueEnd))
+  }
+
+  /** The timestamp as a double: exact below 2^53. */
+  get timestamp(): number {
+    return approximateTimestamp(this.timestampHigh, this.timestampLow)
+  }
+
+  /** The timestamp, exact. */
+  get timestampExact(): bigint {
+    return joinTimestamp(this.timestampHigh, this.timestampLow)
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Limits and name rules of HBase 2.x (spec 2.2), checked before anything is changed.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+
+/** Longest row in bytes. */
+export const rowBytesMax = 32_767
+/** Longest family name in bytes. */
+export const familyBytesMax = 127
+/** Default for the largest cell in bytes: row + family + qualifier + value + fixed parts. */
+export const cellBytesMaxDefault = 10 * 1024 * 1024
+
+/** Row of a mutation or a get: 1 to 32,767 bytes. */
+export function checkRow(row: Uint8Array): void {
+  if (row.length === 0) throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
+  checkRowLength(row.length)
+}
+
+/** Scan bound: 0 to 32,767 bytes. */
+export function checkRowLength(length: number): void {
+  if (length > rowBytesMax) {
+    throw invalidArgument(`row has ${length} bytes; at most ${rowBytesMax} are allowed`)
+  }
+}
+
+/** Family name at table creation: ASCII-safe, not empty, no control characters, none of `: / \`. */
+export function checkFamilyName(name: string): void {
+  const bytes = Buffer.byteLength(name)
+  if (bytes === 0) throw invalidArgument('column family name is empty')
+  if (bytes > familyBytesMax) {
+    throw invalidArgument(`column family name has ${bytes} bytes; at most ${familyBytesMax}`)
+  }
+  if (name.startsWith('.')) {
+    throw invalidArgument(`column family name '${name}' must not begin with a dot`)
+  }
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f:/\\]/.test(name)) {
+    const shown = JSON.stringify(name)
+    throw invalidArgument(`column family name ${shown} holds a control character, ':', '/' or '\\'`)
+  }
+  if (name === 'recovered.edits') throw invalidArgument(`column family name '${name}' is reserved`)
+}
+
+/** Table name: `[A-Za-z0-9_.-]`, not starting with `.` or `-`, optionally `namespace:table`. */
+export function checkTableName(name: string): void {
+  if (typeof name !== 'string') {
+    throw invalidArgument(`table name must be a string, got ${typeof name}`)
+  }
+  const parts = name.split(':')
+  const table = parts[parts.length - 1]
+  if (parts.length > 2 || (parts.length === 2 && !/^[A-Za-z0-9_]+$/.test(parts[0]))) {
+    throw invalidArgument(`table name '${name}' has an invalid namespace`)
+  }
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(table) || table.length > 240) {
+    throw invalidArgument(
+      `table name '${name}' must consist of 1 to 240 of A-Z a-z 0-9 _ . - and not begin with . or -`,
+    )
+  }
+}
+
+/** Size of a cell as HBase counts it; 0 or less as maximum switches the check off. */
+export function checkCellBytes(bytes: number, bytesMax: number): void {
+  if (bytesMax > 0 && bytes > bytesMax) {
+    throw new CellarError(
+      ErrorCode.tooLarge,
+      `cell of ${bytes} bytes is larger than the maximum of ${bytesMax}; ` +
+        'raise cellBytesMax or split the value',
+    )
+  }
+}

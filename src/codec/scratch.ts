@@ -1,0 +1,23 @@
+/** What the codecs share: their error and the output buffer that is used again and again. */
+
+/** Raised for bytes that are not what a codec wrote. The caller adds file and offset. */
+export class CodecError extends Error {
+  override readonly name = 'CodecError'
+}
+
+const KEPT_BYTES_MAX = 1024 * 1024
+
+/** A buffer that grows in powers of two and is kept between calls unless it is large. */
+export class Scratch {
+  private kept = Buffer.alloc(0)
+
+  /** At least `length` bytes of undefined content, borrowed until the next call. */
+  take(length: number): Buffer {
+    if (length <= this.kept.length) return this.kept
+    if (length > KEPT_BYTES_MAX) return Buffer.allocUnsafeSlow(length)
+    let size = 4096
+    while (size < length) size *= 2
+    this.kept = Buffer.allocUnsafeSlow(size)
+    return this.kept
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Merges sorted cursors into one (k-way, binary heap of child numbers).
+ *
+ * Invariants
+ * 1. `heap[0, size)` holds the valid children as a min-heap by current key; equal keys are ordered by
+ *    child number, so callers list newer sources first.
+ * 2. The public fields mirror the child at the top.
+ *
+ * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call can be
+ * repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the child
+ * that was being moved. Any other error leaves the cursor invalid.
+ *
+ * Ownership: the merge owns nothing; entries are borrowed from the children.
+ */
+import { compareBytes, emptyBytes } from '../base/bytes.js'
+import type { Cursor } from './cursor.js'
+
+export class MergeCursor implements Cursor {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  private children: readonly Cursor[] = []
+  private heap: Int32Array = new Int32Array(8)
+  private size = 0
+
+  /** Replaces the children; the cursor is invalid until the next seek. Newer sources come first. */
+  setChildren(children: readonly Cursor[]): void {
+    this.children = children
+    if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
+    this.size = 0
+    this.valid = false
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    this.valid = false
+    const children = this.children
+    for (let i = 0; i < children.length; i++) children[i].seek(key, length)
+    this.rebuild()
+  }
+
+  /** Moves to the last entry before the key; afterwards only `seek` and `seekBefore` may follow. */
+  seekBefore(key: Uint8Array, length: number): void {
+    this.valid = false
+    const children = this.children
+    for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
+    let best = -1
+    for (let i = 0; i < children.length; i++) {
+      if (children[i].valid && (best < 0 || this.compare(i, best) > 0)) best = i
+    }
+    this.size = 0
+    if (best >= 0) this.mirror(children[best])
+  }
+
+  next(): void {
+    const top = this.heap[0]
+    const child = this.children[top]
+    child.next()
+    if (!child.valid) {
+      this.size--
+      this.heap[0] = this.heap[this.size]
+    }
+    if (this.size > 1) this.siftDown(0)
+    if (this.size === 0) this.valid = false
+    else this.mirror(this.children[this.heap[0]])
+  }
+
+  private mirror(child: Cursor): void {
+    this.buffer = child.buffer
+    this.keyStart = child.keyStart
+    this.keyEnd = child.keyEnd
+    this.valueStart = child.valueStart
+    this.valueEnd = child.valueEnd
+    this.valid = true
+  }
+
+  private rebuild(): void {
+    const children = this.children
+    let size = 0
+    for (let i = 0; i < children.length; i++) if (children[i].valid) this.heap[size++] = i
+    this.size = size
+    for (let i = (size >> 1) - 1; i >= 0; i--) this.siftDown(i)
+    this.valid = size > 0
+    if (size > 0) this.mirror(children[this.heap[0]])
+  }
+
+  private siftDown(start: number): void {
+    const heap = this.heap
+    const size = this.size
+    const moving = heap[start]
+    let at = start
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= size) break
+      if (child + 1 < size && this.compare(heap[child + 1], heap[child]) < 0) child++
+      if (this.compare(moving, heap[child]) <= 0) break
+      heap[at] = heap[child]
+      at = child
+    }
+    heap[at] = moving
+  }
+
+  private compare(a: number, b: number): number {
+    const first = this.children[a]
+    const second = this.children[b]
+    const order = compareBytes(
+      first.buffer,
+      first.keyStart,
+      first.keyEnd,
+      second.buffer,
+      second.keyStart,
+      second.keyEnd,
+    )
+    return order !== 0 ? order : a - b
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The tables as the engine runs them: definitions of the current version joined with their stores.
+ *
+ * A `TableState` is immutable except for `live`; altering or truncating a table makes a new one and
+ * marks the old as not live, so that holders look up the current one.
+ */
+import { Store } from '../store/store.js'
+import { decodeFamilySettings, type FamilySettings } from '../store/family-settings.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { TableDefinition } from '../version/catalog.js'
+import type { Durability } from '../wal/log.js'
+
+/** Options of a table, defaults filled in. */
+export interface TableSettings {
+  readonly durability: Durability
+  readonly readOnly: boolean
+}
+
+/** One family of a table. */
+export interface FamilyState {
+  /** Position in {@link TableState.families}. */
+  readonly index: number
+  readonly name: string
+  readonly settings: FamilySettings
+  readonly store: Store
+}
+
+/** One table. */
+export interface TableState {
+  readonly tableId: number
+  readonly name: string
+  readonly definition: TableDefinition
+  readonly settings: TableSettings
+  /** In the order of their names' bytes, as results list them. */
+  readonly families: readonly FamilyState[]
+  readonly familyNames: readonly string[]
+  readonly familyByName: ReadonlyMap<string, FamilyState>
+  /** False once the table was dropped, altered or truncated. */
+  live: boolean
+}
+
+/** Reads table settings from a definition. */
+export function decodeTableSettings(definition: TableDefinition): TableSettings {
+  const { durability, readOnly } = definition.options as Partial<TableSettings>
+  return { durability: durability ?? 'SYNC_WAL', readOnly: readOnly ?? false }
+}
+
+/**
+ * Builds the state of a table. Existing stores are kept and get their new settings; missing ones are
+ * made with the tables that `readersOf` gives for them.
+ */
+export function makeTableState(
+  definition: TableDefinition,
+  stores: Map<number, Store>,
+  readersOf: (storeId: number) => readonly SsTableReader[],
+): TableState {
+  const sorted = [...definition.families].sort((a, b) =>
+    Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
+  )
+  const families = sorted.map(({ storeId, name, options }, index): FamilyState => {
+    const settings = decodeFamilySettings(options)
+    let store = stores.get(storeId)
+    if (store === undefined) {
+      store = new Store(storeId, name, settings, readersOf(storeId))
+      stores.set(storeId, store)
+    }
+    store.settings = settings
+    return { index, name, settings, store }
+  })
+  return {
+    tableId: definition.tableId,
+    name: definition.name,
+    definition,
+    settings: decodeTableSettings(definition),
+    families,
+    familyNames: families.map((family) => family.name),
+    familyByName: new Map(families.map((family) => [family.name, family])),
+    live: true,
+  }
+}

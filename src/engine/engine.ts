@@ -1,0 +1,362 @@
+/**
+ * The engine: one open database directory. It owns the log, the version set, the stores, the memory
+ * budget and the background jobs, and is the only place where state changes.
+ *
+ * The write path (design D1, D5, D6): a caller builds a mutation in `mutation`, then `apply` appends it
+ * to the log's pending frame, inserts it into the memtables and moves the read point, all in one turn
+ * without `await`; `commit` or `commitSync` then makes the log as durable as asked. Readers therefore
+ * see a mutation whole or not at all.
+ *
+ * Failure behaviour: the first failed write or sync of the log, or manifest edit, poisons the engine:
+ * reads go on, writes fail with `ERR_POISONED` and the stored cause, `onPoisoned` is called once. A
+ * mutation whose commit failed is indeterminate: visible until the close, maybe gone after a reopen.
+ */
+import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import type { Codecs } from '../codec/codec.js'
+import type { DirectoryLock, FileSystem } from '../fs/types.js'
+import type { JobExecutor } from '../job/executor.js'
+import type { JobResult } from '../job/job.js'
+import type { MemtableSlot } from '../store/memtable-slot.js'
+import type { Store } from '../store/store.js'
+import type { VersionSet } from '../version/version-set.js'
+import type { Durability, Log } from '../wal/log.js'
+import type { TableState } from './catalog.js'
+import type { FlushHost } from './flush-host.js'
+import { Flusher } from './flusher.js'
+import { MemoryBudget } from './memory-budget.js'
+import { MutationBuffer, visitEntries } from './mutation-buffer.js'
+import type { ResolvedOptions } from './options.js'
+import { ReadPoints } from './read-points.js'
+import type { ServerClock } from './server-clock.js'
+import type { TableReaders } from './table-readers.js'
+
+/** A memtable smaller than this is left to the log when the database is closed. */
+const closeFlushBytesMin = 4 * 1024 * 1024
+
+/** What happens inside, for `Database` to tell its users. */
+export interface EngineEvents {
+  onPoisoned(error: CellarError): void
+  onFlushed(table: string, family: string, result: JobResult): void
+  onFlushFailed(table: string, family: string, error: unknown): void
+  /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
+  onWarning(error: unknown): void
+}
+
+/** The parts that `openEngine` puts together. */
+export interface EngineParts {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  readonly options: ResolvedOptions
+  readonly lock: DirectoryLock
+  readonly codecs: Codecs
+  readonly versions: VersionSet
+  readonly readers: TableReaders
+  readonly stores: Map<number, Store>
+  readonly tables: Map<string, TableState>
+  readonly clock: ServerClock
+  readonly executor: JobExecutor
+  readonly budget: MemoryBudget
+  readonly events: EngineEvents
+  readonly lastSequence: number
+}
+
+export class Engine implements FlushHost {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  readonly options: ResolvedOptions
+  readonly codecs: Codecs
+  readonly nativeFree: boolean
+  readonly versions: VersionSet
+  readonly readers: TableReaders
+  readonly stores: Map<number, Store>
+  readonly tables: Map<string, TableState>
+  readonly clock: ServerClock
+  readonly budget: MemoryBudget
+  readonly readPoints = new ReadPoints()
+  readonly flusher: Flusher
+  /** The mutation under construction; one at a time, because no turn is given up in between. */
+  readonly mutation = new MutationBuffer()
+  readonly retryMilliseconds = 1000
+  /** Sequence of the newest visible mutation: the read point of new readers. */
+  lastSequence: number
+  /** Bytes of keys and values written by users since the open, for write amplification. */
+  userBytes = 0
+  /** Bytes of mutations appended to the log since the open. */
+  logBytesWritten = 0
+  log!: Log
+  private readonly lock: DirectoryLock
+  private readonly executor: JobExecutor
+  private readonly events: EngineEvents
+  private poisonedBy: CellarError | undefined = undefined
+  private state: 'open' | 'closing' | 'closed' = 'open'
+  private closing: Promise<void> | undefined = undefined
+
+  constructor(parts: EngineParts) {
+    this.fileSystem = parts.fileSystem
+    this.directory = parts.directory
+    this.options = parts.options
+    this.codecs = parts.codecs
+    this.nativeFree = parts.options.nativeFree
+    this.versions = parts.versions
+    this.readers = parts.readers
+    this.stores = parts.stores
+    this.tables = parts.tables
+    this.clock = parts.clock
+    this.budget = parts.budget
+    this.lastSequence = parts.lastSequence
+    this.lock = parts.lock
+    this.executor = parts.executor
+    this.events = parts.events
+    this.flusher = new Flusher(this, parts.executor)
+  }
+
+  /** Where jobs run. */
+  get executorKind(): 'inline' | 'worker' {
+    return this.executor.kind
+  }
+
+  /** Throws `ERR_CLOSED` unless the database is open. */
+  checkOpen(): void {
+    if (this.state !== 'open') throw closedError('the database')
+  }
+
+  /** Throws unless mutations are possible: `ERR_CLOSED`, `ERR_POISONED`. */
+  checkWritable(): void {
+    if (this.state !== 'open') throw closedError('the database')
+    if (this.poisonedBy === undefined) return
+    throw new CellarError(
+      ErrorCode.poisoned,
+      'an earlier write failed, so the database is read-only until it is opened again: ' +
+        this.poisonedBy.message,
+      { cause: this.poisonedBy },
+    )
+  }
+
+  /** Stops all writes for good. */
+  poison(error: CellarError): void {
+    if (this.poisonedBy !== undefined) return
+    this.poisonedBy = error
+    this.budget.fail(error)
+    this.events.onPoisoned(error)
+  }
+
+  /** The error that poisoned the engine, if one did. */
+  get failure(): CellarError | undefined {
+    return this.poisonedBy
+  }
+
+  /**
+   * Makes the built mutation part of the database. REQUIRES `checkWritable` in the same turn, and that
+   * the sequence in its keys is `lastSequence + 1`.
+   */
+  apply(durability: Durability): void {
+    const { mutation, stores } = this
+    const sequence = this.lastSequence + 1
+    if (durability !== 'SKIP_WAL') {
+      this.log.append(mutation.buffer, 0, mutation.length, sequence)
+      this.logBytesWritten += mutation.length
+    }
+    const logged = durability !== 'SKIP_WAL'
+    let grown = 0
+    let full: Store | undefined
+    visitEntries(mutation.buffer, 0, mutation.length, (storeId, source, keyStart, keyEnd, end) => {
+      const store = stores.get(storeId)!
+      grown += store.insert(source, keyStart, keyEnd, keyEnd, end, sequence)
+      if (!logged) store.active.hasUnloggedMutations = true
+      if (store.active.memtable.bytesUsed >= this.options.flushBytes) full = store
+    })
+    this.lastSequence = sequence
+    this.budget.bytesUsed += grown
+    this.userBytes += mutation.payloadBytes
+    if (full !== undefined) this.freeze(full)
+    else if (this.budget.isHigh) this.relieve()
+  }
+
+  /** Makes everything applied so far as durable as asked, before returning. */
+  commitSync(durability: Durability): void {
+    this.log.commitSync(durability)
+    if (this.budget.isExceeded) this.flushForMemory()
+  }
+
+  /** Resolves when everything applied so far is as durable as asked. */
+  commit(durability: Durability): Promise<void> {
+    return this.log.commit(durability)
+  }
+
+  /** Undefined if writing may go on at once; else resolves when memory is free again. */
+  admit(): Promise<void> | undefined {
+    if (!this.budget.isExceeded) return undefined
+    this.relieve()
+    return this.budget.wait()
+  }
+
+  /** Freezes a store's active memtable and starts flushing it. */
+  freeze(store: Store): boolean {
+    if (!store.freeze(this.lastSequence)) return false
+    this.flusher.schedule(store)
+    if (this.log.bytesTotal > this.options.logBytesMax) this.relieveLog()
+    return true
+  }
+
+  /** Starts flushing the largest memtables until what is not yet being flushed is below the mark. */
+  private relieve(): void {
+    let freeable = 0
+    for (const store of this.stores.values()) {
+      for (const slot of store.frozen) freeable += slot.memtable.bytesUsed
+      if (store.frozen.length > 0) this.flusher.schedule(store)
+    }
+    const mark = this.budget.bytesMax * 0.5
+    while (this.budget.bytesUsed - freeable > mark) {
+      let largest: Store | undefined
+      for (const store of this.stores.values()) {
+        if (store.active.isEmpty) continue
+        const bytes = store.active.memtable.bytesUsed
+        if (largest === undefined || bytes > largest.active.memtable.bytesUsed) largest = store
+      }
+      if (largest === undefined) return
+      freeable += largest.active.memtable.bytesUsed
+      largest.freeze(this.lastSequence)
+      this.flusher.schedule(largest)
+    }
+  }
+
+  /** Flushes the store that keeps the oldest log segment in use. */
+  private relieveLog(): void {
+    let oldest: Store | undefined
+    for (const store of this.stores.values()) {
+      const sequence = store.oldestUnflushedSequence
+      if (sequence === Infinity) continue
+      if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store
+    }
+    if (oldest === undefined || oldest.frozen.length > 0) return
+    if (oldest.freeze(this.lastSequence)) this.flusher.schedule(oldest)
+  }
+
+  /** A synchronous writer pays for the memory that it used: flushes until below the budget. */
+  private flushForMemory(): void {
+    this.relieve()
+    for (const store of [...this.stores.values()]) {
+      if (!this.budget.isExceeded) return
+      this.flusher.drainSync(store)
+    }
+  }
+
+  /** Freezes and flushes the given stores; resolves when all is on disk. */
+  async flush(stores: readonly Store[]): Promise<void> {
+    this.checkWritable()
+    for (const store of stores) store.freeze(this.lastSequence)
+    for (const store of stores) await this.flusher.drain(store)
+  }
+
+  // What the flusher asks for.
+
+  get mayFlush(): boolean {
+    return this.state !== 'closed' && this.poisonedBy === undefined
+  }
+
+  get lastServerTimestamp(): number {
+    return this.clock.highest
+  }
+
+  now(): number {
+    return this.clock.now()
+  }
+
+  readPointOldest(): number {
+    return this.readPoints.oldest(this.lastSequence)
+  }
+
+  logFloorAfter(flushed: Store, slot: MemtableSlot): number {
+    return this.log.floorFor(this.oldestNeededAfter(flushed, slot) - 1)
+  }
+
+  flushed(store: Store, bytes: number, result: JobResult): void {
+    this.budget.release(bytes)
+    let oldest = this.lastSequence + 1
+    for (const other of this.stores.values()) {
+      oldest = Math.min(oldest, other.oldestUnflushedSequence)
+    }
+    if (this.log.failure === undefined) this.log.removeObsolete(oldest - 1)
+    this.versions.removeObsoleteFiles()
+    this.events.onFlushed(this.tableNameOf(store), store.family, result)
+  }
+
+  flushFailed(store: Store, error: unknown): void {
+    const failure = this.versions.failure
+    if (failure !== undefined) this.poison(failure)
+    this.budget.fail(error)
+    this.events.onFlushFailed(this.tableNameOf(store), store.family, error)
+  }
+
+  discardFile(fileNumber: number): void {
+    try {
+      this.fileSystem.unlinkSync(this.readers.pathOf(fileNumber))
+    } catch (error) {
+      this.events.onWarning(error)
+    }
+  }
+
+  private oldestNeededAfter(flushed: Store, slot: MemtableSlot): number {
+    let oldest = this.lastSequence + 1
+    for (const store of this.stores.values()) {
+      const sequence = store === flushed ? oldestBehind(store, slot) : store.oldestUnflushedSequence
+      oldest = Math.min(oldest, sequence)
+    }
+    return oldest
+  }
+
+  private tableNameOf(store: Store): string {
+    for (const table of this.tables.values()) {
+      if (table.families.some((family) => family.store === store)) return table.name
+    }
+    return ''
+  }
+
+  /**
+   * Flushes what is large or not in the log, then gives everything back. The rest is in the log and
+   * comes back with the next open. Calling it again waits for the same close.
+   */
+  close(): Promise<void> {
+    this.closing ??= this.closeOnce()
+    return this.closing
+  }
+
+  private async closeOnce(): Promise<void> {
+    this.state = 'closing'
+    let failure: unknown
+    const attempt = async (step: () => Promise<void> | void): Promise<void> => {
+      try {
+        await step()
+      } catch (error) {
+        failure ??= error
+      }
+    }
+    if (this.poisonedBy === undefined) await attempt(() => this.flushForClose())
+    this.state = 'closed'
+    this.budget.fail(closedError('the database'))
+    await attempt(() => this.flusher.stop())
+    await attempt(() => this.log.close())
+    await attempt(() => this.versions.close())
+    this.readers.closeAll()
+    await attempt(() => this.lock.release())
+    if (failure !== undefined && this.poisonedBy === undefined) throw failure
+  }
+
+  private async flushForClose(): Promise<void> {
+    for (const store of [...this.stores.values()]) {
+      const { active } = store
+      const unlogged = active.hasUnloggedMutations
+      if (unlogged || active.memtable.bytesUsed >= closeFlushBytesMin) {
+        store.freeze(this.lastSequence)
+      }
+      if (store.frozen.length > 0) await this.flusher.drain(store)
+    }
+  }
+}
+
+/** Oldest sequence of a store that is not on disk once `slot` is. */
+function oldestBehind(store: Store, slot: MemtableSlot): number {
+  const position = store.frozen.indexOf(slot)
+  const next = position > 0 ? store.frozen[position - 1] : store.active
+  return next.isEmpty ? Infinity : next.firstSequence
+}

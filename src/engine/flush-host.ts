@@ -1,0 +1,33 @@
+/** What the flusher needs of the engine. */
+import type { Codecs } from '../codec/codec.js'
+import type { FileSystem } from '../fs/types.js'
+import type { JobResult } from '../job/job.js'
+import type { MemtableSlot } from '../store/memtable-slot.js'
+import type { Store } from '../store/store.js'
+import type { VersionSet } from '../version/version-set.js'
+import type { TableReaders } from './table-readers.js'
+
+export interface FlushHost {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  readonly codecs: Codecs
+  readonly nativeFree: boolean
+  readonly versions: VersionSet
+  readonly readers: TableReaders
+  readonly lastSequence: number
+  readonly lastServerTimestamp: number
+  /** False while closing or poisoned. */
+  readonly mayFlush: boolean
+  /** Pause before a failed flush is tried again. */
+  readonly retryMilliseconds: number
+  now(): number
+  readPointOldest(): number
+  /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */
+  logFloorAfter(store: Store, slot: MemtableSlot): number
+  /** A memtable of `bytes` bytes has been replaced by its table. */
+  flushed(store: Store, bytes: number, result: JobResult): void
+  /** A flush failed; nothing was changed. */
+  flushFailed(store: Store, error: unknown): void
+  /** Removes the output of a job that is not wanted any more. */
+  discardFile(fileNumber: number): void
+}

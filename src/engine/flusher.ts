@@ -1,0 +1,202 @@
+/**
+ * Brings frozen memtables to disk: one job at a time per store, oldest memtable first.
+ *
+ * The steps of one flush: sorted offsets (in slices), the job (worker or inline), the reader of the
+ * new file, the manifest edit, and only then the memtable is replaced. A failure before the edit
+ * leaves everything as it was; the flush is tried again on the next occasion, and writers that wait
+ * for memory are told the error.
+ *
+ * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running job
+ * and runs the same job inline. The cancelled job's output is never installed.
+ */
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { runInSlices, runToEnd, startJob, type JobExecutor } from '../job/executor.js'
+import { JobCancelled, JobControl, type FlushJob, type JobResult } from '../job/job.js'
+import type { FrozenEntries } from '../memtable/frozen-entries.js'
+import type { MemtableSlot } from '../store/memtable-slot.js'
+import type { Store } from '../store/store.js'
+import type { VersionEdit } from '../version/version-edit.js'
+import type { FlushHost } from './flush-host.js'
+
+/** Attempts when a worker thread dies. */
+const attemptsMax = 3
+
+export class Flusher {
+  /** Flushes done, and what they read, wrote and dropped. */
+  flushCount = 0
+  entriesWritten = 0
+  entriesDropped = 0
+  bytesWritten = 0
+  private readonly host: FlushHost
+  private readonly executor: JobExecutor
+  private readonly running = new Map<Store, Promise<void>>()
+  private readonly controls = new Map<Store, JobControl>()
+
+  constructor(host: FlushHost, executor: JobExecutor) {
+    this.host = host
+    this.executor = executor
+  }
+
+  /** Number of stores that are being flushed. */
+  get runningCount(): number {
+    return this.running.size
+  }
+
+  /** Starts flushing a store's frozen memtables in the background, if that is not going on. */
+  schedule(store: Store): void {
+    if (this.running.has(store)) return
+    const run = this.flushAll(store).catch((error: unknown) => this.host.flushFailed(store, error))
+    this.running.set(store, run)
+    void run.finally(() => {
+      this.running.delete(store)
+      // A memtable frozen after the loop's last look would otherwise wait for the next write.
+      if (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) this.retryLater(store)
+    })
+  }
+
+  /** Resolves when all memtables frozen by now are on disk; rejects with the error of the flush. */
+  async drain(store: Store): Promise<void> {
+    await this.running.get(store)
+    while (store.frozen.length > 0 && !store.dropped) await this.flushOldest(store)
+  }
+
+  /** Flushes all frozen memtables of a store on this thread, before returning. */
+  drainSync(store: Store): void {
+    this.controls.get(store)?.cancel()
+    while (store.frozen.length > 0 && !store.dropped) {
+      const slot = store.frozen.at(-1)!
+      if (slot.publishing !== undefined) {
+        // Its edit is in the manifest already: an empty edit behind it makes both durable.
+        this.host.versions.publishSync({})
+        this.install(store, slot, slot.publishing)
+        continue
+      }
+      const entries = runToEnd(slot.memtable.exportSlices())
+      const job = this.makeJob(store, entries)
+      const { fileSystem, codecs } = this.host
+      try {
+        const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
+        const edit = this.prepareInstall(store, slot, result)
+        this.host.versions.publishSync(edit)
+        this.install(store, slot, result)
+      } finally {
+        this.host.versions.unprotectFile(job.fileNumber)
+      }
+    }
+  }
+
+  /** Cancels running jobs and waits for them. */
+  async stop(): Promise<void> {
+    for (const control of this.controls.values()) control.cancel()
+    await Promise.allSettled(this.running.values())
+    await this.executor.close()
+  }
+
+  private async flushAll(store: Store): Promise<void> {
+    while (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) {
+      await this.flushOldest(store)
+    }
+  }
+
+  private retryLater(store: Store): void {
+    const timer = setTimeout(() => {
+      if (!store.dropped && this.host.mayFlush) this.schedule(store)
+    }, this.host.retryMilliseconds)
+    timer.unref()
+  }
+
+  private async flushOldest(store: Store): Promise<void> {
+    const slot = store.frozen.at(-1)!
+    const entries = await runInSlices(slot.memtable.exportSlices())
+    for (let attempt = 1; ; attempt++) {
+      const job = this.makeJob(store, entries)
+      try {
+        await this.runJob(store, slot, job)
+        return
+      } catch (error) {
+        const died = error instanceof CellarError && error.code === ErrorCode.jobFailed
+        if (!died || attempt >= attemptsMax) throw error
+      } finally {
+        this.host.versions.unprotectFile(job.fileNumber)
+      }
+    }
+  }
+
+  /** Runs a job and installs its result, unless somebody else has flushed the memtable meanwhile. */
+  private async runJob(store: Store, slot: MemtableSlot, job: FlushJob): Promise<void> {
+    const control = new JobControl()
+    this.controls.set(store, control)
+    let result: JobResult
+    try {
+      result = await this.executor.run(job, control)
+    } catch (error) {
+      if (error instanceof JobCancelled) return
+      throw error
+    } finally {
+      this.controls.delete(store)
+    }
+    if (store.dropped || store.frozen.at(-1) !== slot || control.cancelled) {
+      if (result.files.length > 0) this.host.discardFile(job.fileNumber)
+      return
+    }
+    const edit = this.prepareInstall(store, slot, result)
+    slot.publishing = result
+    try {
+      await this.host.versions.publish(edit)
+    } finally {
+      slot.publishing = undefined
+    }
+    if (store.frozen.at(-1) === slot) this.install(store, slot, result)
+  }
+
+  private makeJob(store: Store, entries: FrozenEntries): FlushJob {
+    const { versions, directory, nativeFree } = this.host
+    const fileNumber = versions.allocateFileNumber()
+    versions.protectFile(fileNumber)
+    const { versions: versionsMax, minVersions, ttlSeconds, ...rest } = store.settings
+    return {
+      kind: 'flush',
+      directory,
+      fileNumber,
+      entries,
+      format: {
+        blockBytes: rest.blockBytes,
+        codec: rest.codec,
+        bloomFilter: rest.bloomFilter,
+      },
+      retention: {
+        versions: versionsMax,
+        minVersions,
+        ttlSeconds,
+        keepDeletedCells: rest.keepDeletedCells,
+        newVersionBehavior: rest.newVersionBehavior,
+      },
+      readPointOldest: this.host.readPointOldest(),
+      now: this.host.now(),
+      nativeFree,
+    }
+  }
+
+  /** Opens the new file, so that a failure comes before the manifest names it, and makes the edit. */
+  private prepareInstall(store: Store, slot: MemtableSlot, result: JobResult): VersionEdit {
+    for (const file of result.files) this.host.readers.open(file)
+    return {
+      filesAdded: result.files.map((file) => ({ storeId: store.storeId, file })),
+      flushedSequences: [{ storeId: store.storeId, sequence: slot.sequenceCovered }],
+      logFileNumberFloor: this.host.logFloorAfter(store, slot),
+      lastSequence: this.host.lastSequence,
+      lastServerTimestamp: this.host.lastServerTimestamp,
+    }
+  }
+
+  private install(store: Store, slot: MemtableSlot, result: JobResult): void {
+    const bytes = slot.memtable.bytesUsed
+    const [file] = result.files
+    store.installFlush(slot, file === undefined ? undefined : this.host.readers.open(file))
+    this.flushCount++
+    this.entriesWritten += result.entriesWritten
+    this.entriesDropped += result.entriesDropped
+    this.bytesWritten += result.bytesWritten
+    this.host.flushed(store, bytes, result)
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Opens a database directory: lock, manifest, tables, log, in that order (design D7; recovery rules
+ * in ../wal/FORMAT.md and ../version/FORMAT.md).
+ *
+ * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
+ * directory was changed unless the manifest and the log had been found good.
+ */
+import { CellarError, corruption, ErrorCode } from '../base/errors.js'
+import { loadChecksums } from '../codec/checksum.js'
+import { loadCodecs } from '../codec/codec.js'
+import { NodeFileSystem } from '../fs/node-fs.js'
+import type { DirectoryLock, FileSystem } from '../fs/types.js'
+import { InlineExecutor, type JobExecutor } from '../job/executor.js'
+import { findPool, WorkerExecutor } from '../job/worker-executor.js'
+import type { Codecs } from '../codec/codec.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { Store } from '../store/store.js'
+import { VersionSet } from '../version/version-set.js'
+import { Log } from '../wal/log.js'
+import { recoverLog, type RecoveredLog } from '../wal/recover-log.js'
+import { makeTableState, type TableState } from './catalog.js'
+import { Engine, type EngineEvents } from './engine.js'
+import { MemoryBudget } from './memory-budget.js'
+import { isWellFormedMutation, serverTimestampOf, visitEntries } from './mutation-buffer.js'
+import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from './options.js'
+import { ServerClock } from './server-clock.js'
+import { TableReaders } from './table-readers.js'
+import { sequenceOf } from '../cell/cell-key.js'
+
+/** Threads for jobs: one keeps a second core free for the event loop. */
+const jobThreadsMax = 1
+
+/** Opens the engine of `directory`. Errors: see `Database.open`. */
+export async function openEngine(
+  directory: string,
+  databaseOptions: DatabaseOptions,
+  events: EngineEvents,
+): Promise<Engine> {
+  const options = resolveOptions(databaseOptions)
+  const fileSystem = databaseOptions.fileSystem ?? new NodeFileSystem()
+  await loadChecksums()
+  prepareDirectory(fileSystem, directory, options.createIfMissing)
+  const lock = await fileSystem.lock(directory)
+  try {
+    return openLocked(fileSystem, directory, options, lock, events)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+function prepareDirectory(fileSystem: FileSystem, directory: string, create: boolean): void {
+  const found =
+    fileSystem.statSync(fileSystem.join(directory, '.')) ?? fileSystem.statSync(directory)
+  if (found?.kind === 'directory') return
+  if (found !== undefined) {
+    throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)
+  }
+  if (!create) {
+    const message = `${directory} does not exist and createIfMissing is false`
+    throw new CellarError(ErrorCode.notADatabase, message)
+  }
+  fileSystem.makeDirectorySync(directory)
+  fileSystem.syncDirectorySync(fileSystem.join(directory, '..'))
+}
+
+function openLocked(
+  fileSystem: FileSystem,
+  directory: string,
+  options: ResolvedOptions,
+  lock: DirectoryLock,
+  events: EngineEvents,
+): Engine {
+  const codecs = loadCodecs({ nativeFree: options.nativeFree })
+  const readers = new TableReaders(fileSystem, directory, codecs, options.blockCacheBytesMax)
+  let versions: VersionSet | undefined
+  try {
+    versions = VersionSet.openSync(fileSystem, directory, {
+      createIfMissing: options.createIfMissing,
+      onError: (error) => events.onWarning(error),
+      onObsolete: (fileNumber) => readers.close(fileNumber),
+    })
+    const stores = new Map<number, Store>()
+    const tables = openTables(versions, readers, stores)
+    const engine = new Engine({
+      fileSystem,
+      directory,
+      options,
+      lock,
+      codecs,
+      versions,
+      readers,
+      stores,
+      tables,
+      clock: new ServerClock(options.clock),
+      executor: makeExecutor(fileSystem, codecs, options),
+      budget: new MemoryBudget(options.memtableBytesMax),
+      events,
+      lastSequence: versions.current.lastSequence,
+    })
+    engine.clock.raiseFloor(versions.current.lastServerTimestamp)
+    startLog(engine, replayLog(engine), events)
+    return engine
+  } catch (error) {
+    readers.closeAll()
+    versions?.close()
+    throw error
+  }
+}
+
+function openTables(
+  versions: VersionSet,
+  readers: TableReaders,
+  stores: Map<number, Store>,
+): Map<string, TableState> {
+  const version = versions.current
+  const readersOf = (storeId: number): readonly SsTableReader[] =>
+    (version.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
+  const tables = new Map<string, TableState>()
+  for (const definition of version.tables.values()) {
+    tables.set(definition.name, makeTableState(definition, stores, readersOf))
+  }
+  return tables
+}
+
+function makeExecutor(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  options: ResolvedOptions,
+): JobExecutor {
+  if (options.executor !== 'inline' && fileSystem.shareable) {
+    const pool = findPool()
+    if (pool !== undefined) return new WorkerExecutor(pool, jobThreadsMax)
+    if (options.executor === 'worker') {
+      const message = "executor 'worker' needs the package piscina: npm install piscina"
+      throw new CellarError(ErrorCode.missingPackage, message)
+    }
+  }
+  return new InlineExecutor(fileSystem, codecs)
+}
+
+/**
+ * Brings the mutations of the log back into the memtables. A mutation is skipped for the stores whose
+ * tables hold it already, and for stores that no longer exist (HBase: unknown families are ignored).
+ */
+function replayLog(engine: Engine): RecoveredLog {
+  const { versions, stores, budget } = engine
+  const flushed = new Map<number, number>()
+  for (const [storeId, store] of versions.current.stores) {
+    flushed.set(storeId, store.flushedSequence)
+  }
+  const recovered = recoverLog({
+    fileSystem: engine.fileSystem,
+    directory: engine.directory,
+    fileNumberFloor: versions.current.logFileNumberFloor,
+    sequenceFlushed: flushed.size === 0 ? 0 : Math.min(...flushed.values()),
+    onMutation: (source, start, end) => {
+      if (!isWellFormedMutation(source, start, end)) {
+        throw corruption('malformed mutation', { file: engine.directory, offset: start })
+      }
+      engine.clock.raiseFloor(serverTimestampOf(source, start))
+      visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
+        const sequence = sequenceOf(buffer, keyEnd)
+        if (sequence > engine.lastSequence) engine.lastSequence = sequence
+        const store = stores.get(storeId)
+        if (store === undefined || sequence <= flushed.get(storeId)!) return
+        budget.bytesUsed += store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
+      })
+    },
+  })
+  engine.lastSequence = Math.max(engine.lastSequence, recovered.lastSequence)
+  return recovered
+}
+
+/** Starts the first new segment behind what was recovered, and flushes what exceeds the budget. */
+function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents): void {
+  engine.log = Log.createSync({
+    fileSystem: engine.fileSystem,
+    directory: engine.directory,
+    allocateFileNumber: () => engine.versions.allocateFileNumber(),
+    recovered: recovered.segments,
+    predecessor: recovered.predecessor,
+    segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
+    onFailure: (failure) => engine.poison(failure),
+    onError: (error) => events.onWarning(error),
+  })
+  for (const store of engine.stores.values()) {
+    if (store.active.memtable.bytesUsed >= engine.options.flushBytes) engine.freeze(store)
+  }
+}

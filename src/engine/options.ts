@@ -1,0 +1,102 @@
+/** Options of a database, with their defaults and bounds. */
+import { invalidArgument } from '../base/errors.js'
+import { systemClock, type Clock } from '../base/clock.js'
+import type { FileSystem } from '../fs/types.js'
+import { cellBytesMaxDefault } from '../cell/limits.js'
+
+/** What `Database.open` takes. Sizes are bytes. */
+export interface DatabaseOptions {
+  /** Create the database if the directory is absent or empty. Default true. */
+  readonly createIfMissing?: boolean
+  /**
+   * Budget of all memtables together, frozen ones included. At three quarters the largest memtable is
+   * frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
+   */
+  readonly memtableBytesMax?: number
+  /** A memtable of this size is frozen and flushed. Default 32 MiB, at least 64 KiB. */
+  readonly flushBytes?: number
+  /** Budget of decompressed blocks kept in memory. Default 128 MiB; 0 keeps none. */
+  readonly blockCacheBytesMax?: number
+  /** Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256 MiB. */
+  readonly logBytesMax?: number
+  /**
+   * Where flush jobs run: 'worker' (piscina threads), 'inline' (on the event loop, in slices), or
+   * 'auto': worker if piscina is installed and threads are allowed. Default 'auto'.
+   */
+  readonly executor?: 'auto' | 'worker' | 'inline'
+  /** True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`. */
+  readonly nativeFree?: boolean
+  /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
+  readonly cellBytesMax?: number
+  /**
+   * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`
+   * (HBase: hbase.hregion.keyvalue.timestamp.slop.millisecs). Default Infinity: no check.
+   */
+  readonly timestampSlopMilliseconds?: number
+  /** Source of timestamps and expiry. Default: the machine's clock. */
+  readonly clock?: Clock
+  /** Where files live. Default: the machine's file system. */
+  readonly fileSystem?: FileSystem
+}
+
+/** Options with every default filled in. */
+export interface ResolvedOptions {
+  readonly createIfMissing: boolean
+  readonly memtableBytesMax: number
+  readonly flushBytes: number
+  readonly blockCacheBytesMax: number
+  readonly logBytesMax: number
+  readonly executor: 'auto' | 'worker' | 'inline'
+  readonly nativeFree: boolean
+  readonly cellBytesMax: number
+  readonly timestampSlopMilliseconds: number
+  readonly clock: Clock
+}
+
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+function bytesOption(
+  options: DatabaseOptions,
+  name: 'memtableBytesMax' | 'flushBytes' | 'blockCacheBytesMax' | 'logBytesMax' | 'cellBytesMax',
+  fallback: number,
+  min: number,
+): number {
+  const value = options[name]
+  if (value === undefined) return fallback
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min) {
+    throw invalidArgument(`option ${name} must be an integer >= ${min} (bytes), got ${value}`)
+  }
+  return value
+}
+
+/** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
+export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidArgument('database options must be an object')
+  }
+  const executor = options.executor ?? 'auto'
+  if (!['auto', 'worker', 'inline'].includes(executor)) {
+    throw invalidArgument(`option executor must be 'auto', 'worker' or 'inline', got ${executor}`)
+  }
+  const slop = options.timestampSlopMilliseconds ?? Infinity
+  if (typeof slop !== 'number' || !(slop >= 0)) {
+    throw invalidArgument(`option timestampSlopMilliseconds must be a number >= 0, got ${slop}`)
+  }
+  const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
+  return {
+    createIfMissing: options.createIfMissing ?? true,
+    memtableBytesMax,
+    flushBytes: Math.min(
+      bytesOption(options, 'flushBytes', 32 * mebibyte, 64 * kibibyte),
+      Math.floor(memtableBytesMax / 2),
+    ),
+    blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
+    logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
+    executor,
+    nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
+    cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),
+    timestampSlopMilliseconds: slop,
+    clock: options.clock ?? systemClock,
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The open readers of all SSTables, by file number.
+ *
+ * A reader is opened before the manifest names its file (or at the open of the database) and closed
+ * when the version set is about to remove the file, that is, when no version and so no scan needs it.
+ */
+import type { Codecs } from '../codec/codec.js'
+import type { FileSystem } from '../fs/types.js'
+import { BlockCache } from '../sstable/block-cache.js'
+import { ReadCounters } from '../sstable/read-counters.js'
+import { SsTableReader } from '../sstable/reader.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import { formatFileName } from '../version/file-names.js'
+
+export class TableReaders {
+  readonly cache: BlockCache
+  readonly counters = new ReadCounters()
+  private readonly fileSystem: FileSystem
+  private readonly directory: string
+  private readonly codecs: Codecs
+  private readonly byNumber = new Map<number, SsTableReader>()
+
+  constructor(
+    fileSystem: FileSystem,
+    directory: string,
+    codecs: Codecs,
+    blockCacheBytesMax: number,
+  ) {
+    this.fileSystem = fileSystem
+    this.directory = directory
+    this.codecs = codecs
+    this.cache = new BlockCache(blockCacheBytesMax)
+  }
+
+  /** Opens a file's reader, or returns the open one. Errors as `SsTableReader.openSync`. */
+  open(file: FileMetadata): SsTableReader {
+    let reader = this.byNumber.get(file.fileNumber)
+    if (reader === undefined) {
+      const path = this.pathOf(file.fileNumber)
+      reader = SsTableReader.openSync(this.fileSystem, path, file.fileNumber, {
+        codecs: this.codecs,
+        cache: this.cache,
+        counters: this.counters,
+        expectedBytes: file.fileBytes,
+      })
+      this.byNumber.set(file.fileNumber, reader)
+    }
+    return reader
+  }
+
+  pathOf(fileNumber: number): string {
+    return this.fileSystem.join(this.directory, formatFileName('table', fileNumber))
+  }
+
+  /** Closes one reader, if it is open. */
+  close(fileNumber: number): void {
+    this.byNumber.get(fileNumber)?.closeSync()
+    this.byNumber.delete(fileNumber)
+  }
+
+  closeAll(): void {
+    for (const fileNumber of [...this.byNumber.keys()]) this.close(fileNumber)
+  }
+
+  /** Bytes that indexes and filters hold in memory. */
+  get pinnedBytes(): number {
+    let bytes = 0
+    for (const reader of this.byNumber.values()) bytes += reader.pinnedBytes
+    return bytes
+  }
+}

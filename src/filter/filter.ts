@@ -1,0 +1,61 @@
+/**
+ * The filter protocol of HBase (spec 1.3): what a scan asks a filter, in which order.
+ *
+ * Per scan: `filterAllRemaining` (true ends the scan). Per row: `reset`, `filterRowKey` (true skips the
+ * row), then per cell in order of family, qualifier and version `filterCell`, `transformCell` for
+ * the cells that it includes, and at the end of the row `filterRowCells` (may drop cells) and
+ * `filterRow` (true drops the row). A filter is used by one scan at a time.
+ *
+ * Ownership: the `CellView` that is passed is borrowed; see cell-view.ts.
+ */
+import type { CellView } from '../cell/cell-view.js'
+
+/** What a filter says about a cell. */
+export const FilterCode = {
+  include: 1,
+  includeAndNextColumn: 2,
+  includeAndNextRow: 3,
+  skip: 4,
+  nextColumn: 5,
+  /** Next row within this family's store; the other families of the row are still asked. */
+  nextRow: 6,
+  /** Jump to {@link Filter.nextCellHint}. */
+  seekUsingHint: 7,
+} as const
+export type FilterCode = (typeof FilterCode)[keyof typeof FilterCode]
+
+/** Where a filter wants the scan to go on: the first cell at or behind these coordinates. */
+export interface CellHint {
+  readonly row: Buffer
+  /** Undefined: the start of the row. */
+  readonly qualifier?: Buffer
+}
+
+/** Handles of the collected cells of one row, for {@link Filter.filterRowCells}. */
+export interface RowCells {
+  readonly count: number
+  /** A view of cell `index`, borrowed until the next call. */
+  cell(index: number): CellView
+  /** Keeps only the cells for which `keep[index]` is true. */
+  retain(keep: readonly boolean[]): void
+}
+
+/** A filter; see the file header for the protocol. */
+export interface Filter {
+  /** True if `filterRow` or `filterRowCells` may drop cells, which forbids cutting a row into batches. */
+  readonly hasFilterRow: boolean
+  /** Forgets what it learned of the previous row. */
+  reset(): void
+  filterAllRemaining(): boolean
+  /** True drops the row. `row` is unescaped and borrowed. */
+  filterRowKey(row: Buffer): boolean
+  filterCell(cell: CellView): FilterCode
+  /** The value to emit in place of the cell's, or undefined to keep it. */
+  transformCell?(cell: CellView): Buffer | undefined
+  filterRowCells?(cells: RowCells): void
+  filterRow(): boolean
+  /** Asked after `seekUsingHint`; undefined means "next cell". */
+  nextCellHint?(cell: CellView): CellHint | undefined
+  /** Told before a scan starts whether rows come in descending order. */
+  setReversed?(reversed: boolean): void
+}

@@ -1,0 +1,63 @@
+/**
+ * Gathers the facts about a table's cells that its footer and the manifest record.
+ *
+ * Works on numbers; the bigints of the result are made once, at the end.
+ */
+import { CellType, isDeleteMarker } from '../cell/cell-type.js'
+import { isFamilyMarker } from '../cell/cell-key.js'
+import type { CellView } from '../cell/cell-view.js'
+import { compareTimestamps, joinTimestamp, latestHigh, latestLow } from '../cell/timestamp.js'
+import type { CellStatistics } from '../sstable/properties.js'
+
+export class CellStatisticsCollector {
+  private deleteCount = 0
+  private familyDeleteCount = 0
+  private minHigh = latestHigh
+  private minLow = latestLow
+  private maxHigh = 0
+  private maxLow = 0
+  private earliestPutHigh = latestHigh
+  private earliestPutLow = latestLow
+  private minSequence = Number.MAX_SAFE_INTEGER
+  private maxSequence = 0
+
+  /** Takes a cell into account. */
+  add(cell: CellView): void {
+    const high = cell.timestampHigh
+    const low = cell.timestampLow
+    if (isDeleteMarker(cell.type)) {
+      this.deleteCount++
+      if (isFamilyMarker(cell.type)) this.familyDeleteCount++
+    }
+    if (compareTimestamps(high, low, this.minHigh, this.minLow) < 0) {
+      this.minHigh = high
+      this.minLow = low
+    }
+    if (compareTimestamps(high, low, this.maxHigh, this.maxLow) > 0) {
+      this.maxHigh = high
+      this.maxLow = low
+    }
+    if (
+      cell.type === CellType.put &&
+      compareTimestamps(high, low, this.earliestPutHigh, this.earliestPutLow) < 0
+    ) {
+      this.earliestPutHigh = high
+      this.earliestPutLow = low
+    }
+    if (cell.sequence < this.minSequence) this.minSequence = cell.sequence
+    if (cell.sequence > this.maxSequence) this.maxSequence = cell.sequence
+  }
+
+  /** The facts so far. `earliestPutTimestamp` is 2^63-1 if there was no put. */
+  finish(): Omit<CellStatistics, 'filterKind'> {
+    return {
+      deleteCount: this.deleteCount,
+      familyDeleteCount: this.familyDeleteCount,
+      minTimestamp: joinTimestamp(this.minHigh, this.minLow),
+      maxTimestamp: joinTimestamp(this.maxHigh, this.maxLow),
+      earliestPutTimestamp: joinTimestamp(this.earliestPutHigh, this.earliestPutLow),
+      minSequence: Math.min(this.minSequence, this.maxSequence),
+      maxSequence: this.maxSequence,
+    }
+  }
+}

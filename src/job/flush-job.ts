@@ -1,0 +1,82 @@
+/**
+ * The flush: a frozen memtable becomes an SSTable of level 0, without what HBase's flush drops (spec
+ * 2.5: over VERSIONS, masked by a marker of the same memtable, expired).
+ *
+ * Failure behaviour: any error removes the half-written file and is thrown; the memtable is untouched,
+ * so the job can be run again with another file number.
+ */
+import { assert } from '../base/assert.js'
+import { CellView } from '../cell/cell-view.js'
+import type { Codecs } from '../codec/codec.js'
+import type { FileSystem } from '../fs/types.js'
+import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
+import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
+import { RetentionFilter } from './retention-filter.js'
+import { TableOutput } from './table-output.js'
+
+/** Entries handled between two looks at the cancel flag. */
+const entriesPerSlice = 2048
+
+/** Runs a flush; yields after each slice, returns the result. */
+export function* runFlush(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  job: FlushJob,
+  control: JobControl,
+): Generator<void, JobResult> {
+  const output = new TableOutput(fileSystem, codecs, job.directory, job.fileNumber, job.format)
+  try {
+    const dropped = yield* copyEntries(job, output, control)
+    const entriesRead = job.entries.entryCount
+    assert(entriesRead === output.entryCount + dropped, 'a flush must account for every entry')
+    if (output.entryCount === 0) {
+      output.abandon()
+      return { files: [], entriesRead, entriesWritten: 0, entriesDropped: dropped, bytesWritten: 0 }
+    }
+    const file = output.finish(0, job.now)
+    fileSystem.syncDirectorySync(job.directory)
+    control.progress = 1
+    return {
+      files: [file],
+      entriesRead,
+      entriesWritten: file.entryCount,
+      entriesDropped: dropped,
+      bytesWritten: file.fileBytes,
+    }
+  } catch (error) {
+    output.abandon()
+    throw error
+  }
+}
+
+/** Copies what is kept and returns how many entries were dropped. */
+function* copyEntries(
+  job: FlushJob,
+  output: TableOutput,
+  control: JobControl,
+): Generator<void, number> {
+  const cursor = new FrozenEntriesCursor(job.entries)
+  const cell = new CellView()
+  const filter = new RetentionFilter({
+    options: job.retention,
+    readPointOldest: job.readPointOldest,
+    now: job.now,
+    dropsMarkers: false,
+    markerRetentionMilliseconds: 0,
+    earliestPutTimestamp: 0,
+  })
+  const total = Math.max(1, job.entries.entryCount)
+  let done = 0
+  cursor.seek(Buffer.alloc(0), 0)
+  while (cursor.valid) {
+    cell.set(cursor)
+    if (filter.keeps(cell)) output.add(cell)
+    cursor.next()
+    if (++done % entriesPerSlice === 0) {
+      if (control.cancelled) throw new JobCancelled()
+      control.progress = done / total
+      yield
+    }
+  }
+  return filter.dropped
+}

@@ -1,0 +1,51 @@
+/**
+ * The entry of a worker thread: runs one job at a time with synchronous input and output.
+ *
+ * Errors are returned as data, because structured cloning loses class and code.
+ */
+import { CellarError, type CorruptionDetail, type ErrorCode } from '../base/errors.js'
+import { loadChecksums } from '../codec/checksum.js'
+import { loadCodecs, type Codecs } from '../codec/codec.js'
+import { NodeFileSystem } from '../fs/node-fs.js'
+import { runToEnd, startJob } from './executor.js'
+import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
+
+/** What the pool sends to a thread. */
+export interface WorkerTask {
+  readonly job: Job
+  readonly control: SharedArrayBuffer
+}
+
+/** What a thread answers. */
+export type WorkerAnswer =
+  | { readonly outcome: 'done'; readonly result: JobResult }
+  | { readonly outcome: 'cancelled' }
+  | {
+      readonly outcome: 'failed'
+      readonly code: ErrorCode | undefined
+      readonly message: string
+      readonly corruption: CorruptionDetail | undefined
+    }
+
+const fileSystem = new NodeFileSystem()
+const codecsByMode = new Map<boolean, Codecs>()
+
+/** Runs one job. */
+export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
+  try {
+    await loadChecksums()
+    const { nativeFree } = task.job
+    let codecs = codecsByMode.get(nativeFree)
+    if (codecs === undefined) {
+      codecs = loadCodecs({ nativeFree })
+      codecsByMode.set(nativeFree, codecs)
+    }
+    const control = new JobControl(task.control)
+    return { outcome: 'done', result: runToEnd(startJob(fileSystem, codecs, task.job, control)) }
+  } catch (error) {
+    if (error instanceof JobCancelled) return { outcome: 'cancelled' }
+    const known = error instanceof CellarError ? error : undefined
+    const message = error instanceof Error ? error.message : String(error)
+    return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Applies a retention matcher to a sorted stream of cells: finds row and column boundaries, skips what
+ * is dropped, and counts both, so that a job can prove that its numbers add up.
+ */
+import { equalBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
+import { MatchCode } from '../scan/query.js'
+import { RetentionMatcher, type RetentionScope } from '../scan/retention-matcher.js'
+
+export class RetentionFilter {
+  /** Cells dropped so far. */
+  dropped = 0
+  private readonly matcher: RetentionMatcher
+  private row: Buffer = Buffer.allocUnsafe(256)
+  private rowLength = -1
+  private skippingColumn = false
+  private column: Buffer = Buffer.allocUnsafe(256)
+  private columnLength = 0
+
+  constructor(scope: RetentionScope) {
+    this.matcher = new RetentionMatcher(scope)
+  }
+
+  /** Whether the cell is kept. Cells come in key order. */
+  keeps(cell: CellView): boolean {
+    const { buffer, keyStart, rowEnd } = cell
+    if (!equalBytes(buffer, keyStart, rowEnd, this.row, 0, this.rowLength)) {
+      this.rowLength = rowEnd - keyStart
+      this.row = copyInto(this.row, buffer, keyStart, rowEnd)
+      this.skippingColumn = false
+      this.matcher.startRow()
+    }
+    if (this.skippingColumn && this.inSkippedColumn(cell)) {
+      this.dropped++
+      return false
+    }
+    this.skippingColumn = false
+    const code = this.matcher.match(cell)
+    if (code === MatchCode.include) return true
+    this.dropped++
+    // In the empty column markers of the family follow, so it is never skipped as a whole.
+    if (code === MatchCode.seekNextColumn && cell.qualifierEnd > cell.qualifierStart) {
+      this.skippingColumn = true
+      this.columnLength = cell.qualifierEnd - cell.qualifierStart
+      this.column = copyInto(this.column, buffer, cell.qualifierStart, cell.qualifierEnd)
+    }
+    return false
+  }
+
+  private inSkippedColumn(cell: CellView): boolean {
+    return equalBytes(
+      cell.buffer,
+      cell.qualifierStart,
+      cell.qualifierEnd,
+      this.column,
+      0,
+      this.columnLength,
+    )
+  }
+}
+
+function copyInto(target: Buffer, source: Buffer, start: number, end: number): Buffer {
+  const result = target.length >= end - start ? target : Buffer.allocUnsafe(2 * (end - start))
+  source.copy(result, 0, start, end)
+  return result
+}

@@ -1,0 +1,167 @@
+/**
+ * The output side of a job: cells in, one finished SSTable out, with filter keys and statistics.
+ *
+ * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until the
+ * manifest names the file it is garbage that the next open removes as well.
+ */
+import { equalBytes } from '../base/bytes.js'
+import { assert } from '../base/assert.js'
+import { isFamilyMarker } from '../cell/cell-key.js'
+import type { CellView } from '../cell/cell-view.js'
+import type { CodecName, Codecs } from '../codec/codec.js'
+import type { File, FileSystem } from '../fs/types.js'
+import { BlockCache } from '../sstable/block-cache.js'
+import { ReadCounters } from '../sstable/read-counters.js'
+import { SsTableReader } from '../sstable/reader.js'
+import { SsTableWriter } from '../sstable/writer.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import { formatFileName } from '../version/file-names.js'
+import { CellStatisticsCollector } from './cell-statistics.js'
+
+/** How the SSTables of a family are written. */
+export interface TableFormat {
+  readonly blockBytes: number
+  readonly codec: CodecName
+  readonly bloomFilter: 'NONE' | 'ROW' | 'ROWCOL'
+}
+
+/** What the keys of a table's filter stand for. On disk: never change. */
+export const FilterKind = { none: 0, row: 1, rowColumn: 2 } as const
+
+const filterKinds = { NONE: FilterKind.none, ROW: FilterKind.row, ROWCOL: FilterKind.rowColumn }
+
+/** Bits per filter key: about 1 % false positives. */
+const filterBitsPerKey = 10
+
+export class TableOutput {
+  private readonly fileSystem: FileSystem
+  private readonly codecs: Codecs
+  private readonly path: string
+  private readonly fileNumber: number
+  private readonly format: TableFormat
+  private readonly file: File
+  private readonly writer: SsTableWriter
+  private readonly statistics = new CellStatisticsCollector()
+  /** Bytes of the previous cell's row and qualifier, copied: inputs may move their buffers. */
+  private previous: Buffer = Buffer.allocUnsafe(256)
+  private previousRowLength = -1
+  private previousLength = 0
+  private rowHasFamilyKey = false
+
+  constructor(
+    fileSystem: FileSystem,
+    codecs: Codecs,
+    directory: string,
+    fileNumber: number,
+    format: TableFormat,
+  ) {
+    this.fileSystem = fileSystem
+    this.codecs = codecs
+    this.path = fileSystem.join(directory, formatFileName('table', fileNumber))
+    this.fileNumber = fileNumber
+    this.format = format
+    this.file = fileSystem.openSync(this.path, 'create')
+    this.writer = new SsTableWriter(this.file, {
+      fileNumber,
+      blockBytes: format.blockBytes,
+      codec: codecs.byName(format.codec),
+      filterBitsPerKey: format.bloomFilter === 'NONE' ? 0 : filterBitsPerKey,
+    })
+  }
+
+  get entryCount(): number {
+    return this.writer.entryCount
+  }
+
+  /** Bytes handed to the file so far. */
+  get bytesWritten(): number {
+    return this.writer.bytesWritten
+  }
+
+  /** Appends a cell; cells come in key order. */
+  add(cell: CellView): void {
+    if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell)
+    this.statistics.add(cell)
+    this.writer.add(cell.buffer, cell.keyStart, cell.keyEnd, cell.valueStart, cell.valueEnd)
+  }
+
+  /**
+   * Completes, syncs, closes and re-opens the file to see that it can be read. REQUIRES at least one
+   * cell.
+   */
+  finish(level: number, createdMilliseconds: number): FileMetadata {
+    const filterKind = filterKinds[this.format.bloomFilter]
+    const properties = this.writer.finish({ ...this.statistics.finish(), filterKind })
+    this.file.closeSync()
+    const reader = SsTableReader.openSync(this.fileSystem, this.path, this.fileNumber, {
+      codecs: this.codecs,
+      cache: new BlockCache(0),
+      counters: new ReadCounters(),
+      expectedBytes: properties.fileBytes,
+    })
+    const readable = reader.properties
+    reader.closeSync()
+    assert(
+      readable.entryCount === properties.entryCount,
+      'a finished table must count the entries that were added',
+    )
+    return {
+      fileNumber: this.fileNumber,
+      fileBytes: properties.fileBytes,
+      level,
+      entryCount: readable.entryCount,
+      deleteCount: readable.deleteCount,
+      familyDeleteCount: readable.familyDeleteCount,
+      firstKey: readable.firstKey,
+      lastKey: readable.lastKey,
+      minSequence: readable.minSequence,
+      maxSequence: readable.maxSequence,
+      minTimestamp: readable.minTimestamp,
+      maxTimestamp: readable.maxTimestamp,
+      earliestPutTimestamp: readable.earliestPutTimestamp,
+      createdMilliseconds,
+    }
+  }
+
+  /** Closes and removes the file; errors of the removal are ignored, the next open removes it. */
+  abandon(): void {
+    try {
+      this.file.closeSync()
+      this.fileSystem.unlinkSync(this.path)
+    } catch {
+      // The error that led here is the one that counts.
+    }
+  }
+
+  /**
+   * ROW: the escaped row. ROWCOL: escaped row, terminator and qualifier; and the row alone if it has a
+   * marker of the family, which a read of any column must find (spec case 43).
+   */
+  private addFilterKeys(cell: CellView): void {
+    const { buffer, keyStart, rowEnd, qualifierEnd } = cell
+    const rowLength = rowEnd - keyStart
+    const sameRow =
+      rowLength === this.previousRowLength &&
+      equalBytes(buffer, keyStart, rowEnd, this.previous, 0, rowLength)
+    if (!sameRow) this.rowHasFamilyKey = false
+    if (this.format.bloomFilter === 'ROW') {
+      if (sameRow) return
+      this.writer.addFilterKey(buffer, keyStart, rowEnd)
+    } else {
+      if (isFamilyMarker(cell.type) && !this.rowHasFamilyKey) {
+        this.writer.addFilterKey(buffer, keyStart, rowEnd)
+        this.rowHasFamilyKey = true
+      }
+      const sameColumn =
+        sameRow && equalBytes(buffer, keyStart, qualifierEnd, this.previous, 0, this.previousLength)
+      if (sameColumn) return
+      this.writer.addFilterKey(buffer, keyStart, qualifierEnd)
+    }
+    this.previousRowLength = rowLength
+    this.previousLength = qualifierEnd - keyStart
+    if (this.previous.length < this.previousLength) {
+      this.previous = Buffer.allocUnsafe(2 * this.previousLength)
+    }
+    buffer.copy(this.previous, 0, keyStart, qualifierEnd)
+  }
+}

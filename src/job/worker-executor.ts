@@ -1,0 +1,88 @@
+/**
+ * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and may
+ * be missing (design D10).
+ *
+ * Failure behaviour: a thread that dies rejects its job with `ERR_JOB_FAILED`; the caller runs the job
+ * again with a new file number. Output of a dead thread is garbage until the next open.
+ */
+import { createRequire } from 'node:module'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import type { JobExecutor } from './executor.js'
+import { JobCancelled, type Job, type JobControl, type JobResult } from './job.js'
+import type { WorkerAnswer, WorkerTask } from './job-worker.js'
+
+/** The part of piscina that is used; its own types may be absent. */
+interface Pool {
+  run(task: WorkerTask, options: { name: string }): Promise<WorkerAnswer>
+  destroy(): Promise<void>
+}
+interface PoolModule {
+  readonly Piscina: new (options: Record<string, unknown>) => Pool
+}
+
+/** Idle threads live this long, so that bursts of jobs share them. */
+const idleMilliseconds = 10_000
+
+/** Whether piscina is installed and can be loaded. Does not start a thread. */
+export function findPool(): PoolModule | undefined {
+  try {
+    return createRequire(import.meta.url)('piscina') as PoolModule
+  } catch {
+    return undefined
+  }
+}
+
+export class WorkerExecutor implements JobExecutor {
+  readonly kind = 'worker'
+  private readonly module: PoolModule
+  private readonly threadsMax: number
+  private pool: Pool | undefined = undefined
+
+  constructor(module: PoolModule, threadsMax: number) {
+    this.module = module
+    this.threadsMax = threadsMax
+  }
+
+  async run(job: Job, control: JobControl): Promise<JobResult> {
+    this.pool ??= this.start()
+    let answer: WorkerAnswer
+    try {
+      const task = { job, control: control.words.buffer as SharedArrayBuffer }
+      answer = await this.pool.run(task, { name: 'runTask' })
+    } catch (cause) {
+      const message = `the worker thread of a ${job.kind} job died; the job is tried again`
+      throw new CellarError(ErrorCode.jobFailed, message, { cause })
+    }
+    if (answer.outcome === 'cancelled') throw new JobCancelled()
+    if (answer.outcome === 'done') return restore(answer.result)
+    const { code, message, corruption } = answer
+    throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
+  }
+
+  async close(): Promise<void> {
+    await this.pool?.destroy()
+    this.pool = undefined
+  }
+
+  private start(): Pool {
+    return new this.module.Piscina({
+      filename: new URL('./job-worker.js', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: this.threadsMax,
+      idleTimeout: idleMilliseconds,
+      concurrentTasksPerWorker: 1,
+      atomics: 'disabled',
+    })
+  }
+}
+
+/** Buffers arrive from a thread as plain Uint8Arrays. */
+function restore(result: JobResult): JobResult {
+  const asBuffer = (bytes: Uint8Array): Buffer =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const files = result.files.map((file): FileMetadata => {
+    return { ...file, firstKey: asBuffer(file.firstKey), lastKey: asBuffer(file.lastKey) }
+  })
+  return { ...result, files }
+}

@@ -1,0 +1,132 @@
+/**
+ * The arena of a memtable: entries, one behind the other, in one shared buffer.
+ *
+ * An entry is `[u32 key length][u32 value length][key][value]` in the machine's byte order, padded
+ * to four bytes, and is named by its offset divided by four (its *entry number*).
+ *
+ * Invariants
+ * 1. An entry never changes and never moves relative to the start once it is written.
+ * 2. When the arena is full it is replaced by a larger copy; `buffer`, `lengths` and `shared` change
+ *    together. Whoever holds the old ones still reads every entry that existed then.
+ * 3. Nothing is changed when an allocation fails.
+ *
+ * Ownership: the arena owns its memory and only ever lends views. Memory beyond `bytesUsed` is zero
+ * and, on systems that commit pages on first use, costs no physical memory; hence the generous
+ * growth factor.
+ */
+import { assert } from '../base/assert.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+
+/** Bytes in front of the key: the two lengths. */
+export const entryHeaderBytes = 8
+
+/** Largest arena; keeps every offset below 2^32 and every entry number below 2^30. */
+export const arenaBytesMax = 0xffff_0000
+
+/** Most bytes that an entry takes beyond its payload: both lengths and the padding. */
+export const entryOverheadBytesMax = entryHeaderBytes + 3
+
+const growthFactor = 4
+const arenaBytesMin = 256
+/** Up to this length a loop over bytes beats the call of `Buffer.copy`. */
+const loopCopyBytesMax = 24
+
+/** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
+export function memoryError(bytes: number, cause: unknown): CellarError {
+  const message = `memtable cannot grow to ${bytes} bytes`
+  const reason = cause instanceof RangeError ? cause : new RangeError(message, { cause })
+  return new CellarError(ErrorCode.tooLarge, message, { cause: reason })
+}
+
+/** A bump allocator for entries. */
+export class EntryArena {
+  /** The whole memory as bytes. */
+  buffer: Buffer
+  /** The same memory as 32-bit numbers: at an entry number lies the key length, behind it the value length. */
+  lengths: Int32Array
+  /** The same memory as it is handed to another thread. */
+  shared: SharedArrayBuffer
+  /** Bytes taken by entries, a multiple of four. */
+  bytesUsed: number
+
+  /** Throws `ERR_TOO_LARGE` if the memory cannot be had. */
+  constructor(bytesInitial: number) {
+    const capacity = Math.min(
+      Math.max(arenaBytesMin, Math.ceil(bytesInitial / 4) * 4),
+      arenaBytesMax,
+    )
+    this.shared = allocateShared(capacity, capacity)
+    this.buffer = Buffer.from(this.shared)
+    this.lengths = new Int32Array(this.shared)
+    this.bytesUsed = 0
+  }
+
+  /** Makes room for `bytes` more (headers and padding included) or throws `ERR_TOO_LARGE`. */
+  reserve(bytes: number): void {
+    const needed = this.bytesUsed + bytes
+    if (needed > this.buffer.length) this.grow(needed)
+  }
+
+  /** Copies an entry to the end and returns its number. REQUIRES that room was reserved. */
+  append(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): number {
+    const offset = this.bytesUsed
+    const keyLength = keyEnd - keyStart
+    const valueLength = valueEnd - valueStart
+    const target = offset + entryHeaderBytes
+    const end = target + keyLength + valueLength
+    assert(end <= this.buffer.length, 'room for an entry must be reserved')
+    const entry = offset / 4
+    this.lengths[entry] = keyLength
+    this.lengths[entry + 1] = valueLength
+    if (keyEnd === valueStart) {
+      copyBytes(source, keyStart, valueEnd, this.buffer, target)
+    } else {
+      copyBytes(source, keyStart, keyEnd, this.buffer, target)
+      copyBytes(source, valueStart, valueEnd, this.buffer, target + keyLength)
+    }
+    this.bytesUsed = end + ((4 - (end & 3)) & 3)
+    return entry
+  }
+
+  private grow(needed: number): void {
+    if (needed > arenaBytesMax) throw memoryError(needed, undefined)
+    const wanted = Math.min(Math.max(needed, this.buffer.length * growthFactor), arenaBytesMax)
+    const shared = allocateShared(Math.ceil(wanted / 4) * 4, Math.ceil(needed / 4) * 4)
+    const buffer = Buffer.from(shared)
+    this.buffer.copy(buffer, 0, 0, this.bytesUsed)
+    this.shared = shared
+    this.buffer = buffer
+    this.lengths = new Int32Array(shared)
+  }
+}
+
+function copyBytes(
+  source: Buffer,
+  start: number,
+  end: number,
+  target: Buffer,
+  targetStart: number,
+): void {
+  const length = end - start
+  if (length > loopCopyBytesMax) {
+    source.copy(target, targetStart, start, end)
+  } else {
+    for (let i = 0; i < length; i++) target[targetStart + i] = source[start + i]
+  }
+}
+
+/** Tries the generous size first, then the one that is really needed. */
+function allocateShared(bytesWanted: number, bytesNeeded: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(bytesWanted)
+  } catch (error) {
+    if (bytesNeeded < bytesWanted) return allocateShared(bytesNeeded, bytesNeeded)
+    throw memoryError(bytesNeeded, error)
+  }
+}

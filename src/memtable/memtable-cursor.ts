@@ -1,0 +1,171 @@
+/**
+ * A cursor over a memtable that may be written between any two calls.
+ *
+ * Invariants
+ * 1. While valid and if the tree was not modified since, the current entry lies in `slot`, and the
+ *    views held here are the tree's current ones.
+ * 2. After a modification the next moving call finds the current key again before it moves. The
+ *    current entry itself stays readable: the arena never changes or moves entries.
+ *
+ * Failure: never throws, except for `next` on an invalid cursor, which is an assertion failure.
+ * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor moves.
+ */
+import { assert } from '../base/assert.js'
+import type { Cursor } from '../cursor/cursor.js'
+import { entryHeaderBytes } from './arena.js'
+import { slotsPerNode } from './nodes.js'
+import type { EntryTree } from './tree.js'
+
+/** Entries that `next` fetches into the processor's cache at a time. */
+const touchedEntries = 32
+
+/** Steps behind a seek after which a scan is assumed. */
+const untouchedEntries = 4
+
+/** Walks a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek. */
+export class MemtableCursor implements Cursor {
+  valid: boolean
+  buffer: Buffer
+  keyStart: number
+  keyEnd: number
+  valueStart: number
+  valueEnd: number
+  private readonly tree: EntryTree
+  private lengths: Int32Array
+  private entries: Int32Array
+  private modificationCount: number
+  private leaf: number
+  private slot: number
+  private slotEnd: number
+  /** The slot at which `next` has to touch entries again; at most `slotEnd`. */
+  private touchedEnd: number
+  /** @internal Keeps the compiler from dropping the reads of `touch`. */
+  touched: number
+
+  constructor(tree: EntryTree) {
+    this.valid = false
+    this.buffer = tree.arena.buffer
+    this.keyStart = 0
+    this.keyEnd = 0
+    this.valueStart = 0
+    this.valueEnd = 0
+    this.tree = tree
+    this.lengths = tree.arena.lengths
+    this.entries = tree.leaves.entries
+    this.modificationCount = tree.modificationCount
+    this.leaf = 0
+    this.slot = 0
+    this.slotEnd = 0
+    this.touchedEnd = 0
+    this.touched = 0
+  }
+
+  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  seek(key: Uint8Array, length: number): void {
+    this.tree.find(key, 0, length)
+    this.takeFound()
+    if (this.slot < this.slotEnd) this.load(this.entries[this.slot])
+    else this.enterNextLeaf()
+  }
+
+  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  seekBefore(key: Uint8Array, length: number): void {
+    this.tree.find(key, 0, length)
+    this.takeFound()
+    if (this.tree.foundPosition === 0) {
+      const previous = this.tree.leaves.links[this.leaf * 2 + 1]
+      if (this.tree.entryCount === 0 || previous === -1) {
+        this.valid = false
+        return
+      }
+      this.leaf = previous
+      this.slotEnd = previous * slotsPerNode + this.tree.leaves.counts[previous]
+      this.slot = this.slotEnd
+    }
+    this.slot--
+    this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.load(this.entries[this.slot])
+  }
+
+  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  next(): void {
+    assert(this.valid, 'next needs a valid cursor')
+    if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
+    const slot = this.slot + 1
+    if (slot >= this.touchedEnd) {
+      if (slot >= this.slotEnd) {
+        this.enterNextLeaf()
+        return
+      }
+      this.touch(slot)
+    }
+    this.slot = slot
+    this.load(this.entries[slot])
+  }
+
+  /** Reads from the entries that come next; the processor fetches them all at once this way. */
+  private touch(slot: number): void {
+    const { entries, lengths } = this
+    const end = Math.min(slot + touchedEntries, this.slotEnd)
+    let sum = 0
+    for (let i = slot; i < end; i++) sum ^= lengths[entries[i]]
+    this.touched = sum
+    this.touchedEnd = end
+  }
+
+  private load(entry: number): void {
+    const { lengths } = this
+    const keyStart = entry * 4 + entryHeaderBytes
+    const keyEnd = keyStart + lengths[entry]
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
+    this.valueStart = keyEnd
+    this.valueEnd = keyEnd + lengths[entry + 1]
+  }
+
+  private enterNextLeaf(): void {
+    const { leaves } = this.tree
+    const following = leaves.links[this.leaf * 2]
+    if (following === -1) {
+      this.valid = false
+      return
+    }
+    this.leaf = following
+    this.slot = following * slotsPerNode
+    this.slotEnd = this.slot + leaves.counts[following]
+    this.touch(this.slot)
+    this.load(this.entries[this.slot])
+  }
+
+  /** Takes over where the tree's search ended, and the tree's current views. */
+  private takeFound(): void {
+    const { foundLeaf, foundPosition } = this.tree
+    this.leaf = foundLeaf
+    this.slot = foundLeaf * slotsPerNode + foundPosition
+    this.takeViews()
+  }
+
+  private takeViews(): void {
+    const { arena, leaves, modificationCount } = this.tree
+    this.buffer = arena.buffer
+    this.lengths = arena.lengths
+    this.entries = leaves.entries
+    this.modificationCount = modificationCount
+    this.slotEnd = this.leaf * slotsPerNode + leaves.counts[this.leaf]
+    this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.valid = true
+  }
+
+  /** Brings the position up to date after inserts; most of them happen in other leaves. */
+  private findAgain(): void {
+    const { counts, entries } = this.tree.leaves
+    const inLeaf = this.slot < this.leaf * slotsPerNode + counts[this.leaf]
+    if (inLeaf && entries[this.slot] * 4 + entryHeaderBytes === this.keyStart) {
+      this.takeViews()
+      return
+    }
+    const exact = this.tree.find(this.buffer, this.keyStart, this.keyEnd)
+    assert(exact, 'an entry of a memtable cannot vanish')
+    this.takeFound()
+  }
+}

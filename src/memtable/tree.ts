@@ -1,0 +1,519 @@
+/**
+ * The B+-tree of a memtable: finds and orders entries of an arena by key.
+ *
+ * A slot holds an entry number and, as a float64, the six key bytes behind the node's *prefix*.
+ * Searching a node compares numbers; full keys are compared only when numbers are equal (then also
+ * because short keys are padded with zeros), and only behind the prefix.
+ *
+ * Invariants
+ * 1. The keys below a node lie between two *fences*: separators of its ancestors or, at the edges of
+ *    the tree, the smallest and greatest key of all. The node's prefix length is at most the number
+ *    of bytes that its fences share. So every key that can be looked up in the node shares its
+ *    prefix, and the prefix itself is never compared or stored. Keys beyond the greatest or before
+ *    the smallest key never descend.
+ * 2. A key that becomes the smallest or greatest can only shorten prefixes on that edge; they are
+ *    shortened before the key goes in.
+ * 3. Inner nodes with n children use the separators of slots 1 to n - 1; a separator is <= every key
+ *    below its child and > every key below the child before. Slot 0 is not looked at.
+ * 4. Leaf 0 is always the first leaf; a node that is split keeps the smaller keys.
+ * 5. Entries are never removed; an equal key only replaces the entry number in its leaf. Separators
+ *    and edges may go on naming the replaced entry: its key is the same.
+ * 6. Nothing is changed before all memory that an insert can need was allocated.
+ *
+ * Ownership: keys that are passed in are read during the call only. One thread uses a tree.
+ */
+import { assert } from '../base/assert.js'
+import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
+import {
+  arenaBytesMax,
+  type EntryArena,
+  entryHeaderBytes,
+  entryOverheadBytesMax,
+  memoryError,
+} from './arena.js'
+import { NodeArrays, slotsPerNode } from './nodes.js'
+
+/** Levels of inner nodes that a tree can have; 2^30 entries need far fewer. */
+const heightMax = 24
+
+/** A prefix is made longer in a split only if that many bytes are gained; it costs reading all keys. */
+const prefixGainMin = 3
+
+/** Numbers hold this many key bytes. */
+const numberBytes = 6
+
+export class EntryTree {
+  readonly arena: EntryArena
+  readonly leaves: NodeArrays
+  readonly inners: NodeArrays
+  /** Entries with different keys. */
+  entryCount: number
+  /** Changes with every insert; cursors compare it to know whether their position is still good. */
+  modificationCount: number
+  /** Where {@link find} ended: the leaf. */
+  foundLeaf: number
+  /** Where {@link find} ended: the slot within the leaf; may be the leaf's count at the very end. */
+  foundPosition: number
+
+  private root: number
+  /** Levels of inner nodes above the leaves. */
+  private height: number
+  private lastLeaf: number
+  private firstEntry: number
+  private lastEntry: number
+  /** Bytes that the smallest and the greatest key share. */
+  private sharedLength: number
+  /** Bytes that the key of the last {@link compareEdges} shares with the edge that it lies beyond. */
+  private edgeLength: number
+  /** Upper bounds of the prefix lengths along the left and the right edge. */
+  private leftPrefixMax: number
+  private rightPrefixMax: number
+  private newestEntry: number
+  private lowFence: number
+  private highFence: number
+  private readonly pathNodes: Int32Array
+  private readonly pathSlots: Int32Array
+
+  constructor(arena: EntryArena) {
+    this.arena = arena
+    this.leaves = new NodeArrays(4, 2)
+    this.inners = new NodeArrays(1, slotsPerNode)
+    this.entryCount = 0
+    this.modificationCount = 0
+    this.foundLeaf = 0
+    this.foundPosition = 0
+    this.root = this.leaves.allocate()
+    this.height = 0
+    this.lastLeaf = this.root
+    this.firstEntry = 0
+    this.lastEntry = 0
+    this.sharedLength = 0
+    this.edgeLength = 0
+    this.leftPrefixMax = 0
+    this.rightPrefixMax = 0
+    this.newestEntry = -1
+    this.lowFence = 0
+    this.highFence = 0
+    this.pathNodes = new Int32Array(heightMax)
+    this.pathSlots = new Int32Array(heightMax)
+    this.leaves.links[0] = -1
+    this.leaves.links[1] = -1
+  }
+
+  /**
+   * Allocates all that inserting `entries` entries with together `bytes` bytes of keys and values can
+   * need. Throws `ERR_TOO_LARGE` with a RangeError as cause, and then has changed nothing.
+   */
+  reserve(entries: number, bytes: number): void {
+    const arenaBytes = bytes + entries * entryOverheadBytesMax
+    if (!(this.arena.bytesUsed + arenaBytes <= arenaBytesMax)) {
+      throw memoryError(this.arena.bytesUsed + arenaBytes, undefined)
+    }
+    // A leaf that exists may be split up to three times before pieces are half full; from then on
+    // every split needs inserts in proportion to the size of a node.
+    const leafCount = this.leaves.count
+    const slack = Math.ceil(entries / (slotsPerNode / 4)) + 2
+    const leaves = Math.min(entries, 3 * leafCount + slack)
+    const inners = Math.min(
+      leaves * (this.height + 1),
+      3 * this.inners.count + Math.ceil(leaves / (slotsPerNode / 4)) * 2 + heightMax,
+    )
+    this.arena.reserve(arenaBytes)
+    this.reserveNodes(leaves, inners)
+  }
+
+  /** Copies an entry into the arena; an equal key gets the new value. */
+  insert(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): void {
+    const { arena, leaves } = this
+    if (
+      leaves.count === leaves.capacity ||
+      this.inners.count + this.height >= this.inners.capacity
+    ) {
+      this.reserveNodes(1, this.height + 1)
+    }
+    arena.reserve(keyEnd - keyStart + valueEnd - valueStart + entryOverheadBytesMax)
+    if (this.entryCount === 0) {
+      const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
+      this.insertFirst(entry, keyEnd - keyStart)
+      return
+    }
+    const side = this.compareEdges(source, keyStart, keyEnd)
+    if (side === 0 && this.descend(source, keyStart, keyEnd)) {
+      const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
+      leaves.entries[this.foundLeaf * slotsPerNode + this.foundPosition] = entry
+      this.modificationCount++
+      return
+    }
+    const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
+    if (side !== 0) this.moveEdge(side, entry)
+    const leaf = this.foundLeaf
+    if (leaves.counts[leaf] < slotsPerNode) {
+      const number = readPrefix48(source, keyStart + leaves.prefixLengths[leaf], keyEnd)
+      leaves.insertSlot(leaf, this.foundPosition, entry, number)
+    } else {
+      if (side !== 0) this.followEdge(side)
+      this.splitLeaf(leaf, this.foundPosition, entry)
+    }
+    this.newestEntry = entry
+    this.entryCount++
+    this.modificationCount++
+  }
+
+  /**
+   * Finds the first entry whose key is >= `source[start, end)` and sets `foundLeaf` and
+   * `foundPosition`. Returns whether its key is equal.
+   */
+  find(source: Uint8Array, start: number, end: number): boolean {
+    if (this.entryCount === 0) {
+      this.foundLeaf = 0
+      this.foundPosition = 0
+      return false
+    }
+    return this.compareEdges(source, start, end) === 0 && this.descend(source, start, end)
+  }
+
+  /**
+   * Tells whether a key lies before the smallest key (-1), beyond the greatest (1), or within (0). In
+   * the first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
+   */
+  private compareEdges(source: Uint8Array, start: number, end: number): number {
+    const { buffer, lengths } = this.arena
+    const lastStart = this.lastEntry * 4 + entryHeaderBytes
+    const lastEnd = lastStart + lengths[this.lastEntry]
+    const shared = commonPrefixLength(source, start, end, buffer, lastStart, lastEnd)
+    let byte = start + shared < end ? source[start + shared] : -1
+    let edgeByte = lastStart + shared < lastEnd ? buffer[lastStart + shared] : -1
+    if (byte > edgeByte) {
+      this.foundLeaf = this.lastLeaf
+      this.foundPosition = this.leaves.counts[this.lastLeaf]
+      this.edgeLength = shared
+      return 1
+    }
+    const firstStart = this.firstEntry * 4 + entryHeaderBytes
+    const firstEnd = firstStart + lengths[this.firstEntry]
+    let length = shared < this.sharedLength ? shared : this.sharedLength
+    length += commonPrefixLength(source, start + length, end, buffer, firstStart + length, firstEnd)
+    byte = start + length < end ? source[start + length] : -1
+    edgeByte = firstStart + length < firstEnd ? buffer[firstStart + length] : -1
+    if (byte >= edgeByte) return 0
+    this.foundLeaf = 0
+    this.foundPosition = 0
+    this.edgeLength = length
+    return -1
+  }
+
+  /** Like {@link find} for a key within the edges; notes the path. */
+  private descend(source: Uint8Array, start: number, end: number): boolean {
+    const { inners, pathNodes, pathSlots } = this
+    const height = this.height
+    let node = this.root
+    for (let depth = 0; depth < height; depth++) {
+      const slot = this.findChild(node, source, start, end)
+      pathNodes[depth] = node
+      pathSlots[depth] = slot
+      node = inners.links[node * slotsPerNode + slot]
+    }
+    return this.findInLeaf(node, source, start, end)
+  }
+
+  /** The slot of the child that a key belongs to. */
+  private findChild(node: number, source: Uint8Array, start: number, end: number): number {
+    const { numbers, entries, counts, prefixLengths } = this.inners
+    const prefixLength = prefixLengths[node]
+    const number = readPrefix48(source, start + prefixLength, end)
+    const base = node * slotsPerNode
+    let low = base + 1
+    let high = base + counts[node]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = numbers[middle]
+      if (other < number) low = middle + 1
+      else if (other > number) high = middle
+      else if (this.compareKey(source, start, end, entries[middle], prefixLength) >= 0) {
+        low = middle + 1
+      } else high = middle
+    }
+    return low - base - 1
+  }
+
+  private findInLeaf(leaf: number, source: Uint8Array, start: number, end: number): boolean {
+    const { numbers, entries, counts, prefixLengths } = this.leaves
+    const prefixLength = prefixLengths[leaf]
+    const number = readPrefix48(source, start + prefixLength, end)
+    const base = leaf * slotsPerNode
+    let low = base
+    let high = base + counts[leaf]
+    let exact = false
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = numbers[middle]
+      if (other < number) low = middle + 1
+      else if (other > number) high = middle
+      else {
+        const order = this.compareKey(source, start, end, entries[middle], prefixLength)
+        if (order > 0) low = middle + 1
+        else {
+          high = middle
+          if (order === 0) {
+            low = middle
+            exact = true
+          }
+        }
+      }
+    }
+    this.foundLeaf = leaf
+    this.foundPosition = low - base
+    return exact
+  }
+
+  /**
+   * Compares a key with the key of an entry when prefixes and numbers are equal. If one key ends
+   * within the number, the other goes on with zeros only; then the remaining lengths, which may be
+   * negative, decide.
+   */
+  private compareKey(
+    source: Uint8Array,
+    start: number,
+    end: number,
+    entry: number,
+    prefixLength: number,
+  ): number {
+    const { buffer, lengths } = this.arena
+    const keyStart = entry * 4 + entryHeaderBytes
+    const keyEnd = keyStart + lengths[entry]
+    const skip = prefixLength + numberBytes
+    return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
+  }
+
+  private insertFirst(entry: number, keyLength: number): void {
+    this.firstEntry = entry
+    this.lastEntry = entry
+    this.sharedLength = keyLength
+    this.leftPrefixMax = keyLength
+    this.rightPrefixMax = keyLength
+    this.leaves.prefixLengths[0] = keyLength
+    this.leaves.insertSlot(0, 0, entry, 0)
+    this.newestEntry = entry
+    this.entryCount = 1
+    this.modificationCount++
+  }
+
+  /** Makes an entry the smallest (side -1) or greatest (side 1) of the tree. */
+  private moveEdge(side: number, entry: number): void {
+    const length = this.edgeLength
+    if (length < (side > 0 ? this.rightPrefixMax : this.leftPrefixMax)) {
+      this.shortenPrefixes(side, length)
+    }
+    if (side > 0) this.lastEntry = entry
+    else this.firstEntry = entry
+    if (length < this.sharedLength) this.sharedLength = length
+  }
+
+  /** Sets all prefix lengths along one edge to at most `length`. */
+  private shortenPrefixes(side: number, length: number): void {
+    const { inners, leaves } = this
+    let node = this.root
+    for (let depth = 0; depth < this.height; depth++) {
+      if (inners.prefixLengths[node] > length) this.setPrefixLength(inners, node, length)
+      node = inners.links[node * slotsPerNode + (side > 0 ? inners.counts[node] - 1 : 0)]
+    }
+    if (leaves.prefixLengths[node] > length) this.setPrefixLength(leaves, node, length)
+    this.measureEdges()
+  }
+
+  /** Brings the bounds of the prefix lengths along both edges up to date. */
+  private measureEdges(): void {
+    this.leftPrefixMax = this.edgePrefixMax(-1)
+    this.rightPrefixMax = this.edgePrefixMax(1)
+  }
+
+  private edgePrefixMax(side: number): number {
+    const { inners } = this
+    let node = this.root
+    let longest = 0
+    for (let depth = 0; depth < this.height; depth++) {
+      longest = Math.max(longest, inners.prefixLengths[node])
+      node = inners.links[node * slotsPerNode + (side > 0 ? inners.counts[node] - 1 : 0)]
+    }
+    return Math.max(longest, this.leaves.prefixLengths[node])
+  }
+
+  /** Notes the path to the first or the last leaf. */
+  private followEdge(side: number): void {
+    const { inners } = this
+    let node = this.root
+    for (let depth = 0; depth < this.height; depth++) {
+      const slot = side > 0 ? inners.counts[node] - 1 : 0
+      this.pathNodes[depth] = node
+      this.pathSlots[depth] = slot
+      node = inners.links[node * slotsPerNode + slot]
+    }
+  }
+
+  /** Sets `lowFence` and `highFence` to the fences of the node on the path at `depth`. */
+  private findFences(depth: number): void {
+    const { entries, counts } = this.inners
+    let low = this.firstEntry
+    let high = this.lastEntry
+    for (let i = 0; i < depth; i++) {
+      const node = this.pathNodes[i]
+      const slot = this.pathSlots[i]
+      if (slot > 0) low = entries[node * slotsPerNode + slot]
+      if (slot + 1 < counts[node]) high = entries[node * slotsPerNode + slot + 1]
+    }
+    this.lowFence = low
+    this.highFence = high
+  }
+
+  /** Splits a full leaf, to which the path leads, while inserting an entry. */
+  private splitLeaf(leaf: number, position: number, entry: number): void {
+    const { leaves } = this
+    const base = leaf * slotsPerNode
+    // Runs of ascending or descending keys leave full nodes behind.
+    let split = slotsPerNode / 2
+    if (position === slotsPerNode) {
+      const ascending = leaves.entries[base + slotsPerNode - 1] === this.newestEntry
+      if (ascending || leaf === this.lastLeaf) split = slotsPerNode
+    } else if (position === 0 && leaves.entries[base] === this.newestEntry) {
+      split = 0
+    }
+    const separator = split === slotsPerNode ? entry : leaves.entries[base + split]
+    const right = leaves.allocate()
+    leaves.moveSlots(leaf, split, right)
+    this.linkLeaf(leaf, right)
+    const goesRight = position > split || split === slotsPerNode
+    const target = goesRight ? right : leaf
+    leaves.insertSlot(target, goesRight ? position - split : position, entry, 0)
+    this.numberSlot(leaves, target, goesRight ? position - split : position)
+    this.findFences(this.height)
+    this.lengthenPrefixes(leaves, leaf, separator, right)
+    this.insertChild(this.height - 1, leaf, separator, right)
+    this.measureEdges()
+  }
+
+  private linkLeaf(leaf: number, right: number): void {
+    const { links } = this.leaves
+    const following = links[leaf * 2]
+    links[leaf * 2] = right
+    links[right * 2] = following
+    links[right * 2 + 1] = leaf
+    if (following === -1) this.lastLeaf = right
+    else links[following * 2 + 1] = right
+  }
+
+  /** Puts a new child behind the one that the path takes at `depth`; -1 means above the root. */
+  private insertChild(depth: number, left: number, separator: number, right: number): void {
+    const { inners } = this
+    if (depth < 0) {
+      this.growRoot(left, separator, right)
+      return
+    }
+    let node = this.pathNodes[depth]
+    let slot = this.pathSlots[depth] + 1
+    if (inners.counts[node] === slotsPerNode) {
+      this.findFences(depth)
+      // Ascending keys leave full nodes behind at the right edge of the tree.
+      const atEnd = slot === slotsPerNode && this.highFence === this.lastEntry
+      const split = atEnd ? slotsPerNode : slotsPerNode / 2
+      const upper = atEnd ? separator : inners.entries[node * slotsPerNode + split]
+      const sibling = inners.allocate()
+      for (let i = split; i < slotsPerNode; i++) {
+        inners.links[sibling * slotsPerNode + i - split] = inners.links[node * slotsPerNode + i]
+      }
+      inners.moveSlots(node, split, sibling)
+      const leftNode = node
+      if (atEnd || slot > split) {
+        node = sibling
+        slot -= split
+      }
+      this.putChild(node, slot, separator, right)
+      this.lengthenPrefixes(inners, leftNode, upper, sibling)
+      this.insertChild(depth - 1, leftNode, upper, sibling)
+    } else {
+      this.putChild(node, slot, separator, right)
+    }
+  }
+
+  private putChild(node: number, slot: number, separator: number, child: number): void {
+    const { inners } = this
+    const base = node * slotsPerNode
+    const { links } = inners
+    for (let i = base + inners.counts[node]; i > base + slot; i--) links[i] = links[i - 1]
+    links[base + slot] = child
+    inners.insertSlot(node, slot, separator, 0)
+    this.numberSlot(inners, node, slot)
+  }
+
+  private growRoot(left: number, separator: number, right: number): void {
+    const { inners } = this
+    assert(this.height < heightMax, 'the tree of a memtable is too high')
+    const root = inners.allocate()
+    inners.prefixLengths[root] = this.sharedLength
+    this.putChild(root, 0, separator, left)
+    this.putChild(root, 1, separator, right)
+    this.root = root
+    this.height++
+  }
+
+  /** Uses the narrower fences of two halves of a node for longer prefixes. */
+  private lengthenPrefixes(
+    nodes: NodeArrays,
+    left: number,
+    separator: number,
+    right: number,
+  ): void {
+    const leftLength = this.sharedKeyLength(this.lowFence, separator)
+    if (leftLength >= nodes.prefixLengths[left] + prefixGainMin) {
+      this.setPrefixLength(nodes, left, leftLength)
+    }
+    const rightLength = this.sharedKeyLength(separator, this.highFence)
+    if (rightLength >= nodes.prefixLengths[right] + prefixGainMin) {
+      this.setPrefixLength(nodes, right, rightLength)
+    }
+  }
+
+  /** Bytes that the keys of two entries share. */
+  private sharedKeyLength(a: number, b: number): number {
+    const { buffer, lengths } = this.arena
+    const aStart = a * 4 + entryHeaderBytes
+    const bStart = b * 4 + entryHeaderBytes
+    return commonPrefixLength(
+      buffer,
+      aStart,
+      aStart + lengths[a],
+      buffer,
+      bStart,
+      bStart + lengths[b],
+    )
+  }
+
+  private setPrefixLength(nodes: NodeArrays, node: number, length: number): void {
+    nodes.prefixLengths[node] = length
+    const count = nodes.counts[node]
+    for (let i = 0; i < count; i++) this.numberSlot(nodes, node, i)
+  }
+
+  private numberSlot(nodes: NodeArrays, node: number, slot: number): void {
+    const { buffer, lengths } = this.arena
+    const place = node * slotsPerNode + slot
+    const entry = nodes.entries[place]
+    const start = entry * 4 + entryHeaderBytes
+    const number = readPrefix48(buffer, start + nodes.prefixLengths[node], start + lengths[entry])
+    nodes.numbers[place] = number
+  }
+
+  private reserveNodes(leaves: number, inners: number): void {
+    try {
+      this.leaves.reserve(leaves)
+      this.inners.reserve(inners)
+    } catch (error) {
+      throw memoryError(this.leaves.bytes + leaves * this.leaves.bytesPerNode, error)
+    }
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * Byte layout of record files (logs and manifests): the file header, the frame header, and their
+ * checks. Writer and scanner share these functions, so that they cannot disagree. The layout is
+ * described with diagrams in FORMAT.md of this folder.
+ *
+ * The checksums must have been loaded (`loadChecksums`) before anything here runs.
+ */
+
+import { readUint64LE, writeUint64LE } from '../base/bytes.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { placeSeed, xxh64 } from '../codec/checksum.js'
+
+/** What a record file holds. */
+export type RecordFileKind = 'log' | 'manifest'
+
+/** The file that a record file continues. */
+export interface RecordFilePredecessor {
+  readonly fileNumber: number
+  /** Final length in bytes, header included. */
+  readonly length: number
+  /** Sequence of its last frame, or of its own predecessor if it holds none. */
+  readonly lastSequence: number
+}
+
+/** The facts in the header of a record file. */
+export interface RecordFileHeader {
+  readonly kind: RecordFileKind
+  /** 1 to 2^53-1. Never used for two files of one directory: it seeds every checksum. */
+  readonly fileNumber: number
+  /** Undefined for the first file of a chain. */
+  readonly predecessor: RecordFilePredecessor | undefined
+  /** Whether all older files of the chain were durable when this one was created. Default: false. */
+  readonly predecessorsSynced?: boolean
+}
+
+// On disk: never change these numbers. Zero is invalid everywhere.
+/** Version written into new files; the highest that can be read. */
+export const recordFormatVersion = 1
+/** Bytes of the file header. Fixed for all versions, as is the place of its fields. */
+export const fileHeaderBytes = 64
+/** Bytes of a frame header. */
+export const frameHeaderBytes = 32
+/** A frame that carries a payload. */
+export const frameKindData = 1
+/** A frame without payload, written only for its `syncedLength`. */
+export const frameKindMark = 2
+/** Added to the kind if all older files of the chain were known to be durable. */
+export const frameFlagPredecessorsSynced = 0x80
+const fileMagics: Readonly<Record<RecordFileKind, string>> = {
+  log: 'CELLRLOG',
+  manifest: 'CELLRMAN',
+}
+
+// Offsets in the frame header.
+const frameChecksumAt = 0
+const frameLengthAt = 8
+const frameCheckAt = 12
+const frameSequenceLowAt = 16
+const frameSequenceHighAt = 20
+const frameKindAt = 23
+const frameSyncedLengthAt = 24
+
+/** Longest payload of a frame, in bytes (inclusive). */
+export const framePayloadBytesMax = 0x4000_0000
+/** Longest record file, in bytes (inclusive). */
+export const recordFileBytesMax = 0x8000_0000
+
+/** Encodes a file header into a new buffer. */
+export function encodeFileHeader(header: RecordFileHeader): Buffer {
+  const bytes = Buffer.alloc(fileHeaderBytes)
+  bytes.write(fileMagics[header.kind], 0, 'latin1')
+  bytes.writeUInt32LE(recordFormatVersion, 8)
+  writeUint64LE(bytes, 16, header.fileNumber)
+  if (header.predecessor !== undefined) {
+    writeUint64LE(bytes, 24, header.predecessor.fileNumber)
+    writeUint64LE(bytes, 32, header.predecessor.length)
+    writeUint64LE(bytes, 40, header.predecessor.lastSequence)
+  }
+  writeUint64LE(bytes, 48, header.predecessorsSynced === true ? 1 : 0)
+  bytes.writeBigUInt64LE(fileHeaderChecksum(bytes, header.fileNumber), 56)
+  return bytes
+}
+
+/**
+ * Decodes the header at the start of `source`, of which `length` bytes are file. Returns a sentence
+ * that says what is wrong if it is not a whole, valid header of that kind and number.
+ *
+ * @throws CellarError `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ */
+export function decodeFileHeader(
+  source: Buffer,
+  length: number,
+  path: string,
+  expected: { readonly kind: RecordFileKind; readonly fileNumber: number },
+): RecordFileHeader | string {
+  if (length < fileHeaderBytes) return `only ${length} of the ${fileHeaderBytes} header bytes`
+  if (source.toString('latin1', 0, 8) !== fileMagics[expected.kind]) return 'another magic number'
+  if (source.readBigUInt64LE(56) !== fileHeaderChecksum(source, expected.fileNumber)) {
+    return 'a header whose checksum does not match'
+  }
+  const version = source.readUInt32LE(8)
+  if (version > recordFormatVersion) {
+    throw new CellarError(
+      ErrorCode.formatVersion,
+      `${path} has format version ${version}; this version of Cellar reads up to ${recordFormatVersion}`,
+    )
+  }
+  if (version === 0) return 'format version 0'
+  const fileNumber = readUint64LE(source, 16)
+  if (fileNumber !== expected.fileNumber) return `file number ${fileNumber}`
+  const predecessorNumber = readUint64LE(source, 24)
+  const predecessor = {
+    fileNumber: predecessorNumber,
+    length: readUint64LE(source, 32),
+    lastSequence: readUint64LE(source, 40),
+  }
+  return {
+    kind: expected.kind,
+    fileNumber,
+    predecessor: predecessorNumber === 0 ? undefined : predecessor,
+    predecessorsSynced: readUint64LE(source, 48) === 1,
+  }
+}
+
+function fileHeaderChecksum(bytes: Buffer, fileNumber: number): bigint {
+  return xxh64(bytes.subarray(0, 56), placeSeed(fileNumber, 0))
+}
+
+/**
+ * Fills in the 32 header bytes at `at`, behind which the payload stands already.
+ *
+ * @param kind - {@link frameKindData} or {@link frameKindMark}, with or without the flag.
+ * @param fileOffset - where in the file the frame will stand, in bytes.
+ */
+export function sealFrame(
+  target: Buffer,
+  at: number,
+  payloadLength: number,
+  kind: number,
+  sequence: number,
+  syncedLength: number,
+  fileNumber: number,
+  fileOffset: number,
+): void {
+  const sequenceHigh = (kind << 24) | Math.floor(sequence / 0x1_0000_0000)
+  const syncedHigh = Math.floor(syncedLength / 0x1_0000_0000)
+  const check = headerCheck(
+    fileNumber,
+    fileOffset,
+    payloadLength,
+    sequence | 0,
+    sequenceHigh,
+    syncedLength | 0,
+    syncedHigh,
+  )
+  writeInt32(target, at + frameLengthAt, payloadLength)
+  writeInt32(target, at + frameCheckAt, check)
+  writeInt32(target, at + frameSequenceLowAt, sequence | 0)
+  writeInt32(target, at + frameSequenceHighAt, sequenceHigh)
+  writeInt32(target, at + frameSyncedLengthAt, syncedLength | 0)
+  writeInt32(target, at + frameSyncedLengthAt + 4, syncedHigh)
+  computeChecksum(target, at, payloadLength, fileNumber, fileOffset)
+  for (let i = 0; i < 8; i++) target[at + frameChecksumAt + i] = checksumBytes[i]
+}
+
+/**
+ * Whether the bytes at `at` look like a frame header of this place in this file, with a payload
+ * that ends at or before `end`. Costs a few nanoseconds; {@link frameVerifies} decides.
+ * Here `at` is both the offset in `source` and the offset in the file.
+ */
+export function frameIsPlausible(
+  source: Buffer,
+  at: number,
+  end: number,
+  fileNumber: number,
+): boolean {
+  if (end - at < frameHeaderBytes) return false
+  const kind = frameKind(source, at)
+  if (kind !== frameKindData && kind !== frameKindMark) return false
+  const payloadLength = frameLength(source, at)
+  if (payloadLength > framePayloadBytesMax) return false
+  if (payloadLength > end - at - frameHeaderBytes) return false
+  const check = headerCheck(
+    fileNumber,
+    at,
+    payloadLength,
+    readInt32(source, at + frameSequenceLowAt),
+    readInt32(source, at + frameSequenceHighAt),
+    readInt32(source, at + frameSyncedLengthAt),
+    readInt32(source, at + frameSyncedLengthAt + 4),
+  )
+  if (readInt32(source, at + frameCheckAt) !== check) return false
+  // A writer can know only of bytes that it wrote before this frame; sequences are safe integers.
+  const sequenceHigh = readInt32(source, at + frameSequenceHighAt) & 0xff_ffff
+  return frameSyncedLength(source, at) <= at && sequenceHigh < 0x20_0000
+}
+
+/** Whether the plausible frame at `at` has the right checksum. */
+export function frameVerifies(source: Buffer, at: number, fileNumber: number): boolean {
+  computeChecksum(source, at, frameLength(source, at), fileNumber, at)
+  for (let i = 0; i < 8; i++) {
+    if (source[at + frameChecksumAt + i] !== checksumBytes[i]) return false
+  }
+  return true
+}
+
+/** Payload length in the frame header at `at`. */
+export function frameLength(source: Buffer, at: number): number {
+  return readInt32(source, at + frameLengthAt) >>> 0
+}
+
+/** Kind in the frame header at `at`. */
+export function frameKind(source: Buffer, at: number): number {
+  return source[at + frameKindAt] & ~frameFlagPredecessorsSynced
+}
+
+/** Whether the frame header at `at` says that all older files were durable. */
+export function framePredecessorsSynced(source: Buffer, at: number): boolean {
+  return (source[at + frameKindAt] & frameFlagPredecessorsSynced) !== 0
+}
+
+/** Sequence in the frame header at `at`. */
+export function frameSequence(source: Buffer, at: number): number {
+  const high = readInt32(source, at + frameSequenceHighAt) & 0xff_ffff
+  return (readInt32(source, at + frameSequenceLowAt) >>> 0) + high * 0x1_0000_0000
+}
+
+/** Synced length in the frame header at `at`. */
+export function frameSyncedLength(source: Buffer, at: number): number {
+  return readUint64LE(source, at + frameSyncedLengthAt)
+}
+
+const checksumView = new DataView(new ArrayBuffer(8))
+/** The result of {@link computeChecksum}, little-endian; spares slower bigint conversions. */
+const checksumBytes = new Uint8Array(checksumView.buffer)
+
+function computeChecksum(
+  source: Buffer,
+  at: number,
+  payloadLength: number,
+  fileNumber: number,
+  fileOffset: number,
+): void {
+  const covered = source.subarray(at + frameLengthAt, at + frameHeaderBytes + payloadLength)
+  checksumView.setBigUint64(0, xxh64(covered, placeSeed(fileNumber, fileOffset)), true)
+}
+
+/** 32 bits over the header fields and the frame's place: rejects chance matches without hashing. */
+function headerCheck(
+  fileNumber: number,
+  fileOffset: number,
+  payloadLength: number,
+  sequenceLow: number,
+  sequenceHigh: number,
+  syncedLow: number,
+  syncedHigh: number,
+): number {
+  let hash = mix(0x9e37_79b9, fileNumber | 0)
+  hash = mix(hash, (fileNumber / 0x1_0000_0000) | 0)
+  hash = mix(hash, fileOffset | 0)
+  hash = mix(hash, payloadLength)
+  hash = mix(hash, sequenceLow)
+  hash = mix(hash, sequenceHigh)
+  hash = mix(hash, syncedLow)
+  hash = mix(hash, syncedHigh)
+  hash ^= hash >>> 16
+  hash = Math.imul(hash, 0x85eb_ca6b)
+  return hash ^ (hash >>> 13)
+}
+
+// Plain byte access: the methods of Buffer check their arguments, which costs more than the bytes.
+
+function writeInt32(target: Buffer, at: number, value: number): void {
+  target[at] = value & 0xff
+  target[at + 1] = (value >>> 8) & 0xff
+  target[at + 2] = (value >>> 16) & 0xff
+  target[at + 3] = value >>> 24
+}
+
+function readInt32(source: Buffer, at: number): number {
+  return source[at] | (source[at + 1] << 8) | (source[at + 2] << 16) | (source[at + 3] << 24)
+}
+
+function mix(hash: number, value: number): number {
+  const mixed = Math.imul(hash ^ value, 0xc2b2_ae35)
+  return (mixed << 13) | (mixed >>> 19)
+}

@@ -1,0 +1,10 @@
+/** Takes the cells that a scan includes. */
+import type { CellView } from '../cell/cell-view.js'
+import type { Filter } from '../filter/filter.js'
+
+export interface CellCollector {
+  /** No further cell fits (batch limit); the scanner pauses before the next one. */
+  readonly full: boolean
+  /** Copies a borrowed cell; the filter may replace its value. */
+  add(cell: CellView, filter: Filter | undefined): void
+}

@@ -1,0 +1,47 @@
+/** What a read asks of one store, in the form that matchers want. */
+import type { TimeRange } from '../cell/timestamp.js'
+import type { Filter } from '../filter/filter.js'
+
+/** The column-family options that decide what a read or a flush keeps (spec 1.4). */
+export interface RetentionOptions {
+  /** VERSIONS: most versions kept and returned per column, >= 1. */
+  readonly versions: number
+  /** MIN_VERSIONS: versions kept although the TTL has expired them. */
+  readonly minVersions: number
+  /** TTL in seconds; Infinity = forever. */
+  readonly ttlSeconds: number
+  /** KEEP_DELETED_CELLS. */
+  readonly keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
+  /** NEW_VERSION_BEHAVIOR: markers mask only what was written before them. */
+  readonly newVersionBehavior: boolean
+}
+
+/** A read of one store. */
+export interface StoreQuery {
+  /** Escaped qualifiers, ascending and unique; undefined = all columns. */
+  readonly columns: readonly Buffer[] | undefined
+  /** Versions asked for per column, >= 1. */
+  readonly versions: number
+  readonly timeRange: TimeRange
+  /** Return delete markers and masked cells as well. */
+  readonly raw: boolean
+  readonly filter: Filter | undefined
+  /** Most cells returned per row of this family; negative = no limit. */
+  readonly cellsPerRowMax: number
+  /** Cells skipped at the start of each row of this family. */
+  readonly cellsPerRowOffset: number
+}
+
+/** What a matcher tells the scanner to do with a cell. */
+export const MatchCode = {
+  include: 1,
+  includeAndSeekNextColumn: 2,
+  includeAndSeekNextRow: 3,
+  skip: 4,
+  seekNextColumn: 5,
+  seekNextRow: 6,
+  seekUsingHint: 7,
+  /** The filter has ended the scan. */
+  endScan: 8,
+} as const
+export type MatchCode = (typeof MatchCode)[keyof typeof MatchCode]

@@ -1,0 +1,94 @@
+/**
+ * Decides what a flush or a compaction writes (spec 2.5): cells over VERSIONS, expired cells and
+ * cells masked by markers of the same inputs are dropped; a flush and a minor compaction keep the
+ * markers, a major compaction drops those that nothing needs any more.
+ *
+ * Cells above `readPointOldest` (the oldest read point of any open snapshot or scan, or the last
+ * sequence) are always kept and neither counted nor used for masking, so that every open reader
+ * sees afterwards exactly what it saw before.
+ */
+import type { CellView } from '../cell/cell-view.js'
+import { isDeleteMarker } from '../cell/cell-type.js'
+import { ColumnTracker } from './column-tracker.js'
+import { DeleteTracker, Masking } from './delete-tracker.js'
+import { MatchCode, type RetentionOptions } from './query.js'
+import { oldestUnexpired, outlivedOwnTtl } from './user-matcher.js'
+
+/** What a job may drop. */
+export interface RetentionScope {
+  readonly options: RetentionOptions
+  /** Oldest read point that must keep its view. */
+  readonly readPointOldest: number
+  /** Milliseconds since the epoch; decides what has expired. */
+  readonly now: number
+  /** True if the inputs are all files of the store, so that delete markers may go. */
+  readonly dropsMarkers: boolean
+  /** Milliseconds for which a major compaction keeps young markers; 0 = none. */
+  readonly markerRetentionMilliseconds: number
+  /** Timestamp of the earliest put in the inputs; KEEP_DELETED_CELLS drops older markers. */
+  readonly earliestPutTimestamp: number
+}
+
+export class RetentionMatcher {
+  private readonly deletes = new DeleteTracker()
+  private readonly columns = new ColumnTracker()
+  private readonly scope: RetentionScope
+  private readonly oldest: number
+
+  constructor(scope: RetentionScope) {
+    const { options, now } = scope
+    this.scope = scope
+    this.oldest = oldestUnexpired(options, now)
+    this.columns.configure(
+      undefined,
+      options.versions,
+      options.minVersions,
+      Math.floor(this.oldest / 0x1_0000_0000),
+      this.oldest >>> 0,
+    )
+  }
+
+  startRow(): void {
+    this.deletes.reset()
+    this.columns.reset()
+  }
+
+  /** `include`, `skip`, or `seekNextColumn` (drop the rest of the column). */
+  match(cell: CellView): MatchCode {
+    const columns = this.columns
+    if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
+    if (outlivedOwnTtl(cell, this.scope.now)) return MatchCode.skip
+    const tooNew = cell.sequence > this.scope.readPointOldest
+    if (isDeleteMarker(cell.type)) {
+      if (tooNew) return MatchCode.include
+      if (this.markerMasks(cell)) this.deletes.add(cell)
+      if (!this.scope.dropsMarkers) return MatchCode.include
+      const fate = this.fateOfMarker(cell)
+      if (fate !== undefined) return fate
+    } else if (!this.deletes.empty) {
+      const masking = this.deletes.masking(cell)
+      if (masking === Masking.column) return MatchCode.seekNextColumn
+      if (masking === Masking.version) return MatchCode.skip
+    }
+    return columns.check(cell, tooNew)
+  }
+
+  /** With KEEP_DELETED_CELLS a marker drops nothing, except an expired one in mode TTL. */
+  private markerMasks(cell: CellView): boolean {
+    const mode = this.scope.options.keepDeletedCells
+    return mode === 'FALSE' || (mode === 'TTL' && cell.timestamp < this.oldest)
+  }
+
+  /** What a major compaction does with a marker; undefined = count it like a version. */
+  private fateOfMarker(cell: CellView): MatchCode | undefined {
+    const { markerRetentionMilliseconds, now, earliestPutTimestamp, options } = this.scope
+    const timestamp = cell.timestamp
+    if (markerRetentionMilliseconds > 0 && now - timestamp <= markerRetentionMilliseconds) {
+      return MatchCode.include
+    }
+    const mode = options.keepDeletedCells
+    const kept = mode === 'TRUE' || (mode === 'TTL' && timestamp >= this.oldest)
+    if (!kept) return MatchCode.skip
+    return timestamp < earliestPutTimestamp ? MatchCode.seekNextColumn : undefined
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Reads rows over several families: finds the next row among the stores' positions, asks the filter
+ * at row level, and lets each store add its cells, families in order of their names (spec 2.6).
+ *
+ * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called again.
+ * Reversed scans find the previous row with `seekBefore` and read it forward, so that columns and
+ * versions keep their order.
+ */
+import { compareBytes } from '../base/bytes.js'
+import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
+import { rowBytesMax } from '../cell/limits.js'
+import type { Filter } from '../filter/filter.js'
+import type { RowCollector } from './row-collector.js'
+import type { StoreScanner } from './store-scanner.js'
+
+/** Sorts behind the key of every possible row. */
+const behindAllRows = Buffer.alloc(rowBytesMax + 1, 0xff)
+
+/** The rows of a scan. Rows are escaped, without terminator; undefined = no bound on that side. */
+export interface RowBounds {
+  readonly start: Buffer | undefined
+  readonly startInclusive: boolean
+  readonly stop: Buffer | undefined
+  readonly stopInclusive: boolean
+  readonly reversed: boolean
+}
+
+const Phase = { seek: 0, pick: 1, align: 2, read: 3, skip: 4, previous: 5, ended: 6 } as const
+type Phase = (typeof Phase)[keyof typeof Phase]
+
+export class RowScanner {
+  private scanners: readonly StoreScanner[] = []
+  private bounds!: RowBounds
+  private filter: Filter | undefined = undefined
+  private phase: Phase = Phase.seek
+  private family = 0
+  private row: Buffer = Buffer.allocUnsafe(64)
+  private rowLength = 0
+  private key: Buffer = Buffer.allocUnsafe(64)
+  /** Rows looked at, whether or not they came through (scan metrics). */
+  rowsScanned = 0
+  /** Rows dropped by the filter. */
+  rowsFiltered = 0
+
+  /** Takes opened store scanners, ordered by family name. */
+  open(scanners: readonly StoreScanner[], bounds: RowBounds, filter: Filter | undefined): void {
+    this.scanners = scanners
+    this.bounds = bounds
+    this.filter = filter
+    this.phase = Phase.seek
+    this.rowsScanned = 0
+    this.rowsFiltered = 0
+    filter?.setReversed?.(bounds.reversed)
+  }
+
+  /**
+   * Fills the collector with the next row, or with the next piece of it if the collector says that it
+   * is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause' after
+   * `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
+   */
+  nextRow(collector: RowCollector, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
+    const pauseAt = this.rowsScanned + rowsMax
+    for (;;) {
+      switch (this.phase) {
+        case Phase.seek:
+          this.seekStart()
+          this.phase = Phase.pick
+          break
+        case Phase.pick:
+          this.pickRow(collector)
+          break
+        case Phase.align:
+          this.alignScanners()
+          this.phase = Phase.read
+          break
+        case Phase.read:
+          if (!this.readFamilies(collector)) return 'piece'
+          if (this.finishRow(collector)) return 'row'
+          if (this.rowsScanned >= pauseAt) return 'pause'
+          break
+        case Phase.skip:
+          this.skipFamilies()
+          this.phase = Phase.pick
+          if (this.rowsScanned >= pauseAt) return 'pause'
+          break
+        case Phase.previous:
+          this.seekPrevious()
+          this.phase = Phase.pick
+          break
+        case Phase.ended:
+          return 'end'
+      }
+    }
+  }
+
+  private seekStart(): void {
+    const { start, startInclusive, reversed } = this.bounds
+    if (start === undefined) {
+      if (reversed) this.seekAllBefore(behindAllRows, behindAllRows.length)
+      else for (const scanner of this.scanners) scanner.seek(this.key, 0)
+      return
+    }
+    const key = this.keyBuffer(start.length + 2)
+    start.copy(key, 0)
+    // A reversed scan starts below the key, so "inclusive" means behind the row.
+    const behind = reversed === startInclusive
+    const length = behind ? writeBehind(key, start.length) : writeTerminator(key, start.length)
+    if (reversed) this.seekAllBefore(key, length)
+    else for (const scanner of this.scanners) scanner.seek(key, length)
+  }
+
+  private seekAllBefore(key: Buffer, length: number): void {
+    for (const scanner of this.scanners) scanner.seekBefore(key, length)
+  }
+
+  private seekPrevious(): void {
+    const key = this.keyBuffer(this.rowLength + 2)
+    this.row.copy(key, 0, 0, this.rowLength)
+    this.seekAllBefore(key, writeTerminator(key, this.rowLength))
+  }
+
+  private alignScanners(): void {
+    const key = this.keyBuffer(this.rowLength + 2)
+    this.row.copy(key, 0, 0, this.rowLength)
+    const length = writeTerminator(key, this.rowLength)
+    for (const scanner of this.scanners) scanner.seek(key, length)
+  }
+
+  /** Chooses the next row and decides whether it is read, skipped or the end. */
+  private pickRow(collector: RowCollector): void {
+    const reversed = this.bounds.reversed
+    if (this.filter?.filterAllRemaining()) {
+      this.phase = Phase.ended
+      return
+    }
+    let best: StoreScanner | undefined
+    for (const scanner of this.scanners) {
+      if (!scanner.atCell) continue
+      if (best === undefined) best = scanner
+      else if (reversed ? scanner.compareRow(best) > 0 : scanner.compareRow(best) < 0)
+        best = scanner
+    }
+    if (best === undefined) {
+      this.phase = Phase.ended
+      return
+    }
+    const cell = best.cell
+    this.rowLength = cell.rowEnd - cell.keyStart
+    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
+    cell.buffer.copy(this.row, 0, cell.keyStart, cell.rowEnd)
+    if (this.behindStop()) {
+      this.phase = Phase.ended
+      return
+    }
+    this.rowsScanned++
+    this.family = 0
+    collector.startRow()
+    const filter = this.filter
+    if (filter !== undefined) {
+      filter.reset()
+      if (filter.filterRowKey(unescape(this.row, 0, this.rowLength))) {
+        this.rowsFiltered++
+        this.phase = reversed ? Phase.previous : Phase.skip
+        return
+      }
+    }
+    this.phase = reversed ? Phase.align : Phase.read
+  }
+
+  private behindStop(): boolean {
+    const { stop, stopInclusive, reversed } = this.bounds
+    if (stop === undefined) return false
+    const order = compareBytes(this.row, 0, this.rowLength, stop, 0, stop.length)
+    if (order === 0) return !stopInclusive
+    return reversed ? order < 0 : order > 0
+  }
+
+  /** False if the collector is full. */
+  private readFamilies(collector: RowCollector): boolean {
+    const scanners = this.scanners
+    while (this.family < scanners.length) {
+      const scanner = scanners[this.family]
+      if (!scanner.readRow(this.row, this.rowLength, collector)) return false
+      if (scanner.ended) break
+      this.family++
+    }
+    return true
+  }
+
+  private skipFamilies(): void {
+    while (this.family < this.scanners.length) {
+      this.scanners[this.family].skipRow(this.row, this.rowLength)
+      this.family++
+    }
+  }
+
+  /** Ends the row; true if it has cells that the filter lets through. */
+  private finishRow(collector: RowCollector): boolean {
+    const ended = this.family < this.scanners.length
+    this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
+    if (collector.count === 0) return false
+    const filter = this.filter
+    if (filter === undefined) return true
+    filter.filterRowCells?.(collector)
+    if (collector.count > 0 && !filter.filterRow()) return true
+    this.rowsFiltered++
+    collector.startRow()
+    return false
+  }
+
+  private keyBuffer(bytes: number): Buffer {
+    if (this.key.length < bytes) this.key = Buffer.allocUnsafe(2 * bytes)
+    return this.key
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * Reads one store (one family of one table): moves a merge of memtables and SSTables row by row and
+ * hands the cells that the matcher includes to a collector.
+ *
+ * Resumability (design D1): every call may throw `BlockMissing`. All progress is in fields and the only
+ * calls that can throw are the moves at the top of the loops, so the same call can simply be made
+ * again once the block is there.
+ *
+ * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references to
+ * memtables and table readers, which the caller keeps alive.
+ */
+import { compareBytes, equalBytes } from '../base/bytes.js'
+import { writeBehind, writeEscaped, writeTerminator } from '../cell/cell-key.js'
+import { CellView } from '../cell/cell-view.js'
+import type { Cursor } from '../cursor/cursor.js'
+import { MergeCursor } from '../cursor/merge-cursor.js'
+import type { CellCollector } from './cell-collector.js'
+import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import { UserMatcher } from './user-matcher.js'
+
+/** Steps taken forward before a seek is tried: a seek costs about as much as a few steps. */
+const stepsBeforeSeek = 4
+
+const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
+type Move = (typeof Move)[keyof typeof Move]
+
+export class StoreScanner {
+  /** The cell under the cursor, decoded; meaningful while `atCell`. */
+  readonly cell = new CellView()
+  /** The filter has ended the whole scan. */
+  ended = false
+  private readonly matcher = new UserMatcher()
+  private readonly merge = new MergeCursor()
+  private cursor: Cursor = this.merge
+  private query!: StoreQuery
+  private move: Move = Move.none
+  private steps = 0
+  private seekKey: Buffer = Buffer.allocUnsafe(256)
+  private seekLength = 0
+  private rowStarted = false
+  private cellsInRow = 0
+
+  /** Takes over cursors (newest source first) and a query. Position undefined until a seek. */
+  open(
+    familyIndex: number,
+    family: string,
+    cursors: readonly Cursor[],
+    query: StoreQuery,
+    options: RetentionOptions,
+    readPoint: number,
+    now: number,
+  ): void {
+    this.cell.familyIndex = familyIndex
+    this.cell.family = family
+    this.query = query
+    this.matcher.configure(query, options, readPoint, now)
+    this.ended = false
+    this.move = Move.none
+    this.rowStarted = false
+    if (cursors.length === 1) {
+      this.cursor = cursors[0]
+    } else {
+      this.merge.setChildren(cursors)
+      this.cursor = this.merge
+    }
+  }
+
+  /** Lets go of cursors and query, so that a pooled scanner keeps nothing alive. */
+  release(): void {
+    this.merge.setChildren([])
+    this.cursor = this.merge
+  }
+
+  /** Whether a cell is under the cursor. */
+  get atCell(): boolean {
+    return this.cursor.valid
+  }
+
+  /** Moves to the first cell at or behind an encoded key prefix. */
+  seek(key: Buffer, length: number): void {
+    this.move = Move.none
+    this.rowStarted = false
+    this.cursor.seek(key, length)
+    if (this.cursor.valid) this.cell.set(this.cursor)
+  }
+
+  /** Moves to the last cell before an encoded key prefix; a `seek` must follow before reading. */
+  seekBefore(key: Buffer, length: number): void {
+    this.move = Move.none
+    this.rowStarted = false
+    this.cursor.seekBefore(key, length)
+    if (this.cursor.valid) this.cell.set(this.cursor)
+  }
+
+  /** Whether the cell under the cursor lies in the row `row[0, rowLength)` (escaped). */
+  inRow(row: Buffer, rowLength: number): boolean {
+    const cell = this.cell
+    return (
+      this.cursor.valid && equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)
+    )
+  }
+
+  /** Compares the row under the cursor with another scanner's. REQUIRES `atCell` of both. */
+  compareRow(other: StoreScanner): number {
+    const a = this.cell
+    const b = other.cell
+    return compareBytes(a.buffer, a.keyStart, a.rowEnd, b.buffer, b.keyStart, b.rowEnd)
+  }
+
+  /**
+   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then behind the row) or
+   * the collector is full (false; call again to go on).
+   */
+  readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
+    const cell = this.cell
+    if (!this.rowStarted) {
+      this.rowStarted = true
+      this.cellsInRow = 0
+      this.matcher.startRow()
+    }
+    for (;;) {
+      this.finishMove()
+      if (!this.inRow(row, rowLength)) break
+      if (collector.full) return false
+      const code = this.matcher.match(cell)
+      if (code <= MatchCode.includeAndSeekNextRow) {
+        if (!this.collect(cell, collector)) {
+          this.planRowMove(row, rowLength)
+          continue
+        }
+      }
+      this.planMove(code, row, rowLength)
+      if (this.ended) break
+    }
+    this.rowStarted = false
+    return true
+  }
+
+  /** Moves behind the row without reading it. */
+  skipRow(row: Buffer, rowLength: number): void {
+    if (this.move === Move.none && this.inRow(row, rowLength)) this.planRowMove(row, rowLength)
+    this.finishMove()
+    this.rowStarted = false
+  }
+
+  /** Applies the per-family offset and limit; false if the family's cells of this row are used up. */
+  private collect(cell: CellView, collector: CellCollector): boolean {
+    const query = this.query
+    this.cellsInRow++
+    const position = this.cellsInRow - query.cellsPerRowOffset
+    if (query.cellsPerRowMax >= 0 && position > query.cellsPerRowMax) return false
+    if (position > 0) collector.add(cell, query.filter)
+    return true
+  }
+
+  private planMove(code: MatchCode, row: Buffer, rowLength: number): void {
+    switch (code) {
+      case MatchCode.include:
+      case MatchCode.skip:
+        this.move = Move.next
+        return
+      case MatchCode.includeAndSeekNextColumn:
+      case MatchCode.seekNextColumn:
+        this.planColumnMove(row, rowLength)
+        return
+      case MatchCode.includeAndSeekNextRow:
+      case MatchCode.seekNextRow:
+        this.planRowMove(row, rowLength)
+        return
+      case MatchCode.seekUsingHint:
+        this.planHintMove()
+        return
+      case MatchCode.endScan:
+        this.ended = true
+        return
+    }
+  }
+
+  /**
+   * Markers of the family carry the empty qualifier and are mixed by timestamp with real cells of
+   * that qualifier, so the empty column is never jumped over (spec 2.1, case 23).
+   */
+  private planColumnMove(row: Buffer, rowLength: number): void {
+    const cell = this.cell
+    if (cell.qualifierStart === cell.qualifierEnd) {
+      this.move = Move.next
+      return
+    }
+    this.move = Move.column
+    this.steps = 0
+    const next = this.matcher.nextColumn
+    let at = this.startSeekKey(
+      row,
+      rowLength,
+      next?.length ?? cell.qualifierEnd - cell.qualifierStart,
+    )
+    if (next === undefined) {
+      at += cell.buffer.copy(this.seekKey, at, cell.qualifierStart, cell.qualifierEnd)
+      this.seekLength = writeBehind(this.seekKey, at)
+    } else {
+      at += next.copy(this.seekKey, at)
+      this.seekLength = writeTerminator(this.seekKey, at)
+    }
+  }
+
+  private planRowMove(row: Buffer, rowLength: number): void {
+    this.move = Move.row
+    this.steps = 0
+    this.ensureSeekKey(rowLength + 2)
+    row.copy(this.seekKey, 0, 0, rowLength)
+    this.seekLength = writeBehind(this.seekKey, rowLength)
+  }
+
+  private planHintMove(): void {
+    const hint = this.query.filter?.nextCellHint?.(this.cell)
+    if (hint === undefined) {
+      this.move = Move.next
+      return
+    }
+    const qualifier = hint.qualifier
+    this.ensureSeekKey(2 * (hint.row.length + (qualifier?.length ?? 0)) + 4)
+    let at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, 0, hint.row))
+    if (qualifier !== undefined) {
+      at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, at, qualifier))
+    }
+    this.seekLength = at
+    const cell = this.cell
+    // A hint that does not lead forward must not hold the scan in place.
+    const forward = compareBytes(this.seekKey, 0, at, cell.buffer, cell.keyStart, cell.keyEnd) > 0
+    this.move = forward ? Move.hint : Move.next
+  }
+
+  private startSeekKey(row: Buffer, rowLength: number, qualifierBytes: number): number {
+    this.ensureSeekKey(rowLength + qualifierBytes + 4)
+    row.copy(this.seekKey, 0, 0, rowLength)
+    return writeTerminator(this.seekKey, rowLength)
+  }
+
+  private ensureSeekKey(bytes: number): void {
+    if (this.seekKey.length < bytes) this.seekKey = Buffer.allocUnsafe(bytes * 2)
+  }
+
+  /** Carries out the planned move; may throw `BlockMissing`, then the plan stands. */
+  private finishMove(): void {
+    if (this.move === Move.none) return
+    if (this.move === Move.next) {
+      this.cursor.next()
+    } else if (this.move === Move.hint || !this.stepForward()) {
+      this.cursor.seek(this.seekKey, this.seekLength)
+    }
+    this.move = Move.none
+    if (this.cursor.valid) this.cell.set(this.cursor)
+  }
+
+  /** Steps towards the seek key; true once the cursor is at or behind it. */
+  private stepForward(): boolean {
+    const cursor = this.cursor
+    while (this.steps < stepsBeforeSeek) {
+      cursor.next()
+      this.steps++
+      if (!cursor.valid) return true
+      const order = compareBytes(
+        cursor.buffer,
+        cursor.keyStart,
+        cursor.keyEnd,
+        this.seekKey,
+        0,
+        this.seekLength,
+      )
+      if (order >= 0) return true
+    }
+    return false
+  }
+}

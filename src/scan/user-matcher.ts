@@ -1,0 +1,167 @@
+/**
+ * The exact pipeline by which HBase decides what a get or scan sees of a store (spec 2.3, classic
+ * mode; spec 2.5 for raw scans), one cell at a time in store order.
+ *
+ * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking, column
+ * selection and versions, filter, versions again behind the filter.
+ *
+ * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in order.
+ * The matcher keeps references into cell memory of the current row only.
+ */
+import { equalBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
+import { isDeleteMarker } from '../cell/cell-type.js'
+import { compareTimestamps } from '../cell/timestamp.js'
+import { FilterCode, type Filter } from '../filter/filter.js'
+import { ColumnTracker } from './column-tracker.js'
+import { DeleteTracker, Masking } from './delete-tracker.js'
+import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+
+export class UserMatcher {
+  private readonly deletes = new DeleteTracker()
+  private readonly columns = new ColumnTracker()
+  private query!: StoreQuery
+  private filter: Filter | undefined = undefined
+  private readPoint = 0
+  private now = 0
+  private seesPastMarkers = false
+  private versionsAfterFilter = 1
+  /** Cells of the current column that passed the filter. */
+  private passed = 0
+  private passedBuffer: Buffer | undefined = undefined
+  private passedStart = 0
+  private passedEnd = 0
+
+  /** Prepares for a read at `readPoint`; `now` in milliseconds decides what has expired. */
+  configure(query: StoreQuery, options: RetentionOptions, readPoint: number, now: number): void {
+    const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
+    const beforeFilter = query.filter === undefined || query.raw ? wanted : options.versions
+    const oldest = query.raw ? 0 : oldestUnexpired(options, now)
+    this.query = query
+    this.filter = query.filter
+    this.readPoint = readPoint
+    this.now = now
+    this.seesPastMarkers = options.keepDeletedCells !== 'FALSE'
+    this.versionsAfterFilter = wanted
+    this.columns.configure(
+      query.columns,
+      beforeFilter,
+      query.raw ? 0 : options.minVersions,
+      Math.floor(oldest / 0x1_0000_0000),
+      oldest >>> 0,
+    )
+  }
+
+  startRow(): void {
+    this.deletes.reset()
+    this.columns.reset()
+    this.passedBuffer = undefined
+  }
+
+  /** The asked column to jump to after `seekNextColumn`, if the query names columns. */
+  get nextColumn(): Buffer | undefined {
+    return this.columns.nextColumn
+  }
+
+  match(cell: CellView): MatchCode {
+    if (cell.sequence > this.readPoint) return MatchCode.skip
+    const filter = this.filter
+    if (filter !== undefined && filter.filterAllRemaining()) return MatchCode.endScan
+    const columns = this.columns
+    if (columns.done) return MatchCode.seekNextRow
+    if (columns.expiredForGood(cell)) return columns.skipColumn(cell)
+    if (outlivedOwnTtl(cell, this.now)) return MatchCode.skip
+    if (!this.query.raw) {
+      if (isDeleteMarker(cell.type)) {
+        if (this.markerApplies(cell)) this.deletes.add(cell)
+        return MatchCode.skip
+      }
+      if (!this.deletes.empty) {
+        const masking = this.deletes.masking(cell)
+        if (masking === Masking.column) return columns.skipColumn(cell)
+        if (masking === Masking.version) return MatchCode.skip
+      }
+    }
+    const range = this.query.timeRange
+    const high = cell.timestampHigh
+    const low = cell.timestampLow
+    if (compareTimestamps(high, low, range.maxHigh, range.maxLow) >= 0) return MatchCode.skip
+    if (compareTimestamps(high, low, range.minHigh, range.minLow) < 0) {
+      return columns.skipColumn(cell)
+    }
+    const code = columns.check(cell, false)
+    if (filter === undefined || code > MatchCode.includeAndSeekNextRow) return code
+    return this.applyFilter(filter, cell, code)
+  }
+
+  /** Without KEEP_DELETED_CELLS a marker also counts when it lies behind the time range. */
+  private markerApplies(cell: CellView): boolean {
+    const range = this.query.timeRange
+    const high = cell.timestampHigh
+    const low = cell.timestampLow
+    if (compareTimestamps(high, low, range.minHigh, range.minLow) < 0) return false
+    return !this.seesPastMarkers || compareTimestamps(high, low, range.maxHigh, range.maxLow) < 0
+  }
+
+  private applyFilter(filter: Filter, cell: CellView, code: MatchCode): MatchCode {
+    const answer = filter.filterCell(cell)
+    switch (answer) {
+      case FilterCode.skip:
+        if (code === MatchCode.include) return MatchCode.skip
+        return code === MatchCode.includeAndSeekNextColumn
+          ? MatchCode.seekNextColumn
+          : MatchCode.seekNextRow
+      case FilterCode.nextColumn:
+        return code === MatchCode.includeAndSeekNextRow
+          ? MatchCode.seekNextRow
+          : this.columns.skipColumn(cell)
+      case FilterCode.nextRow:
+        return MatchCode.seekNextRow
+      case FilterCode.seekUsingHint:
+        return MatchCode.seekUsingHint
+      case FilterCode.includeAndNextRow:
+        return MatchCode.includeAndSeekNextRow
+      case FilterCode.includeAndNextColumn:
+        if (code !== MatchCode.include) return code
+        this.columns.finishColumn(cell)
+        return this.columns.done
+          ? MatchCode.includeAndSeekNextRow
+          : MatchCode.includeAndSeekNextColumn
+      case FilterCode.include:
+        return code === MatchCode.include ? this.countPassed(cell) : code
+    }
+  }
+
+  /** Counts the cells behind the filter against the versions that the caller asked for. */
+  private countPassed(cell: CellView): MatchCode {
+    const same =
+      this.passedBuffer !== undefined &&
+      equalBytes(
+        this.passedBuffer,
+        this.passedStart,
+        this.passedEnd,
+        cell.buffer,
+        cell.qualifierStart,
+        cell.qualifierEnd,
+      )
+    if (!same) {
+      this.passedBuffer = cell.buffer
+      this.passedStart = cell.qualifierStart
+      this.passedEnd = cell.qualifierEnd
+      this.passed = 0
+    }
+    this.passed++
+    return this.passed > this.versionsAfterFilter ? MatchCode.seekNextColumn : MatchCode.include
+  }
+}
+
+/** Timestamps below this have outlived the family's TTL; 0 if the TTL is infinite. */
+export function oldestUnexpired(options: RetentionOptions, now: number): number {
+  return options.ttlSeconds === Infinity ? 0 : Math.max(0, now - options.ttlSeconds * 1000)
+}
+
+/** Whether a cell's own TTL has passed (spec 2.4: timestamp + TTL < now). */
+export function outlivedOwnTtl(cell: CellView, now: number): boolean {
+  const ttl = cell.ttlMilliseconds
+  return ttl > 0 && cell.timestamp + ttl < now
+}

@@ -1,0 +1,218 @@
+/**
+ * A cursor over one SSTable. See `src/cursor/cursor.ts` for the contract.
+ *
+ * It holds a reference to the block it stands in, so its entry stays readable when the block leaves
+ * the cache, and until the reader is closed and beyond; only moves that need another block, and all
+ * seeks, throw `ERR_CLOSED` then.
+ *
+ * A block that was needed on the way of a call that then met `BlockMissing` is remembered, so a
+ * repeated call makes progress even with a cache that keeps nothing.
+ */
+import { closedError } from '../base/errors.js'
+import { compareBytes } from '../base/bytes.js'
+import { readVarint, varintLength } from '../base/varint.js'
+import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
+import type { Cursor } from '../cursor/cursor.js'
+import { damagedEntry, entryOffset, lowerBound } from './block.js'
+import type { Block } from './block.js'
+import { frequencyMax } from './block-cache.js'
+import type { BlockSource } from './block-source.js'
+import { readAheadBytes } from './read-ahead.js'
+
+const emptyBuffer = Buffer.alloc(0)
+
+/** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
+export class SsTableCursor implements Cursor {
+  valid = false
+  buffer: Buffer = emptyBuffer
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  /** False: throw BlockMissing instead of reading the disk. */
+  mayBlock = true
+  /**
+   * False: blocks that this cursor reads are not admitted to the cache, and its hits do not count.
+   */
+  cacheBlocks = true
+  private readonly reader: BlockSource
+  private block: Block | undefined = undefined
+  private slot = 0
+  private count = 0
+  private entriesEnd = 0
+  /** A block that an unfinished call needed before the one that was missing. */
+  private fetched: Block | undefined = undefined
+  /** Blocks read ahead, side by side, from index {@link aheadFrom} on. */
+  private ahead: Block[] = []
+  private aheadFrom = 0
+  /** Blocks entered one after the other since the last seek. */
+  private run = 0
+
+  /** @internal */
+  constructor(reader: BlockSource) {
+    this.reader = reader
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    if (this.valid && this.seekInBlock(key, length)) return
+    this.valid = false
+    this.run = 0
+    const index = reader.index.find(key, length)
+    if (index === reader.index.blockCount) return
+    const block = this.fetch(index)
+    const slot = lowerBound(block, key, length, 0)
+    if (slot < block.count) {
+      this.enter(block, slot)
+    } else if (index + 1 < reader.index.blockCount) {
+      // The key lies between the last key of the block and its separator.
+      this.fetched = block
+      this.enter(this.fetch(index + 1), 0)
+    }
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const { index: tableIndex } = reader
+    const index = tableIndex.find(key, length)
+    if (index < tableIndex.blockCount) {
+      const block = this.fetch(index)
+      const slot = lowerBound(block, key, length, 0)
+      if (slot > 0) {
+        this.enter(block, slot - 1)
+        return
+      }
+      this.fetched = block
+    }
+    if (index === 0) return
+    const before = this.fetch(index - 1)
+    this.enter(before, before.count - 1)
+  }
+
+  next(): void {
+    const slot = this.slot + 1
+    if (slot < this.count) {
+      this.slot = slot
+      this.decode(this.valueEnd)
+    } else {
+      this.nextBlock()
+    }
+  }
+
+  /** Seeks forward without the index if the key lies between here and the end of the block. */
+  private seekInBlock(key: Uint8Array, length: number): boolean {
+    const block = this.block!
+    const order = compareBytes(this.buffer, this.keyStart, this.keyEnd, key, 0, length)
+    if (order === 0) return true
+    if (order > 0) return false
+    // Above the separator the key cannot be in this block.
+    if (this.reader.index.compareSeparator(block.index, key, 0, length) < 0) return false
+    this.valid = false
+    const slot = lowerBound(block, key, length, this.slot + 1)
+    if (slot === this.count) return false
+    this.enter(block, slot)
+    return true
+  }
+
+  private nextBlock(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    const index = this.block!.index + 1
+    if (index === reader.index.blockCount) {
+      this.valid = false
+      return
+    }
+    let block: Block
+    try {
+      block = this.fetch(index)
+    } catch (error) {
+      if (error !== blockMissing) this.valid = false
+      throw error
+    }
+    this.run++
+    this.enter(block, 0)
+  }
+
+  private enter(block: Block, slot: number): void {
+    this.block = block
+    this.fetched = undefined
+    this.buffer = block.buffer
+    this.count = block.count
+    this.entriesEnd = block.entriesEnd
+    this.slot = slot
+    this.decode(entryOffset(block, slot))
+    this.valid = true
+  }
+
+  /** Makes the entry at offset `at` of the block the current one. */
+  private decode(at: number): void {
+    const { buffer, entriesEnd } = this
+    if (at >= entriesEnd) this.failDamaged(at)
+    let offset = at
+    let keyLength = buffer[offset++]
+    if (keyLength >= 0x80) {
+      keyLength = readVarint(buffer, offset - 1, entriesEnd)
+      offset += varintLength(keyLength) - 1
+    }
+    let valueLength = buffer[offset++]
+    if (valueLength >= 0x80) {
+      valueLength = readVarint(buffer, offset - 1, entriesEnd)
+      offset += varintLength(valueLength) - 1
+    }
+    const keyEnd = offset + keyLength
+    const valueEnd = keyEnd + valueLength
+    // Negated, so that a length read beyond the block (undefined, hence NaN) fails too.
+    if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) this.failDamaged(at)
+    this.keyStart = offset
+    this.keyEnd = keyEnd
+    this.valueStart = keyEnd
+    this.valueEnd = valueEnd
+  }
+
+  /** Block `index` from wherever it can be had. Throws BlockMissing before anything changed. */
+  private fetch(index: number): Block {
+    const { reader } = this
+    const cached = reader.blocks[index]
+    if (cached === undefined) return this.fetchMissing(index)
+    const { frequency } = cached
+    // Below zero it is here because this call, made before, asked for it: not a hit.
+    if (frequency >= 0) reader.counters.cacheHits++
+    if (this.cacheBlocks && frequency < frequencyMax) cached.frequency = frequency + 1
+    return cached
+  }
+
+  private fetchMissing(index: number): Block {
+    const { reader, block, fetched, ahead } = this
+    if (block !== undefined && block.index === index) return block
+    if (fetched !== undefined && fetched.index === index) return fetched
+    const position = index - this.aheadFrom
+    if (position >= 0 && position < ahead.length) return this.admit(ahead[position])
+    if (!this.mayBlock) throwBlockMissing(reader, index)
+    reader.counters.cacheMisses++
+    const bytes = readAheadBytes(reader.index, index, this.run)
+    if (bytes === 0) return this.admit(reader.readBlockSync(index))
+    const blocks: Block[] = []
+    reader.readBlocksSync(index, reader.adjacentEnd(index, bytes), blocks)
+    this.ahead = blocks
+    this.aheadFrom = index
+    return this.admit(blocks[0])
+  }
+
+  private admit(block: Block): Block {
+    return this.cacheBlocks ? this.reader.cache.admit(block) : block
+  }
+
+  private failClosed(): never {
+    this.valid = false
+    throw closedError(`SSTable ${this.reader.path}`)
+  }
+
+  private failDamaged(at: number): never {
+    this.valid = false
+    throw damagedEntry(this.block!, at)
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Writes one SSTable from entries in ascending key order.
+ *
+ * Bytes are gathered in chunks of 256 KiB and written once; no byte of the file is ever written
+ * twice. No object is made per entry. The writer owns no more memory than a chunk, a block, the
+ * index and eight bytes per filter key.
+ *
+ * Failure behaviour: an error of the file (`ERR_IO`, `ERR_NO_SPACE`) is thrown as it is; the writer
+ * and its file must then be thrown away. Keys out of order are an `InvariantError`.
+ */
+import { assert } from '../base/assert.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { Hash64, hashRange } from '../base/hash.js'
+import { CodecId } from '../codec/codec.js'
+import type { Codec } from '../codec/codec.js'
+import type { File } from '../fs/types.js'
+import { BlockBuilder } from './block.js'
+import { IndexBuilder } from './block-index.js'
+import { FilterBuilder } from './filter.js'
+import { encodeFooter } from './footer.js'
+import {
+  blockBytesMax,
+  blockBytesMin,
+  entryBytesMax,
+  payloadBytesMax,
+  sectionBytesMax,
+  trailerBytes,
+} from './format.js'
+import { encodeProperties } from './properties.js'
+import type { CellStatistics, SsTableProperties } from './properties.js'
+import { writeTrailer } from './section.js'
+
+const chunkBytes = 256 * 1024
+
+/** How a table is written. */
+export interface SsTableWriterOptions {
+  /** Number of the file, a safe integer >= 0; readers must be given the same. */
+  readonly fileNumber: number
+  /**
+   * Uncompressed size that data blocks aim at and do not exceed, but for an entry that is larger
+   * alone. 64 to 16 Mi.
+   */
+  readonly blockBytes: number
+  readonly codec: Codec
+  /** Bits of the Bloom filter per filter key, about 10; 0 writes no filter. */
+  readonly filterBitsPerKey: number
+}
+
+/** Writes one SSTable. Call `addFilterKey` and `add` as often as needed, then `finish` once. */
+export class SsTableWriter {
+  /** Entries added. */
+  entryCount = 0
+  private readonly file: File
+  private readonly fileNumber: number
+  private readonly blockBytes: number
+  private readonly codec: Codec
+  private readonly block = new BlockBuilder()
+  private readonly index = new IndexBuilder()
+  private readonly filter: FilterBuilder | undefined
+  private readonly hash = new Hash64()
+  private chunk: Buffer = Buffer.allocUnsafeSlow(chunkBytes)
+  private chunkUsed = 0
+  private fileOffset = 0
+  private keyBytes = 0
+  private valueBytes = 0
+  private firstKey: Buffer = Buffer.alloc(0)
+  private lastKey: Buffer = Buffer.alloc(0)
+  /**
+   * Stored length of the last finished block, whose separator waits for the next key; 0 if none
+   * waits.
+   */
+  private waitingBytes = 0
+  private finished = false
+
+  /** REQUIRES an empty file open for writing. */
+  constructor(file: File, options: SsTableWriterOptions) {
+    const { fileNumber, blockBytes, filterBitsPerKey } = options
+    assert(Number.isSafeInteger(fileNumber) && fileNumber >= 0, 'writer: file number')
+    assert(blockBytes >= blockBytesMin && blockBytes <= blockBytesMax, 'writer: blockBytes')
+    this.file = file
+    this.fileNumber = fileNumber
+    this.blockBytes = blockBytes
+    this.codec = options.codec
+    this.filter = filterBitsPerKey > 0 ? new FilterBuilder(filterBitsPerKey) : undefined
+  }
+
+  /** Bytes of the file so far; the open block counts with its uncompressed size. */
+  get bytesWritten(): number {
+    return this.fileOffset + this.chunkUsed + this.block.entryBytes
+  }
+
+  /** Adds `source[start, end)` to the filter. Equal keys one behind the other count once. */
+  addFilterKey(source: Buffer, start: number, end: number): void {
+    if (this.filter === undefined) return
+    hashRange(source, start, end, this.hash)
+    this.filter.add(this.hash)
+  }
+
+  /**
+   * Adds an entry; its bytes are copied. REQUIRES a key greater than the previous one (asserted).
+   * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
+   */
+  add(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): void {
+    const { block } = this
+    const keyLength = keyEnd - keyStart
+    const valueLength = valueEnd - valueStart
+    if (keyLength + valueLength > entryBytesMax) throw entryTooLarge(keyLength + valueLength)
+    if (block.count > 0) {
+      assert(block.compareLastKey(source, keyStart, keyEnd) < 0, 'writer: keys out of order')
+      if (block.sizeAfter(keyLength, valueLength) > this.blockBytes) this.finishBlock()
+    }
+    if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
+    block.add(source, keyStart, keyEnd, valueStart, valueEnd)
+    this.entryCount++
+    this.keyBytes += keyLength
+    this.valueBytes += valueLength
+  }
+
+  /**
+   * Writes what is left and makes the file durable (fdatasync). The caller closes it. An empty
+   * table is allowed. Call once.
+   */
+  finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {
+    assert(!this.finished, 'writer: finished twice')
+    this.finished = true
+    if (this.block.count > 0) this.finishBlock()
+    if (this.waitingBytes > 0) this.index.addLast(this.waitingBytes, this.lastKey)
+    const properties = this.collectProperties(statistics)
+    const filterBytes = this.filter === undefined ? 0 : this.writeSection(this.filter.finish())
+    const footer = {
+      dataBytes: properties.dataBytes,
+      filterBytes,
+      indexBytes: this.writeSection(this.index.finish()),
+      propertiesBytes: this.writeSection(
+        encodeProperties({ ...properties, codecId: this.codec.id }),
+      ),
+    }
+    const offset = this.fileOffset + this.chunkUsed
+    const encoded = encodeFooter(footer, this.fileNumber, offset)
+    this.reserve(encoded.length)
+    this.chunkUsed += encoded.copy(this.chunk, this.chunkUsed)
+    this.flushChunk()
+    this.file.syncSync()
+    return { ...properties, fileBytes: this.fileOffset }
+  }
+
+  private collectProperties(statistics: CellStatistics): SsTableProperties {
+    return {
+      deleteCount: statistics.deleteCount,
+      familyDeleteCount: statistics.familyDeleteCount,
+      minTimestamp: statistics.minTimestamp,
+      maxTimestamp: statistics.maxTimestamp,
+      earliestPutTimestamp: statistics.earliestPutTimestamp,
+      minSequence: statistics.minSequence,
+      maxSequence: statistics.maxSequence,
+      filterKind: statistics.filterKind,
+      entryCount: this.entryCount,
+      keyBytes: this.keyBytes,
+      valueBytes: this.valueBytes,
+      dataBytes: this.fileOffset + this.chunkUsed,
+      blockCount: this.index.blockCount,
+      codecName: this.codec.name,
+      firstKey: this.firstKey,
+      lastKey: this.lastKey,
+    }
+  }
+
+  private startBlock(source: Buffer, keyStart: number, keyEnd: number): void {
+    if (this.waitingBytes > 0) {
+      this.index.add(this.waitingBytes, this.lastKey, source, keyStart, keyEnd)
+      this.waitingBytes = 0
+    } else {
+      this.firstKey = Buffer.from(source.subarray(keyStart, keyEnd))
+    }
+  }
+
+  private finishBlock(): void {
+    const { block } = this
+    this.lastKey = block.copyLastKey()
+    const length = block.finish()
+    assert(length <= payloadBytesMax, 'writer: block too long')
+    const compressed = this.codec.compress(block.buffer, 0, length)
+    this.waitingBytes =
+      compressed === undefined
+        ? this.writeStored(block.buffer, length, CodecId.none, length)
+        : this.writeStored(compressed, compressed.length, this.codec.id, length)
+    block.reset()
+  }
+
+  private writeSection(payload: Buffer): number {
+    const stored = payload.length + trailerBytes
+    if (stored > sectionBytesMax) throw sectionTooLarge(stored)
+    return this.writeStored(payload, payload.length, CodecId.none, payload.length)
+  }
+
+  /** Appends `payload[0, length)` with its trailer and returns how many bytes that are. */
+  private writeStored(
+    payload: Buffer,
+    length: number,
+    codecId: number,
+    uncompressedLength: number,
+  ): number {
+    this.reserve(length + trailerBytes)
+    const start = this.chunkUsed
+    const { chunk, fileNumber } = this
+    payload.copy(chunk, start, 0, length)
+    const offset = this.fileOffset + start
+    const payloadEnd = start + length
+    this.chunkUsed = writeTrailer(
+      chunk,
+      start,
+      payloadEnd,
+      codecId,
+      uncompressedLength,
+      fileNumber,
+      offset,
+    )
+    return this.chunkUsed - start
+  }
+
+  /** Makes room for `bytes` in one piece. */
+  private reserve(bytes: number): void {
+    if (this.chunkUsed + bytes <= this.chunk.length) return
+    this.flushChunk()
+    if (bytes > this.chunk.length) this.chunk = Buffer.allocUnsafeSlow(bytes)
+  }
+
+  private flushChunk(): void {
+    if (this.chunkUsed === 0) return
+    this.file.writeSync(this.chunk, 0, this.chunkUsed, this.fileOffset)
+    this.fileOffset += this.chunkUsed
+    this.chunkUsed = 0
+  }
+}
+
+function entryTooLarge(bytes: number): CellarError {
+  const message = `an entry of ${bytes} bytes exceeds the limit of ${entryBytesMax}`
+  return new CellarError(ErrorCode.tooLarge, message)
+}
+
+function sectionTooLarge(bytes: number): CellarError {
+  const message = `a table section of ${bytes} bytes exceeds the limit of ${sectionBytesMax}`
+  return new CellarError(ErrorCode.tooLarge, message)
+}

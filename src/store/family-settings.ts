@@ -1,0 +1,38 @@
+/**
+ * The options of a column family as the engine uses them, and their form in the manifest.
+ */
+import type { CodecName } from '../codec/codec.js'
+import type { TableFormat } from '../job/table-output.js'
+import type { RetentionOptions } from '../scan/query.js'
+import type { JsonObject } from '../version/json-fields.js'
+
+/** All options of a family, defaults filled in. Immutable. */
+export interface FamilySettings extends RetentionOptions, TableFormat {
+  /** Whether reads admit blocks to the cache. */
+  readonly blockCache: boolean
+}
+
+/** HBase's defaults, except for smaller blocks and LZ4, which suit an embedded store. */
+export const defaultFamilySettings: FamilySettings = {
+  versions: 1,
+  minVersions: 0,
+  ttlSeconds: Infinity,
+  keepDeletedCells: 'FALSE',
+  newVersionBehavior: false,
+  bloomFilter: 'ROW',
+  blockBytes: 16 * 1024,
+  codec: 'lz4',
+  blockCache: true,
+}
+
+/** The settings as a JSON object for the manifest; an infinite TTL is left out. */
+export function encodeFamilySettings(settings: FamilySettings): JsonObject {
+  const { ttlSeconds, ...rest } = settings
+  return ttlSeconds === Infinity ? { ...rest } : { ...rest, ttlSeconds }
+}
+
+/** Reads settings back. The manifest's checksum vouches for the types. */
+export function decodeFamilySettings(options: JsonObject): FamilySettings {
+  const stored = options as unknown as Partial<FamilySettings> & { codec?: CodecName }
+  return { ...defaultFamilySettings, ...stored }
+}

@@ -1,0 +1,29 @@
+/** A memtable with what the store must know about it. */
+import type { JobResult } from '../job/job.js'
+import { Memtable } from '../memtable/memtable.js'
+
+export class MemtableSlot {
+  readonly memtable: Memtable
+  /** Sequence of the first mutation in it; 0 = empty. */
+  firstSequence = 0
+  /** Delete markers of the whole family in it. */
+  familyMarkerCount = 0
+  /** Some of its mutations are not in the log (SKIP_WAL). */
+  hasUnloggedMutations = false
+  /**
+   * Set when it is frozen: every mutation of the store with a sequence up to this one is in this
+   * memtable or in older ones.
+   */
+  sequenceCovered = 0
+  /** Set while the edit that names its table is on its way into the manifest. */
+  publishing: JobResult | undefined = undefined
+
+  /** `arenaBytesInitial` avoids copies while the arena grows; undefined = start small. */
+  constructor(arenaBytesInitial?: number) {
+    this.memtable = new Memtable(arenaBytesInitial === undefined ? {} : { arenaBytesInitial })
+  }
+
+  get isEmpty(): boolean {
+    return this.memtable.entryCount === 0
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * Points a store scanner at the sources that can hold what a read wants.
+ *
+ * A reader is reusable: it keeps its cursors as long as the store's sources stay the same, so that a
+ * hot get makes no cursor. It serves one read at a time.
+ *
+ * Sources that are left out (each test errs on the side of reading): empty memtables; tables whose key
+ * range or Bloom filter excludes the row, whose sequences are above the read point, or whose
+ * timestamps lie outside the time range or have expired.
+ */
+import { compareBytes } from '../base/bytes.js'
+import { Hash64, hashRange } from '../base/hash.js'
+import { writeTerminator } from '../cell/cell-key.js'
+import { allTime, joinTimestamp } from '../cell/timestamp.js'
+import type { Cursor } from '../cursor/cursor.js'
+import { FilterKind } from '../job/table-output.js'
+import type { MemtableCursor } from '../memtable/memtable-cursor.js'
+import type { StoreQuery } from '../scan/query.js'
+import { StoreScanner } from '../scan/store-scanner.js'
+import { oldestUnexpired } from '../scan/user-matcher.js'
+import type { SsTableCursor } from '../sstable/cursor.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { Store, StoreSources } from './store.js'
+
+/** How a read may touch the disk. */
+export interface ReadMode {
+  /** False: a missing block throws `BlockMissing` instead of being read. */
+  readonly mayBlock: boolean
+  /** False: blocks that are read do not enter the cache. */
+  readonly cacheBlocks: boolean
+}
+
+export class StoreReader {
+  readonly scanner = new StoreScanner()
+  private readonly store: Store
+  private sources: StoreSources | undefined = undefined
+  private memtableCursors: readonly MemtableCursor[] = []
+  private tableCursors: readonly SsTableCursor[] = []
+  private readonly chosen: Cursor[] = []
+  private readonly rowHash = new Hash64()
+  private readonly columnHash = new Hash64()
+  private column: Buffer = Buffer.allocUnsafe(128)
+  private key: Buffer = Buffer.allocUnsafe(128)
+
+  constructor(store: Store) {
+    this.store = store
+  }
+
+  /** Opens the scanner for one row (escaped, without terminator) and moves it there. */
+  openRow(
+    familyIndex: number,
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+    readPoint: number,
+    now: number,
+    mode: ReadMode,
+  ): void {
+    this.refresh()
+    const chosen = this.chosen
+    chosen.length = 0
+    this.chooseMemtables()
+    this.prepareRowKey(row, rowLength)
+    const tables = this.sources!.tables
+    let hashed = false
+    for (let i = 0; i < tables.length; i++) {
+      const table = tables[i]
+      if (!this.rowInRange(table, rowLength)) continue
+      if (!this.inTime(table, query, readPoint, now)) continue
+      if (table.properties.filterKind !== FilterKind.none) {
+        if (!hashed) hashRange(row, 0, rowLength, this.rowHash)
+        hashed = true
+        if (!this.filterAdmits(table, row, rowLength, query)) continue
+      }
+      this.chooseTable(i, mode)
+    }
+    const settings = this.store.settings
+    this.scanner.open(familyIndex, this.store.family, chosen, query, settings, readPoint, now)
+  }
+
+  /** Opens the scanner for a range of rows; the caller moves it. */
+  openRange(
+    familyIndex: number,
+    query: StoreQuery,
+    readPoint: number,
+    now: number,
+    mode: ReadMode,
+  ): void {
+    this.refresh()
+    this.chosen.length = 0
+    this.chooseMemtables()
+    const tables = this.sources!.tables
+    for (let i = 0; i < tables.length; i++) {
+      if (this.inTime(tables[i], query, readPoint, now)) this.chooseTable(i, mode)
+    }
+    const settings = this.store.settings
+    this.scanner.open(familyIndex, this.store.family, this.chosen, query, settings, readPoint, now)
+  }
+
+  /** Moves the scanner to the row given to {@link openRow}; may throw `BlockMissing`. */
+  seekRow(rowLength: number): void {
+    this.scanner.seek(this.key, rowLength + 2)
+  }
+
+  /** Drops references to memtables and tables if the store has moved on. */
+  release(): void {
+    if (this.sources !== undefined && this.sources !== this.store.sources) {
+      this.sources = undefined
+      this.memtableCursors = []
+      this.tableCursors = []
+      this.chosen.length = 0
+      this.scanner.release()
+    }
+  }
+
+  private refresh(): void {
+    const sources = this.store.sources
+    if (this.sources === sources) return
+    this.sources = sources
+    this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
+    this.tableCursors = sources.tables.map((table) => table.cursor())
+  }
+
+  private chooseMemtables(): void {
+    const memtables = this.sources!.memtables
+    for (let i = 0; i < memtables.length; i++) {
+      if (!memtables[i].isEmpty) this.chosen.push(this.memtableCursors[i])
+    }
+  }
+
+  private chooseTable(index: number, mode: ReadMode): void {
+    const cursor = this.tableCursors[index]
+    cursor.mayBlock = mode.mayBlock
+    cursor.cacheBlocks = mode.cacheBlocks
+    this.chosen.push(cursor)
+  }
+
+  private prepareRowKey(row: Buffer, rowLength: number): void {
+    if (this.key.length < rowLength + 2) this.key = Buffer.allocUnsafe(2 * rowLength + 2)
+    row.copy(this.key, 0, 0, rowLength)
+    writeTerminator(this.key, rowLength)
+  }
+
+  private rowInRange(table: SsTableReader, rowLength: number): boolean {
+    const { firstKey, lastKey } = table.properties
+    const length = rowLength + 2
+    const key = this.key
+    // Behind the last key altogether, or before the first key and not the start of it.
+    if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) return false
+    const firstEnd = Math.min(firstKey.length, length)
+    return compareBytes(firstKey, 0, firstEnd, key, 0, length) <= 0
+  }
+
+  /**
+   * Asks the table's filter, which may be of another kind than the family's present setting. The
+   * row's hash is in `this.rowHash`.
+   */
+  private filterAdmits(
+    table: SsTableReader,
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+  ): boolean {
+    const kind = table.properties.filterKind
+    if (kind === FilterKind.row) return table.mayContain(this.rowHash)
+    const columns = query.columns
+    if (kind !== FilterKind.rowColumn || columns === undefined) return true
+    // Markers of the family have the row as key: they concern every column.
+    if (table.properties.familyDeleteCount > 0 && table.mayContain(this.rowHash)) return true
+    for (let i = 0; i < columns.length; i++) {
+      const length = this.columnKey(row, rowLength, columns[i])
+      hashRange(this.column, 0, length, this.columnHash)
+      if (table.mayContain(this.columnHash)) return true
+    }
+    return false
+  }
+
+  private columnKey(row: Buffer, rowLength: number, qualifier: Buffer): number {
+    const length = rowLength + 2 + qualifier.length
+    if (this.column.length < length) this.column = Buffer.allocUnsafe(2 * length)
+    row.copy(this.column, 0, 0, rowLength)
+    qualifier.copy(this.column, writeTerminator(this.column, rowLength))
+    return length
+  }
+
+  private inTime(table: SsTableReader, query: StoreQuery, readPoint: number, now: number): boolean {
+    const properties = table.properties
+    if (properties.minSequence > readPoint) return false
+    const settings = this.store.settings
+    if (query.raw) return true
+    if (settings.ttlSeconds !== Infinity && settings.minVersions === 0) {
+      if (properties.maxTimestamp < BigInt(oldestUnexpired(settings, now))) return false
+    }
+    const range = query.timeRange
+    if (range === allTime) return true
+    if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
+    if (properties.deleteCount > 0) return true
+    return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * A store: the data of one column family of one table.
+ *
+ * It holds the active memtable, the frozen ones on their way to disk, and the readers of its SSTables.
+ *
+ * Invariants
+ * 1. Sources are ordered newest first: active, frozen, then tables by descending sequence.
+ * 2. `sources` is immutable: every change makes a new object, so a reader that took one keeps a
+ *    consistent set while memtables are frozen, flushed and dropped.
+ * 3. Frozen memtables are flushed oldest first; only the oldest may be replaced by its table.
+ *
+ * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
+ */
+import { assert } from '../base/assert.js'
+import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { FamilySettings } from './family-settings.js'
+import { MemtableSlot } from './memtable-slot.js'
+
+/** Memtables smaller than this start with the smallest arena again. */
+const arenaBytesWorthSizing = 1024 * 1024
+
+/** What a read of a store looks at, newest first. Immutable. */
+export interface StoreSources {
+  /** Active first. */
+  readonly memtables: readonly MemtableSlot[]
+  readonly tables: readonly SsTableReader[]
+}
+
+export class Store {
+  readonly storeId: number
+  readonly family: string
+  settings: FamilySettings
+  active = new MemtableSlot()
+  /** Frozen memtables, newest first. */
+  frozen: readonly MemtableSlot[] = []
+  sources: StoreSources
+  /** True once its table or family is gone; jobs then discard their output. */
+  dropped = false
+
+  constructor(
+    storeId: number,
+    family: string,
+    settings: FamilySettings,
+    tables: readonly SsTableReader[],
+  ) {
+    this.storeId = storeId
+    this.family = family
+    this.settings = settings
+    this.sources = { memtables: [this.active], tables }
+  }
+
+  /** Bytes that the memtables hold. */
+  get memtableBytes(): number {
+    let bytes = this.active.memtable.bytesUsed
+    for (const slot of this.frozen) bytes += slot.memtable.bytesUsed
+    return bytes
+  }
+
+  /** Sequence of the oldest mutation that is not in a table, or Infinity. */
+  get oldestUnflushedSequence(): number {
+    const oldest = this.frozen.at(-1) ?? this.active
+    return oldest.isEmpty ? Infinity : oldest.firstSequence
+  }
+
+  /** Adds one cell to the active memtable and returns by how many bytes it grew. */
+  insert(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    sequence: number,
+  ): number {
+    const slot = this.active
+    const memtable = slot.memtable
+    const before = memtable.bytesUsed
+    memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
+    if (slot.firstSequence === 0) slot.firstSequence = sequence
+    if (isFamilyMarker(typeOf(source, keyEnd))) slot.familyMarkerCount++
+    return memtable.bytesUsed - before
+  }
+
+  /** Freezes the active memtable if it holds anything; `lastSequence` is the engine's. */
+  freeze(lastSequence: number): boolean {
+    if (this.active.isEmpty) return false
+    const bytes = this.active.memtable.bytesUsed
+    this.active.memtable.freeze()
+    this.active.sequenceCovered = lastSequence
+    this.frozen = [this.active, ...this.frozen]
+    // A store that has filled a memtable will fill the next: spare it the copies of a growing arena.
+    this.active = new MemtableSlot(bytes > arenaBytesWorthSizing ? bytes : undefined)
+    this.publishSources(this.sources.tables)
+    return true
+  }
+
+  /** Replaces the oldest frozen memtable by its table; undefined if every cell was dropped. */
+  installFlush(slot: MemtableSlot, table: SsTableReader | undefined): void {
+    assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
+    this.frozen = this.frozen.slice(0, -1)
+    const tables = this.sources.tables
+    this.publishSources(table === undefined ? tables : [table, ...tables])
+  }
+
+  private publishSources(tables: readonly SsTableReader[]): void {
+    this.sources = { memtables: [this.active, ...this.frozen], tables }
+  }
+}

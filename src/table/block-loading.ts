@@ -1,0 +1,50 @@
+/**
+ * The asynchronous shell of reads (design D1): runs a synchronous step against what is in memory and,
+ * when a block is missing, loads it off the event loop and runs the step again.
+ *
+ * Loaded blocks stay pinned until the step succeeds, so that repeating it makes progress however
+ * small the cache is. The version is held meanwhile, so that no file disappears.
+ */
+import { BlockMissing, blockMissing, type BlockLoader } from '../cursor/cursor.js'
+import type { Engine } from '../engine/engine.js'
+
+interface Pin {
+  readonly loader: BlockLoader
+  readonly index: number
+}
+
+/** Whether an error is the request for a block. */
+export function isBlockMissing(error: unknown): error is BlockMissing {
+  return error === blockMissing
+}
+
+/** Finishes a step that has just thrown `BlockMissing`. */
+export async function loadAndRepeat<T>(engine: Engine, step: () => T): Promise<T> {
+  const version = engine.versions.current.acquire()
+  const pins: Pin[] = []
+  try {
+    for (;;) {
+      const { loader, index } = blockMissing
+      await loader!.loadBlock(index)
+      pins.push({ loader: loader!, index })
+      try {
+        return step()
+      } catch (error) {
+        if (!isBlockMissing(error)) throw error
+      }
+    }
+  } finally {
+    for (const { loader, index } of pins) loader.releaseBlock(index)
+    version.release()
+  }
+}
+
+/** Runs a step now if everything it needs is in memory, else as soon as it has been loaded. */
+export function runLoading<T>(engine: Engine, step: () => T): T | Promise<T> {
+  try {
+    return step()
+  } catch (error) {
+    if (isBlockMissing(error)) return loadAndRepeat(engine, step)
+    throw error
+  }
+}

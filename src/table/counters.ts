@@ -1,0 +1,138 @@
+/** Encodes increments and appends: read the newest cell, compute, write (spec 2.9). */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { toBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
+import { CellType } from '../cell/cell-type.js'
+import { checkTimestamp, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
+import type { FamilyState } from '../engine/catalog.js'
+import { checkBytesLike, parseSingleColumn } from './column-name.js'
+import { planColumns } from './deletes.js'
+import { checkTtl, listColumns, type MutationWriter } from './mutation-writer.js'
+import { parseTimeRange, type FamilyPlan } from './read-plan.js'
+import type { StoredCells } from './stored-cells.js'
+import type { Append, BytesLike, ColumnName, Increment, RowOperation } from './types.js'
+
+/** Reads the newest cell of each planned column of the mutated row. */
+export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells
+
+interface Target<T> {
+  readonly column: ColumnName
+  readonly family: FamilyState
+  readonly escapedQualifier: Buffer
+  readonly amount: T
+}
+
+/** Encodes an increment. `ERR_NOT_A_COUNTER` if a stored value is not eight bytes. */
+export function addIncrement(
+  writer: MutationWriter,
+  increment: RowOperation<Increment>,
+  read: ReadNewest,
+): void {
+  const targets = resolve(
+    writer,
+    listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
+      return (entry as unknown as { amount?: number | bigint }).amount ?? 1
+    }),
+  )
+  for (const { amount } of targets) checkAmount(amount)
+  modify(writer, increment, targets, read, (stored, target) => {
+    const base = stored === undefined ? 0n : counterValue(stored, target)
+    const value = Buffer.allocUnsafe(8)
+    value.writeBigInt64BE(BigInt.asIntN(64, base + BigInt(target.amount)))
+    return value
+  })
+}
+
+/** Encodes an append. */
+export function addAppend(
+  writer: MutationWriter,
+  append: RowOperation<Append>,
+  read: ReadNewest,
+): void {
+  const targets = resolve(
+    writer,
+    listColumns<BytesLike>(append.columns, 'append', (entry) => {
+      return (entry as unknown as { value: BytesLike }).value
+    }),
+  )
+  for (const { amount } of targets) checkBytesLike(amount, 'appended value')
+  modify(writer, append, targets, read, (stored, { amount }) => {
+    const tail = toBytes(amount)
+    return stored === undefined ? tail : Buffer.concat([stored.copyValue(), tail])
+  })
+}
+
+function resolve<T>(
+  writer: MutationWriter,
+  columns: readonly { column: ColumnName; amount: T }[],
+): Target<T>[] {
+  return columns.map(({ column, amount }) => {
+    const { family, escapedQualifier } = parseSingleColumn(column)
+    return { column, family: writer.family(family), escapedQualifier, amount }
+  })
+}
+
+/**
+ * The new cell is strictly newer than the one it replaces: max(server's time, old + 1). An explicit
+ * timestamp therefore takes effect only for a column that has no cell. The old cell's TTL is kept
+ * unless the operation sets one. A column that is named twice is computed from the same base twice,
+ * so the last mention wins, as in HBase.
+ */
+function modify<T>(
+  writer: MutationWriter,
+  operation: RowOperation<Increment> | RowOperation<Append>,
+  targets: readonly Target<T>[],
+  read: ReadNewest,
+  compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
+): void {
+  const ttl = checkTtl(operation.ttl)
+  const { timestamp, returnResults } = operation
+  if (timestamp !== undefined) checkTimestamp(timestamp, 'timestamp')
+  const cells = read(planColumns(targets, parseTimeRange(operation.timeRange)))
+  const last = new Map<string, Target<T>>()
+  for (const target of targets) {
+    last.set(`${target.family.index}:${target.escapedQualifier.toString('latin1')}`, target)
+  }
+  for (const target of last.values()) {
+    const { family, escapedQualifier } = target
+    const stored = cells.find(family.index, escapedQualifier)
+    const value = compute(stored, target)
+    const at = stored === undefined ? timestamp : newerThan(writer, stored, timestamp)
+    const keptTtl = ttl > 0 || stored === undefined ? ttl : stored.ttlMilliseconds
+    writer.encode(family, escapedQualifier, CellType.put, at, keptTtl, value)
+    if (returnResults !== false) writer.includeInResult(family)
+  }
+}
+
+function newerThan(
+  writer: MutationWriter,
+  stored: CellView,
+  explicit: Timestamp | undefined,
+): Timestamp {
+  const wanted =
+    explicit === undefined || explicit === latestTimestamp
+      ? BigInt(writer.assignTimestamp())
+      : BigInt(explicit)
+  const next = stored.timestampExact + 1n
+  const newer = wanted > next ? wanted : next
+  // 2^63-1 is "the server's time", so the last usable timestamp repeats.
+  return newer >= latestTimestamp ? latestTimestamp - 1n : newer
+}
+
+function checkAmount(amount: number | bigint): void {
+  if (typeof amount === 'bigint') {
+    if (BigInt.asIntN(64, amount) === amount) return
+  } else if (Number.isSafeInteger(amount)) return
+  throw invalidArgument(`increment amount must be a 64-bit integer, got ${String(amount)}`)
+}
+
+function counterValue(stored: CellView, target: Target<unknown>): bigint {
+  const start = stored.contentStart
+  const length = stored.valueEnd - start
+  if (length === 8) return stored.buffer.readBigInt64BE(start)
+  throw new CellarError(
+    ErrorCode.notACounter,
+    `cannot increment a column of family '${target.family.name}': ` +
+      `its value is ${length * 8} bits wide, a counter has 64`,
+  )
+}

@@ -1,0 +1,209 @@
+/**
+ * The database: what users open.
+ *
+ * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event without
+ * listener is ignored.
+ */
+import { EventEmitter } from 'node:events'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { checkTableName } from '../cell/limits.js'
+import { Ddl } from '../engine/ddl.js'
+import type { Engine, EngineEvents } from '../engine/engine.js'
+import { openEngine } from '../engine/open-engine.js'
+import type { DatabaseOptions } from '../engine/options.js'
+import { EmbeddedTable } from './embedded-table.js'
+import { alterDefinition, defineTable, describeTable } from './schema.js'
+import { EngineSnapshot } from './snapshot.js'
+import { collectStatistics, type DatabaseStatistics } from './statistics.js'
+import type { Snapshot, TableAlteration, TableDescription, TableOptions } from './types.js'
+
+/** Events of a database and their arguments. */
+export interface DatabaseEvents {
+  /** A write failed; the database is read-only until it is opened again. */
+  poisoned: [error: CellarError]
+  /** A memtable was written to disk. */
+  flush: [flush: { table: string; family: string; entries: number; bytes: number }]
+  /** A flush failed; it is tried again. Nothing was lost. */
+  flushError: [failure: { table: string; family: string; error: unknown }]
+  /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
+  warning: [error: unknown]
+}
+
+export class Database {
+  readonly #engine: Engine
+  readonly #ddl: Ddl
+  readonly #emitter: EventEmitter
+
+  private constructor(engine: Engine, emitter: EventEmitter) {
+    this.#engine = engine
+    this.#ddl = new Ddl(engine)
+    this.#emitter = emitter
+  }
+
+  /**
+   * Opens the database in a directory, creating it if it is absent or empty (see
+   * `createIfMissing`), and recovers what the log holds.
+   *
+   * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE` if
+   * the directory holds something else; `ERR_CORRUPTION` with file and offset if files are damaged;
+   * `ERR_FORMAT_VERSION` if a newer version wrote them; `ERR_READ_ONLY` if the directory cannot be
+   * written; `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
+   */
+  static async open(directory: string, options: DatabaseOptions = {}): Promise<Database> {
+    if (typeof directory !== 'string' || directory === '') {
+      throw invalidArgument('the directory must be a non-empty string')
+    }
+    const emitter = new EventEmitter()
+    const engine = await openEngine(directory, options, eventsOf(emitter))
+    return new Database(engine, emitter)
+  }
+
+  /** Path of the directory as given to {@link open}. */
+  get directory(): string {
+    return this.#engine.directory
+  }
+
+  /** The error that made the database read-only, if one did. */
+  get failure(): CellarError | undefined {
+    return this.#engine.failure
+  }
+
+  /** Calls `listener` whenever the event happens. */
+  on<E extends keyof DatabaseEvents>(
+    event: E,
+    listener: (...values: DatabaseEvents[E]) => void,
+  ): this {
+    this.#emitter.on(event, listener as (...values: unknown[]) => void)
+    return this
+  }
+
+  /** Calls `listener` when the event happens next. */
+  once<E extends keyof DatabaseEvents>(
+    event: E,
+    listener: (...values: DatabaseEvents[E]) => void,
+  ): this {
+    this.#emitter.once(event, listener as (...values: unknown[]) => void)
+    return this
+  }
+
+  /** Takes back {@link on}. */
+  off<E extends keyof DatabaseEvents>(
+    event: E,
+    listener: (...values: DatabaseEvents[E]) => void,
+  ): this {
+    this.#emitter.off(event, listener as (...values: unknown[]) => void)
+    return this
+  }
+
+  /** Creates a table. `ERR_TABLE_EXISTS`, `ERR_INVALID_ARGUMENT`. Durable when it resolves. */
+  async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    checkTableName(name)
+    const allocateId = (): number => this.#engine.versions.allocateId()
+    const state = await this.#ddl.create(name, () => defineTable(name, options, allocateId))
+    return new EmbeddedTable(this.#engine, state)
+  }
+
+  /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
+  table(name: string): EmbeddedTable {
+    this.#engine.checkOpen()
+    const state = this.#engine.tables.get(name)
+    if (state !== undefined) return new EmbeddedTable(this.#engine, state)
+    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
+  }
+
+  /** Whether the table exists. */
+  hasTable(name: string): boolean {
+    this.#engine.checkOpen()
+    return this.#engine.tables.has(name)
+  }
+
+  /** Names of all tables, sorted. */
+  listTables(): string[] {
+    this.#engine.checkOpen()
+    return [...this.#engine.tables.keys()].sort()
+  }
+
+  /** Options of a table and its families. `ERR_TABLE_NOT_FOUND`. */
+  describeTable(name: string): TableDescription {
+    return this.table(name).describe()
+  }
+
+  /**
+   * Changes options, adds and drops families. Takes effect for existing files too. Durable when it
+   * resolves.
+   */
+  async alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+    this.#engine.checkWritable()
+    const allocateId = (): number => this.#engine.versions.allocateId()
+    const state = await this.#ddl.alter(name, (table) =>
+      alterDefinition(table, alteration, allocateId),
+    )
+    return describeTable(state)
+  }
+
+  /** Removes all rows of a table at once. Running scans and their snapshots go on seeing them. */
+  async truncateTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.truncate(name)
+  }
+
+  /** Removes a table with all its data. */
+  async dropTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.drop(name)
+  }
+
+  /**
+   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`. It keeps
+   * flushes and compactions from dropping what it sees, so close it.
+   */
+  snapshot(): Snapshot {
+    this.#engine.checkOpen()
+    return new EngineSnapshot(this.#engine)
+  }
+
+  /** Writes the memtables of a table, or of all, to disk. Resolves when they are there. */
+  async flush(tableName?: string): Promise<void> {
+    this.#engine.checkOpen()
+    if (tableName === undefined) return this.#engine.flush([...this.#engine.stores.values()])
+    const state = this.#engine.tables.get(tableName)
+    if (state === undefined) {
+      throw new CellarError(ErrorCode.tableNotFound, `table '${tableName}' does not exist`)
+    }
+    return this.#engine.flush(state.families.map((family) => family.store))
+  }
+
+  /** Counters and sizes of this moment. */
+  statistics(): DatabaseStatistics {
+    this.#engine.checkOpen()
+    return collectStatistics(this.#engine)
+  }
+
+  /**
+   * Closes the database: ends background work, makes the log durable and gives the directory back.
+   * Calling it again waits for the same close.
+   */
+  close(): Promise<void> {
+    return this.#engine.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+function eventsOf(emitter: EventEmitter): EngineEvents {
+  return {
+    onPoisoned: (error) => emitter.emit('poisoned', error),
+    onFlushed: (table, family, result) =>
+      emitter.emit('flush', {
+        table,
+        family,
+        entries: result.entriesWritten,
+        bytes: result.bytesWritten,
+      }),
+    onFlushFailed: (table, family, error) => emitter.emit('flushError', { table, family, error }),
+    onWarning: (error) => emitter.emit('warning', error),
+  }
+}

@@ -1,0 +1,151 @@
+/** Encodes deletes as markers (spec 1.1 and 2.5). */
+import { invalidArgument } from '../base/errors.js'
+import { emptyBytes, toBytes } from '../base/bytes.js'
+import { CellType, type CellTypeCode } from '../cell/cell-type.js'
+import { allTime, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
+import type { FamilyState } from '../engine/catalog.js'
+import { checkBytesLike, parseSingleColumn } from './column-name.js'
+import type { FamilyPlan } from './read-plan.js'
+import type { MutationWriter } from './mutation-writer.js'
+import type { StoredCells } from './stored-cells.js'
+import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from './types.js'
+
+/** Reads the newest versions of some columns of the mutated row. */
+export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells
+
+/** Encodes a delete; `read` is asked only for version deletes without timestamp. */
+export function addDelete(
+  writer: MutationWriter,
+  deletion: RowOperation<Delete>,
+  families: readonly FamilyState[],
+  read: ReadVersions,
+): void {
+  const before = writer.cellCount
+  const { timestamp } = deletion
+  for (const target of list(deletion.families, 'families')) {
+    const { name, own } = familyTarget(target)
+    addMarker(writer, writer.family(name), CellType.deleteFamily, own ?? timestamp)
+  }
+  for (const target of list(deletion.familyVersions, 'familyVersions')) {
+    const { name, own } = familyTarget(target)
+    if (own === undefined) {
+      throw invalidArgument('each of familyVersions needs a timestamp')
+    }
+    addMarker(writer, writer.family(name), CellType.deleteFamilyVersion, own)
+  }
+  for (const target of list(deletion.columns, 'columns')) {
+    const { family, escapedQualifier } = parseSingleColumn(target)
+    const at = targetTimestamp(target) ?? timestamp
+    writer.encode(writer.family(family), escapedQualifier, CellType.deleteColumn, at, 0, '')
+  }
+  addVersionDeletes(writer, list(deletion.columnVersions, 'columnVersions'), timestamp, read)
+  if (writer.cellCount > before) return
+  if (named(deletion))
+    throw invalidArgument('delete names empty lists; leave them out to delete the row')
+  for (const family of families) addMarker(writer, family, CellType.deleteFamily, timestamp)
+}
+
+function named(deletion: RowOperation<Delete>): boolean {
+  const { families, familyVersions, columns, columnVersions } = deletion
+  return [families, familyVersions, columns, columnVersions].some((part) => part !== undefined)
+}
+
+function list<T>(targets: readonly T[] | undefined, what: string): readonly T[] {
+  if (targets === undefined) return []
+  if (!Array.isArray(targets)) throw invalidArgument(`${what} of a delete must be an array`)
+  return targets as readonly T[]
+}
+
+function addMarker(
+  writer: MutationWriter,
+  family: FamilyState,
+  type: CellTypeCode,
+  timestamp: Timestamp | undefined,
+): void {
+  writer.encode(family, emptyBytes, type, timestamp, 0, '')
+}
+
+function familyTarget(target: FamilyTarget): { name: string; own: Timestamp | undefined } {
+  if (typeof target === 'string' || target instanceof Uint8Array) {
+    return { name: toBytes(target).toString('utf8'), own: undefined }
+  }
+  if (typeof target !== 'object' || target === null) {
+    throw invalidArgument('a family of a delete must be a name or {family, timestamp}')
+  }
+  checkBytesLike(target.family, 'column family')
+  return { name: toBytes(target.family).toString('utf8'), own: target.timestamp }
+}
+
+function targetTimestamp(target: ColumnTarget): Timestamp | undefined {
+  if (typeof target === 'string' || target instanceof Uint8Array) return undefined
+  return target.timestamp
+}
+
+/**
+ * A version delete without timestamp hits the newest version; its n-th mention in one delete the n-th
+ * newest; if there are not that many, the marker gets the server's time (spec 2.5).
+ */
+function addVersionDeletes(
+  writer: MutationWriter,
+  targets: readonly ColumnTarget[],
+  timestamp: Timestamp | undefined,
+  read: ReadVersions,
+): void {
+  const parsed = targets.map((target) => {
+    const { family, escapedQualifier } = parseSingleColumn(target)
+    const at = targetTimestamp(target) ?? timestamp
+    const own = at === latestTimestamp ? undefined : at
+    return { family: writer.family(family), escapedQualifier, at: own }
+  })
+  const unresolved = parsed.filter(({ at }) => at === undefined)
+  if (unresolved.length === 0) {
+    for (const { family, escapedQualifier, at } of parsed) {
+      writer.encode(family, escapedQualifier, CellType.delete, at, 0, '')
+    }
+    return
+  }
+  const stored = read(planColumns(unresolved), unresolved.length)
+  const mentions = new Map<string, number>()
+  for (const { family, escapedQualifier, at } of parsed) {
+    if (at !== undefined) {
+      writer.encode(family, escapedQualifier, CellType.delete, at, 0, '')
+      continue
+    }
+    const name = `${family.index}:${escapedQualifier.toString('latin1')}`
+    const n = mentions.get(name) ?? 0
+    mentions.set(name, n + 1)
+    const newest = stored.find(family.index, escapedQualifier, n)?.timestampExact
+    writer.encode(family, escapedQualifier, CellType.delete, newest, 0, '')
+  }
+}
+
+/** Queries for the given columns, families and qualifiers in store order. */
+export function planColumns(
+  columns: readonly { readonly family: FamilyState; readonly escapedQualifier: Buffer }[],
+  timeRange = allTime,
+  versions = 1,
+): FamilyPlan[] {
+  const byFamily = new Map<FamilyState, Buffer[]>()
+  for (const { family, escapedQualifier } of columns) {
+    const qualifiers = byFamily.get(family) ?? []
+    if (!qualifiers.some((known) => known.equals(escapedQualifier))) {
+      qualifiers.push(escapedQualifier)
+    }
+    byFamily.set(family, qualifiers)
+  }
+  const plans: FamilyPlan[] = []
+  for (const [family, qualifiers] of byFamily) {
+    qualifiers.sort((a, b) => Buffer.compare(a, b))
+    const query = {
+      columns: qualifiers,
+      versions,
+      timeRange,
+      raw: false,
+      filter: undefined,
+      cellsPerRowMax: -1,
+      cellsPerRowOffset: 0,
+    }
+    plans.push({ family, query })
+  }
+  return plans.sort((a, b) => a.family.index - b.family.index)
+}

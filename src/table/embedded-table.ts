@@ -1,0 +1,357 @@
+/**
+ * The table interface over the embedded engine: one synchronous core in two forms.
+ *
+ * The asynchronous forms never block the event loop on the disk: they wait for memory if the budget is
+ * exceeded, load missing blocks off the loop, and resolve when the log is as durable as asked. The
+ * synchronous forms do all of that before they return.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { TableState } from '../engine/catalog.js'
+import type { Engine } from '../engine/engine.js'
+import type { Durability } from '../wal/log.js'
+import { isBlockMissing, loadAndRepeat } from './block-loading.js'
+import { describeTable } from './schema.js'
+import { planScan } from './scan-plan.js'
+import { ScanSession } from './scan-session.js'
+import { AsyncScanner, SyncScanner } from './scanners.js'
+import { readPointOf } from './snapshot.js'
+import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
+import { runBatch, runBatchSync } from './batch.js'
+import type { ReadMode } from '../store/store-reader.js'
+import type { Result } from './result.js'
+import type * as types from './types.js'
+
+const counterColumn = (result: Result, column: types.ColumnName): bigint => {
+  const value = result.value(column)
+  if (value === undefined) throw invalidArgument('the counter was not returned')
+  return value.readBigInt64BE(0)
+}
+
+export class EmbeddedTable implements types.Table, types.SyncTable {
+  readonly name: string
+  readonly #engine: Engine
+  readonly #core: TableCore
+
+  /** @internal Made by `Database`. */
+  constructor(engine: Engine, table: TableState) {
+    this.name = table.name
+    this.#engine = engine
+    this.#core = new TableCore(engine, table)
+  }
+
+  describe(): types.TableDescription {
+    return describeTable(this.#core.state())
+  }
+
+  get(get: types.Get): Promise<Result> {
+    return this.#read(() => this.#core.get(get, nonBlocking))
+  }
+
+  getSync(get: types.Get): Result {
+    return this.#core.get(get, blocking)
+  }
+
+  async getList(gets: readonly types.Get[]): Promise<Result[]> {
+    return Promise.all(checkList(gets, 'gets').map((get) => this.get(get)))
+  }
+
+  getListSync(gets: readonly types.Get[]): Result[] {
+    return checkList(gets, 'gets').map((get) => this.getSync(get))
+  }
+
+  async exists(get: types.Get): Promise<boolean> {
+    return !(await this.get(get)).isEmpty
+  }
+
+  existsSync(get: types.Get): boolean {
+    return !this.getSync(get).isEmpty
+  }
+
+  async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
+    return (await this.getList(gets)).map((result) => !result.isEmpty)
+  }
+
+  scan(scan: types.Scan = {}): types.ResultScanner {
+    return new AsyncScanner(this.#engine, scan?.signal, this.#openScan(scan, false))
+  }
+
+  scanSync(scan: types.Scan = {}): types.SyncResultScanner {
+    return new SyncScanner(this.#engine, this.#openScan(scan, true))
+  }
+
+  #openScan(scan: types.Scan, mayBlock: boolean): ScanSession {
+    const table = this.#core.state()
+    const plan = planScan(table, checkObject(scan, 'scan'))
+    const readPoint = readPointOf(scan.snapshot, this.#engine)
+    return new ScanSession(this.#engine, table, plan, readPoint, mayBlock)
+  }
+
+  put(put: types.Put): Promise<void> {
+    const engine = this.#engine
+    if (engine.budget.isExceeded) return this.#putWhenAdmitted(put)
+    try {
+      return engine.commit(this.#core.put(put))
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
+  }
+
+  async #putWhenAdmitted(put: types.Put): Promise<void> {
+    await this.#admit()
+    return this.#engine.commit(this.#core.put(put))
+  }
+
+  putSync(put: types.Put): void {
+    this.#engine.commitSync(this.#core.put(put))
+  }
+
+  putList(puts: readonly types.Put[]): Promise<void> {
+    return this.#applyList(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
+  }
+
+  putListSync(puts: readonly types.Put[]): void {
+    this.#applyListSync(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
+  }
+
+  delete(deletion: types.Delete): Promise<void> {
+    return this.#mutate((mode) => ({
+      value: undefined,
+      durability: this.#core.delete(deletion, mode),
+    }))
+  }
+
+  deleteSync(deletion: types.Delete): void {
+    this.#engine.commitSync(this.#core.delete(deletion, blocking))
+  }
+
+  deleteList(deletions: readonly types.Delete[]): Promise<void> {
+    return this.#applyList(deletions, 'deletions', checkNothing, (deletion, mode) =>
+      this.#core.delete(deletion, mode),
+    )
+  }
+
+  deleteListSync(deletions: readonly types.Delete[]): void {
+    this.#applyListSync(deletions, 'deletions', checkNothing, (deletion, mode) =>
+      this.#core.delete(deletion, mode),
+    )
+  }
+
+  increment(increment: types.Increment): Promise<Result> {
+    return this.#mutate((mode) => this.#core.increment(increment, mode))
+  }
+
+  incrementSync(increment: types.Increment): Result {
+    return this.#mutateSync(this.#core.increment(increment, blocking))
+  }
+
+  async incrementColumnValue(
+    row: types.BytesLike,
+    column: types.ColumnName,
+    amount: number | bigint = 1,
+    durability: types.DurabilityOption = 'USE_DEFAULT',
+  ): Promise<bigint> {
+    const result = await this.increment({ row, columns: [{ column, amount }], durability })
+    return counterColumn(result, column)
+  }
+
+  incrementColumnValueSync(
+    row: types.BytesLike,
+    column: types.ColumnName,
+    amount: number | bigint = 1,
+    durability: types.DurabilityOption = 'USE_DEFAULT',
+  ): bigint {
+    const result = this.incrementSync({ row, columns: [{ column, amount }], durability })
+    return counterColumn(result, column)
+  }
+
+  append(append: types.Append): Promise<Result> {
+    return this.#mutate((mode) => this.#core.append(append, mode))
+  }
+
+  appendSync(append: types.Append): Result {
+    return this.#mutateSync(this.#core.append(append, blocking))
+  }
+
+  checkAndMutate(
+    check: types.Check,
+    action: types.CheckAction,
+  ): Promise<types.CheckAndMutateResult> {
+    return this.#mutate((mode) => this.#core.checkAndMutate(check, action, mode))
+  }
+
+  checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
+    return this.#mutateSync(this.#core.checkAndMutate(check, action, blocking))
+  }
+
+  async checkAndMutateList(
+    list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
+  ): Promise<types.CheckAndMutateResult[]> {
+    const checks = checkList(list, 'checks')
+    return Promise.all(checks.map(({ check, action }) => this.checkAndMutate(check, action)))
+  }
+
+  checkAndMutateListSync(
+    list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
+  ): types.CheckAndMutateResult[] {
+    const checks = checkList(list, 'checks')
+    return checks.map(({ check, action }) => this.checkAndMutateSync(check, action))
+  }
+
+  mutateRow(mutations: types.RowMutations): Promise<Result> {
+    return this.#mutate((mode) => this.#core.mutateRow(mutations, mode))
+  }
+
+  mutateRowSync(mutations: types.RowMutations): Result {
+    return this.#mutateSync(this.#core.mutateRow(mutations, blocking))
+  }
+
+  batch(operations: readonly types.BatchOperation[]): Promise<types.BatchResult[]> {
+    return runBatch(this, checkList(operations, 'operations'))
+  }
+
+  batchSync(operations: readonly types.BatchOperation[]): types.BatchResult[] {
+    return runBatchSync(this, checkList(operations, 'operations'))
+  }
+
+  /** Runs a read without promises in between if all it needs is in memory. */
+  #read<T>(step: () => T): Promise<T> {
+    try {
+      return Promise.resolve(step())
+    } catch (error) {
+      if (isBlockMissing(error)) return loadAndRepeat(this.#engine, step)
+      return Promise.reject(error as Error)
+    }
+  }
+
+  async #admit(): Promise<void> {
+    for (;;) {
+      this.#engine.checkWritable()
+      const wait = this.#engine.admit()
+      if (wait === undefined) return
+      await wait
+    }
+  }
+
+  /** Runs a mutation that may read first. Between its reads and its writes no turn is given up. */
+  async #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
+    if (this.#engine.budget.isExceeded) await this.#admit()
+    let applied: Applied<T>
+    try {
+      applied = step(nonBlocking)
+    } catch (error) {
+      if (!isBlockMissing(error)) throw error
+      applied = await loadAndRepeat(this.#engine, () => step(nonBlocking))
+    }
+    await this.#engine.commit(applied.durability)
+    return applied.value
+  }
+
+  #mutateSync<T>(applied: Applied<T>): T {
+    this.#engine.commitSync(applied.durability)
+    return applied.value
+  }
+
+  async #applyList<T>(
+    operations: readonly T[],
+    what: string,
+    check: (operation: T) => void,
+    apply: (operation: T, mode: ReadMode) => Durability,
+  ): Promise<void> {
+    for (const operation of checkList(operations, what)) check(operation)
+    const outcome = new ListOutcome()
+    for (let i = 0; i < operations.length; i++) {
+      if (this.#engine.budget.isExceeded) await this.#admit()
+      try {
+        outcome.applied(apply(operations[i], nonBlocking))
+      } catch (error) {
+        if (!isBlockMissing(error)) outcome.failed(i, error)
+        else {
+          await loadAndRepeat(this.#engine, () => apply(operations[i], nonBlocking)).then(
+            (durability) => outcome.applied(durability),
+            (failure: unknown) => outcome.failed(i, failure),
+          )
+        }
+      }
+    }
+    if (outcome.strongest !== undefined) await this.#engine.commit(outcome.strongest)
+    outcome.throwFailures(operations.length)
+  }
+
+  #applyListSync<T>(
+    operations: readonly T[],
+    what: string,
+    check: (operation: T) => void,
+    apply: (operation: T, mode: ReadMode) => Durability,
+  ): void {
+    for (const operation of checkList(operations, what)) check(operation)
+    const outcome = new ListOutcome()
+    for (let i = 0; i < operations.length; i++) {
+      if (this.#engine.budget.isExceeded) this.#engine.commitSync('SYNC_WAL')
+      try {
+        outcome.applied(apply(operations[i], blocking))
+      } catch (error) {
+        outcome.failed(i, error)
+      }
+    }
+    if (outcome.strongest !== undefined) this.#engine.commitSync(outcome.strongest)
+    outcome.throwFailures(operations.length)
+  }
+}
+
+const strengths: Readonly<Record<Durability, number>> = {
+  SKIP_WAL: 0,
+  ASYNC_WAL: 1,
+  SYNC_WAL: 2,
+  FSYNC_WAL: 3,
+}
+
+/** Gathers what became of the operations of a list. */
+class ListOutcome {
+  strongest: Durability | undefined = undefined
+  private failures: Map<number, CellarError> | undefined = undefined
+
+  applied(durability: Durability): void {
+    if (this.strongest === undefined || strengths[durability] > strengths[this.strongest]) {
+      this.strongest = durability
+    }
+  }
+
+  /** Errors that concern the whole database end the list at once. */
+  failed(index: number, error: unknown): void {
+    const mine =
+      error instanceof CellarError &&
+      error.code !== ErrorCode.closed &&
+      error.code !== ErrorCode.poisoned
+    if (!mine) throw error
+    this.failures ??= new Map()
+    this.failures.set(index, error)
+  }
+
+  throwFailures(total: number): void {
+    if (this.failures === undefined) return
+    const [first] = this.failures.values()
+    const message =
+      `${this.failures.size} of ${total} operations failed, the others were applied; ` +
+      `the first failure: ${first.message}`
+    throw new CellarError(ErrorCode.batchFailed, message, { failures: this.failures, cause: first })
+  }
+}
+
+function checkList<T>(list: readonly T[], what: string): readonly T[] {
+  if (!Array.isArray(list)) throw invalidArgument(`${what} must be an array`)
+  return list as readonly T[]
+}
+
+function checkNothing(): void {}
+
+/** A put without cells fails the whole list before anything is written (spec 2.2). */
+function checkHasCells(put: types.Put): void {
+  const cells: unknown = checkObject(put, 'put').cells
+  const empty =
+    typeof cells !== 'object' || cells === null
+      ? true
+      : Array.isArray(cells)
+        ? cells.length === 0
+        : Object.keys(cells).length === 0
+  if (empty) throw invalidArgument('a put of the list has no cells')
+}

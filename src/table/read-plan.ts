@@ -1,0 +1,190 @@
+/**
+ * Turns the options of a get or scan into queries of single stores.
+ *
+ * Plans of reads that name nothing, or one column and nothing else, are kept with the table's state,
+ * because they are what hot reads use.
+ */
+import { invalidArgument } from '../base/errors.js'
+import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../cell/timestamp.js'
+import type { FamilyState, TableState } from '../engine/catalog.js'
+import type { Filter } from '../filter/filter.js'
+import type { StoreQuery } from '../scan/query.js'
+import { noSuchFamily, parseColumn } from './column-name.js'
+import type { ColumnName, ReadOptions, TimeRangeOption } from './types.js'
+
+/** What is read of one family. */
+export interface FamilyPlan {
+  readonly family: FamilyState
+  readonly query: StoreQuery
+}
+
+/** What is read of a table. */
+export interface ReadPlan {
+  /** In the order of the families' names. */
+  readonly families: readonly FamilyPlan[]
+  readonly filter: Filter | undefined
+  readonly cacheBlocks: boolean
+  /** Versions wanted; for the callers that read and modify. */
+  readonly versions: number
+}
+
+/** "All versions": what HBase's readAllVersions sets. */
+const allVersions = 2_147_483_647
+
+const plans = new WeakMap<TableState, Map<string, ReadPlan>>()
+const plansPerTableMax = 1024
+
+/** Plans a read; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
+export function planRead(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
+  const simple = simpleKey(options)
+  if (simple === undefined || raw) return makePlan(table, options, raw)
+  let known = plans.get(table)
+  if (known === undefined) {
+    known = new Map()
+    plans.set(table, known)
+  }
+  let plan = known.get(simple)
+  if (plan === undefined) {
+    plan = makePlan(table, options, false)
+    if (known.size >= plansPerTableMax) known.clear()
+    known.set(simple, plan)
+  }
+  return plan
+}
+
+/** A key for plans worth keeping, or undefined. */
+function simpleKey(options: ReadOptions): string | undefined {
+  if (
+    options.versions !== undefined ||
+    options.timeRange !== undefined ||
+    options.timestamp !== undefined ||
+    options.familyTimeRanges !== undefined ||
+    options.filter !== undefined ||
+    options.cellsPerFamilyMax !== undefined ||
+    options.cellsPerFamilyOffset !== undefined ||
+    options.cacheBlocks !== undefined
+  ) {
+    return undefined
+  }
+  const columns = options.columns
+  if (columns === undefined) return ''
+  if (!Array.isArray(columns) || columns.length !== 1) return undefined
+  const [column] = columns as readonly ColumnName[]
+  return typeof column === 'string' && column !== '' ? column : undefined
+}
+
+function makePlan(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
+  const versions = parseVersions(options.versions)
+  const timeRange = parseTime(options)
+  const wanted = groupColumns(table, options.columns, raw)
+  const cellsPerRowMax = parseCount(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0) ?? -1
+  const cellsPerRowOffset = parseCount(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0) ?? 0
+  const familyRanges = parseFamilyRanges(table, options.familyTimeRanges)
+  checkFilter(options.filter)
+  const families: FamilyPlan[] = []
+  for (const family of table.families) {
+    if (wanted !== undefined && !wanted.has(family.name)) continue
+    const query: StoreQuery = {
+      columns: wanted?.get(family.name),
+      versions,
+      timeRange: familyRanges.get(family.name) ?? timeRange,
+      raw,
+      filter: options.filter,
+      cellsPerRowMax,
+      cellsPerRowOffset,
+    }
+    families.push({ family, query })
+  }
+  return { families, filter: options.filter, cacheBlocks: options.cacheBlocks ?? true, versions }
+}
+
+function parseVersions(versions: ReadOptions['versions']): number {
+  if (versions === undefined) return 1
+  if (versions === 'all') return allVersions
+  if (typeof versions !== 'number' || !Number.isInteger(versions) || versions < 1) {
+    throw invalidArgument(`versions must be an integer >= 1 or 'all', got ${String(versions)}`)
+  }
+  return versions
+}
+
+/** Parses an optional count; `ERR_INVALID_ARGUMENT` below `min` or if not an integer. */
+export function parseCount(value: unknown, what: string, min: number): number | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min) {
+    throw invalidArgument(`${what} must be an integer >= ${min}, got ${String(value)}`)
+  }
+  return value
+}
+
+/** Parses a `[min, max)` option. */
+export function parseTimeRange(range: TimeRangeOption | undefined): TimeRange {
+  if (range === undefined) return allTime
+  if (!Array.isArray(range) || range.length !== 2) {
+    throw invalidArgument('timeRange must be an array [min, max) of two timestamps')
+  }
+  return makeTimeRange(range[0], range[1])
+}
+
+function parseTime(options: ReadOptions): TimeRange {
+  if (options.timestamp === undefined) return parseTimeRange(options.timeRange)
+  if (options.timeRange !== undefined) {
+    throw invalidArgument('give timestamp or timeRange, not both')
+  }
+  return singleTimestamp(options.timestamp)
+}
+
+function parseFamilyRanges(
+  table: TableState,
+  ranges: ReadOptions['familyTimeRanges'],
+): Map<string, TimeRange> {
+  const parsed = new Map<string, TimeRange>()
+  if (ranges === undefined) return parsed
+  if (typeof ranges !== 'object' || ranges === null) {
+    throw invalidArgument('familyTimeRanges must be an object')
+  }
+  for (const [family, range] of Object.entries(ranges)) {
+    if (!table.familyByName.has(family)) {
+      throw noSuchFamily(family, table.name, table.familyNames)
+    }
+    parsed.set(family, parseTimeRange(range))
+  }
+  return parsed
+}
+
+/**
+ * Columns by family, escaped and sorted; undefined = everything. As with HBase's addFamily and
+ * addColumn, the later mention wins: a column narrows a family named before it, a family widens.
+ */
+function groupColumns(
+  table: TableState,
+  columns: readonly ColumnName[] | undefined,
+  raw: boolean,
+): Map<string, readonly Buffer[] | undefined> | undefined {
+  if (columns === undefined) return undefined
+  if (!Array.isArray(columns)) throw invalidArgument('columns must be an array')
+  if (columns.length === 0) return undefined
+  const wanted = new Map<string, Buffer[] | undefined>()
+  for (const column of columns as readonly ColumnName[]) {
+    const { family, escapedQualifier } = parseColumn(column)
+    if (!table.familyByName.has(family)) throw noSuchFamily(family, table.name, table.familyNames)
+    if (escapedQualifier === undefined) {
+      wanted.set(family, undefined)
+      continue
+    }
+    if (raw) {
+      throw invalidArgument('a raw scan cannot be narrowed to columns, only to families')
+    }
+    const list = wanted.get(family)
+    if (list === undefined) wanted.set(family, [escapedQualifier])
+    else if (!list.some((known) => known.equals(escapedQualifier))) list.push(escapedQualifier)
+  }
+  for (const list of wanted.values()) list?.sort((a, b) => Buffer.compare(a, b))
+  return wanted
+}
+
+function checkFilter(filter: Filter | undefined): void {
+  if (filter === undefined) return
+  if (typeof filter !== 'object' || filter === null || typeof filter.filterCell !== 'function') {
+    throw invalidArgument('filter must be a Filter object')
+  }
+}

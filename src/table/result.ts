@@ -1,0 +1,183 @@
+/**
+ * What a read returns: the cells of one row, decoded only when asked for.
+ *
+ * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the Buffers
+ * that it hands out lie in that page and are the caller's to keep.
+ */
+import { compareBytes } from '../base/bytes.js'
+import { cellTypeName, type CellTypeCode, type CellTypeName } from '../cell/cell-type.js'
+import {
+  hasEscape,
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  timestampHighOf,
+  timestampLowOf,
+  typeOf,
+  unescape,
+} from '../cell/cell-key.js'
+import { contentStart } from '../cell/cell-value.js'
+import { approximateTimestamp, joinTimestamp } from '../cell/timestamp.js'
+import { numbersPerCell, type CollectedRow } from '../scan/row-collector.js'
+import { parseColumn } from './column-name.js'
+import type { ColumnName } from './types.js'
+
+/** One version of one column, or a delete marker in a raw scan. */
+export interface Cell {
+  readonly row: Buffer
+  readonly family: string
+  readonly qualifier: Buffer
+  /** Exact below 2^53; see `timestampExact`. */
+  readonly timestamp: number
+  readonly timestampExact: bigint
+  readonly type: CellTypeName
+  readonly value: Buffer
+  /** Sequence of the mutation that wrote the cell. */
+  readonly sequence: number
+}
+
+/** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
+function decode(page: Buffer, start: number, end: number): Buffer {
+  return hasEscape(page, start, end) ? unescape(page, start, end) : page.subarray(start, end)
+}
+
+export class Result {
+  /** True if more cells of the row follow in the next result of the scan (`batch`). */
+  readonly partial: boolean
+  readonly #page: Buffer
+  readonly #cells: readonly number[]
+  readonly #families: readonly string[]
+
+  /** @internal Made by the table layer. */
+  constructor(row: CollectedRow, families: readonly string[]) {
+    this.partial = row.partial
+    this.#page = row.page
+    this.#cells = row.cells
+    this.#families = families
+  }
+
+  /** Number of cells. */
+  get size(): number {
+    return this.#cells.length / numbersPerCell
+  }
+
+  /** True if the row is absent or nothing of it was asked for. */
+  get isEmpty(): boolean {
+    return this.#cells.length === 0
+  }
+
+  /** The row, or undefined if the result is empty. */
+  get row(): Buffer | undefined {
+    if (this.isEmpty) return undefined
+    const keyStart = this.#cells[1]
+    return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, this.#cells[2]))
+  }
+
+  /** Value of the newest cell of a column, or undefined. */
+  value(column: ColumnName): Buffer | undefined {
+    const at = this.#find(column)
+    return at < 0 ? undefined : this.#valueAt(at)
+  }
+
+  /** The newest cell of a column, or undefined (HBase: getColumnLatestCell). */
+  cell(column: ColumnName): Cell | undefined {
+    const at = this.#find(column)
+    return at < 0 ? undefined : this.#cellAt(at)
+  }
+
+  /** Whether the result has a cell of the column. */
+  has(column: ColumnName): boolean {
+    return this.#find(column) >= 0
+  }
+
+  /** All cells in HBase's order: family, qualifier, newest first (HBase: listCells). */
+  cells(): Cell[] {
+    const cells: Cell[] = []
+    for (let at = 0; at < this.#cells.length; at += numbersPerCell) cells.push(this.#cellAt(at))
+    return cells
+  }
+
+  /** The cells of one column, newest first (HBase: getColumnCells). */
+  columnCells(column: ColumnName): Cell[] {
+    const cells: Cell[] = []
+    for (let at = this.#find(column); at >= 0 && at < this.#cells.length; at += numbersPerCell) {
+      if (!this.#matches(at, column)) break
+      cells.push(this.#cellAt(at))
+    }
+    return cells
+  }
+
+  [Symbol.iterator](): IterableIterator<Cell> {
+    return this.cells()[Symbol.iterator]()
+  }
+
+  /** Newest values by `'family:qualifier'`, qualifiers and values as UTF-8 strings, for display. */
+  toObject(): Record<string, string> {
+    const entries: Record<string, string> = {}
+    for (const { family, qualifier, value } of this.cells()) {
+      const name = `${family}:${qualifier.toString('utf8')}`
+      entries[name] ??= value.toString('utf8')
+    }
+    return entries
+  }
+
+  #find(column: ColumnName): number {
+    const { family, escapedQualifier } = parseColumn(column)
+    if (escapedQualifier === undefined) return this.#findFamily(family)
+    const cells = this.#cells
+    const page = this.#page
+    for (let at = 0; at < cells.length; at += numbersPerCell) {
+      if (this.#families[cells[at]] !== family) continue
+      const keyEnd = cells[at + 2]
+      const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
+      const end = qualifierEndOf(keyEnd)
+      if (end - start !== escapedQualifier.length) continue
+      if (compareBytes(page, start, end, escapedQualifier, 0, escapedQualifier.length) === 0) {
+        return at
+      }
+    }
+    return -1
+  }
+
+  #findFamily(family: string): number {
+    for (let at = 0; at < this.#cells.length; at += numbersPerCell) {
+      if (this.#families[this.#cells[at]] === family) return at
+    }
+    return -1
+  }
+
+  #matches(at: number, column: ColumnName): boolean {
+    const { family, escapedQualifier } = parseColumn(column)
+    if (this.#families[this.#cells[at]] !== family) return false
+    if (escapedQualifier === undefined) return true
+    const keyEnd = this.#cells[at + 2]
+    const start = rowEndOf(this.#page, this.#cells[at + 1], keyEnd) + terminatorBytes
+    const end = qualifierEndOf(keyEnd)
+    return compareBytes(this.#page, start, end, escapedQualifier, 0, escapedQualifier.length) === 0
+  }
+
+  #valueAt(at: number): Buffer {
+    const valueStart = this.#cells[at + 2]
+    return this.#page.subarray(contentStart(this.#page, valueStart), this.#cells[at + 3])
+  }
+
+  #cellAt(at: number): Cell {
+    const page = this.#page
+    const keyStart = this.#cells[at + 1]
+    const keyEnd = this.#cells[at + 2]
+    const rowEnd = rowEndOf(page, keyStart, keyEnd)
+    const high = timestampHighOf(page, keyEnd)
+    const low = timestampLowOf(page, keyEnd)
+    return {
+      row: decode(page, keyStart, rowEnd),
+      family: this.#families[this.#cells[at]],
+      qualifier: decode(page, rowEnd + terminatorBytes, qualifierEndOf(keyEnd)),
+      timestamp: approximateTimestamp(high, low),
+      timestampExact: joinTimestamp(high, low),
+      type: cellTypeName(typeOf(page, keyEnd) as CellTypeCode),
+      value: this.#valueAt(at),
+      sequence: sequenceOf(page, keyEnd),
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Reads one row: the core of get, exists and of every operation that reads before it writes.
+ *
+ * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over and
+ * so allocate nothing but the result. `step` may throw `BlockMissing` and is then called again.
+ */
+import type { TableState } from '../engine/catalog.js'
+import { RowCollector, type CollectedRow } from '../scan/row-collector.js'
+import { RowScanner } from '../scan/row-scanner.js'
+import { StoreReader, type ReadMode } from '../store/store-reader.js'
+import type { ReadPlan } from './read-plan.js'
+
+export class RowRead {
+  private readonly readers: (StoreReader | undefined)[] = []
+  private readonly collector = new RowCollector()
+  private readonly rowScanner = new RowScanner()
+  private plan!: ReadPlan
+  private row: Buffer = Buffer.allocUnsafeSlow(256)
+  private rowLength = 0
+  private position = 0
+  private positioned = false
+
+  constructor(table: TableState) {
+    this.collector.configure(table.familyNames, -1)
+  }
+
+  /** Prepares to read `row[0, rowLength)` (escaped); copies it. Does no input or output. */
+  begin(
+    plan: ReadPlan,
+    row: Buffer,
+    rowLength: number,
+    readPoint: number,
+    now: number,
+    mode: ReadMode,
+  ): void {
+    this.plan = plan
+    if (this.row.length < rowLength) this.row = Buffer.allocUnsafeSlow(2 * rowLength)
+    for (let i = 0; i < rowLength; i++) this.row[i] = row[i]
+    this.rowLength = rowLength
+    this.position = 0
+    this.positioned = false
+    this.collector.startRow()
+    const families = plan.families
+    for (let i = 0; i < families.length; i++) {
+      const { family, query } = families[i]
+      const reader = (this.readers[family.index] ??= new StoreReader(family.store))
+      reader.openRow(family.index, this.row, rowLength, query, readPoint, now, mode)
+    }
+    if (plan.filter !== undefined) this.openFiltered(plan)
+  }
+
+  /** Reads the row; an absent one has no cells. */
+  step(): CollectedRow {
+    if (this.plan.filter !== undefined) return this.stepFiltered()
+    const families = this.plan.families
+    while (this.position < families.length) {
+      const reader = this.readers[families[this.position].family.index]!
+      if (!this.positioned) reader.seekRow(this.rowLength)
+      this.positioned = true
+      reader.scanner.readRow(this.row, this.rowLength, this.collector)
+      this.positioned = false
+      this.position++
+    }
+    return this.collector.take(false)
+  }
+
+  /** Drops what would keep outdated memtables and tables alive. */
+  release(): void {
+    for (const reader of this.readers) reader?.release()
+  }
+
+  private openFiltered(plan: ReadPlan): void {
+    const row = Buffer.from(this.row.subarray(0, this.rowLength))
+    const scanners = plan.families.map(({ family }) => this.readers[family.index]!.scanner)
+    const bounds = {
+      start: row,
+      startInclusive: true,
+      stop: row,
+      stopInclusive: true,
+      reversed: false,
+    }
+    this.rowScanner.open(scanners, bounds, plan.filter)
+  }
+
+  private stepFiltered(): CollectedRow {
+    if (this.rowScanner.nextRow(this.collector) === 'end') this.collector.startRow()
+    return this.collector.take(false)
+  }
+}
+
+/** Free row reads of a table state. */
+export class RowReads {
+  private readonly table: TableState
+  private readonly free: RowRead[] = []
+
+  constructor(table: TableState) {
+    this.table = table
+  }
+
+  acquire(): RowRead {
+    return this.free.pop() ?? new RowRead(this.table)
+  }
+
+  release(read: RowRead): void {
+    read.release()
+    if (this.free.length < 8) this.free.push(read)
+  }
+}

@@ -1,0 +1,168 @@
+/** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
+import { CellarError, ErrorCode } from '../base/errors.js'
+import type { Engine } from '../engine/engine.js'
+import { isBlockMissing, loadAndRepeat } from './block-loading.js'
+import type { Result } from './result.js'
+import type { ScanSession } from './scan-session.js'
+import type { ResultScanner, SyncResultScanner } from './types.js'
+
+/** Results made in one turn of the event loop: enough to amortise a promise, short enough to be fair. */
+const resultsPerTurnMax = 128
+
+const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/** Asynchronous rows of a scan. */
+export class AsyncScanner implements ResultScanner {
+  readonly #engine: Engine
+  readonly #signal: AbortSignal | undefined
+  readonly #session: ScanSession
+  #buffered: Result[] = []
+  #position = 0
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(engine: Engine, signal: AbortSignal | undefined, session: ScanSession) {
+    this.#engine = engine
+    this.#signal = signal
+    this.#session = session
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Result, undefined>> {
+    if (this.#position < this.#buffered.length) {
+      return Promise.resolve({ done: false, value: this.#buffered[this.#position++] })
+    }
+    return this.#enqueue(async () => {
+      if (this.#position >= this.#buffered.length) await this.#fill(resultsPerTurnMax)
+      if (this.#position >= this.#buffered.length) return endOfScan
+      return { done: false, value: this.#buffered[this.#position++] }
+    })
+  }
+
+  nextBatch(count: number): Promise<Result[]> {
+    return this.#enqueue(async () => {
+      const results: Result[] = []
+      while (results.length < count) {
+        if (this.#position >= this.#buffered.length) {
+          await this.#fill(Math.min(count - results.length, resultsPerTurnMax))
+        }
+        if (this.#position >= this.#buffered.length) break
+        results.push(this.#buffered[this.#position++])
+      }
+      return results
+    })
+  }
+
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.close()
+    return Promise.resolve(endOfScan)
+  }
+
+  close(): void {
+    this.#session.close()
+    this.#buffered = []
+    this.#position = 0
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+    return Promise.resolve()
+  }
+
+  /** Calls run one after the other, as async generators do. */
+  #enqueue<T>(step: () => Promise<T>): Promise<T> {
+    const run = this.#running.then(step)
+    this.#running = run.catch(() => undefined)
+    return run
+  }
+
+  async #fill(count: number): Promise<void> {
+    const session = this.#session
+    this.#buffered = []
+    this.#position = 0
+    try {
+      while (!session.ended && this.#buffered.length === 0) {
+        this.#checkAlive()
+        const missing = this.#collect(session, count)
+        if (missing && this.#buffered.length === 0) {
+          const first = await loadAndRepeat(this.#engine, () => session.next())
+          if (first === undefined) return
+          if (first !== 'pause') this.#buffered.push(first)
+        } else if (this.#buffered.length === 0 && !session.ended) {
+          await new Promise<void>((resolve) => setImmediate(resolve))
+        }
+      }
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  /** Collects what is in memory; true if a block is missing. */
+  #collect(session: ScanSession, count: number): boolean {
+    try {
+      while (this.#buffered.length < count) {
+        const result = session.next()
+        if (result === undefined || result === 'pause') return false
+        this.#buffered.push(result)
+      }
+    } catch (error) {
+      if (isBlockMissing(error)) return true
+      throw error
+    }
+    return false
+  }
+
+  #checkAlive(): void {
+    this.#engine.checkOpen()
+    if (this.#signal?.aborted === true) {
+      throw new CellarError(ErrorCode.aborted, 'the scan was aborted', {
+        cause: this.#signal.reason,
+      })
+    }
+  }
+}
+
+/** Synchronous rows of a scan. */
+export class SyncScanner implements SyncResultScanner {
+  readonly #engine: Engine
+  readonly #session: ScanSession
+
+  constructor(engine: Engine, session: ScanSession) {
+    this.#engine = engine
+    this.#session = session
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<Result, undefined> {
+    this.#engine.checkOpen()
+    try {
+      for (;;) {
+        const result = this.#session.next()
+        if (result === undefined) return endOfScan
+        if (result !== 'pause') return { done: false, value: result }
+      }
+    } catch (error) {
+      this.#session.close()
+      throw error
+    }
+  }
+
+  return(): IteratorReturnResult<undefined> {
+    this.close()
+    return endOfScan
+  }
+
+  close(): void {
+    this.#session.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * Checks the options of tables and families as HBase's sanity checker does (spec 1.4) and converts
+ * them between the public form and the engine's.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { checkFamilyName } from '../cell/limits.js'
+import type { CodecName } from '../codec/codec.js'
+import type { TableSettings, TableState } from '../engine/catalog.js'
+import {
+  defaultFamilySettings,
+  encodeFamilySettings,
+  type FamilySettings,
+} from '../store/family-settings.js'
+import type { FamilyDefinition, TableDefinition } from '../version/catalog.js'
+import type { JsonObject } from '../version/json-fields.js'
+import { checkObject } from './table-core.js'
+import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from './types.js'
+
+const kibibyte = 1024
+const blockBytesMin = kibibyte
+const blockBytesMax = 16 * kibibyte * kibibyte
+/** HBase's "forever" in seconds. */
+const foreverSeconds = 2_147_483_647
+
+const codecNames: Readonly<Record<string, CodecName>> = {
+  NONE: 'none',
+  LZ4: 'lz4',
+  GZ: 'gz',
+  ZSTD: 'zstd',
+}
+const durabilities = ['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL']
+const familyOptionNames = [
+  'versions',
+  'minVersions',
+  'ttl',
+  'keepDeletedCells',
+  'bloomFilter',
+  'blockBytes',
+  'compression',
+  'blockCache',
+]
+
+function checkNames(options: object, known: readonly string[], what: string): void {
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw invalidArgument(`${what} has no option '${name}'; it has: ${known.join(', ')}`)
+    }
+  }
+}
+
+function integerOption(value: unknown, what: string, min: number, max: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) {
+    return value
+  }
+  throw invalidArgument(`${what} must be an integer of ${min} to ${max}, got ${String(value)}`)
+}
+
+function choice<T extends string>(value: unknown, what: string, choices: readonly T[]): T {
+  if (choices.includes(value as T)) return value as T
+  throw invalidArgument(`${what} must be one of ${choices.join(', ')}, got ${String(value)}`)
+}
+
+function booleanOption(value: unknown, what: string): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`${what} must be true or false, got ${String(value)}`)
+}
+
+function parseTtl(ttl: unknown, what: string): number {
+  if (ttl === Infinity) return Infinity
+  const seconds = integerOption(ttl, `${what} ttl (seconds)`, 1, foreverSeconds)
+  return seconds === foreverSeconds ? Infinity : seconds
+}
+
+function parseKeepDeleted(value: unknown, what: string): FamilySettings['keepDeletedCells'] {
+  if (value === 'TTL') return 'TTL'
+  return booleanOption(value, `${what} keepDeletedCells`) ? 'TRUE' : 'FALSE'
+}
+
+/** Settings of a family: `options` on top of `base`. */
+export function parseFamilyOptions(
+  name: string,
+  options: FamilyOptions,
+  base: FamilySettings = defaultFamilySettings,
+): FamilySettings {
+  const what = `column family '${name}':`
+  checkNames(checkObject(options, `options of column family '${name}'`), familyOptionNames, what)
+  const given = <K extends keyof FamilyOptions>(key: K): boolean => options[key] !== undefined
+  const settings: FamilySettings = {
+    versions: given('versions')
+      ? integerOption(options.versions, `${what} versions`, 1, foreverSeconds)
+      : base.versions,
+    minVersions: given('minVersions')
+      ? integerOption(options.minVersions, `${what} minVersions`, 0, foreverSeconds)
+      : base.minVersions,
+    ttlSeconds: given('ttl') ? parseTtl(options.ttl, what) : base.ttlSeconds,
+    keepDeletedCells: given('keepDeletedCells')
+      ? parseKeepDeleted(options.keepDeletedCells, what)
+      : base.keepDeletedCells,
+    newVersionBehavior: base.newVersionBehavior,
+    bloomFilter: given('bloomFilter')
+      ? choice(options.bloomFilter, `${what} bloomFilter`, ['NONE', 'ROW', 'ROWCOL'])
+      : base.bloomFilter,
+    blockBytes: given('blockBytes')
+      ? integerOption(options.blockBytes, `${what} blockBytes`, blockBytesMin, blockBytesMax)
+      : base.blockBytes,
+    codec: given('compression')
+      ? codecNames[choice(options.compression, `${what} compression`, Object.keys(codecNames))]
+      : base.codec,
+    blockCache: given('blockCache')
+      ? booleanOption(options.blockCache, `${what} blockCache`)
+      : base.blockCache,
+  }
+  if (settings.minVersions > settings.versions) {
+    const { minVersions, versions } = settings
+    throw invalidArgument(`${what} minVersions ${minVersions} is above versions ${versions}`)
+  }
+  return settings
+}
+
+function parseTableSettings(
+  options: { readonly durability?: unknown; readonly readOnly?: unknown },
+  base: TableSettings,
+): TableSettings {
+  return {
+    durability:
+      options.durability === undefined
+        ? base.durability
+        : (choice(options.durability, 'durability', durabilities) as TableSettings['durability']),
+    readOnly:
+      options.readOnly === undefined ? base.readOnly : booleanOption(options.readOnly, 'readOnly'),
+  }
+}
+
+const defaultTableSettings: TableSettings = { durability: 'SYNC_WAL', readOnly: false }
+
+const asJson = (settings: TableSettings): JsonObject => ({ ...settings })
+
+/** The definition of a new table. */
+export function defineTable(
+  name: string,
+  options: TableOptions,
+  allocateId: () => number,
+): TableDefinition {
+  checkNames(
+    checkObject(options, 'table options'),
+    ['families', 'durability', 'readOnly'],
+    'a table',
+  )
+  const families = Object.entries(checkObject(options.families, 'families of a table'))
+  if (families.length === 0) throw invalidArgument(`table '${name}' needs at least one family`)
+  const parsed = families.map(([family, familyOptions]) => {
+    checkFamilyName(family)
+    return { family, settings: parseFamilyOptions(family, familyOptions) }
+  })
+  const settings = parseTableSettings(options, defaultTableSettings)
+  return {
+    tableId: allocateId(),
+    name,
+    families: parsed.map((entry) => ({
+      storeId: allocateId(),
+      name: entry.family,
+      options: encodeFamilySettings(entry.settings),
+    })),
+    options: asJson(settings),
+  }
+}
+
+/** The definition of a table after an alteration. */
+export function alterDefinition(
+  table: TableState,
+  alteration: TableAlteration,
+  allocateId: () => number,
+): TableDefinition {
+  checkNames(
+    checkObject(alteration, 'table alteration'),
+    ['families', 'dropFamilies', 'durability', 'readOnly'],
+    'an alteration',
+  )
+  const dropped = alteration.dropFamilies ?? []
+  if (!Array.isArray(dropped)) throw invalidArgument('dropFamilies must be an array of names')
+  for (const name of dropped as readonly string[]) {
+    if (table.familyByName.has(name)) continue
+    const message = `table '${table.name}' has no column family '${name}' to drop`
+    throw new CellarError(ErrorCode.noSuchColumnFamily, message)
+  }
+  const changes = new Map(Object.entries(alteration.families ?? {}))
+  const kept: FamilyDefinition[] = []
+  for (const family of table.families) {
+    if (dropped.includes(family.name)) continue
+    const change = changes.get(family.name)
+    changes.delete(family.name)
+    const settings =
+      change === undefined
+        ? family.settings
+        : parseFamilyOptions(family.name, change, family.settings)
+    const options = encodeFamilySettings(settings)
+    kept.push({ storeId: family.store.storeId, name: family.name, options })
+  }
+  for (const [name, options] of changes) {
+    checkFamilyName(name)
+    if (dropped.includes(name)) throw invalidArgument(`family '${name}' is added and dropped`)
+    const settings = parseFamilyOptions(name, options)
+    kept.push({ storeId: allocateId(), name, options: encodeFamilySettings(settings) })
+  }
+  if (kept.length === 0) throw invalidArgument(`table '${table.name}' would be without families`)
+  const settings = parseTableSettings(alteration, table.settings)
+  return { tableId: table.tableId, name: table.name, families: kept, options: asJson(settings) }
+}
+
+/** The public description of a table. */
+export function describeTable(table: TableState): TableDescription {
+  const families: Record<string, Required<FamilyOptions>> = {}
+  for (const { name, settings } of table.families) {
+    const compression = settings.codec.toUpperCase() as Required<FamilyOptions>['compression']
+    families[name] = {
+      versions: settings.versions,
+      minVersions: settings.minVersions,
+      ttl: settings.ttlSeconds,
+      keepDeletedCells:
+        settings.keepDeletedCells === 'TTL' ? 'TTL' : settings.keepDeletedCells === 'TRUE',
+      bloomFilter: settings.bloomFilter,
+      blockBytes: settings.blockBytes,
+      compression,
+      blockCache: settings.blockCache,
+    }
+  }
+  const { durability, readOnly } = table.settings
+  return { name: table.name, families, durability, readOnly }
+}

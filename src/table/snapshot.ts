@@ -1,0 +1,41 @@
+/** Snapshots: read points that users hold. */
+import { closedError, invalidArgument } from '../base/errors.js'
+import type { Engine } from '../engine/engine.js'
+import type { Snapshot } from './types.js'
+
+export class EngineSnapshot implements Snapshot {
+  readonly sequence: number
+  readonly #engine: Engine
+  #open = true
+
+  /** @internal Taken by `Database.snapshot`. */
+  constructor(engine: Engine) {
+    this.#engine = engine
+    this.sequence = engine.lastSequence
+    engine.readPoints.add(this.sequence)
+  }
+
+  close(): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#engine.readPoints.remove(this.sequence)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** @internal The read point, if the snapshot is open and of this engine. */
+  readPoint(engine: Engine): number {
+    if (engine !== this.#engine) throw invalidArgument('the snapshot belongs to another database')
+    if (!this.#open) throw closedError('the snapshot')
+    return this.sequence
+  }
+}
+
+/** The read point of a read: the snapshot's or the newest. */
+export function readPointOf(snapshot: Snapshot | undefined, engine: Engine): number {
+  if (snapshot === undefined) return engine.lastSequence
+  if (snapshot instanceof EngineSnapshot) return snapshot.readPoint(engine)
+  throw invalidArgument('snapshot must come from Database.snapshot')
+}

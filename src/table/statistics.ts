@@ -1,0 +1,112 @@
+/** What a database tells about itself. */
+import type { Engine } from '../engine/engine.js'
+
+/** Sizes are bytes; counters count since the open. */
+export interface DatabaseStatistics {
+  readonly tables: Readonly<Record<string, TableStatistics>>
+  /** Files and bytes of all SSTables. */
+  readonly tableFiles: number
+  readonly tableFileBytes: number
+  readonly logSegments: number
+  readonly logBytes: number
+  readonly memtableBytes: number
+  /** How often a writer waited for memory. */
+  readonly stalls: number
+  readonly blockCache: {
+    readonly bytesUsed: number
+    readonly bytesMax: number
+    readonly hits: number
+    readonly misses: number
+  }
+  /** Indexes and filters in memory. */
+  readonly pinnedBytes: number
+  readonly blocksRead: number
+  readonly blockBytesRead: number
+  readonly filterChecks: number
+  readonly filterNegatives: number
+  readonly flushes: number
+  readonly flushedEntries: number
+  readonly droppedEntries: number
+  readonly flushedBytes: number
+  /** Encoded keys and values of all mutations. */
+  readonly userBytes: number
+  /** Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write. */
+  readonly writeAmplification: number
+  readonly openSnapshots: number
+  readonly lastSequence: number
+  readonly executor: 'inline' | 'worker'
+  readonly lz4: 'lz4-napi' | 'native-free'
+}
+
+/** One table. */
+export interface TableStatistics {
+  readonly families: Readonly<
+    Record<
+      string,
+      {
+        readonly files: number
+        readonly fileBytes: number
+        readonly entries: number
+        readonly memtableEntries: number
+        readonly memtableBytes: number
+      }
+    >
+  >
+}
+
+/** Reads all counters. */
+export function collectStatistics(engine: Engine): DatabaseStatistics {
+  const { readers, log, flusher, budget, userBytes } = engine
+  const { counters, cache } = readers
+  const tables: Record<string, TableStatistics> = {}
+  let tableFiles = 0
+  let tableFileBytes = 0
+  for (const table of engine.tables.values()) {
+    const families: Record<string, TableStatistics['families'][string]> = {}
+    for (const { name, store } of table.families) {
+      const files = store.sources.tables
+      const fileBytes = files.reduce((sum, file) => sum + file.fileBytes, 0)
+      tableFiles += files.length
+      tableFileBytes += fileBytes
+      families[name] = {
+        files: files.length,
+        fileBytes,
+        entries: files.reduce((sum, file) => sum + file.properties.entryCount, 0),
+        memtableEntries: store.sources.memtables.reduce((n, s) => n + s.memtable.entryCount, 0),
+        memtableBytes: store.memtableBytes,
+      }
+    }
+    tables[table.name] = { families }
+  }
+  const written = engine.logBytesWritten + flusher.bytesWritten
+  return {
+    tables,
+    tableFiles,
+    tableFileBytes,
+    logSegments: log.segments.length,
+    logBytes: log.bytesTotal,
+    memtableBytes: budget.bytesUsed,
+    stalls: budget.stallCount,
+    blockCache: {
+      bytesUsed: cache.bytesUsed,
+      bytesMax: cache.bytesMax,
+      hits: counters.cacheHits,
+      misses: counters.cacheMisses,
+    },
+    pinnedBytes: readers.pinnedBytes,
+    blocksRead: counters.blocksRead,
+    blockBytesRead: counters.blockBytesRead,
+    filterChecks: counters.filterChecks,
+    filterNegatives: counters.filterNegatives,
+    flushes: flusher.flushCount,
+    flushedEntries: flusher.entriesWritten,
+    droppedEntries: flusher.entriesDropped,
+    flushedBytes: flusher.bytesWritten,
+    userBytes,
+    writeAmplification: userBytes === 0 ? 0 : written / userBytes,
+    openSnapshots: engine.readPoints.size,
+    lastSequence: engine.lastSequence,
+    executor: engine.executorKind,
+    lz4: engine.codecs.lz4Implementation,
+  }
+}

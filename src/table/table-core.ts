@@ -1,0 +1,320 @@
+/**
+ * The synchronous core of a table's operations (design D1): validate, read, check, write into log buffer
+ * and memtables, all in one turn. `EmbeddedTable` wraps it in a synchronous and an asynchronous form.
+ *
+ * With `mayBlock` false a read that misses a block throws `BlockMissing` before anything was changed;
+ * the caller loads the block and runs the whole operation again.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { TableState } from '../engine/catalog.js'
+import type { Engine } from '../engine/engine.js'
+import type { CollectedRow } from '../scan/row-collector.js'
+import type { ReadMode } from '../store/store-reader.js'
+import type { Durability } from '../wal/log.js'
+import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
+import { parseSingleColumn } from './column-name.js'
+import { addAppend, addIncrement } from './counters.js'
+import { addDelete, planColumns } from './deletes.js'
+import { MutationWriter } from './mutation-writer.js'
+import { parseTimeRange, planRead, type FamilyPlan, type ReadPlan } from './read-plan.js'
+import { Result } from './result.js'
+import { RowKey } from './row-key.js'
+import { RowReads } from './row-read.js'
+import { readPointOf } from './snapshot.js'
+import { StoredCells } from './stored-cells.js'
+import type {
+  BytesLike,
+  Check,
+  CheckAction,
+  Delete,
+  DurabilityOption,
+  Get,
+  Increment,
+  Append,
+  Mutation,
+  Put,
+  RowMutations,
+  RowOperation,
+} from './types.js'
+
+/** What a mutation did: what the caller gets, and how durable it asked it to be. */
+export interface Applied<T> {
+  readonly value: T
+  readonly durability: Durability
+}
+
+const durabilities: ReadonlySet<string> = new Set([
+  'USE_DEFAULT',
+  'SKIP_WAL',
+  'ASYNC_WAL',
+  'SYNC_WAL',
+  'FSYNC_WAL',
+])
+
+const emptyRow: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
+
+/** Reads may wait for the disk: the mode of the synchronous forms. */
+export const blocking: ReadMode = { mayBlock: true, cacheBlocks: true }
+/** Reads must not wait for the disk: the mode of the asynchronous forms. */
+export const nonBlocking: ReadMode = { mayBlock: false, cacheBlocks: true }
+
+export class TableCore {
+  readonly engine: Engine
+  readonly name: string
+  private current: TableState
+  private reads: RowReads
+  private readonly row = new RowKey()
+  private readonly writer: MutationWriter
+  private readonly stored = new StoredCells()
+
+  constructor(engine: Engine, table: TableState) {
+    this.engine = engine
+    this.name = table.name
+    this.current = table
+    this.reads = new RowReads(table)
+    this.writer = new MutationWriter(engine)
+  }
+
+  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`. */
+  state(): TableState {
+    this.engine.checkOpen()
+    if (this.current.live) return this.current
+    const table = this.engine.tables.get(this.name)
+    if (table === undefined || table.tableId !== this.current.tableId) {
+      throw new CellarError(ErrorCode.tableNotFound, `table '${this.name}' was dropped`)
+    }
+    this.current = table
+    this.reads = new RowReads(table)
+    return table
+  }
+
+  /** Reads a row. */
+  get(get: Get, mode: ReadMode): Result {
+    const table = this.state()
+    const options = checkObject(get, 'get')
+    this.row.set(options.row)
+    const plan = planRead(table, options, false)
+    const readPoint = readPointOf(options.snapshot, this.engine)
+    return new Result(this.readRow(plan, readPoint, mode), table.familyNames)
+  }
+
+  /** Applies a put. */
+  put(put: Put): Durability {
+    const table = this.begin(put, 'put')
+    this.writer.addPut(put)
+    return this.apply(this.durability(table, put.durability))
+  }
+
+  /** Applies a delete. */
+  delete(deletion: Delete, mode: ReadMode): Durability {
+    const table = this.begin(deletion, 'delete')
+    this.addDelete(table, deletion, mode)
+    return this.apply(this.durability(table, deletion.durability))
+  }
+
+  /** Applies an increment or an append. */
+  increment(increment: Increment, mode: ReadMode): Applied<Result> {
+    const table = this.begin(increment, 'increment')
+    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
+    const durability = this.apply(this.durability(table, increment.durability))
+    return { value: this.writtenResult(table), durability }
+  }
+
+  append(append: Append, mode: ReadMode): Applied<Result> {
+    const table = this.begin(append, 'append')
+    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+    const durability = this.apply(this.durability(table, append.durability))
+    return { value: this.writtenResult(table), durability }
+  }
+
+  /** Applies all mutations of a row under one sequence. */
+  mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result> {
+    const table = this.begin(mutations, 'mutateRow')
+    this.addMutations(table, mutations.row, mutations.mutations, mode)
+    const durability = this.apply(this.durability(table, mutations.durability))
+    return { value: this.writtenResult(table), durability }
+  }
+
+  /** Evaluates a condition and applies the action if it holds. */
+  checkAndMutate(
+    check: Check,
+    action: CheckAction,
+    mode: ReadMode,
+  ): Applied<{ success: boolean; result: Result | undefined }> {
+    const table = this.writable()
+    const condition = parseCondition(checkObject(check, 'check'))
+    this.row.set(check.row)
+    const matched = this.evaluate(table, check, condition, mode)
+    // The action is checked even if it is not carried out, so that mistakes show early.
+    this.writer.begin(table, this.row, matched ?? 0)
+    const durability = this.durability(table, this.addAction(table, check.row, action, mode))
+    if (matched === undefined) return { value: { success: false, result: undefined }, durability }
+    this.apply(durability)
+    const result = this.writer.hasResult ? this.writtenResult(table) : undefined
+    return { value: { success: true, result }, durability }
+  }
+
+  /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */
+  private evaluate(
+    table: TableState,
+    check: Check,
+    condition: ValueCondition | undefined,
+    mode: ReadMode,
+  ): number | undefined {
+    const timeRange = parseTimeRange(check.timeRange)
+    const readPoint = this.engine.lastSequence
+    if (condition === undefined) {
+      const options = {
+        filter: check.filter,
+        ...(check.timeRange && { timeRange: check.timeRange }),
+      }
+      this.stored.set(this.readRow(planRead(table, options, false), readPoint, mode))
+      return this.stored.isEmpty ? undefined : this.stored.first().timestamp
+    }
+    const { family, escapedQualifier } = parseSingleColumn(check.column!)
+    const state = table.familyByName.get(family) ?? this.unknownFamily(table, family)
+    const families = planColumns([{ family: state, escapedQualifier }], timeRange)
+    this.stored.set(this.readRow(asPlan(families), readPoint, mode))
+    const cell = this.stored.find(state.index, escapedQualifier)
+    if (!conditionHolds(condition, cell)) return undefined
+    return cell === undefined ? 0 : cell.timestamp
+  }
+
+  private addAction(
+    table: TableState,
+    row: BytesLike,
+    action: CheckAction,
+    mode: ReadMode,
+  ): DurabilityOption | undefined {
+    checkObject(action, 'the action of a check')
+    if ('mutations' in action) {
+      this.addMutations(table, row, action.mutations, mode)
+      return (action as RowMutations).durability
+    }
+    this.addMutations(table, row, [action], mode)
+    const [operation] = Object.values(action) as { durability?: DurabilityOption }[]
+    return operation?.durability
+  }
+
+  private addMutations(
+    table: TableState,
+    row: BytesLike,
+    mutations: readonly Mutation[],
+    mode: ReadMode,
+  ): void {
+    if (!Array.isArray(mutations) || mutations.length === 0) {
+      throw invalidArgument('mutations must be an array with at least one mutation')
+    }
+    for (const mutation of mutations as readonly Mutation[]) {
+      const names = Object.keys(checkObject(mutation, 'mutation'))
+      if (names.length !== 1) {
+        throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
+      }
+      if ('put' in mutation) {
+        this.sameRow(row, mutation.put)
+        this.writer.addPut(mutation.put)
+      } else if ('delete' in mutation) {
+        this.sameRow(row, mutation.delete)
+        this.addDelete(table, mutation.delete, mode)
+      } else if ('increment' in mutation) {
+        this.sameRow(row, mutation.increment)
+        addIncrement(this.writer, mutation.increment, (plans) => this.readStored(plans, mode))
+      } else if ('append' in mutation) {
+        this.sameRow(row, mutation.append)
+        addAppend(this.writer, mutation.append, (plans) => this.readStored(plans, mode))
+      } else {
+        throw invalidArgument(`unknown mutation '${names[0]}'`)
+      }
+    }
+  }
+
+  private sameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
+    checkObject(operation, 'mutation')
+    if (operation.row === undefined) return
+    if (Buffer.from(operation.row as string).equals(Buffer.from(row as string))) return
+    throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
+  }
+
+  private addDelete(table: TableState, deletion: RowOperation<Delete>, mode: ReadMode): void {
+    addDelete(this.writer, deletion, table.families, (families, versions) =>
+      this.readStored(families, mode, versions),
+    )
+  }
+
+  /** Starts a mutation after checking that the table takes one. */
+  private begin(operation: { readonly row: BytesLike }, what: string): TableState {
+    const table = this.writable()
+    this.row.set(checkObject(operation, what).row)
+    this.writer.begin(table, this.row)
+    return table
+  }
+
+  private writable(): TableState {
+    const table = this.state()
+    this.engine.checkWritable()
+    if (!table.settings.readOnly) return table
+    throw new CellarError(ErrorCode.readOnly, `table '${this.name}' is read-only`)
+  }
+
+  private apply(durability: Durability): Durability {
+    this.engine.apply(durability)
+    return durability
+  }
+
+  private durability(table: TableState, asked: DurabilityOption | undefined): Durability {
+    if (asked === undefined || asked === 'USE_DEFAULT') return table.settings.durability
+    if (!durabilities.has(asked)) {
+      throw invalidArgument(`unknown durability '${String(asked)}'`)
+    }
+    return asked
+  }
+
+  private writtenResult(table: TableState): Result {
+    return new Result(
+      this.writer.hasResult ? this.writer.takeResult() : emptyRow,
+      table.familyNames,
+    )
+  }
+
+  /** Reads cells of the mutated row at the newest state. */
+  private readStored(families: readonly FamilyPlan[], mode: ReadMode, versions = 1): StoredCells {
+    const plans = families.map(({ family, query }) => ({ family, query: { ...query, versions } }))
+    this.stored.set(this.readRow(asPlan(plans), this.engine.lastSequence, mode))
+    return this.stored
+  }
+
+  /** Reads `this.row`. */
+  private readRow(plan: ReadPlan, readPoint: number, mode: ReadMode): CollectedRow {
+    const reads = this.reads
+    const read = reads.acquire()
+    try {
+      const { buffer, length } = this.row
+      read.begin(plan, buffer, length, readPoint, this.engine.now(), withCaching(mode, plan))
+      return read.step()
+    } finally {
+      reads.release(read)
+    }
+  }
+
+  private unknownFamily(table: TableState, family: string): never {
+    this.writer.begin(table, this.row)
+    this.writer.family(family)
+    throw invalidArgument(`unknown column family '${family}'`)
+  }
+}
+
+function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
+  return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
+}
+
+function asPlan(families: readonly FamilyPlan[]): ReadPlan {
+  return { families, filter: undefined, cacheBlocks: true, versions: 1 }
+}
+
+/** Checks that an operation is an object at all. */
+export function checkObject<T>(value: T, what: string): T {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidArgument(`${what} must be an object`)
+  }
+  return value
+}

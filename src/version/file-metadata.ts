@@ -1,0 +1,145 @@
+/**
+ * What the manifest knows about one SSTable: enough to choose files for a read or a compaction
+ * without opening them, and to notice that a file is missing or cut.
+ *
+ * The key buffers belong to the metadata object and are never written to.
+ */
+
+import { InvariantError } from '../base/assert.js'
+import { compareBytes } from '../base/bytes.js'
+import {
+  readBase64,
+  readCount,
+  readInt64,
+  readObject,
+  refuseUnknownFields,
+  type JsonObject,
+} from './json-fields.js'
+
+/** One SSTable of one store. Immutable. */
+export interface FileMetadata {
+  /** The number in the file's name, from 1. */
+  readonly fileNumber: number
+  /** Exact length of the file in bytes; checked at open. */
+  readonly fileBytes: number
+  /** 0: flushed, files may overlap. 1 and deeper: files of one level do not overlap. */
+  readonly level: number
+  /** Entries, at least 1. */
+  readonly entryCount: number
+  /** Entries that are delete markers of any kind. */
+  readonly deleteCount: number
+  /** Entries that are family delete markers. */
+  readonly familyDeleteCount: number
+  /** First and last key, both inclusive. */
+  readonly firstKey: Buffer
+  readonly lastKey: Buffer
+  /** Smallest and largest sequence of an entry, both inclusive. */
+  readonly minSequence: number
+  readonly maxSequence: number
+  /** Smallest and largest timestamp of an entry, both inclusive. */
+  readonly minTimestamp: bigint
+  readonly maxTimestamp: bigint
+  /** Smallest timestamp of a put; the writer of the file decides what it is if there is none. */
+  readonly earliestPutTimestamp: bigint
+  /** When the file was written, milliseconds since the Unix epoch. */
+  readonly createdMilliseconds: number
+}
+
+/** Deepest level that a file may have. */
+export const levelMax = 31
+
+const fields: ReadonlySet<string> = new Set([
+  'storeId',
+  'fileNumber',
+  'fileBytes',
+  'level',
+  'entryCount',
+  'deleteCount',
+  'familyDeleteCount',
+  'firstKey',
+  'lastKey',
+  'minSequence',
+  'maxSequence',
+  'minTimestamp',
+  'maxTimestamp',
+  'earliestPutTimestamp',
+  'createdMilliseconds',
+])
+
+/** The file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
+export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObject {
+  return {
+    storeId,
+    fileNumber: file.fileNumber,
+    fileBytes: file.fileBytes,
+    level: file.level,
+    entryCount: file.entryCount,
+    deleteCount: file.deleteCount,
+    familyDeleteCount: file.familyDeleteCount,
+    firstKey: file.firstKey.toString('base64'),
+    lastKey: file.lastKey.toString('base64'),
+    minSequence: file.minSequence,
+    maxSequence: file.maxSequence,
+    minTimestamp: String(file.minTimestamp),
+    maxTimestamp: String(file.maxTimestamp),
+    earliestPutTimestamp: String(file.earliestPutTimestamp),
+    createdMilliseconds: file.createdMilliseconds,
+  }
+}
+
+/** The opposite of {@link encodeFileMetadata}. Throws an `InvariantError` on anything malformed. */
+export function decodeFileMetadata(value: unknown): { storeId: number; file: FileMetadata } {
+  const object = readObject(value, 'an added file')
+  refuseUnknownFields(object, fields, 'an added file')
+  const file: FileMetadata = {
+    fileNumber: readCount(object, 'fileNumber', 1),
+    fileBytes: readCount(object, 'fileBytes', 1),
+    level: readCount(object, 'level'),
+    entryCount: readCount(object, 'entryCount', 1),
+    deleteCount: readCount(object, 'deleteCount'),
+    familyDeleteCount: readCount(object, 'familyDeleteCount'),
+    firstKey: readBase64(object, 'firstKey'),
+    lastKey: readBase64(object, 'lastKey'),
+    minSequence: readCount(object, 'minSequence'),
+    maxSequence: readCount(object, 'maxSequence'),
+    minTimestamp: readInt64(object, 'minTimestamp'),
+    maxTimestamp: readInt64(object, 'maxTimestamp'),
+    earliestPutTimestamp: readInt64(object, 'earliestPutTimestamp'),
+    createdMilliseconds: readCount(object, 'createdMilliseconds'),
+  }
+  checkFileMetadata(file)
+  return { storeId: readCount(object, 'storeId', 1), file }
+}
+
+function checkFileMetadata(file: FileMetadata): void {
+  const wrong = findContradiction(file)
+  if (wrong !== undefined) throw new InvariantError(`file ${file.fileNumber}: ${wrong}`)
+}
+
+function findContradiction(file: FileMetadata): string | undefined {
+  if (file.level > levelMax) return `level ${file.level} is deeper than ${levelMax}`
+  if (file.deleteCount > file.entryCount) return 'more deletes than entries'
+  if (file.familyDeleteCount > file.entryCount) return 'more family deletes than entries'
+  if (file.minSequence > file.maxSequence) return 'the sequence range is reversed'
+  if (file.minTimestamp > file.maxTimestamp) return 'the timestamp range is reversed'
+  if (compareFileKeys(file.firstKey, file.lastKey) > 0) return 'the key range is reversed'
+  return undefined
+}
+
+/** Compares two keys in the order of the store. */
+export function compareFileKeys(a: Buffer, b: Buffer): number {
+  return compareBytes(a, 0, a.length, b, 0, b.length)
+}
+
+/** Whether two descriptions can be of the same file; the level may differ, as after a move. */
+export function describesSameFile(a: FileMetadata, b: FileMetadata): boolean {
+  return (
+    a.fileNumber === b.fileNumber &&
+    a.fileBytes === b.fileBytes &&
+    a.entryCount === b.entryCount &&
+    a.minSequence === b.minSequence &&
+    a.maxSequence === b.maxSequence &&
+    compareFileKeys(a.firstKey, b.firstKey) === 0 &&
+    compareFileKeys(a.lastKey, b.lastKey) === 0
+  )
+}

@@ -1,0 +1,138 @@
+/**
+ * The manifest: a record file whose first frame is the complete state and whose later frames are
+ * version edits (FORMAT.md). Its name is the pointer to it: the highest number wins.
+ *
+ * A manifest appears under its final name only after its first frame is durable, so one whose first
+ * frame does not verify is damaged, never half-written. Bytes behind what is known to be durable
+ * may be a torn tail and are left behind; everything else that does not verify is an error.
+ */
+
+import { InvariantError } from '../base/assert.js'
+import { CellarError, corruption, ErrorCode } from '../base/errors.js'
+import type { FileSystem } from '../fs/types.js'
+import { scanRecordsSync } from '../record/record-scan.js'
+import { RecordWriter } from '../record/record-writer.js'
+import { applyEdit, applySnapshot, snapshotEdit } from './apply-edit.js'
+import { formatFileName, temporarySuffix } from './file-names.js'
+import { decodeEdit, encodeEdit } from './version-edit.js'
+import type { VersionState } from './version.js'
+
+/** What {@link readManifestSync} found. */
+export interface ManifestContent {
+  /** The state after the last edit. */
+  readonly state: VersionState
+  /** Edits behind the first frame. */
+  readonly editCount: number
+  /** Bytes behind the last valid frame that were left out as a torn tail; usually zero. */
+  readonly tornBytes: number
+}
+
+/**
+ * Writes a manifest whole and makes it the one that the next open finds: temporary name, sync,
+ * rename, sync of the directory. On return the state is durable and the writer takes edits.
+ *
+ * On an error the new manifest may or may not be there for the next open; nothing may be appended
+ * to an older one any more.
+ */
+export function writeManifestSync(
+  fileSystem: FileSystem,
+  directory: string,
+  fileNumber: number,
+  state: VersionState,
+): RecordWriter {
+  const path = fileSystem.join(directory, formatFileName('manifest', fileNumber))
+  const temporaryPath = path + temporarySuffix
+  const header = { kind: 'manifest', fileNumber, predecessor: undefined } as const
+  const writer = RecordWriter.createSync(fileSystem, temporaryPath, header)
+  try {
+    appendFrameSync(writer, encodeEdit(snapshotEdit(state)))
+    writer.syncSync()
+    fileSystem.renameSync(temporaryPath, path)
+    fileSystem.syncDirectorySync(directory)
+    appendMarkSync(writer)
+  } catch (error) {
+    writer.closeSync()
+    throw error
+  }
+  return writer
+}
+
+/** Hands one encoded edit to the operating system. It is not durable yet. */
+export function appendFrameSync(writer: RecordWriter, payload: Buffer): void {
+  writer.append(payload, 0, payload.length, writer.lastSequence + 1)
+  writer.writeSync()
+}
+
+/**
+ * Writes down how much of the manifest is durable, so that damage to its last edit is told from a
+ * torn tail. Not synced: it only helps if it survives.
+ */
+export function appendMarkSync(writer: RecordWriter): void {
+  writer.appendMark()
+  writer.writeSync()
+}
+
+/**
+ * Reads a manifest and replays its edits. Changes nothing.
+ *
+ * @throws CellarError `ERR_CORRUPTION` with file and offset if anything that had been durable does
+ * not verify or breaks a rule, `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ */
+export function readManifestSync(
+  fileSystem: FileSystem,
+  directory: string,
+  fileNumber: number,
+): ManifestContent {
+  const path = fileSystem.join(directory, formatFileName('manifest', fileNumber))
+  let state: VersionState | undefined
+  let frameCount = 0
+  const expected = { kind: 'manifest', fileNumber } as const
+  const scan = scanRecordsSync(
+    fileSystem,
+    path,
+    expected,
+    (payload, start, end, sequence, offset) => {
+      frameCount++
+      if (sequence !== frameCount) {
+        const numbers = { expected: `edit ${frameCount}`, found: `edit ${sequence}` }
+        throw corruption('manifest edit missing', { file: path, offset, ...numbers })
+      }
+      state = replay(state, payload, start, end, path, offset)
+    },
+  )
+  const { damage, validLength, fileLength, syncedLengthKnown } = scan
+  if (damage !== undefined && (state === undefined || damage.offset < syncedLengthKnown)) {
+    throw corruption('damaged manifest', { file: path, ...damage })
+  }
+  if (state === undefined) {
+    const facts = { expected: 'a first edit', found: 'the end of the file' }
+    throw corruption('empty manifest', { file: path, offset: validLength, ...facts })
+  }
+  return { state, editCount: frameCount - 1, tornBytes: fileLength - validLength }
+}
+
+function replay(
+  state: VersionState | undefined,
+  payload: Buffer,
+  start: number,
+  end: number,
+  path: string,
+  offset: number,
+): VersionState {
+  try {
+    const edit = decodeEdit(payload, start, end)
+    if (state === undefined) return applySnapshot(edit)
+    if (edit.snapshot === true) throw new InvariantError('a snapshot follows other edits')
+    return applyEdit(state, edit)
+  } catch (error) {
+    if (error instanceof InvariantError) {
+      const facts = { expected: 'a legal version edit', found: error.message }
+      throw corruption('bad manifest edit', { file: path, offset, ...facts }, error)
+    }
+    if (error instanceof CellarError && error.code === ErrorCode.formatVersion) {
+      const message = `${path} at offset ${offset}: ${error.message}`
+      throw new CellarError(ErrorCode.formatVersion, message, { cause: error })
+    }
+    throw error
+  }
+}

@@ -1,0 +1,378 @@
+/**
+ * The version set: the current version, the manifest that makes it durable, and the one way to get
+ * from one version to the next (design D7).
+ *
+ * Publishing, in this order: the caller has written and synced the files and synced the directory;
+ * the edit is checked against the state before it, appended to the manifest, the manifest is
+ * synced, the new version becomes current, listeners are called. What a listener or reader sees is
+ * always durable. The edit is decoded again from the bytes that are written, so that the live state
+ * is exactly what a replay gives.
+ *
+ * Invariants
+ * - `pending` holds the edits that are appended but not known to be durable, in the order of the
+ *   calls; they become visible in that order. `tip` is the state after the last of them.
+ * - Edits are appended only to the manifest with the highest number in the directory.
+ *
+ * Failure: the first failed write, sync or rename of a manifest poisons the set. Edits that were
+ * under way are then indeterminate: the next open may find them, so their files must stay. An edit
+ * that is refused by its check (`InvariantError`) changes nothing.
+ */
+
+import { assert } from '../base/assert.js'
+import { deferred, type Deferred } from '../base/deferred.js'
+import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import type { FileSystem } from '../fs/types.js'
+import type { RecordWriter } from '../record/record-writer.js'
+import { applyEdit } from './apply-edit.js'
+import { formatFileName } from './file-names.js'
+import { appendFrameSync, appendMarkSync, writeManifestSync } from './manifest.js'
+import { compareFiles, ObsoleteFiles } from './obsolete-files.js'
+import { inspectDirectorySync, type DirectoryContent } from './open-directory.js'
+import { decodeEdit, encodeEdit, type VersionEdit } from './version-edit.js'
+import { Version, type VersionState } from './version.js'
+
+/** Called after a version became current, with the edit that led to it. */
+export type VersionListener = (version: Version, edit: VersionEdit) => void
+
+/** How a version set behaves. */
+export interface VersionSetOptions {
+  /** Whether an empty directory becomes a new database instead of `ERR_NOT_A_DATABASE`. Default true. */
+  readonly createIfMissing?: boolean
+  /**
+   * A manifest is replaced by a fresh one when it is longer than this and than four times its first
+   * frame. Default 4 MiB.
+   */
+  readonly manifestBytesMax?: number
+  /** Told of failures that change nothing for anybody: files that could not be removed. */
+  readonly onError?: (error: unknown) => void
+  /** Told just before an obsolete SSTable is removed, so that open readers of it can be closed. */
+  readonly onObsolete?: (fileNumber: number) => void
+}
+
+/** An edit that is appended but not yet visible. */
+interface PendingEdit {
+  readonly editNumber: number
+  readonly edit: VersionEdit
+  readonly payload: Buffer
+  readonly state: VersionState
+  readonly settled: Deferred<void> | undefined
+}
+
+const manifestBytesMaxDefault = 4 * 1024 * 1024
+const manifestGrowthMax = 4
+
+/** The versions of one open database directory. The owner must hold the directory's lock. */
+export class VersionSet {
+  /** Bytes of the manifest's tail that the open left out because they were torn. */
+  readonly tornBytes: number
+  private readonly fileSystem: FileSystem
+  private readonly directory: string
+  private readonly manifestBytesMax: number
+  private readonly onError: (error: unknown) => void
+  private readonly onObsolete: (fileNumber: number) => void
+  private readonly listeners: VersionListener[]
+  private readonly live: Set<Version>
+  private readonly obsolete: ObsoleteFiles
+  private currentVersion: Version
+  private tip: VersionState
+  private pending: PendingEdit[]
+  private lastEditNumber: number
+  private nextFileNumber: number
+  private nextId: number
+  private writer: RecordWriter
+  /** Length of {@link writer} when it was new. */
+  private snapshotBytes: number
+  /** The manifest that an asynchronous sync is running on. */
+  private syncing: RecordWriter | undefined
+  private poisonedBy: CellarError | undefined
+  private closed: boolean
+
+  /**
+   * Opens the database in an existing directory, or makes one in an empty directory. Always begins a
+   * fresh manifest, so that a torn tail is left behind and everything that was read is durable.
+   *
+   * @throws CellarError `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` (with file and offset) or
+   * `ERR_FORMAT_VERSION`, each before anything is changed; and what the file system throws.
+   */
+  static openSync(
+    fileSystem: FileSystem,
+    directory: string,
+    options: VersionSetOptions = {},
+  ): VersionSet {
+    const content = inspectDirectorySync(fileSystem, directory, options.createIfMissing ?? true)
+    return new VersionSet(fileSystem, directory, options, content)
+  }
+
+  private constructor(
+    fileSystem: FileSystem,
+    directory: string,
+    options: VersionSetOptions,
+    content: DirectoryContent,
+  ) {
+    this.tornBytes = content.tornBytes
+    this.fileSystem = fileSystem
+    this.directory = directory
+    this.manifestBytesMax = options.manifestBytesMax ?? manifestBytesMaxDefault
+    this.onError = options.onError ?? (() => {})
+    this.onObsolete = options.onObsolete ?? (() => {})
+    this.listeners = []
+    this.live = new Set()
+    this.tip = content.state
+    this.pending = []
+    this.lastEditNumber = 0
+    this.nextFileNumber = content.nextFileNumber
+    this.nextId = content.state.nextId
+    this.syncing = undefined
+    this.poisonedBy = undefined
+    this.closed = false
+    this.writer = this.writeManifest(content.state)
+    this.snapshotBytes = this.writer.length
+    this.currentVersion = new Version(1, content.state, (version) => this.live.delete(version))
+    this.live.add(this.currentVersion)
+    this.obsolete = new ObsoleteFiles(content.state, 1)
+    if (content.manifestNumber !== undefined) this.removeManifest(content.manifestNumber)
+    for (const name of content.orphans) this.unlink(name)
+  }
+
+  /** The newest durable version. Acquire it before using it across an `await`. */
+  get current(): Version {
+    return this.currentVersion
+  }
+
+  /** The error that poisoned the set. */
+  get failure(): CellarError | undefined {
+    return this.poisonedBy
+  }
+
+  /** Calls `listener` after each version that becomes current from now on. */
+  addListener(listener: VersionListener): void {
+    this.listeners.push(listener)
+  }
+
+  /** A number for a new file of any kind, never handed out before. */
+  allocateFileNumber(): number {
+    return this.nextFileNumber++
+  }
+
+  /** An identifier for a new table or store, never handed out before. */
+  allocateId(): number {
+    return this.nextId++
+  }
+
+  /**
+   * Makes an edit durable and then visible. The files that it adds must be written and synced, and
+   * their directory synced. The order of calls is the order of effects. Appends at once; the sync is
+   * shared with other calls.
+   *
+   * @throws InvariantError if the edit breaks a rule: nothing has happened. CellarError
+   * `ERR_POISONED` or `ERR_CLOSED`: nothing has happened. Any other error poisons the set, and only
+   * the next open tells whether the edit took effect; do not remove its files.
+   */
+  async publish(edit: VersionEdit): Promise<void> {
+    const settled = deferred<void>()
+    const next = this.prepare(edit, settled)
+    if (this.isManifestLong()) {
+      this.rollSync(next)
+    } else {
+      this.append(next)
+      if (this.syncing !== this.writer) void this.syncPending(this.writer)
+    }
+    return settled.promise
+  }
+
+  /**
+   * As {@link publish}, blocking. Edits of earlier calls of {@link publish} that are still under way
+   * become durable and visible as well, before this one.
+   */
+  publishSync(edit: VersionEdit): void {
+    const next = this.prepare(edit, undefined)
+    if (this.isManifestLong() || this.syncing === this.writer) {
+      // A failure of the running sync might be reported to it alone, so this edit must not rely on
+      // a second sync of the same file. A fresh manifest is durable by itself.
+      this.rollSync(next)
+      return
+    }
+    this.append(next)
+    try {
+      this.writer.syncSync()
+    } catch (error) {
+      throw this.poison(error)
+    }
+    this.install(next.editNumber)
+    this.mark()
+  }
+
+  /**
+   * Removes the SSTables that durable edits have dropped and that no held version shows. Does
+   * nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
+   * to the next open.
+   *
+   * @returns the names of the removed files, in the directory.
+   */
+  removeObsoleteFiles(): string[] {
+    if (this.closed || this.poisonedBy !== undefined) return []
+    const liveVersions = Array.from(this.live, (version) => version.versionNumber)
+    const removed: string[] = []
+    for (const fileNumber of this.obsolete.take(liveVersions)) {
+      this.report(() => this.onObsolete(fileNumber))
+      const name = formatFileName('table', fileNumber)
+      if (this.unlink(name)) removed.push(name)
+    }
+    return removed
+  }
+
+  /** Keeps {@link removeObsoleteFiles} off a file that a running job uses. Calls are counted. */
+  protectFile(fileNumber: number): void {
+    this.obsolete.protect(fileNumber)
+  }
+
+  /** Undoes one {@link protectFile}. */
+  unprotectFile(fileNumber: number): void {
+    this.obsolete.unprotect(fileNumber)
+  }
+
+  /**
+   * Closes the manifest. Await running publishes first: those that are not covered by a sync under
+   * way fail with `ERR_CLOSED`. Versions stay readable. Calling it again does nothing.
+   */
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    this.report(() => this.writer.closeSync())
+  }
+
+  private prepare(edit: VersionEdit, settled: Deferred<void> | undefined): PendingEdit {
+    if (this.closed) throw closedError('the version set')
+    if (this.poisonedBy !== undefined) {
+      const message = 'an earlier write of the manifest failed; reopen the database'
+      throw new CellarError(ErrorCode.poisoned, message, { cause: this.poisonedBy })
+    }
+    const { nextFileNumber, nextId } = this
+    const payload = encodeEdit({ ...edit, snapshot: false, nextFileNumber, nextId })
+    const decoded = decodeEdit(payload, 0, payload.length)
+    for (const { file } of decoded.filesAdded ?? []) {
+      assert(!this.obsolete.isWaiting(file.fileNumber), 'the number of a dropped file comes back')
+    }
+    const state = applyEdit(this.tip, decoded)
+    return { editNumber: this.lastEditNumber + 1, edit: decoded, payload, state, settled }
+  }
+
+  private append(next: PendingEdit): void {
+    try {
+      appendFrameSync(this.writer, next.payload)
+    } catch (error) {
+      throw this.poison(error)
+    }
+    this.enqueue(next)
+  }
+
+  private enqueue(next: PendingEdit): void {
+    this.pending.push(next)
+    this.tip = next.state
+    this.lastEditNumber = next.editNumber
+  }
+
+  /** Syncs one manifest until nothing is pending or another manifest has taken over. */
+  private async syncPending(writer: RecordWriter): Promise<void> {
+    this.syncing = writer
+    try {
+      while (this.writer === writer && this.pending.length > 0) {
+        const editNumber = this.lastEditNumber
+        await writer.sync()
+        // A manifest that took over meanwhile holds these edits and has settled them.
+        if (this.writer !== writer) return
+        this.install(editNumber)
+        if (this.pending.length === 0) this.mark()
+      }
+    } catch (error) {
+      this.poison(error)
+    } finally {
+      if (this.syncing === writer) this.syncing = undefined
+    }
+  }
+
+  private isManifestLong(): boolean {
+    const { length } = this.writer
+    return length > this.manifestBytesMax && length > this.snapshotBytes * manifestGrowthMax
+  }
+
+  /** Replaces the manifest by one that begins with the state after `next`. */
+  private rollSync(next: PendingEdit): void {
+    const old = this.writer
+    try {
+      this.writer = this.writeManifest(next.state)
+    } catch (error) {
+      throw this.poison(error)
+    }
+    this.snapshotBytes = this.writer.length
+    this.enqueue(next)
+    this.report(() => old.closeSync())
+    this.removeManifest(old.header.fileNumber)
+    this.install(next.editNumber)
+  }
+
+  private writeManifest(state: VersionState): RecordWriter {
+    const fileNumber = this.allocateFileNumber()
+    const { nextFileNumber, nextId } = this
+    const complete = { ...state, nextFileNumber, nextId }
+    return writeManifestSync(this.fileSystem, this.directory, fileNumber, complete)
+  }
+
+  private removeManifest(fileNumber: number): void {
+    this.unlink(formatFileName('manifest', fileNumber))
+  }
+
+  /** Makes pending edits visible in their order, up to one that is durable. */
+  private install(editNumber: number): void {
+    while (this.pending.length > 0 && this.pending[0].editNumber <= editNumber) {
+      const { state, edit, settled } = this.pending.shift()!
+      const before = this.currentVersion
+      const versionNumber = before.versionNumber + 1
+      const version = new Version(versionNumber, state, (dead) => this.live.delete(dead))
+      this.live.add(version)
+      this.obsolete.record(compareFiles(before, version), versionNumber)
+      this.currentVersion = version
+      before.release()
+      settled?.resolve()
+      for (const listener of this.listeners) this.report(() => listener(version, edit))
+    }
+  }
+
+  private mark(): void {
+    if (this.closed || this.poisonedBy !== undefined) return
+    try {
+      appendMarkSync(this.writer)
+    } catch (error) {
+      // The published edits are durable all the same; the next one meets the failure.
+      this.poison(error)
+    }
+  }
+
+  /** Refuses everything from now on. Returns the error that poisoned the set first. */
+  private poison(error: unknown): CellarError {
+    const failure =
+      error instanceof CellarError
+        ? error
+        : new CellarError(ErrorCode.io, 'writing the manifest failed', { cause: error })
+    this.poisonedBy ??= failure
+    const rejected = this.pending
+    this.pending = []
+    for (const { settled } of rejected) settled?.reject(failure)
+    return failure
+  }
+
+  private unlink(name: string): boolean {
+    return this.report(() => this.fileSystem.unlinkSync(this.fileSystem.join(this.directory, name)))
+  }
+
+  /** Runs something whose failure concerns nobody but `onError`; tells whether it succeeded. */
+  private report(action: () => void): boolean {
+    try {
+      action()
+      return true
+    } catch (error) {
+      this.onError(error)
+      return false
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * A version: which tables exist, and which files hold each store's data, at one moment.
+ *
+ * Versions are immutable. A reader acquires the current one, reads from its files as long as it
+ * likes and releases it; files that a later version dropped stay on the disk until then.
+ */
+
+import { assert } from '../base/assert.js'
+import type { TableDefinition } from './catalog.js'
+import type { FileMetadata } from './file-metadata.js'
+
+/** The files of one store (one family of one table). Immutable. */
+export interface StoreVersion {
+  readonly storeId: number
+  /** Every mutation of the store with this sequence or a smaller one is in files. */
+  readonly flushedSequence: number
+  /**
+   * Files by level, never empty: level 0 is always there and its files are ordered newest first
+   * (`maxSequence`, then file number, descending). Files of a deeper level are ordered by key and
+   * no two of them share a key.
+   */
+  readonly levels: readonly (readonly FileMetadata[])[]
+}
+
+/** The content of a version, without its life cycle. Immutable. */
+export interface VersionState {
+  /** By identifier. */
+  readonly tables: ReadonlyMap<number, TableDefinition>
+  /** By identifier; exactly the stores that the families of {@link tables} name. */
+  readonly stores: ReadonlyMap<number, StoreVersion>
+  /** Greater than every file number that the state names. */
+  readonly nextFileNumber: number
+  /** Greater than every table and store identifier that the state names. */
+  readonly nextId: number
+  /** Log segments with a smaller number are not needed. */
+  readonly logFileNumberFloor: number
+  /** At least the sequence of every entry in a file and every flushed sequence. */
+  readonly lastSequence: number
+  /** Highest timestamp that the engine's clock is known to have assigned; 0 = none. */
+  readonly lastServerTimestamp: number
+}
+
+/** The state of a new database. */
+export const emptyState: VersionState = {
+  tables: new Map(),
+  stores: new Map(),
+  nextFileNumber: 1,
+  nextId: 1,
+  logFileNumberFloor: 0,
+  lastSequence: 0,
+  lastServerTimestamp: 0,
+}
+
+/** An immutable, reference counted version. */
+export class Version implements VersionState {
+  /** Counts the versions of one version set, ascending. Not stored. */
+  readonly versionNumber: number
+  readonly tables: ReadonlyMap<number, TableDefinition>
+  readonly stores: ReadonlyMap<number, StoreVersion>
+  readonly nextFileNumber: number
+  readonly nextId: number
+  readonly logFileNumberFloor: number
+  readonly lastSequence: number
+  readonly lastServerTimestamp: number
+  private references: number
+  private readonly onUnreferenced: (version: Version) => void
+
+  /** The maker holds the first reference. `onUnreferenced` is called once, by the last release. */
+  constructor(
+    versionNumber: number,
+    state: VersionState,
+    onUnreferenced: (version: Version) => void,
+  ) {
+    this.versionNumber = versionNumber
+    this.tables = state.tables
+    this.stores = state.stores
+    this.nextFileNumber = state.nextFileNumber
+    this.nextId = state.nextId
+    this.logFileNumberFloor = state.logFileNumberFloor
+    this.lastSequence = state.lastSequence
+    this.lastServerTimestamp = state.lastServerTimestamp
+    this.references = 1
+    this.onUnreferenced = onUnreferenced
+  }
+
+  /** Keeps the files of this version on the disk until the matching {@link release}. */
+  acquire(): this {
+    assert(this.references > 0, 'a version that nobody holds cannot be acquired')
+    this.references++
+    return this
+  }
+
+  /** Gives one reference back. */
+  release(): void {
+    assert(this.references > 0, 'a version is released more often than it was acquired')
+    this.references--
+    if (this.references === 0) this.onUnreferenced(this)
+  }
+
+  /** The files of a store; undefined if no such store exists. */
+  store(storeId: number): StoreVersion | undefined {
+    return this.stores.get(storeId)
+  }
+
+  /** The table of that name; undefined if none exists. */
+  tableNamed(name: string): TableDefinition | undefined {
+    for (const table of this.tables.values()) if (table.name === name) return table
+    return undefined
+  }
+}
+
+/** Calls `visit` for every file of every store. */
+export function forEachFile(
+  state: VersionState,
+  visit: (file: FileMetadata, storeId: number) => void,
+): void {
+  for (const store of state.stores.values()) {
+    for (const level of store.levels) for (const file of level) visit(file, store.storeId)
+  }
+}

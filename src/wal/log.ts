@@ -1,0 +1,472 @@
+/**
+ * The write-ahead log of a database: a chain of segment files, and group commit.
+ *
+ * Mutations are opaque bytes. {@link Log.append} copies them into the pending frame; a commit hands
+ * what is pending to the operating system and, for `FSYNC_WAL`, makes it durable. All commits of
+ * one turn share one write, and all that arrive while a sync runs share the next one.
+ *
+ * Invariants: the order of `append` is the order in the file; a mutation never spans frames;
+ * `FSYNC_WAL` is acknowledged only when the current segment and every older one are durable, so
+ * that what survives a power cut is a prefix of the history that holds all acknowledged mutations.
+ *
+ * Failure: the first failed write, sync or creation of a segment poisons the log for good. The
+ * calls that wait for it are rejected with the error itself, later ones with `ERR_POISONED`.
+ * Nothing is retried: after a failed sync the content of the file is unknown.
+ */
+
+import { assert } from '../base/assert.js'
+import { deferred, type Deferred } from '../base/deferred.js'
+import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import { varintLength, writeVarint } from '../base/varint.js'
+import type { FileSystem } from '../fs/types.js'
+import { RecordWriter } from '../record/record-writer.js'
+import {
+  fileHeaderBytes,
+  framePayloadBytesMax,
+  type RecordFilePredecessor,
+} from '../record/format.js'
+import { segmentName } from './segment-name.js'
+
+/**
+ * How safe a commit is when it is acknowledged, under HBase's names: `SKIP_WAL` promises nothing,
+ * `ASYNC_WAL` is written at the end of the turn, `SYNC_WAL` is with the operating system (survives
+ * the process), `FSYNC_WAL` is on the disk (survives a power cut).
+ */
+export type Durability = 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
+
+/** A segment of the log. */
+export interface LogSegment {
+  readonly fileNumber: number
+  /** Bytes. */
+  readonly length: number
+  /** Sequence of its last mutation, or of the segments before it if it holds none. */
+  readonly lastSequence: number
+}
+
+/** What {@link Log.createSync} needs. */
+export interface LogOptions {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  /** Returns a file number that was never used before in the directory, higher than all segments'. */
+  readonly allocateFileNumber: () => number
+  /** What recovery kept, all of it durable, the oldest first. Default: nothing. */
+  readonly recovered?: readonly LogSegment[]
+  /** The segment that the first new one continues. Default: none. */
+  readonly predecessor?: RecordFilePredecessor
+  /** A segment is continued in a new file once it is longer than this many bytes. Default: 64 MiB. */
+  readonly segmentBytesMax?: number
+  /** Told once of the first failure, in the call that met it; must not throw. */
+  readonly onFailure?: (failure: CellarError) => void
+  /** Told of failures without effect on the data, such as an obsolete file that stays. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** Payload bytes after which a frame is finished and another begun. */
+const frameBytesMax = 1024 * 1024
+const segmentBytesMaxDefault = 64 * 1024 * 1024
+const mutationBytesMax = framePayloadBytesMax - 5
+const done = Promise.resolve()
+
+/** An older segment; `writer` is there until its data is durable. */
+interface OlderSegment extends LogSegment {
+  readonly writer: RecordWriter | undefined
+}
+
+/** The open log of a database. */
+export class Log {
+  private readonly options: LogOptions
+  private readonly segmentBytesMax: number
+  private writer: RecordWriter
+  private older: OlderSegment[]
+  private pendingSequence: number
+  private firstFailure: CellarError | undefined
+  private closing: Promise<void> | undefined
+  /** The group that is written at the end of this run of synchronous code. */
+  private writeGroup: Deferred<void> | undefined
+  /** The group that waits for the next sync. */
+  private syncGroup: Deferred<void> | undefined
+  private microtaskScheduled: boolean
+  private immediateScheduled: boolean
+  private syncLoopRunning: boolean
+  private readonly onMicrotask: () => void
+  private readonly onImmediate: () => void
+
+  private constructor(options: LogOptions, writer: RecordWriter) {
+    this.options = options
+    this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
+    this.writer = writer
+    this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
+    this.pendingSequence = writer.lastSequence
+    this.firstFailure = undefined
+    this.closing = undefined
+    this.writeGroup = undefined
+    this.syncGroup = undefined
+    this.microtaskScheduled = false
+    this.immediateScheduled = false
+    this.syncLoopRunning = false
+    this.onMicrotask = () => {
+      this.microtaskScheduled = false
+      this.flushGroups()
+    }
+    this.onImmediate = () => {
+      this.immediateScheduled = false
+      this.flushGroups()
+    }
+  }
+
+  /**
+   * Creates the first new segment and makes its name durable. Recovery must have run before: a
+   * segment is never continued after it was closed.
+   */
+  static createSync(options: LogOptions): Log {
+    return new Log(options, createSegment(options, options.predecessor, true))
+  }
+
+  /** All segments, the oldest first, the current one last. */
+  get segments(): readonly LogSegment[] {
+    const { header, length, lastSequence } = this.writer
+    return [...this.older, { fileNumber: header.fileNumber, length, lastSequence }]
+  }
+
+  /** Bytes of all segments and of what is pending. */
+  get bytesTotal(): number {
+    let total = this.writer.length + this.writer.position
+    for (const segment of this.older) total += segment.length
+    return total
+  }
+
+  /** The first failure, if there was one. The log then refuses to append and to commit. */
+  get failure(): CellarError | undefined {
+    return this.firstFailure
+  }
+
+  /**
+   * Copies one mutation into the pending frame. Nothing is promised until a commit.
+   *
+   * @param source - holds the mutation in `[start, end)`; opaque, copied.
+   * @param sequence - the mutation's last sequence; must not fall.
+   * @throws CellarError `ERR_TOO_LARGE` (nothing appended), `ERR_POISONED`, `ERR_CLOSED`, and errors
+   * of a write if more than a megabyte is pending, which then goes out at once.
+   */
+  append(source: Buffer, start: number, end: number, sequence: number): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    const length = end - start
+    if (length > mutationBytesMax) {
+      throw new CellarError(ErrorCode.tooLarge, `a mutation of ${length} bytes is too large`)
+    }
+    assert(sequence >= this.pendingSequence, 'sequences of mutations must not fall')
+    const framePayload = this.writer.framePayloadBytes
+    if (framePayload > 0 && framePayload + length > frameBytesMax) this.writePending()
+    const writer = this.writer
+    if (writer.framePayloadBytes < 0) writer.beginFrame(varintLength(length) + length)
+    else writer.reserve(varintLength(length) + length)
+    const at = writeVarint(writer.buffer, writer.position, length)
+    source.copy(writer.buffer, at, start, end)
+    writer.position = at + length
+    this.pendingSequence = sequence
+  }
+
+  /**
+   * Commits what was appended before, synchronously. `ASYNC_WAL` only sees to it that it is written
+   * at the end of the turn; `SYNC_WAL` and `FSYNC_WAL` are done on return.
+   *
+   * @throws CellarError the error of the write or sync, later `ERR_POISONED`; `ERR_CLOSED`.
+   */
+  commitSync(durability: Durability): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    if (durability === 'SKIP_WAL') return
+    if (durability === 'ASYNC_WAL') {
+      this.scheduleImmediate()
+      return
+    }
+    this.writePending()
+    if (durability === 'FSYNC_WAL') this.syncAll()
+  }
+
+  /**
+   * Resolves when what was appended before the call is as durable as asked; at once for `SKIP_WAL`
+   * and `ASYNC_WAL`. Callers of one group get the same promise. Errors as {@link commitSync}, some
+   * of them thrown, those of the group's write and sync as rejections.
+   */
+  commit(durability: Durability): Promise<void> {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    switch (durability) {
+      case 'SKIP_WAL':
+        return done
+      case 'ASYNC_WAL':
+        this.scheduleImmediate()
+        return done
+      case 'SYNC_WAL':
+        if (this.writer.position === 0) return done
+        this.writeGroup ??= deferred<void>()
+        this.scheduleMicrotask()
+        return this.writeGroup.promise
+      case 'FSYNC_WAL':
+        if (this.isDurable()) return done
+        this.syncGroup ??= deferred<void>()
+        this.scheduleMicrotask()
+        return this.syncGroup.promise
+    }
+  }
+
+  /**
+   * Writes what is pending and goes on in a new segment. The old one becomes durable in the
+   * background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a segment without frames.
+   */
+  roll(): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    this.writePending(false)
+    this.startSegment()
+  }
+
+  /**
+   * The number of the oldest segment that {@link removeObsolete} of the same sequence would keep. A
+   * caller records it durably, as the floor for recovery, before it removes anything.
+   */
+  floorFor(sequenceFlushed: number): number {
+    const kept = this.older.find((segment) => segment.lastSequence > sequenceFlushed)
+    return kept?.fileNumber ?? this.writer.header.fileNumber
+  }
+
+  /**
+   * Removes the oldest segments up to the first whose last sequence is above `sequenceFlushed`, and
+   * never the current one. REQUIRES that what they hold is durable elsewhere. Files that cannot be
+   * removed are reported to `onError` and forgotten; recovery removes what is below its floor.
+   */
+  removeObsolete(sequenceFlushed: number): void {
+    const floor = this.floorFor(sequenceFlushed)
+    while (this.older.length > 0 && this.older[0].fileNumber < floor) {
+      const segment = this.older.shift()!
+      if (segment.writer !== undefined) this.closeWriter(segment.writer)
+      try {
+        this.options.fileSystem.unlinkSync(segmentPath(this.options, segment.fileNumber))
+      } catch (error) {
+        this.options.onError?.(error)
+      }
+    }
+    this.retireDurable()
+  }
+
+  /**
+   * Writes and syncs everything, notes the clean end in the file, and closes it. Rejects if that
+   * fails; resolves without a word if the log had failed before. Calling it again does nothing.
+   */
+  close(): Promise<void> {
+    this.closing ??= this.closeOnce()
+    return this.closing
+  }
+
+  private async closeOnce(): Promise<void> {
+    if (this.firstFailure === undefined) {
+      // The groups of this turn come first, so that their promises settle as ever.
+      this.syncGroup ??= deferred<void>()
+      const synced = this.syncGroup.promise
+      this.flushGroups()
+      await synced.finally(() => this.closeOnFailure())
+      this.attempt(() => {
+        this.writer.appendMark()
+        this.writer.writeSync()
+      })
+    }
+    this.closeFiles()
+  }
+
+  private closeOnFailure(): void {
+    if (this.firstFailure !== undefined) this.closeFiles()
+  }
+
+  /** Closes every file. What is to be durable is so already, so a failure loses nothing. */
+  private closeFiles(): void {
+    for (const segment of this.older) {
+      if (segment.writer !== undefined) this.closeWriter(segment.writer)
+    }
+    this.closeWriter(this.writer)
+  }
+
+  private closeWriter(writer: RecordWriter): void {
+    try {
+      writer.closeSync()
+    } catch (error) {
+      this.options.onError?.(error)
+    }
+  }
+
+  private flushGroups(): void {
+    if (this.firstFailure !== undefined) return
+    try {
+      this.writePending()
+    } catch {
+      return // The groups have been rejected.
+    }
+    const group = this.writeGroup
+    this.writeGroup = undefined
+    group?.resolve()
+    if (this.syncGroup !== undefined) this.startSyncLoop()
+  }
+
+  private writePending(mayRoll = true): void {
+    const writer = this.writer
+    if (writer.framePayloadBytes < 0 && writer.position === 0) return
+    this.attempt(() => {
+      if (writer.framePayloadBytes >= 0) writer.endFrame(this.pendingSequence)
+      writer.writeSync()
+    })
+    if (mayRoll && writer.length >= this.segmentBytesMax) this.startSegment()
+  }
+
+  private startSegment(): void {
+    const old = this.writer
+    if (old.length === fileHeaderBytes) return
+    const predecessor = {
+      fileNumber: old.header.fileNumber,
+      length: old.length,
+      lastSequence: old.lastSequence,
+    }
+    const oldSynced = old.predecessorsSynced && old.syncedLength === old.length
+    this.writer = this.attempt(() => createSegment(this.options, predecessor, oldSynced))
+    this.older.push(olderSegment(predecessor, old))
+    this.retireDurable()
+    if (!this.writer.predecessorsSynced) this.startSyncLoop()
+  }
+
+  private isDurable(): boolean {
+    const { writer } = this
+    return (
+      writer.position === 0 && writer.predecessorsSynced && writer.syncedLength === writer.length
+    )
+  }
+
+  /** Blocks until every segment is durable, the oldest first. */
+  private syncAll(): void {
+    this.attempt(() => {
+      for (const segment of this.older) segment.writer?.syncSync()
+      this.retireDurable()
+      this.writer.syncSync()
+    })
+  }
+
+  /** Closes older segments that have become durable, the oldest first. */
+  private retireDurable(): void {
+    let durable = true
+    for (let i = 0; i < this.older.length; i++) {
+      const { writer } = this.older[i]
+      if (writer === undefined) continue
+      durable &&= writer.syncedLength === writer.length
+      if (!durable) break
+      this.closeWriter(writer)
+      this.older[i] = olderSegment(this.older[i], undefined)
+    }
+    this.writer.predecessorsSynced = durable
+  }
+
+  private startSyncLoop(): void {
+    if (!this.syncLoopRunning) void this.runSyncLoop()
+  }
+
+  /** Syncs as long as a group waits or an older segment is not durable. Never rejects. */
+  private async runSyncLoop(): Promise<void> {
+    this.syncLoopRunning = true
+    while (this.firstFailure === undefined) {
+      const group = this.syncGroup
+      if (group === undefined && this.writer.predecessorsSynced) break
+      this.syncGroup = undefined
+      try {
+        if (group !== undefined) this.writePending()
+        await this.syncOnce(group !== undefined)
+        group?.resolve()
+      } catch (error) {
+        group?.reject(this.poison(error))
+      }
+    }
+    // In the same turn as the last look at the group, or a new group could wait for ever.
+    this.syncLoopRunning = false
+  }
+
+  private async syncOnce(withCurrent: boolean): Promise<void> {
+    const writers = []
+    for (const segment of this.older) {
+      if (segment.writer !== undefined) writers.push(segment.writer)
+    }
+    if (withCurrent) writers.push(this.writer)
+    const results = await Promise.allSettled(writers.map((writer) => writer.sync()))
+    for (const result of results) {
+      if (result.status === 'rejected') throw result.reason
+    }
+    this.retireDurable()
+  }
+
+  private scheduleMicrotask(): void {
+    if (this.microtaskScheduled) return
+    this.microtaskScheduled = true
+    queueMicrotask(this.onMicrotask)
+  }
+
+  private scheduleImmediate(): void {
+    if (this.immediateScheduled) return
+    this.immediateScheduled = true
+    setImmediate(this.onImmediate)
+  }
+
+  /** Runs an operation on files whose failure poisons the log. */
+  private attempt<T>(operation: () => T): T {
+    try {
+      return operation()
+    } catch (error) {
+      throw this.poison(error)
+    }
+  }
+
+  /** Notes the first failure, rejects everyone who waits, and returns the failure. */
+  private poison(error: unknown): CellarError {
+    if (this.firstFailure !== undefined) return this.firstFailure
+    const failure =
+      error instanceof CellarError
+        ? error
+        : new CellarError(ErrorCode.io, 'the log failed', { cause: error })
+    this.firstFailure = failure
+    this.writeGroup?.reject(failure)
+    this.syncGroup?.reject(failure)
+    this.writeGroup = undefined
+    this.syncGroup = undefined
+    this.options.onFailure?.(failure)
+    return failure
+  }
+
+  private refuse(): never {
+    if (this.firstFailure !== undefined) {
+      throw new CellarError(ErrorCode.poisoned, 'the log failed earlier; reopen the database', {
+        cause: this.firstFailure,
+      })
+    }
+    throw closedError('the log')
+  }
+}
+
+/** One shape for all, so that the list stays monomorphic. */
+function olderSegment(segment: LogSegment, writer: RecordWriter | undefined): OlderSegment {
+  const { fileNumber, length, lastSequence } = segment
+  return { fileNumber, length, lastSequence, writer }
+}
+
+function segmentPath(options: LogOptions, fileNumber: number): string {
+  return options.fileSystem.join(options.directory, segmentName(fileNumber))
+}
+
+/** Creates a segment and makes its name durable, so that no later one can exist without it. */
+function createSegment(
+  options: LogOptions,
+  predecessor: RecordFilePredecessor | undefined,
+  predecessorsSynced: boolean,
+): RecordWriter {
+  const fileNumber = options.allocateFileNumber()
+  const path = segmentPath(options, fileNumber)
+  const header = { kind: 'log' as const, fileNumber, predecessor, predecessorsSynced }
+  const writer = RecordWriter.createSync(options.fileSystem, path, header)
+  try {
+    options.fileSystem.syncDirectorySync(options.directory)
+  } catch (error) {
+    writer.closeSync()
+    throw error
+  }
+  return writer
+}

@@ -1,0 +1,61 @@
+/**
+ * Cells as plain strings, in which the reference model and the engine are compared.
+ *
+ * Bytes are "binary strings": one UTF-16 unit per byte, so that `<` compares bytes unsigned.
+ */
+import type { CellTypeName } from '../../src/cell/cell-type.js'
+import type { Result } from '../../src/table/result.js'
+import type { BytesLike } from '../../src/table/types.js'
+
+/** A cell without its sequence. */
+export interface PlainCell {
+  readonly row: string
+  readonly family: string
+  readonly qualifier: string
+  readonly timestamp: bigint
+  readonly type: CellTypeName
+  readonly value: string
+}
+
+/** A result of a scan. */
+export interface PlainResult {
+  readonly cells: readonly PlainCell[]
+  readonly partial: boolean
+}
+
+/** One UTF-16 unit per byte. */
+export function binary(bytes: BytesLike): string {
+  const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : Buffer.from(bytes)
+  return buffer.toString('latin1')
+}
+
+/** Decodes a result of the engine. */
+export function plainResult(result: Result): PlainResult {
+  const cells = result.cells().map((cell) => ({
+    row: binary(cell.row),
+    family: cell.family,
+    qualifier: binary(cell.qualifier),
+    timestamp: cell.timestampExact,
+    type: cell.type,
+    value: binary(cell.value),
+  }))
+  return { cells, partial: result.partial }
+}
+
+/** A short text for messages: `row|family:qualifier@timestamp=value`. */
+export function showCell(cell: PlainCell): string {
+  const name = `${quote(cell.row)}|${cell.family}:${quote(cell.qualifier)}@${cell.timestamp}`
+  return cell.type === 'Put' ? `${name}=${quote(cell.value)}` : `${name}!${cell.type}`
+}
+
+/** A short text of a result; equal texts mean equal results. */
+export function showResult(result: PlainResult): string {
+  return `${result.partial ? 'piece' : 'row'} [${result.cells.map(showCell).join(', ')}]`
+}
+
+function quote(bytes: string): string {
+  // eslint-disable-next-line no-control-regex -- printable ASCII is shown as it is
+  return bytes.replace(/[^\x21-\x7e]/g, (unit) => {
+    return `\\x${unit.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+}

@@ -1,0 +1,305 @@
+/**
+ * Random operations on one small table: few rows, qualifiers and timestamps, so that cells, markers
+ * and time ranges collide all the time.
+ */
+import fc from 'fast-check'
+import type { Timestamp } from '../../src/cell/timestamp.js'
+import type {
+  Append,
+  Check,
+  CheckAction,
+  CompareOperator,
+  Delete,
+  FamilyOptions,
+  Get,
+  Increment,
+  Mutation,
+  Put,
+  PutCell,
+  RowMutations,
+  Scan,
+} from '../../src/table/types.js'
+
+export type Operation =
+  | { readonly kind: 'put'; readonly put: Put }
+  | { readonly kind: 'delete'; readonly delete: Delete }
+  | { readonly kind: 'increment'; readonly increment: Increment }
+  | { readonly kind: 'append'; readonly append: Append }
+  | { readonly kind: 'mutateRow'; readonly mutateRow: RowMutations }
+  | { readonly kind: 'check'; readonly check: Check; readonly action: CheckAction }
+  /** `view`: which open snapshot to read, modulo their number; undefined = the newest state. */
+  | { readonly kind: 'get'; readonly get: Get; readonly view: number | undefined }
+  | { readonly kind: 'scan'; readonly scan: Scan; readonly view: number | undefined }
+  | { readonly kind: 'openSnapshot' }
+  | { readonly kind: 'closeSnapshot'; readonly view: number }
+  | { readonly kind: 'flush' }
+  | { readonly kind: 'reopen' }
+  | { readonly kind: 'clock'; readonly milliseconds: number }
+
+/** Family configurations; each run takes some of them. */
+export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
+  counted: { versions: 10, bloomFilter: 'ROWCOL', compression: 'NONE' },
+  expiring: { versions: 3, ttl: 10 },
+  kept: { versions: 3, keepDeletedCells: true },
+  keptUntil: { versions: 2, minVersions: 1, ttl: 10, keepDeletedCells: 'TTL' },
+  least: { versions: 4, minVersions: 2, ttl: 10 },
+  one: {},
+  three: { versions: 3, blockBytes: 1024, bloomFilter: 'NONE' },
+}
+
+/** Time at which runs start. */
+export const startTime = 1_000_000
+
+const row = fc.constantFrom('a', 'a\0', 'ab', 'b', '\u{10ffff}')
+const bound = fc.constantFrom('a', 'a\0', 'aa', 'ab', 'b', 'c', '\u{10ffff}')
+const qualifier = fc.constantFrom('', 'p', 'p\0', 'q')
+const counter = '\0\0\0\0\0\0\0\x07'
+const value = fc.constantFrom('', 'v', 'w', 'value', counter)
+const rangeEnd = fc.constantFrom(0, 1, 2, 5, 6, 7, 999_990, 1_000_000, 1_000_002, 1_000_011)
+
+const timestamp: fc.Arbitrary<Timestamp> = fc.constantFrom<Timestamp[]>(
+  1,
+  2,
+  5,
+  6,
+  989_999,
+  990_000,
+  999_995,
+  1_000_000,
+  1_000_001,
+  1_000_002,
+  1_000_005,
+  1_020_000,
+  2n ** 53n + 1n,
+)
+const maybeTimestamp = fc.option(timestamp, { nil: undefined })
+
+const timeRange = fc
+  .tuple(rangeEnd, fc.oneof(rangeEnd, fc.constant(2n ** 63n - 1n)))
+  .map(([a, b]): [Timestamp, Timestamp] => (a <= b ? [a, b] : [Number(b), a]))
+
+function sometimes<T>(arbitrary: fc.Arbitrary<T>, freq = 3): fc.Arbitrary<T | undefined> {
+  return fc.option(arbitrary, { nil: undefined, freq })
+}
+
+/** Leaves out members that are undefined, to keep counterexamples short. */
+function compact<T extends object>(record: T): T {
+  return Object.fromEntries(Object.entries(record).filter(([, each]) => each !== undefined)) as T
+}
+
+function listOf<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T[]> {
+  return fc.array(arbitrary, { minLength: 1, maxLength: 3 })
+}
+
+/** Everything that writes; rows are filled in by the caller. */
+function writes(family: fc.Arbitrary<string>) {
+  const column = fc.record({ family, qualifier })
+  const columnAt = fc
+    .record({ family, qualifier, timestamp: maybeTimestamp })
+    .map((target) => compact(target))
+  const cell: fc.Arbitrary<PutCell> = fc
+    .record({ column, value, timestamp: maybeTimestamp })
+    .map((each) => compact(each))
+  const rawMarker: fc.Arbitrary<PutCell> = fc
+    .record({
+      column,
+      timestamp,
+      type: fc.constantFrom('Delete' as const, 'DeleteColumn' as const),
+    })
+    .map((each) => each)
+  const put = fc
+    .record({
+      cells: listOf(fc.oneof({ arbitrary: cell, weight: 15 }, { arbitrary: rawMarker, weight: 1 })),
+      timestamp: sometimes(timestamp),
+      ttl: sometimes(fc.constantFrom(1, 1000, 9_999), 8),
+    })
+    .map((each) => {
+      const hasMarker = each.cells.some((part) => part.type !== undefined)
+      return compact(hasMarker ? { ...each, ttl: undefined } : each)
+    })
+  const wholeRow = fc.record({ timestamp: maybeTimestamp }).map((each) => compact(each))
+  const parts = fc
+    .record({
+      timestamp: sometimes(timestamp),
+      families: sometimes(
+        listOf(fc.record({ family, timestamp: maybeTimestamp }).map((each) => compact(each))),
+      ),
+      familyVersions: sometimes(listOf(fc.record({ family, timestamp }))),
+      columns: sometimes(listOf(columnAt), 1),
+      columnVersions: sometimes(listOf(columnAt), 1),
+    })
+    .map((each) => compact(each))
+  const deletion = fc.oneof({ arbitrary: wholeRow, weight: 1 }, { arbitrary: parts, weight: 4 })
+  const uniqueColumns = fc.uniqueArray(column, {
+    minLength: 1,
+    maxLength: 2,
+    selector: (each) => `${each.family}:${each.qualifier}`,
+  })
+  const updateOptions = {
+    timestamp: sometimes(fc.constantFrom(5, 1_000_001)),
+    timeRange: sometimes(timeRange, 6),
+    ttl: sometimes(fc.constantFrom(1000), 8),
+    returnResults: sometimes(fc.constant(false), 8),
+  }
+  const increment = fc
+    .record({
+      columns: uniqueColumns.chain((columns) => {
+        return fc.constantFrom(1, -2, 2n ** 63n - 1n).map((amount) => {
+          return columns.map((each) => ({ column: each, amount }))
+        })
+      }),
+      ...updateOptions,
+    })
+    .map((each) => compact(each))
+  const append = fc
+    .record({
+      columns: uniqueColumns.map((columns) => {
+        return columns.map((each) => ({ column: each, value: '+' }))
+      }),
+      ...updateOptions,
+    })
+    .map((each) => compact(each))
+  return { column, put, deletion, increment, append }
+}
+
+const operators: readonly CompareOperator[] = [
+  'LESS',
+  'LESS_OR_EQUAL',
+  'EQUAL',
+  'NOT_EQUAL',
+  'GREATER_OR_EQUAL',
+  'GREATER',
+]
+
+function readOptions(families: readonly string[], raw: boolean) {
+  const someFamilies = fc.subarray([...families], { minLength: 1 })
+  const columns = fc
+    .array(fc.record({ family: fc.constantFrom(...families), qualifier }), {
+      minLength: 1,
+      maxLength: 4,
+    })
+    .map((list) => list as (string | { family: string; qualifier: string })[])
+  return fc.record({
+    columns: sometimes(raw ? someFamilies : fc.oneof(someFamilies, columns), 1),
+    versions: sometimes(fc.constantFrom(1, 2, 5, 'all' as const, 'all' as const), 4),
+    time: fc.oneof(
+      { arbitrary: fc.constant({}), weight: 3 },
+      { arbitrary: timeRange.map((range) => ({ timeRange: range })), weight: 2 },
+      { arbitrary: timestamp.map((each) => ({ timestamp: each })), weight: 1 },
+    ),
+    familyTimeRanges: sometimes(
+      fc.record({ family: fc.constantFrom(...families), range: timeRange }),
+      8,
+    ),
+    cellsPerFamilyMax: sometimes(fc.constantFrom(1, 2, 3), 6),
+    cellsPerFamilyOffset: sometimes(fc.constantFrom(0, 1, 2), 6),
+  })
+}
+
+type ReadParts = ReturnType<typeof readOptions> extends fc.Arbitrary<infer T> ? T : never
+
+function flatten({ time, familyTimeRanges, ...rest }: ReadParts): object {
+  const ranges =
+    familyTimeRanges === undefined
+      ? undefined
+      : { [familyTimeRanges.family]: familyTimeRanges.range }
+  return compact({ ...rest, ...time, familyTimeRanges: ranges })
+}
+
+function reads(families: readonly string[]): fc.Arbitrary<Operation> {
+  const view = sometimes(fc.nat(3), 2)
+  const get = fc
+    .record({ row, options: readOptions(families, false), view })
+    .map((each): Operation => {
+      return { kind: 'get', get: { row: each.row, ...flatten(each.options) }, view: each.view }
+    })
+  const bounds = fc.oneof(
+    fc.record({
+      startRow: sometimes(bound, 2),
+      startInclusive: sometimes(fc.boolean()),
+      stopRow: sometimes(bound, 2),
+      stopInclusive: sometimes(fc.boolean()),
+    }),
+    fc.record({ prefix: fc.constantFrom('a', 'b', 'x', '\u{10ffff}') }),
+  )
+  const scan = fc.boolean().chain((raw) => {
+    return fc
+      .record({
+        bounds,
+        options: readOptions(families, raw),
+        reversed: sometimes(fc.boolean(), 2),
+        limit: sometimes(fc.constantFrom(1, 2, 3)),
+        batch: sometimes(fc.constantFrom(1, 2, 3)),
+        view,
+      })
+      .map((each): Operation => {
+        const { reversed, limit, batch } = each
+        const options = { ...each.bounds, ...flatten(each.options), reversed, limit, batch }
+        return { kind: 'scan', scan: compact(raw ? { ...options, raw } : options), view: each.view }
+      })
+  })
+  return fc.oneof(get, scan)
+}
+
+/** Random operations on a table with the given families. */
+export function operationsOn(families: readonly string[]): fc.Arbitrary<Operation> {
+  const { column, put, deletion, increment, append } = writes(fc.constantFrom(...families))
+  const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+    put.map((each) => ({ put: each })),
+    deletion.map((each) => ({ delete: each })),
+    increment.map((each) => ({ increment: each })),
+    append.map((each) => ({ append: each })),
+  )
+  const mutations = fc.array(mutation, { minLength: 1, maxLength: 3 })
+  const condition = fc.oneof(
+    fc.record({ equals: fc.oneof(value, fc.constant(null)) }),
+    fc.constant({ notExists: true as const }),
+    fc.record({
+      operator: fc.constantFrom(...operators),
+      value: fc.oneof(value, fc.constant(null)),
+    }),
+  )
+  const check = fc
+    .record({ row, column, condition, timeRange: sometimes(timeRange, 4) })
+    .map(({ condition: how, ...rest }): Check => compact({ ...rest, ...how }))
+  const weighted: [number, fc.Arbitrary<Operation>][] = [
+    [24, fc.record({ row, put }).map((o) => ({ kind: 'put', put: { row: o.row, ...o.put } }))],
+    [
+      10,
+      fc
+        .record({ row, deletion })
+        .map((o) => ({ kind: 'delete', delete: { row: o.row, ...o.deletion } })),
+    ],
+    [
+      4,
+      fc
+        .record({ row, increment })
+        .map((o) => ({ kind: 'increment', increment: { row: o.row, ...o.increment } })),
+    ],
+    [
+      3,
+      fc
+        .record({ row, append })
+        .map((o) => ({ kind: 'append', append: { row: o.row, ...o.append } })),
+    ],
+    [3, fc.record({ row, mutations }).map((o) => ({ kind: 'mutateRow', mutateRow: o }))],
+    [
+      5,
+      fc
+        .record({ check, action: fc.oneof(mutation, fc.record({ mutations })) })
+        .map((o) => ({ kind: 'check', ...o })),
+    ],
+    [14, reads(families)],
+    [2, fc.constant({ kind: 'openSnapshot' })],
+    [2, fc.nat(3).map((view) => ({ kind: 'closeSnapshot', view }))],
+    [5, fc.constant({ kind: 'flush' })],
+    [2, fc.constant({ kind: 'reopen' })],
+    [
+      3,
+      fc
+        .constantFrom(-20_000, -1_000, -1, 1, 1_000, 9_999, 10_000, 10_001)
+        .map((milliseconds) => ({ kind: 'clock', milliseconds })),
+    ],
+  ]
+  return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+}

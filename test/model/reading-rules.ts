@@ -1,0 +1,205 @@
+/**
+ * HBase's rules of reading and of flushing one family of one row (spec 2.3 to 2.5), written as plainly
+ * as possible: sort, filter, loop. Shares nothing with the engine but the names of cell types.
+ */
+import type { CellTypeName } from '../../src/cell/cell-type.js'
+import type { PlainCell } from '../helpers/plain-cells.js'
+
+/** A cell as the model keeps it. */
+export interface StoredCell extends PlainCell {
+  readonly sequence: number
+  /** Milliseconds; 0 = none. */
+  readonly ttl: number
+  /** Whether a flush would still look at it. */
+  inMemtable: boolean
+}
+
+/** The options of a family that decide what is kept. */
+export interface FamilyRules {
+  readonly versions: number
+  readonly minVersions: number
+  /** Milliseconds; undefined = forever. */
+  readonly ttl: bigint | undefined
+  readonly keepDeletedCells: boolean | 'TTL'
+}
+
+/** What a read asks of one family. */
+export interface FamilyRead {
+  readonly versions: number
+  /** `[min, max)`. */
+  readonly min: bigint
+  readonly max: bigint
+  readonly raw: boolean
+  /** Undefined = all columns. */
+  readonly qualifiers: readonly string[] | undefined
+  readonly offset: number
+  readonly limit: number
+}
+
+const typeCodes: Readonly<Record<CellTypeName, number>> = {
+  Put: 4,
+  Delete: 8,
+  DeleteFamilyVersion: 10,
+  DeleteColumn: 12,
+  DeleteFamily: 14,
+}
+
+/** HBase's order of cells within one row and family (spec 2.1). */
+export function compareCells(a: StoredCell, b: StoredCell): number {
+  if (a.qualifier !== b.qualifier) return a.qualifier < b.qualifier ? -1 : 1
+  if (a.timestamp !== b.timestamp) return a.timestamp > b.timestamp ? -1 : 1
+  if (a.type !== b.type) return typeCodes[b.type] - typeCodes[a.type]
+  return b.sequence - a.sequence
+}
+
+function isMarker(cell: StoredCell): boolean {
+  return cell.type !== 'Put'
+}
+
+function masks(marker: StoredCell, cell: StoredCell): boolean {
+  switch (marker.type) {
+    case 'DeleteFamily':
+      return cell.timestamp <= marker.timestamp
+    case 'DeleteFamilyVersion':
+      return cell.timestamp === marker.timestamp
+    case 'DeleteColumn':
+      return cell.qualifier === marker.qualifier && cell.timestamp <= marker.timestamp
+    case 'Delete':
+      return cell.qualifier === marker.qualifier && cell.timestamp === marker.timestamp
+    case 'Put':
+      return false
+  }
+}
+
+/** A cell aged exactly its TTL still lives. */
+function outlivedFamilyTtl(cell: StoredCell, rules: FamilyRules, now: bigint): boolean {
+  return rules.ttl !== undefined && cell.timestamp < now - rules.ttl
+}
+
+function outlivedOwnTtl(cell: StoredCell, now: bigint): boolean {
+  return cell.ttl > 0 && cell.timestamp + BigInt(cell.ttl) < now
+}
+
+function byColumn(cells: readonly StoredCell[]): StoredCell[][] {
+  const columns = new Map<string, StoredCell[]>()
+  for (const cell of [...cells].sort(compareCells)) {
+    const column = columns.get(cell.qualifier)
+    if (column === undefined) columns.set(cell.qualifier, [cell])
+    else column.push(cell)
+  }
+  return [...columns.values()]
+}
+
+/** What a read returns of one family of one row; `cells` are those that its read point sees. */
+export function readFamily(
+  cells: readonly StoredCell[],
+  rules: FamilyRules,
+  read: FamilyRead,
+  now: bigint,
+): StoredCell[] {
+  const found: StoredCell[] = []
+  const columns = byColumn(cells.filter((cell) => !outlivedOwnTtl(cell, now)))
+  const markers = read.raw ? [] : markersThatApply(cells, rules, read, now)
+  for (const column of columns) {
+    if (read.qualifiers !== undefined && !read.qualifiers.includes(column[0].qualifier)) continue
+    const inRange = column.filter(({ timestamp }) => timestamp >= read.min && timestamp < read.max)
+    if (read.raw) found.push(...rawVersions(inRange, read.versions))
+    else found.push(...liveVersions(inRange, markers, rules, read.versions, now))
+  }
+  return found.slice(read.offset, read.offset + read.limit)
+}
+
+/**
+ * Markers behind the time range count as well, unless deleted cells are kept. Expired markers mask
+ * nothing, unless MIN_VERSIONS keeps expired cells.
+ */
+function markersThatApply(
+  cells: readonly StoredCell[],
+  rules: FamilyRules,
+  read: FamilyRead,
+  now: bigint,
+): StoredCell[] {
+  return cells.filter((cell) => {
+    if (!isMarker(cell) || outlivedOwnTtl(cell, now)) return false
+    if (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now)) return false
+    if (cell.timestamp < read.min) return false
+    return rules.keepDeletedCells === false || cell.timestamp < read.max
+  })
+}
+
+function liveVersions(
+  column: readonly StoredCell[],
+  markers: readonly StoredCell[],
+  rules: FamilyRules,
+  versionsAsked: number,
+  now: bigint,
+): StoredCell[] {
+  const versions: StoredCell[] = []
+  for (const cell of column) {
+    if (isMarker(cell) || markers.some((marker) => masks(marker, cell))) continue
+    // The newest write of a timestamp comes first; the others are the same version.
+    if (versions.at(-1)?.timestamp === cell.timestamp) continue
+    if (versions.length >= Math.min(versionsAsked, rules.versions)) break
+    if (versions.length >= rules.minVersions && outlivedFamilyTtl(cell, rules, now)) break
+    versions.push(cell)
+  }
+  return versions
+}
+
+/** Markers and masked cells too; only puts count as versions. */
+function rawVersions(column: readonly StoredCell[], versionsAsked: number): StoredCell[] {
+  const found: StoredCell[] = []
+  let puts = 0
+  for (const cell of column) {
+    const last = found.at(-1)
+    if (last?.timestamp === cell.timestamp && last.type === cell.type) continue
+    if (!isMarker(cell)) puts++
+    if (puts > versionsAsked) break
+    found.push(cell)
+  }
+  return found
+}
+
+/**
+ * What a flush keeps of one family of one row (spec 2.5): markers always, if they have not expired;
+ * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. What is newer than
+ * the oldest open read point neither masks nor counts, and is kept.
+ */
+export function flushedCells(
+  cells: readonly StoredCell[],
+  rules: FamilyRules,
+  readPointOldest: number,
+  now: bigint,
+): StoredCell[] {
+  const expired = (cell: StoredCell): boolean =>
+    outlivedOwnTtl(cell, now) || (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now))
+  const masking = cells.filter((cell) => {
+    if (!isMarker(cell) || expired(cell) || cell.sequence > readPointOldest) return false
+    if (rules.keepDeletedCells === 'TTL') return outlivedFamilyTtl(cell, rules, now)
+    return rules.keepDeletedCells === false
+  })
+  const kept: StoredCell[] = []
+  for (const column of byColumn(cells)) {
+    let counted: StoredCell | undefined
+    let count = 0
+    for (const cell of column) {
+      if (expired(cell)) continue
+      if (isMarker(cell)) {
+        kept.push(cell)
+        continue
+      }
+      if (masking.some((marker) => masks(marker, cell))) continue
+      if (cell.sequence > readPointOldest) {
+        kept.push(cell)
+        continue
+      }
+      if (counted?.timestamp === cell.timestamp) continue
+      counted = cell
+      count++
+      if (count > rules.versions) continue
+      if (count > rules.minVersions && outlivedFamilyTtl(cell, rules, now)) continue
+      kept.push(cell)
+    }
+  }
+  return kept
+}

@@ -1,0 +1,543 @@
+/**
+ * A table as HBase means it: every cell ever written in one array, and each operation as the
+ * specification words it. Slow, complete and without cleverness; the engine is compared with it.
+ */
+import type { ManualClock } from '../../src/base/clock.js'
+import { ErrorCode } from '../../src/base/errors.js'
+import type { CellTypeName } from '../../src/cell/cell-type.js'
+import type { Timestamp } from '../../src/cell/timestamp.js'
+import type {
+  Append,
+  BytesLike,
+  Check,
+  CheckAction,
+  ColumnName,
+  Delete,
+  FamilyOptions,
+  Get,
+  Increment,
+  Mutation,
+  Put,
+  RowMutations,
+  RowOperation,
+  Scan,
+} from '../../src/table/types.js'
+import { binary, type PlainCell, type PlainResult } from '../helpers/plain-cells.js'
+import {
+  compareCells,
+  flushedCells,
+  readFamily,
+  type FamilyRead,
+  type FamilyRules,
+  type StoredCell,
+} from './reading-rules.js'
+
+/** A refusal by the model, with the code that the engine must raise. */
+export class ModelError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode) {
+    super(code)
+    this.code = code
+  }
+}
+
+/** A cell about to be written. */
+type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable'>
+/** Gives the timestamp of the mutation under way; asked at most once per row mutation. */
+type ServerTime = () => bigint
+
+const latest = 2n ** 63n - 1n
+
+interface Column {
+  readonly family: string
+  readonly qualifier: string | undefined
+}
+
+function parse(column: ColumnName): Column {
+  if (typeof column === 'object' && 'family' in column) {
+    const { family, qualifier } = column
+    return {
+      family: binary(family),
+      qualifier: qualifier === undefined ? undefined : binary(qualifier),
+    }
+  }
+  const text = binary(column)
+  const colon = text.indexOf(':')
+  if (colon < 0) return { family: text, qualifier: undefined }
+  return { family: text.slice(0, colon), qualifier: text.slice(colon + 1) }
+}
+
+function explicit(timestamp: Timestamp | undefined): bigint | undefined {
+  if (timestamp === undefined || BigInt(timestamp) === latest) return undefined
+  return BigInt(timestamp)
+}
+
+function entriesOf<T>(
+  columns: Readonly<Record<string, T>> | readonly { readonly column: ColumnName }[],
+): [Column, unknown][] {
+  if (Array.isArray(columns)) {
+    const list = columns as readonly { column: ColumnName; amount?: unknown; value?: unknown }[]
+    return list.map((entry) => [parse(entry.column), entry.amount ?? entry.value])
+  }
+  return Object.entries(columns).map(([name, value]) => [parse(name), value])
+}
+
+function counterBytes(value: bigint): string {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(BigInt.asIntN(64, value))
+  return bytes.toString('latin1')
+}
+
+/** `expected operator stored`, bytes unsigned. */
+function compares(operator: string, expected: string, stored: string): boolean {
+  switch (operator) {
+    case 'LESS':
+      return expected < stored
+    case 'LESS_OR_EQUAL':
+      return expected <= stored
+    case 'EQUAL':
+      return expected === stored
+    case 'NOT_EQUAL':
+      return expected !== stored
+    case 'GREATER_OR_EQUAL':
+      return expected >= stored
+    default:
+      return expected > stored
+  }
+}
+
+export class ReferenceModel {
+  readonly families = new Map<string, FamilyRules>()
+  cells: StoredCell[] = []
+  /** Sequence of the newest mutation. */
+  sequence = 0
+  private readonly clock: ManualClock
+  private readonly openSnapshots: number[] = []
+  /** The last timestamp that the engine gave to a mutation of a row. */
+  private readonly serverTimes = new Map<string, bigint>()
+  /** The one given to the mutation under way; 0 = none yet. */
+  private serverTimeGiven = 0n
+  /** The highest of those that were written; after reopening all rows go on above it. */
+  private serverTimeWritten = 0n
+  private serverTimeFloor = 0n
+
+  constructor(families: Readonly<Record<string, FamilyOptions>>, clock: ManualClock) {
+    this.clock = clock
+    for (const [name, options] of Object.entries(families)) {
+      const seconds = options.ttl ?? Infinity
+      this.families.set(name, {
+        versions: options.versions ?? 1,
+        minVersions: options.minVersions ?? 0,
+        ttl: seconds === Infinity ? undefined : BigInt(seconds) * 1000n,
+        keepDeletedCells: options.keepDeletedCells ?? false,
+      })
+    }
+  }
+
+  // Writing
+
+  put(put: Put): void {
+    const now = this.serverTime(put.row)
+    this.write(put.row, this.putCells(put, now))
+  }
+
+  delete(deletion: Delete): void {
+    const now = this.serverTime(deletion.row)
+    this.write(deletion.row, this.deleteCells(deletion.row, deletion, now))
+  }
+
+  increment(increment: Increment): PlainResult {
+    const now = this.serverTime(increment.row)
+    const cells = this.incrementCells(increment.row, increment, now)
+    this.write(increment.row, cells)
+    return this.written(increment.row, increment.returnResults === false ? [] : cells)
+  }
+
+  append(append: Append): PlainResult {
+    const now = this.serverTime(append.row)
+    const cells = this.appendCells(append.row, append, now)
+    this.write(append.row, cells)
+    return this.written(append.row, append.returnResults === false ? [] : cells)
+  }
+
+  mutateRow({ row, mutations }: RowMutations): PlainResult {
+    const { cells, results } = this.mutationCells(row, mutations, 0n)
+    this.write(row, cells)
+    return this.written(row, results)
+  }
+
+  checkAndMutate(
+    check: Check,
+    action: CheckAction,
+  ): { readonly success: boolean; readonly result: PlainResult | undefined } {
+    const column = parse(check.column!)
+    const stored = this.newest(check.row, column, 1, check.timeRange)[0]
+    const mutations = 'mutations' in action ? action.mutations : [action]
+    const holds = this.holds(check, stored)
+    // The action is looked at in any case, and may use up a timestamp.
+    const made = this.attempt(() => {
+      return this.mutationCells(check.row, mutations, holds ? (stored?.timestamp ?? 0n) : 0n)
+    })
+    if (!holds) return { success: false, result: undefined }
+    const { cells, results } = made()
+    this.write(check.row, cells)
+    const result = results.length === 0 ? undefined : this.written(check.row, results)
+    return { success: true, result }
+  }
+
+  private attempt<T>(run: () => T): () => T {
+    try {
+      const value = run()
+      return () => value
+    } catch (error) {
+      return () => {
+        throw error
+      }
+    }
+  }
+
+  /** All or nothing: every cell is computed from the state before, then all are written. */
+  private mutationCells(
+    row: BytesLike,
+    mutations: readonly Mutation[],
+    putTimeMin: bigint,
+  ): { readonly cells: NewCell[]; readonly results: NewCell[] } {
+    const now = this.serverTime(row)
+    const putNow: ServerTime = () => {
+      if (now() >= putTimeMin) return now()
+      this.serverTimes.set(binary(row), putTimeMin)
+      this.serverTimeGiven = putTimeMin
+      return putTimeMin
+    }
+    const cells: NewCell[] = []
+    const results: NewCell[] = []
+    for (const mutation of mutations) {
+      if ('put' in mutation) cells.push(...this.putCells(mutation.put, putNow))
+      else if ('delete' in mutation) cells.push(...this.deleteCells(row, mutation.delete, now))
+      else {
+        const operation = 'increment' in mutation ? mutation.increment : mutation.append
+        const made =
+          'increment' in mutation
+            ? this.incrementCells(row, mutation.increment, now)
+            : this.appendCells(row, mutation.append, now)
+        cells.push(...made)
+        if (operation.returnResults !== false) results.push(...made)
+      }
+    }
+    return { cells, results }
+  }
+
+  private putCells(put: RowOperation<Put>, now: ServerTime): NewCell[] {
+    const entries = Array.isArray(put.cells)
+      ? (put.cells as readonly { column: ColumnName }[])
+      : Object.entries(put.cells).map(([column, value]) => {
+          const isObject = typeof value === 'object' && 'value' in value
+          return { column, ...(isObject ? value : { value }) }
+        })
+    return entries.map((entry) => {
+      const cell = entry as {
+        column: ColumnName
+        value?: BytesLike
+        timestamp?: Timestamp
+        type?: CellTypeName
+      }
+      return this.newCell(
+        parse(cell.column),
+        explicit(cell.timestamp ?? put.timestamp) ?? now(),
+        cell.type ?? 'Put',
+        binary(cell.value ?? ''),
+        put.ttl ?? 0,
+      )
+    })
+  }
+
+  private deleteCells(row: BytesLike, deletion: RowOperation<Delete>, now: ServerTime): NewCell[] {
+    const cells: NewCell[] = []
+    const add = (
+      column: Column,
+      timestamp: Timestamp | undefined,
+      type: CellTypeName,
+      fallback: () => bigint = now,
+    ): void => {
+      const at = explicit(timestamp ?? deletion.timestamp) ?? fallback()
+      cells.push(this.newCell(column, at, type, '', 0))
+    }
+    const { families, familyVersions, columns, columnVersions } = deletion
+    for (const target of families ?? []) {
+      const parts = typeof target === 'object' && 'family' in target ? target : { family: target }
+      const timestamp = 'timestamp' in parts ? parts.timestamp : undefined
+      add({ family: binary(parts.family), qualifier: '' }, timestamp, 'DeleteFamily')
+    }
+    for (const { family, timestamp } of familyVersions ?? []) {
+      add({ family: binary(family), qualifier: '' }, timestamp, 'DeleteFamilyVersion')
+    }
+    for (const target of columns ?? []) {
+      add(parse(target), timestampOf(target), 'DeleteColumn')
+    }
+    const mentions = new Map<string, number>()
+    for (const target of columnVersions ?? []) {
+      const column = parse(target)
+      add(column, timestampOf(target), 'Delete', () => {
+        const name = `${column.family}:${column.qualifier}`
+        const n = (mentions.get(name) ?? 0) + 1
+        mentions.set(name, n)
+        return this.newest(row, column, n)[n - 1]?.timestamp ?? now()
+      })
+    }
+    if (!families && !familyVersions && !columns && !columnVersions) {
+      for (const family of [...this.families.keys()].sort()) {
+        add({ family, qualifier: '' }, undefined, 'DeleteFamily')
+      }
+    }
+    return cells
+  }
+
+  private incrementCells(
+    row: BytesLike,
+    increment: RowOperation<Increment>,
+    now: ServerTime,
+  ): NewCell[] {
+    return entriesOf(increment.columns).map(([column, amount]) => {
+      const old = this.newest(row, column, 1, increment.timeRange)[0]
+      if (old !== undefined && old.value.length !== 8) throw new ModelError(ErrorCode.notACounter)
+      const base = old === undefined ? 0n : Buffer.from(old.value, 'latin1').readBigInt64BE()
+      const value = counterBytes(base + BigInt((amount as number | bigint | undefined) ?? 1))
+      return this.updatedCell(column, old, value, increment, now)
+    })
+  }
+
+  private appendCells(row: BytesLike, append: RowOperation<Append>, now: ServerTime): NewCell[] {
+    return entriesOf(append.columns).map(([column, suffix]) => {
+      const old = this.newest(row, column, 1, append.timeRange)[0]
+      const value = (old?.value ?? '') + binary(suffix as BytesLike)
+      return this.updatedCell(column, old, value, append, now)
+    })
+  }
+
+  /** The successor of a counter or an appended value: always newer than the old cell. */
+  private updatedCell(
+    column: Column,
+    old: StoredCell | undefined,
+    value: string,
+    options: { readonly timestamp?: Timestamp; readonly ttl?: number },
+    now: ServerTime,
+  ): NewCell {
+    const ttl = options.ttl ?? old?.ttl ?? 0
+    if (old === undefined) {
+      return this.newCell(column, explicit(options.timestamp) ?? now(), 'Put', value, ttl)
+    }
+    const at = now() > old.timestamp ? now() : old.timestamp + 1n
+    return this.newCell(column, at, 'Put', value, ttl)
+  }
+
+  private newCell(
+    column: Column,
+    timestamp: bigint,
+    type: CellTypeName,
+    value: string,
+    ttl: number,
+  ): NewCell {
+    const { family, qualifier } = column
+    if (!this.families.has(family)) throw new ModelError(ErrorCode.noSuchColumnFamily)
+    return { family, qualifier: qualifier ?? '', timestamp, type, value, ttl }
+  }
+
+  /** One sequence for all; of cells equal in everything the later one stays. */
+  private write(row: BytesLike, cells: readonly NewCell[]): void {
+    this.sequence++
+    if (this.serverTimeGiven > this.serverTimeWritten) this.serverTimeWritten = this.serverTimeGiven
+    for (const cell of cells) {
+      const stored = { ...cell, row: binary(row), sequence: this.sequence, inMemtable: true }
+      this.cells = this.cells.filter(
+        (other) =>
+          other.sequence !== stored.sequence ||
+          other.family !== stored.family ||
+          compareCells(other, stored) !== 0,
+      )
+      this.cells.push(stored)
+    }
+  }
+
+  private written(row: BytesLike, cells: readonly NewCell[]): PlainResult {
+    const stored = cells.map((cell) => {
+      return { ...cell, row: binary(row), sequence: 0, inMemtable: true }
+    })
+    return { cells: stored.sort(compareFamiliesAndCells), partial: false }
+  }
+
+  /** Strictly increasing for each row, also if the clock steps back. */
+  private serverTime(row: BytesLike): ServerTime {
+    const name = binary(row)
+    let time: bigint | undefined
+    this.serverTimeGiven = 0n
+    return () => {
+      if (time === undefined) {
+        const now = BigInt(this.clock.now())
+        const known = this.serverTimes.get(name) ?? 0n
+        const last = known > this.serverTimeFloor ? known : this.serverTimeFloor
+        time = now > last ? now : last + 1n
+        this.serverTimes.set(name, time)
+        this.serverTimeGiven = time
+      }
+      return time
+    }
+  }
+
+  /** Spec 2.8. */
+  private holds(check: Check, stored: StoredCell | undefined): boolean {
+    const operator = check.operator ?? 'EQUAL'
+    const given = check.operator === undefined ? check.equals : check.value
+    const expected = binary(given ?? '')
+    if (expected === '') {
+      if (stored === undefined) return operator !== 'NOT_EQUAL'
+      return operator === 'NOT_EQUAL' ? stored.value !== '' : stored.value === ''
+    }
+    return stored !== undefined && compares(operator, expected, stored.value)
+  }
+
+  // Reading
+
+  get(get: Get, readPoint = this.sequence): PlainResult {
+    return { cells: this.rowCells(binary(get.row), get, readPoint), partial: false }
+  }
+
+  scan(scan: Scan, readPoint = this.sequence): PlainResult[] {
+    const rows = [...new Set(this.cells.map(({ row }) => row))].sort(compareStrings)
+    if (scan.reversed) rows.reverse()
+    const results: PlainResult[] = []
+    let rowCount = 0
+    for (const row of rows) {
+      if (rowCount === (scan.limit ?? Infinity)) break
+      if (!inBounds(row, scan)) continue
+      const cells = this.rowCells(row, scan, readPoint)
+      if (cells.length === 0) continue
+      rowCount++
+      const batch = scan.batch ?? cells.length
+      for (let start = 0; start < cells.length; start += batch) {
+        const partial = start + batch < cells.length
+        results.push({ cells: cells.slice(start, start + batch), partial })
+      }
+    }
+    return results
+  }
+
+  private rowCells(row: string, options: Omit<Scan, 'row'>, readPoint: number): PlainCell[] {
+    const now = BigInt(this.clock.now())
+    const asked = (options.columns ?? []).map(parse)
+    const found: PlainCell[] = []
+    for (const family of [...this.families.keys()].sort(compareStrings)) {
+      const columns = asked.filter((column) => column.family === family)
+      if (asked.length > 0 && columns.length === 0) continue
+      const whole = columns.length === 0 || columns.some((each) => each.qualifier === undefined)
+      const range = rangeOf(options, family)
+      const versions = options.versions ?? 1
+      const read: FamilyRead = {
+        versions: versions === 'all' ? Infinity : versions,
+        min: range[0],
+        max: range[1],
+        raw: options.raw ?? false,
+        qualifiers: whole ? undefined : columns.map((column) => column.qualifier!),
+        offset: options.cellsPerFamilyOffset ?? 0,
+        limit: options.cellsPerFamilyMax ?? Infinity,
+      }
+      const cells = this.cells.filter(
+        (cell) => cell.row === row && cell.family === family && cell.sequence <= readPoint,
+      )
+      found.push(...readFamily(cells, this.families.get(family)!, read, now))
+    }
+    return found
+  }
+
+  /** The newest versions of a column. */
+  private newest(
+    row: BytesLike,
+    column: Column,
+    versions: number,
+    timeRange?: readonly [Timestamp, Timestamp],
+  ): StoredCell[] {
+    const { family, qualifier } = column
+    if (!this.families.has(family)) throw new ModelError(ErrorCode.noSuchColumnFamily)
+    const name = { family, qualifier: Buffer.from(qualifier ?? '', 'latin1') }
+    const options = { columns: [name], versions, timeRange }
+    return this.rowCells(binary(row), options, this.sequence) as StoredCell[]
+  }
+
+  // Snapshots and flushes
+
+  /** Opens a snapshot; the number is its read point. */
+  openSnapshot(): number {
+    this.openSnapshots.push(this.sequence)
+    return this.sequence
+  }
+
+  closeSnapshot(readPoint: number): void {
+    this.openSnapshots.splice(this.openSnapshots.indexOf(readPoint), 1)
+  }
+
+  /** What a close and an open leave: everything, in the same memtables, without snapshots. */
+  reopen(): void {
+    this.openSnapshots.length = 0
+    this.serverTimes.clear()
+    this.serverTimeFloor = this.serverTimeWritten
+  }
+
+  /** Drops what a flush of every family drops. */
+  flush(): void {
+    const now = BigInt(this.clock.now())
+    const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
+    const kept = this.cells.filter((cell) => !cell.inMemtable)
+    const memtable = this.cells.filter((cell) => cell.inMemtable)
+    for (const [family, rules] of this.families) {
+      for (const row of new Set(memtable.map((cell) => cell.row))) {
+        const cells = memtable.filter((cell) => cell.row === row && cell.family === family)
+        for (const cell of flushedCells(cells, rules, readPointOldest, now)) {
+          cell.inMemtable = false
+          kept.push(cell)
+        }
+      }
+    }
+    this.cells = kept
+  }
+}
+
+function timestampOf(target: unknown): Timestamp | undefined {
+  return typeof target === 'object' && target !== null && 'timestamp' in target
+    ? (target.timestamp as Timestamp | undefined)
+    : undefined
+}
+
+function compareStrings(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function compareFamiliesAndCells(a: StoredCell, b: StoredCell): number {
+  return compareStrings(a.family, b.family) || compareCells(a, b)
+}
+
+function rangeOf(options: Omit<Scan, 'row'>, family: string): [bigint, bigint] {
+  const own = options.familyTimeRanges?.[family]
+  if (own !== undefined) return [BigInt(own[0]), BigInt(own[1])]
+  if (options.timestamp !== undefined) {
+    const timestamp = BigInt(options.timestamp)
+    return [timestamp, timestamp + 1n]
+  }
+  const [min, max] = options.timeRange ?? [0n, latest]
+  return [BigInt(min), BigInt(max)]
+}
+
+function inBounds(row: string, scan: Scan): boolean {
+  if (scan.prefix !== undefined) return row.startsWith(binary(scan.prefix))
+  const start = binary(scan.startRow ?? '')
+  const stop = binary(scan.stopRow ?? '')
+  const direction = scan.reversed ? -1 : 1
+  if (start !== '') {
+    const order = direction * compareStrings(row, start)
+    if (order < 0 || (order === 0 && scan.startInclusive === false)) return false
+  }
+  if (stop !== '') {
+    const order = direction * compareStrings(row, stop)
+    if (order > 0 || (order === 0 && scan.stopInclusive !== true)) return false
+  }
+  return true
+}

@@ -1,0 +1,169 @@
+/**
+ * The import rules of .dependency-cruiser.cjs, checked on the project and on a small tree of planted
+ * violations: rules that cannot fail are no rules.
+ */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { placeOf, parse, projectRoot, runTool, sourceFiles, visitNodes } from './support.js'
+import type { SourceFile } from './support.js'
+
+interface Violation {
+  readonly from: string
+  readonly to: string
+  readonly rule: { readonly name: string }
+}
+
+const configuration = join(projectRoot, '.dependency-cruiser.cjs')
+
+/** Runs the rules over a directory; returns `rule: from -> to`, sorted. */
+async function cruise(directory: string, folders: readonly string[]): Promise<string[]> {
+  const script = 'dependency-cruiser/bin/dependency-cruise.mjs'
+  const args = ['--config', configuration, '--output-type', 'json', ...folders]
+  const { stdout, stderr } = await runTool(script, args, directory)
+  let violations: Violation[]
+  try {
+    violations = (JSON.parse(stdout) as { summary: { violations: Violation[] } }).summary.violations
+  } catch (cause) {
+    throw new Error(`dependency-cruiser gave no report: ${stderr}`, { cause })
+  }
+  return violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`).sort()
+}
+
+void t.test('imports go downward only', async (t) => {
+  const violations = await cruise(projectRoot, ['src', 'native-free', 'bench', 'test'])
+  t.strictSame(violations, [], 'violations of .dependency-cruiser.cjs')
+})
+
+void t.test('every folder of src has a level', (t) => {
+  const { forbidden } = createRequire(import.meta.url)(configuration) as {
+    forbidden: { name: string }[]
+  }
+  const names = new Set(forbidden.map((rule) => rule.name))
+  for (const entry of readdirSync(join(projectRoot, 'src'), { withFileTypes: true })) {
+    if (entry.isDirectory()) t.ok(names.has(`layer-${entry.name}`), `src/${entry.name}`)
+  }
+  t.end()
+})
+
+/** Planted files: text by path, imports as they should be or not. */
+const planted: Readonly<Record<string, string>> = {
+  'src/base/bytes.ts': 'export const a = 1\n',
+  'src/base/upward.ts': "import { put } from '../table/table.js'\nexport const b = put\n",
+  'src/base/loop-one.ts': "import { d } from './loop-two.js'\nexport const c = (): number => d()\n",
+  'src/base/loop-two.ts': "import { c } from './loop-one.js'\nexport const d = (): number => c()\n",
+  'src/base/type-one.ts': "import type { F } from './type-two.js'\nexport type E = F | 1\n",
+  'src/base/type-two.ts': "import type { E } from './type-one.js'\nexport type F = { e?: E }\n",
+  'src/fs/node-fs.ts': "import * as fs from 'node:fs'\nexport const read = fs.readSync\n",
+  'src/fs/memory-fs.ts': "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
+  'src/codec/lz4.ts':
+    "import { pack } from '../../native-free/lz4.js'\nimport * as n from 'lz4-napi'\n" +
+    'export const both = [pack, n]\n',
+  'src/codec/pool.ts': "import * as p from 'piscina'\nexport const pool = p\n",
+  'src/wal/log.ts': "import { block } from '../sstable/block.js'\nexport const log = block\n",
+  'src/sstable/block.ts':
+    "import { a } from '../base/bytes.js'\nimport * as x from 'xxhash-wasm'\n" +
+    'export const block = [a, x]\n',
+  'src/engine/engine.ts':
+    "import { pack } from '../../native-free/lz4.js'\nexport const engine = pack\n",
+  'src/store/store.ts':
+    "import type { Engine } from '../engine/types.js'\nexport type Store = Engine\n",
+  'src/engine/types.ts': 'export interface Engine { a: number }\n',
+  'src/table/table.ts':
+    "import { engine } from '../engine/engine.js'\nimport { h } from '../../test/helper.js'\n" +
+    'export const put = [engine, h]\n',
+  'src/table/deep.ts': "import { put } from '../index.js'\nexport const deep = put\n",
+  'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
+  'src/scan/lost.ts': "import { a } from '../base/absent.js'\nexport const lost = a\n",
+  'src/index.ts': "export { put } from './table/table.js'\n",
+  'native-free/lz4.ts':
+    "import { a } from '../src/base/bytes.js'\nimport * as zlib from 'node:zlib'\n" +
+    'export const pack = [a, zlib]\n',
+  'bench/main.ts':
+    "import { put } from '../src/index.js'\nimport { engine } from '../src/engine/engine.js'\n" +
+    'export const bench = [put, engine]\n',
+  'bench/micro/a.ts':
+    "import { engine } from '../../src/engine/engine.js'\n" +
+    "import { h } from '../../test/helper.js'\nexport const micro = [engine, h]\n",
+  'test/helper.ts': "import { a } from '../src/base/bytes.js'\nexport const h = a\n",
+  'package.json': JSON.stringify({
+    name: 'planted',
+    type: 'module',
+    dependencies: { 'xxhash-wasm': '1' },
+    optionalDependencies: { 'lz4-napi': '1', piscina: '1' },
+  }),
+  ...stubPackage('lz4-napi'),
+  ...stubPackage('piscina'),
+  ...stubPackage('xxhash-wasm'),
+}
+
+function stubPackage(name: string): Record<string, string> {
+  const description = { name, version: '1.0.0', main: 'index.js' }
+  return {
+    [`node_modules/${name}/package.json`]: JSON.stringify(description),
+    [`node_modules/${name}/index.js`]: 'module.exports = {}\n',
+  }
+}
+
+const expected = [
+  'bench-knows-no-test: bench/micro/a.ts -> test/helper.ts',
+  'bench-uses-the-public-api: bench/main.ts -> src/engine/engine.ts',
+  'file-system-is-injected: src/fs/memory-fs.ts -> fs/promises',
+  'layer-base: src/base/upward.ts -> src/table/table.ts',
+  'layer-store: src/store/store.ts -> src/engine/types.ts',
+  'layer-table: src/table/deep.ts -> src/index.ts',
+  'layer-wal: src/wal/log.ts -> src/sstable/block.ts',
+  'native-free-stands-alone: native-free/lz4.ts -> zlib',
+  'native-free-through-codec: src/engine/engine.ts -> native-free/lz4.ts',
+  'no-cycle: src/base/loop-one.ts -> src/base/loop-two.ts',
+  'no-unresolvable: src/scan/lost.ts -> ../base/absent.js',
+  'packages-of-codec: src/codec/pool.ts -> node_modules/piscina/index.js',
+  'packages-through-codec: src/sstable/block.ts -> node_modules/xxhash-wasm/index.js',
+  'source-knows-no-test: src/table/table.ts -> test/helper.ts',
+  'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
+]
+
+void t.test('the rules find planted violations and nothing else', async (t) => {
+  const directory = t.testdir()
+  for (const [path, text] of Object.entries(planted)) {
+    mkdirSync(join(directory, dirname(path)), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  const found = await cruise(directory, ['src', 'native-free', 'bench', 'test'])
+  t.strictSame(found, expected)
+})
+
+/**
+ * Packages that are loaded by name at run time, and the only files that may name them. An import
+ * declaration shows to dependency-cruiser, a string given to `require` does not.
+ */
+const packageHomes: Readonly<Record<string, RegExp>> = {
+  piscina: /^src\/job\/worker-executor\.ts$/,
+  'lz4-napi': /^src\/codec\//,
+  'xxhash-wasm': /^src\/codec\//,
+}
+
+/** Every string literal that names a package outside its home. */
+function packageNames(file: SourceFile): string[] {
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    if (!ts.isStringLiteralLike(node) || !Object.hasOwn(packageHomes, node.text)) return
+    if (!packageHomes[node.text].test(file.path)) found.push(`${placeOf(file, node)} ${node.text}`)
+  })
+  return found
+}
+
+void t.test('optional packages are named in one place each', (t) => {
+  t.strictSame(sourceFiles('src', 'native-free').flatMap(packageNames), [])
+  const naming = "const a = require('piscina')\nconst b = import('lz4-napi')\n"
+  t.strictSame(packageNames(parse('src/engine/a.ts', naming)), [
+    'src/engine/a.ts:1 piscina',
+    'src/engine/a.ts:2 lz4-napi',
+  ])
+  t.strictSame(packageNames(parse('src/job/worker-executor.ts', naming)), [
+    'src/job/worker-executor.ts:2 lz4-napi',
+  ])
+  t.end()
+})

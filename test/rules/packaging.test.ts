@@ -1,0 +1,142 @@
+/** What npm would publish: complete, free of tests, loadable from ESM and CommonJS, nothing loaded early. */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { filesBelow, placeOf, projectRoot, runProgram, sourceFiles, visitNodes } from './support.js'
+
+interface PackageDescription {
+  readonly license: string
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+
+const description = JSON.parse(
+  readFileSync(join(projectRoot, 'package.json'), 'utf8'),
+) as PackageDescription
+
+/** Paths of the published package. */
+async function packedFiles(): Promise<string[]> {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline']
+  const { stdout, stderr, code } = await runProgram('npm', args)
+  if (code !== 0) throw new Error(`npm pack failed: ${stderr}`)
+  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }]
+  return files.map((file) => file.path)
+}
+
+void t.test('the package holds what it exports and what that imports', async (t) => {
+  const packed = await packedFiles()
+  const held = new Set(packed)
+  for (const [name, target] of Object.entries(description.exports)) {
+    for (const path of typeof target === 'string' ? [target] : Object.values(target)) {
+      t.ok(held.has(path.replace(/^\.\//, '')), `${name} leads to ${path}`)
+    }
+  }
+  const missing = packed
+    .filter((path) => path.endsWith('.js'))
+    .flatMap((path) => {
+      const text = readFileSync(join(projectRoot, path), 'utf8')
+      const { importedFiles } = ts.preProcessFile(text, true, true)
+      const relative = importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+      return relative
+        .map(({ fileName }) => posix.join(posix.dirname(path), fileName))
+        .filter((target) => !held.has(target))
+        .map((target) => `${path} imports ${target}`)
+    })
+  t.strictSame(missing, [], 'relative imports stay inside the package')
+})
+
+void t.test('the package holds no tests, benchmarks or settings', async (t) => {
+  const packed = await packedFiles()
+  const allowed =
+    /^(package\.json|README\.md|LICENSE|build\/(src|native-free)\/.+\.(js|d\.ts|js\.map)|src\/.+\.md)$/
+  t.strictSame(
+    packed.filter((path) => !allowed.test(path)),
+    [],
+  )
+  t.ok(packed.includes('LICENSE'))
+  t.equal(description.license, 'Apache-2.0')
+})
+
+void t.test('every built module has a source', (t) => {
+  const built = ['build/src', 'build/native-free'].flatMap((folder) =>
+    filesBelow(folder, (path) => path.endsWith('.js')),
+  )
+  const stale = built.filter((path) => {
+    return !existsSync(join(projectRoot, path.replace(/^build\//, '').replace(/\.js$/, '.ts')))
+  })
+  t.strictSame(stale, [], 'delete build/ and build again')
+  t.end()
+})
+
+void t.test('nothing but Node itself is imported when src is loaded', (t) => {
+  const found: string[] = []
+  for (const file of sourceFiles('src', 'native-free')) {
+    visitNodes(file.tree, (node) => {
+      const isImport = ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
+      const from = isImport ? node.moduleSpecifier : undefined
+      if (from === undefined || !ts.isStringLiteral(from)) return
+      const erased = ts.isImportDeclaration(node)
+        ? node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
+        : ts.isExportDeclaration(node) && node.isTypeOnly
+      if (!erased && !/^(\.|node:)/.test(from.text))
+        found.push(`${placeOf(file, node)} ${from.text}`)
+    })
+  }
+  t.strictSame(found, [], 'packages are loaded by the first call that needs them')
+  t.end()
+})
+
+/** Prints which files of packages are loaded and whether the entry has its names. */
+const report = `
+  const { createRequire } = nodeModule
+  const loaded = Object.keys(createRequire(entry).cache).filter((path) => /node_modules/.test(path))
+  console.log(JSON.stringify({ names: Object.keys(cellar), loaded }))
+`
+
+async function load(code: string, inputType: 'module' | 'commonjs'): Promise<unknown> {
+  const {
+    stdout,
+    stderr,
+    code: exit,
+  } = await runProgram(
+    process.execPath,
+    [`--input-type=${inputType}`, '-e', code],
+    // Only the child's own modules count, not those of tap's loaders.
+    { environment: { NODE_OPTIONS: '' } },
+  )
+  if (exit !== 0) throw new Error(`loading failed: ${stderr}`)
+  return JSON.parse(stdout)
+}
+
+const entry = JSON.stringify(join(projectRoot, 'build', 'src', 'index.js'))
+
+void t.test('import loads no package', async (t) => {
+  const code = `
+    import * as cellar from 'cellardb'
+    import * as nodeModule from 'node:module'
+    const entry = ${entry}
+    ${report}`
+  const { names, loaded } = (await load(code, 'module')) as { names: string[]; loaded: string[] }
+  t.ok(names.includes('Database'), 'Database is exported')
+  t.strictSame(loaded, [], 'no package is loaded')
+})
+
+void t.test('require loads the package as well', async (t) => {
+  const code = `
+    const cellar = require('cellardb')
+    const nodeModule = require('node:module')
+    const entry = ${entry}
+    ${report}`
+  const { names, loaded } = (await load(code, 'commonjs')) as { names: string[]; loaded: string[] }
+  t.ok(names.includes('Database'), 'Database is exported')
+  t.strictSame(loaded, [], 'no package is loaded')
+})
+
+void t.test('the addon and the thread pool are optional', (t) => {
+  t.strictSame(Object.keys(description.optionalDependencies ?? {}).sort(), ['lz4-napi', 'piscina'])
+  t.strictSame(Object.keys(description.dependencies ?? {}), ['xxhash-wasm'])
+  t.ok(existsSync(join(dirname(JSON.parse(entry) as string), 'index.d.ts')), 'types are built')
+  t.end()
+})

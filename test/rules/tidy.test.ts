@@ -1,0 +1,302 @@
+/**
+ * House rules that no tool of others checks: headers, docstrings, sizes, banned constructs.
+ *
+ * Each rule is a function from a parsed file to complaints, `path:line what`; each is also shown a
+ * sample that breaks it.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { filesBelow, parse, placeOf, projectRoot, sourceFiles, visitNodes } from './support.js'
+import type { SourceFile } from './support.js'
+
+const linesMax = 600
+const functionLinesMax = 70
+const columnsMax = 100
+
+/** Files that may be longer than {@link linesMax}, with the reason. */
+const longFiles: Readonly<Record<string, string>> = {}
+
+/** Folders of src whose files begin with a comment that says what they are for. */
+const headedFolders =
+  /^(native-free|src\/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan))\//
+
+/** Folders that define bytes on disk; each has a FORMAT.md. */
+const formatFolders = ['codec', 'cell', 'record', 'wal', 'sstable', 'version', 'engine']
+
+const published = sourceFiles('src', 'native-free')
+const everything = [...published, ...sourceFiles('test', 'bench')]
+
+type Rule = (file: SourceFile) => string[]
+
+/** Adds a test that a rule holds for files, and that it is broken by a sample. */
+function enforce(
+  name: string,
+  files: readonly SourceFile[],
+  rule: Rule,
+  bad: SourceFile,
+  badPlaces: readonly string[],
+): void {
+  void t.test(name, (t) => {
+    t.strictSame(files.flatMap(rule), [], `no complaints about ${files.length} files`)
+    const complaints = rule(bad)
+    t.strictSame(
+      complaints.map((complaint) => complaint.split(' ')[0]),
+      badPlaces,
+      'the rule finds what breaks it',
+    )
+    t.end()
+  })
+}
+
+function longFile(file: SourceFile): string[] {
+  const lines = file.text.split('\n').length - 1
+  if (lines <= linesMax || Object.hasOwn(longFiles, file.path)) return []
+  return [`${file.path}:${linesMax + 1} has ${lines} lines, at most ${linesMax} are allowed`]
+}
+
+/** Lines of a function that hold more than blanks and comments. */
+function codeLines(file: SourceFile, node: ts.Node): number {
+  const lines = file.text.slice(node.getStart(file.tree), node.getEnd()).split('\n')
+  return lines.filter((line) => !/^\s*($|\/\/|\/?\*)/.test(line)).length
+}
+
+function longFunctions(file: SourceFile): string[] {
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    if (!ts.isFunctionLike(node)) return
+    const lines = codeLines(file, node)
+    if (lines <= functionLinesMax) return
+    found.push(`${placeOf(file, node)} has ${lines} lines, at most ${functionLinesMax} are allowed`)
+  })
+  return found
+}
+
+function longLines(file: SourceFile): string[] {
+  return file.text.split('\n').flatMap((line, index) => {
+    const tooLong = line.length > columnsMax && !/https?:\/\/\S{60}/.test(line)
+    return tooLong ? [`${file.path}:${index + 1} has ${line.length} columns`] : []
+  })
+}
+
+function missingHeader(file: SourceFile): string[] {
+  if (!headedFolders.test(file.path) || file.text.startsWith('/**')) return []
+  return [`${file.path}:1 does not begin with a comment that says what the file is for`]
+}
+
+/** What an exported statement declares, for the complaint. */
+function declaredName(statement: ts.Statement): string {
+  if (ts.isVariableStatement(statement)) {
+    return statement.declarationList.declarations.map(({ name }) => name.getText()).join(', ')
+  }
+  return (statement as ts.DeclarationStatement).name?.getText() ?? 'declaration'
+}
+
+function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
+  if (!ts.canHaveModifiers(statement)) return false
+  return ts.getModifiers(statement)?.some((modifier) => modifier.kind === kind) ?? false
+}
+
+/** Whether a docstring of its own stands in front: the header of the file is none. */
+function hasDocstring(file: SourceFile, statement: ts.Statement): boolean {
+  const comments = ts.getJSDocCommentsAndTags(statement).filter(ts.isJSDoc)
+  const own = comments.filter((comment) => comment.getStart(file.tree) > 0)
+  // A file that declares only one thing may say everything in its header.
+  return own.length > 0 || (comments.length > 0 && file.tree.statements[0] === statement)
+}
+
+function missingDocstrings(file: SourceFile): string[] {
+  const documented = new Set<string>()
+  const found: string[] = []
+  for (const statement of file.tree.statements) {
+    if (!hasModifier(statement, ts.SyntaxKind.ExportKeyword)) continue
+    const name = declaredName(statement)
+    // One docstring is enough for the overloads of a function.
+    if (hasDocstring(file, statement)) documented.add(name)
+    else if (!documented.has(name)) {
+      found.push(`${placeOf(file, statement)} exported ${name} has no docstring`)
+    }
+  }
+  return found
+}
+
+function isTopLevelAwait(node: ts.Node): boolean {
+  const awaits =
+    ts.isAwaitExpression(node) || (ts.isForOfStatement(node) && node.awaitModifier !== undefined)
+  if (!awaits) return false
+  for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {
+    if (ts.isFunctionLike(at)) return false
+  }
+  return true
+}
+
+/** Constructs that make `require` of the package fail, or that need more than erased types. */
+function bannedConstructs(file: SourceFile): string[] {
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    if (ts.isEnumDeclaration(node)) found.push(`${placeOf(file, node)} enum`)
+    else if (isTopLevelAwait(node)) found.push(`${placeOf(file, node)} top-level await`)
+    else if (ts.isExportAssignment(node)) found.push(`${placeOf(file, node)} default export`)
+    else if (node.kind === ts.SyntaxKind.DefaultKeyword && !ts.isDefaultClause(node.parent)) {
+      found.push(`${placeOf(file, node)} default export`)
+    } else if (ts.isExportDeclaration(node) && node.exportClause === undefined) {
+      found.push(`${placeOf(file, node)} export of everything`)
+    }
+  })
+  return found
+}
+
+/** Time and randomness that are not injected (design D11). */
+function ambientInputs(file: SourceFile): string[] {
+  if (file.path === 'src/base/clock.ts') return []
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    const text = ts.isPropertyAccessExpression(node) ? node.getText(file.tree) : ''
+    if (text === 'Math.random' || text === 'Date.now') found.push(`${placeOf(file, node)} ${text}`)
+    const isDate = ts.isNewExpression(node) && node.expression.getText(file.tree) === 'Date'
+    if (isDate && (node.arguments ?? []).length === 0) {
+      found.push(`${placeOf(file, node)} new Date()`)
+    }
+  })
+  return found
+}
+
+/** Notes of work left undone. Put together so that this file does not complain about itself. */
+const notes = new RegExp(
+  `\\b(${['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'].join('|')})\\b`,
+)
+
+function unfinishedNotes(file: SourceFile): string[] {
+  return file.text.split('\n').flatMap((line, index) => {
+    const note = notes.exec(line)
+    return note === null ? [] : [`${file.path}:${index + 1} ${note[1]}`]
+  })
+}
+
+/** `skip: true`, `t.skip()` without a sentence, and `only`, which silences all other tests. */
+function silentSkips(file: SourceFile): string[] {
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    if (ts.isPropertyAssignment(node) && /^(skip|todo|only)$/.test(node.name.getText(file.tree))) {
+      if (node.initializer.kind === ts.SyntaxKind.TrueKeyword) {
+        found.push(`${placeOf(file, node)} ${node.getText(file.tree)} without a reason`)
+      }
+    }
+    if (!ts.isCallExpression(node)) return
+    const called = node.expression.getText(file.tree)
+    if (/^t(\.test)?\.only$/.test(called)) found.push(`${placeOf(file, node)} ${called}`)
+    if (/^t\.(skip|todo)$/.test(called) && node.arguments.length === 0) {
+      found.push(`${placeOf(file, node)} ${called} without a reason`)
+    }
+  })
+  return found
+}
+
+const tests = everything.filter((file) => file.path.startsWith('test/'))
+
+enforce(
+  `no file has more than ${linesMax} lines`,
+  everything,
+  longFile,
+  parse('src/a.ts', 'const a = 1\n'.repeat(linesMax + 1)),
+  ['src/a.ts:601'],
+)
+enforce(
+  `no function of src has more than ${functionLinesMax} lines`,
+  published,
+  longFunctions,
+  parse('src/a.ts', `function a() {\n${'  a()\n'.repeat(functionLinesMax)}}\n`),
+  ['src/a.ts:1'],
+)
+enforce(
+  `no line has more than ${columnsMax} columns`,
+  everything,
+  longLines,
+  parse('src/a.ts', `\n// ${'a'.repeat(columnsMax)}\n// https://${'a'.repeat(columnsMax)}\n`),
+  ['src/a.ts:2'],
+)
+enforce(
+  'every file near the disk begins with a header comment',
+  published,
+  missingHeader,
+  parse('src/wal/a.ts', "import { a } from './b.js'\n/** Comes too late. */\n"),
+  ['src/wal/a.ts:1'],
+)
+enforce(
+  'everything that src exports has a docstring',
+  published,
+  missingDocstrings,
+  parse(
+    'src/a.ts',
+    '/** Header. */\nimport { b } from "b"\nexport class A {}\n/** Good. */\nexport const c = 1\n' +
+      'export const d = 1\nexport interface E {}\nexport type F = 1\nexport function g() {}\n' +
+      'const h = 1\nexport { h }\n',
+  ),
+  ['src/a.ts:3', 'src/a.ts:6', 'src/a.ts:7', 'src/a.ts:8', 'src/a.ts:9'],
+)
+enforce(
+  'src has no enum, default export, star export or top-level await',
+  published,
+  bannedConstructs,
+  parse(
+    'src/a.ts',
+    'enum A { b }\nexport default 1\nexport default function c() {}\nawait c()\n' +
+      "for await (const d of e) {}\nexport * from './b.js'\n" +
+      'async function f() { await c()\n switch (1) { default: } }\n',
+  ),
+  ['src/a.ts:1', 'src/a.ts:2', 'src/a.ts:3', 'src/a.ts:4', 'src/a.ts:5', 'src/a.ts:6'],
+)
+enforce(
+  'src takes time and randomness from outside',
+  published,
+  ambientInputs,
+  parse('src/a.ts', 'Math.random()\nDate.now()\nnew Date()\nnew Date(5)\n'),
+  ['src/a.ts:1', 'src/a.ts:2', 'src/a.ts:3'],
+)
+enforce(
+  'no notes of work left undone',
+  everything,
+  unfinishedNotes,
+  parse('src/a.ts', `// ${'TO' + 'DO'}: later\n// ${'FIX' + 'ME'}\n`),
+  ['src/a.ts:1', 'src/a.ts:2'],
+)
+enforce(
+  'no test is skipped without a reason',
+  tests,
+  silentSkips,
+  parse(
+    'test/a.ts',
+    "t.test('a', { skip: true })\nt.test('b', { skip: 'no zstd here' })\nt.skip()\nt.only('c')\n",
+  ),
+  ['test/a.ts:1', 'test/a.ts:3', 'test/a.ts:4'],
+)
+
+void t.test('folders that define bytes on disk have a FORMAT.md', (t) => {
+  for (const folder of formatFolders) {
+    t.ok(existsSync(join(projectRoot, 'src', folder, 'FORMAT.md')), `src/${folder}/FORMAT.md`)
+  }
+  for (const file of published) {
+    if (!/\bFORMAT\.md\b/.test(file.text)) continue
+    // A mention without a folder means the one next door.
+    const elsewhere = /[\w-]+\/FORMAT\.md/.test(file.text)
+    const format = join(projectRoot, dirname(file.path), 'FORMAT.md')
+    if (!elsewhere) t.ok(existsSync(format), `${file.path} refers to a FORMAT.md that exists`)
+  }
+  t.end()
+})
+
+void t.test('documents link to files that exist', (t) => {
+  const isDocument = (path: string): boolean => path.endsWith('.md')
+  const documents = ['src', 'native-free', 'test', 'bench'].flatMap((folder) =>
+    filesBelow(folder, isDocument),
+  )
+  for (const path of documents) {
+    const text = readFileSync(join(projectRoot, path), 'utf8')
+    for (const [, target] of text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      t.ok(existsSync(join(projectRoot, dirname(path), target)), `${path} links to ${target}`)
+    }
+  }
+  t.end()
+})

@@ -1,0 +1,180 @@
+import t from 'tap'
+import { loadChecksums } from '../../../src/codec/checksum.js'
+import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
+import { BlockCache } from '../../../src/sstable/block-cache.js'
+import { ReadCounters } from '../../../src/sstable/read-counters.js'
+import {
+  CountingFileSystem,
+  build,
+  keyOf,
+  open,
+  plainEntries,
+  randomFrom,
+  readAll,
+  seed,
+  valueOf,
+} from './helpers.js'
+
+t.before(() => loadChecksums())
+
+const entries = plainEntries(20_000, 40)
+
+function table(cacheBytes: number) {
+  const fileSystem = new CountingFileSystem()
+  build(fileSystem, entries, { blockBytes: 1024, codec: 'none' })
+  const cache = new BlockCache(cacheBytes)
+  const counters = new ReadCounters()
+  return { fileSystem, cache, counters, reader: open(fileSystem, { cache, counters }) }
+}
+
+void t.test(`the cache never exceeds its bound and stays right, seed ${seed}`, async (t) => {
+  const { cache, reader } = table(50_000)
+  const random = randomFrom(seed)
+  let wrong = 0
+  let most = 0
+  for (let i = 0; i < 20_000; i++) {
+    const entry = entries[Math.floor(random() ** 3 * entries.length)]
+    const cursor = reader.cursor()
+    cursor.seek(entry.key, entry.key.length)
+    if (!valueOf(cursor).equals(entry.value)) wrong++
+    most = Math.max(most, cache.bytesUsed)
+  }
+  t.equal(wrong, 0)
+  t.ok(most <= 50_000 && most > 40_000, `${most}`)
+  cache.resize(10_000)
+  t.ok(cache.bytesUsed <= 10_000)
+  t.equal(cache.bytesMax, 10_000)
+})
+
+void t.test('a second read of a block is a hit and reads nothing', async (t) => {
+  const { counters, reader } = table(1 << 20)
+  const { key } = entries[500]
+  reader.cursor().seek(key, key.length)
+  t.same([counters.cacheHits, counters.cacheMisses, counters.blocksRead], [0, 1, 1])
+  reader.cursor().seek(key, key.length)
+  t.same([counters.cacheHits, counters.cacheMisses, counters.blocksRead], [1, 1, 1])
+  t.ok(counters.blockBytesRead > 0)
+})
+
+void t.test('a full scan does not throw out the hot set', async (t) => {
+  const { counters, reader, cache } = table(200_000)
+  // Hot: 60 blocks of some 80 that fit, each asked for a few times, among them blocks asked for
+  // once.
+  const hot = Array.from({ length: 60 }, (_, i) => entries[i * 320].key)
+  const random = randomFrom(seed)
+  for (let round = 0; round < 5; round++) {
+    for (const key of hot) reader.cursor().seek(key, key.length)
+    for (let i = 0; i < 30; i++) {
+      const { key } = entries[Math.floor(random() * entries.length)]
+      reader.cursor().seek(key, key.length)
+    }
+  }
+  t.equal(readAll(reader).length, entries.length)
+  t.ok(cache.bytesUsed <= 200_000)
+  const before = counters.cacheMisses
+  for (const key of hot) reader.cursor().seek(key, key.length)
+  t.ok(counters.cacheMisses - before <= 3, `${counters.cacheMisses - before} of 60 were lost`)
+})
+
+void t.test('a block that comes back soon after probation enters the main queue', async (t) => {
+  const { counters, reader } = table(60_000)
+  const get = (i: number) => reader.cursor().seek(entries[i].key, entries[i].key.length)
+  // Some 46 blocks fit, so the first 14 are out again, but remembered.
+  for (let i = 0; i < 60; i++) get(i * 300)
+  get(5 * 300)
+  const before = counters.cacheMisses
+  for (let i = 100; i < 160; i++) get(i * 100 + 50)
+  t.equal(counters.cacheMisses - before, 60, 'enough others to empty the probation queue')
+  get(5 * 300)
+  t.equal(counters.cacheMisses - before, 60, 'it is still there')
+  get(40 * 300)
+  t.equal(counters.cacheMisses - before, 61, 'one that never came back is not')
+})
+
+void t.test('a block hit twice in probation moves to the main queue without a miss', async (t) => {
+  const { counters, reader } = table(60_000)
+  const get = (i: number) => reader.cursor().seek(entries[i].key, entries[i].key.length)
+  for (let i = 0; i < 3; i++) get(0)
+  for (let i = 1; i < 100; i++) get(i * 150)
+  const before = counters.cacheMisses
+  get(0)
+  t.equal(counters.cacheMisses - before, 0)
+})
+
+void t.test('a block that is in the cache when it is pinned stays', async (t) => {
+  const { reader, cache } = table(3000)
+  const cursor = reader.cursor()
+  cursor.seek(entries[0].key, entries[0].key.length)
+  await reader.loadBlock(0)
+  readAll(reader)
+  t.ok(reader.blocks[0] !== undefined)
+  reader.releaseBlock(0)
+  cache.resize(0)
+  t.equal(reader.blocks[0] === undefined, true)
+  t.equal(cache.bytesUsed, 0)
+})
+
+void t.test('cacheBlocks = false leaves the cache as it is', async (t) => {
+  const { cache, reader } = table(1 << 20)
+  const read = readAll(reader, (cursor) => {
+    cursor.cacheBlocks = false
+  })
+  t.equal(read.length, entries.length)
+  t.equal(cache.bytesUsed, 0)
+})
+
+void t.test('a cache of no bytes keeps nothing and reads stay right', async (t) => {
+  const { cache, reader } = table(0)
+  t.same(readAll(reader), entries)
+  t.equal(cache.bytesUsed, 0)
+})
+
+void t.test('pinned blocks are not evicted and count as used', async (t) => {
+  const { cache, reader } = table(3000)
+  for (let i = 0; i < 10; i++) await reader.loadBlock(i)
+  t.ok(cache.bytesUsed > 10_000)
+  await reader.loadBlock(3)
+  readAll(reader)
+  for (let i = 0; i < 10; i++) t.ok(reader.blocks[i] !== undefined)
+  reader.releaseBlock(3)
+  t.ok(reader.blocks[3] !== undefined, 'loaded twice, released once')
+  for (let i = 0; i < 10; i++) reader.releaseBlock(i)
+  t.ok(cache.bytesUsed <= 3000, `${cache.bytesUsed}`)
+  t.throws(() => reader.releaseBlock(0), { name: 'InvariantError' })
+})
+
+void t.test('a block larger than the cache passes through it', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const large = [{ key: Buffer.from('k'), value: Buffer.alloc(100_000, 1) }]
+  build(fileSystem, large, { codec: 'lz4' })
+  const cache = new BlockCache(10_000)
+  const reader = open(fileSystem, { cache })
+  t.same(readAll(reader), large)
+  t.equal(cache.bytesUsed, 0)
+})
+
+void t.test('bytes of an evicted block stay what they were', async (t) => {
+  const { reader } = table(3000)
+  const cursor = reader.cursor()
+  cursor.seek(entries[0].key, entries[0].key.length)
+  const { buffer, valueStart, valueEnd } = cursor
+  readAll(reader)
+  t.equal(reader.blocks[0] === undefined, true)
+  t.same(buffer.subarray(valueStart, valueEnd), entries[0].value)
+  t.same(keyOf(cursor), entries[0].key)
+})
+
+void t.test('a sequential scan reads many blocks with one call', async (t) => {
+  const { fileSystem, reader } = table(1 << 20)
+  const blockCount = reader.properties.blockCount
+  const before = fileSystem.reads
+  readAll(reader)
+  t.ok(fileSystem.reads - before < blockCount / 20, `${fileSystem.reads - before} reads`)
+})
+
+void t.test('pinnedBytes covers index and filter', async (t) => {
+  const { reader } = table(0)
+  const least = (entries.length * 10) / 8 + reader.properties.blockCount * 20
+  t.ok(reader.pinnedBytes > least)
+  t.ok(reader.pinnedBytes < least * 2.5)
+})
