@@ -4,9 +4,10 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Database } from '../../src/index.js'
+import { pause } from './pause.js'
 import type { Reporter } from './report.js'
-import type { Round, Rounds } from './rounds.js'
-import { citiesTable, putOf } from './schema.js'
+import type { Rounds } from './rounds.js'
+import { citiesTable, putOf, type Round } from './schema.js'
 import type { City } from './source.js'
 
 /** How a load is done. */
@@ -37,14 +38,14 @@ export async function loadRound(
   const table = database.table(citiesTable)
   const { signal, batchCities } = settings
   const firstIndex = round.loadedCount
-  const progress = reporter.progress(`loading round ${round.number}`, 'cities', round.cityCount)
-  progress.update(firstIndex)
+  const what = `loading round ${round.number}`
+  const progress = reporter.progress(what, 'cities', round.cityCount, firstIndex)
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   const start = performance.now()
   try {
     while (round.loadedCount < round.cityCount) {
-      signal.throwIfAborted()
+      await pause(signal)
       const end = Math.min(round.loadedCount + batchCities, round.cityCount)
       const batch = cities.slice(round.loadedCount, end)
       await table.putList(batch.map((city) => putOf(city, round)))

@@ -2,11 +2,8 @@
  * What the job prints: titles, lines, tables, and progress as a bar on a terminal or as a plain line
  * every ten per cent elsewhere.
  */
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { Presets, SingleBar } from 'cli-progress'
 import CliTable from 'cli-table3'
-import type { Database } from '../../src/index.js'
 
 /** Where to print: `process.stdout`, or anything like it. */
 export interface Output {
@@ -94,20 +91,20 @@ export class Reporter {
     this.table(['step', 'time'], rows)
   }
 
-  progress(what: string, unit: string, total: number): Progress {
-    return this.output.isTTY === true
-      ? barProgress(what, unit, total)
-      : this.lines(what, unit, total)
+  /** Progress of a step that starts at `first` of `total`. REQUIRES `total` > 0. */
+  progress(what: string, unit: string, total: number, first = 0): Progress {
+    const isTerminal = this.output.isTTY === true
+    return isTerminal
+      ? barProgress(what, unit, total, first)
+      : this.lineProgress(what, unit, total, first)
   }
 
-  private lines(what: string, unit: string, total: number): Progress {
+  private lineProgress(what: string, unit: string, total: number, first: number): Progress {
     const start = performance.now()
-    let nextTenth = 1
-    let first: number | undefined
+    let nextTenth = Math.floor((first * 10) / total) + 1
     return {
       update: (value) => {
-        first ??= value
-        const tenth = total === 0 ? 10 : Math.floor((value * 10) / total)
+        const tenth = Math.floor((value * 10) / total)
         if (tenth < nextTenth) return
         nextTenth = tenth + 1
         const rate = formatRate(value - first, performance.now() - start)
@@ -118,15 +115,13 @@ export class Reporter {
   }
 }
 
-function barProgress(what: string, unit: string, total: number): Progress {
+function barProgress(what: string, unit: string, total: number, first: number): Progress {
   const format = `${what} {bar} {percentage} % | {value}/{total} ${unit} | {rate}/s | {eta} s left`
   const bar = new SingleBar({ format, hideCursor: true }, Presets.shades_classic)
   const start = performance.now()
-  let first: number | undefined
-  bar.start(total, 0, { rate: '-' })
+  bar.start(total, first, { rate: '-' })
   return {
     update: (value) => {
-      first ??= value
       bar.update(value, { rate: formatRate(value - first, performance.now() - start) })
     },
     stop: () => bar.stop(),

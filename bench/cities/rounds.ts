@@ -9,25 +9,13 @@
  *
  * The table also says whether table `cities` is whole: it is created after it and dropped before it.
  */
-import { type Database, type Table } from '../../src/index.js'
-import { citiesOptions, citiesTable } from './schema.js'
+import type { Database, Table } from '../../src/index.js'
+import { citiesOptions, citiesTable, type Round } from './schema.js'
 
 const progressTable = 'progress'
 const timestampColumn = 'round:timestamp'
 const cityCountColumn = 'round:cities'
 const loadedCountColumn = 'round:loaded'
-
-/** One load of the cities. */
-export interface Round {
-  /** From 1. */
-  readonly number: number
-  /** Of all its cells, in milliseconds; greater than those of earlier rounds. */
-  readonly timestamp: number
-  /** The first so many cities of the source belong to the round. */
-  readonly cityCount: number
-  /** The first so many are in the store. */
-  loadedCount: number
-}
 
 export class Rounds {
   readonly all: Round[]

@@ -14,7 +14,6 @@
  */
 import type { Put, TableOptions } from '../../src/index.js'
 import type { City } from './source.js'
-import type { Round } from './rounds.js'
 
 /** Name of the table of the cities. */
 export const citiesTable = 'cities'
@@ -30,6 +29,18 @@ export const citiesOptions: TableOptions = {
     place: {},
     stat: { versions: populationVersionsMax },
   },
+}
+
+/** One load of the cities. */
+export interface Round {
+  /** From 1. */
+  readonly number: number
+  /** Of all its cells, in milliseconds; greater than those of earlier rounds. */
+  readonly timestamp: number
+  /** The first so many cities of the source belong to the round. */
+  readonly cityCount: number
+  /** The first so many are in the store. */
+  loadedCount: number
 }
 
 /** A cell as the store must have it. */

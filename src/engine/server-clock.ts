@@ -20,6 +20,8 @@ export class ServerClock {
   private readonly hash = new Hash64()
   /** Timestamps known from before this process; all slots start above it. */
   private floor = 0
+  private slot = 0
+  private proposed = 0
   /** Highest timestamp assigned so far. */
   highest = 0
 
@@ -38,16 +40,22 @@ export class ServerClock {
     if (timestamp > this.highest) this.highest = timestamp
   }
 
-  /** A timestamp for a mutation of `row[0, rowLength)`, at least `min`. */
-  assign(row: Buffer, rowLength: number, min = 0): number {
+  /**
+   * The timestamp that a mutation of `row[0, rowLength)` would get now. It counts only once it is
+   * accepted, so that a mutation that fails leaves no trace.
+   */
+  propose(row: Buffer, rowLength: number): number {
     hashRange(row, 0, rowLength, this.hash)
-    const slot = this.hash.low & (slotCount - 1)
-    const last = this.slots[slot] > this.floor ? this.slots[slot] : this.floor
+    this.slot = this.hash.low & (slotCount - 1)
+    const last = this.slots[this.slot] > this.floor ? this.slots[this.slot] : this.floor
     const now = this.clock.now()
-    let timestamp = now > last ? now : last + 1
-    if (min > timestamp) timestamp = min
-    this.slots[slot] = timestamp
-    if (timestamp > this.highest) this.highest = timestamp
-    return timestamp
+    this.proposed = now > last ? now : last + 1
+    return this.proposed
+  }
+
+  /** The mutation with the timestamp proposed last is applied. */
+  accept(): void {
+    this.slots[this.slot] = this.proposed
+    if (this.proposed > this.highest) this.highest = this.proposed
   }
 }

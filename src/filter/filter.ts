@@ -29,6 +29,12 @@ export interface CellHint {
   readonly row: Buffer
   /** Undefined: the start of the row. */
   readonly qualifier?: Buffer
+  /**
+   * With a qualifier: versions of that column that are not newer than this timestamp, given in halves.
+   * A scan may ignore it; the next cell is then asked about as usual.
+   */
+  readonly timestampHigh?: number
+  readonly timestampLow?: number
 }
 
 /** Handles of the collected cells of one row, for {@link Filter.filterRowCells}. */
@@ -56,6 +62,9 @@ export interface Filter {
   filterRow(): boolean
   /** Asked after `seekUsingHint`; undefined means "next cell". */
   nextCellHint?(cell: CellView): CellHint | undefined
-  /** Told before a scan starts whether rows come in descending order. */
+  /**
+   * Called before each scan (or get): says whether rows come in descending order, and is the moment
+   * to forget what was learned in an earlier scan, so that a filter object can be used again.
+   */
   setReversed?(reversed: boolean): void
 }

@@ -24,6 +24,9 @@ const stepsBeforeSeek = 4
 const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 type Move = (typeof Move)[keyof typeof Move]
 
+const Fate = { collect: 1, pass: 2, rowDone: 3 } as const
+type Fate = (typeof Fate)[keyof typeof Fate]
+
 export class StoreScanner {
   /** The cell under the cursor, decoded; meaningful while `atCell`. */
   readonly cell = new CellView()
@@ -39,6 +42,8 @@ export class StoreScanner {
   private seekLength = 0
   private rowStarted = false
   private cellsInRow = 0
+  /** What the matcher said of the cell at which the collector was full; 0 = nothing waits. */
+  private waitingCode: MatchCode | 0 = 0
 
   /** Takes over cursors (newest source first) and a query. Position undefined until a seek. */
   open(
@@ -57,6 +62,7 @@ export class StoreScanner {
     this.ended = false
     this.move = Move.none
     this.rowStarted = false
+    this.waitingCode = 0
     if (cursors.length === 1) {
       this.cursor = cursors[0]
     } else {
@@ -121,13 +127,21 @@ export class StoreScanner {
     for (;;) {
       this.finishMove()
       if (!this.inRow(row, rowLength)) break
-      if (collector.full) return false
-      const code = this.matcher.match(cell)
+      // A match changes the matcher's state, so a cell that did not fit keeps its answer.
+      const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
-        if (!this.collect(cell, collector)) {
+        const fate = this.fateOfIncluded()
+        if (fate === Fate.collect && collector.full) {
+          this.waitingCode = code
+          return false
+        }
+        this.waitingCode = 0
+        if (fate === Fate.rowDone) {
           this.planRowMove(row, rowLength)
           continue
         }
+        this.cellsInRow++
+        if (fate === Fate.collect) collector.add(cell, this.query.filter)
       }
       this.planMove(code, row, rowLength)
       if (this.ended) break
@@ -143,14 +157,12 @@ export class StoreScanner {
     this.rowStarted = false
   }
 
-  /** Applies the per-family offset and limit; false if the family's cells of this row are used up. */
-  private collect(cell: CellView, collector: CellCollector): boolean {
-    const query = this.query
-    this.cellsInRow++
-    const position = this.cellsInRow - query.cellsPerRowOffset
-    if (query.cellsPerRowMax >= 0 && position > query.cellsPerRowMax) return false
-    if (position > 0) collector.add(cell, query.filter)
-    return true
+  /** What the per-family offset and limit make of the next included cell. */
+  private fateOfIncluded(): Fate {
+    const { cellsPerRowOffset, cellsPerRowMax } = this.query
+    const position = this.cellsInRow + 1 - cellsPerRowOffset
+    if (cellsPerRowMax >= 0 && position > cellsPerRowMax) return Fate.rowDone
+    return position > 0 ? Fate.collect : Fate.pass
   }
 
   private planMove(code: MatchCode, row: Buffer, rowLength: number): void {

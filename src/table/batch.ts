@@ -1,6 +1,7 @@
 /** Mixed batches: each operation on its own, in order, with an outcome per position (spec 2.7). */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { Result } from './result.js'
+import { checkObject } from './table-core.js'
 import type { BatchOperation, BatchResult, SyncTable, Table } from './types.js'
 
 const nothing = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [])
@@ -47,7 +48,7 @@ async function runOne(table: Table, operation: BatchOperation): Promise<BatchRes
     return { ok: true, result: await table.mutateRow(operation.mutateRow) }
   }
   if ('checkAndMutate' in operation) {
-    const { check, action } = operation.checkAndMutate
+    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
     const { success, result } = await table.checkAndMutate(check, action)
     return { ok: true, success, result: result ?? nothing }
   }
@@ -67,7 +68,7 @@ function runOneSync(table: SyncTable, operation: BatchOperation): BatchResult {
     return { ok: true, result: table.mutateRowSync(operation.mutateRow) }
   }
   if ('checkAndMutate' in operation) {
-    const { check, action } = operation.checkAndMutate
+    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
     const { success, result } = table.checkAndMutateSync(check, action)
     return { ok: true, success, result: result ?? nothing }
   }

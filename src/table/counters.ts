@@ -97,25 +97,18 @@ function modify<T>(
     const { family, escapedQualifier } = target
     const stored = cells.find(family.index, escapedQualifier)
     const value = compute(stored, target)
-    const at = stored === undefined ? timestamp : newerThan(writer, stored, timestamp)
+    const at = stored === undefined ? timestamp : newerThan(writer, stored)
     const keptTtl = ttl > 0 || stored === undefined ? ttl : stored.ttlMilliseconds
     writer.encode(family, escapedQualifier, CellType.put, at, keptTtl, value)
     if (returnResults !== false) writer.includeInResult(family)
   }
 }
 
-function newerThan(
-  writer: MutationWriter,
-  stored: CellView,
-  explicit: Timestamp | undefined,
-): Timestamp {
-  const wanted =
-    explicit === undefined || explicit === latestTimestamp
-      ? BigInt(writer.assignTimestamp())
-      : BigInt(explicit)
+/** max(server's time, old + 1); 2^63-1 means "the server's time", so the last usable one repeats. */
+function newerThan(writer: MutationWriter, stored: CellView): Timestamp {
   const next = stored.timestampExact + 1n
-  const newer = wanted > next ? wanted : next
-  // 2^63-1 is "the server's time", so the last usable timestamp repeats.
+  const now = BigInt(writer.assignTimestamp())
+  const newer = now > next ? now : next
   return newer >= latestTimestamp ? latestTimestamp - 1n : newer
 }
 

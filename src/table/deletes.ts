@@ -24,7 +24,7 @@ export function addDelete(
   const { timestamp } = deletion
   for (const target of list(deletion.families, 'families')) {
     const { name, own } = familyTarget(target)
-    addMarker(writer, writer.family(name), CellType.deleteFamily, own ?? timestamp)
+    addMarker(writer, writer.family(name), CellType.deleteFamily, own === undefined ? timestamp : own)
   }
   for (const target of list(deletion.familyVersions, 'familyVersions')) {
     const { name, own } = familyTarget(target)
@@ -35,7 +35,7 @@ export function addDelete(
   }
   for (const target of list(deletion.columns, 'columns')) {
     const { family, escapedQualifier } = parseSingleColumn(target)
-    const at = targetTimestamp(target) ?? timestamp
+    const at = targetTimestamp(target, timestamp)
     writer.encode(writer.family(family), escapedQualifier, CellType.deleteColumn, at, 0, '')
   }
   addVersionDeletes(writer, list(deletion.columnVersions, 'columnVersions'), timestamp, read)
@@ -76,9 +76,12 @@ function familyTarget(target: FamilyTarget): { name: string; own: Timestamp | un
   return { name: toBytes(target.family).toString('utf8'), own: target.timestamp }
 }
 
-function targetTimestamp(target: ColumnTarget): Timestamp | undefined {
-  if (typeof target === 'string' || target instanceof Uint8Array) return undefined
-  return target.timestamp
+function targetTimestamp(
+  target: ColumnTarget,
+  fallback: Timestamp | undefined,
+): Timestamp | undefined {
+  if (typeof target === 'string' || target instanceof Uint8Array) return fallback
+  return target.timestamp === undefined ? fallback : target.timestamp
 }
 
 /**
@@ -93,7 +96,7 @@ function addVersionDeletes(
 ): void {
   const parsed = targets.map((target) => {
     const { family, escapedQualifier } = parseSingleColumn(target)
-    const at = targetTimestamp(target) ?? timestamp
+    const at = targetTimestamp(target, timestamp)
     const own = at === latestTimestamp ? undefined : at
     return { family: writer.family(family), escapedQualifier, at: own }
   })

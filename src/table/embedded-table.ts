@@ -187,6 +187,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
   ): Promise<types.CheckAndMutateResult[]> {
     const checks = checkList(list, 'checks')
+    for (const element of checks) checkObject(element, 'each check of the list')
     return Promise.all(checks.map(({ check, action }) => this.checkAndMutate(check, action)))
   }
 
@@ -194,6 +195,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
   ): types.CheckAndMutateResult[] {
     const checks = checkList(list, 'checks')
+    for (const element of checks) checkObject(element, 'each check of the list')
     return checks.map(({ check, action }) => this.checkAndMutateSync(check, action))
   }
 

@@ -16,6 +16,7 @@ import {
 } from '../cell/timestamp.js'
 import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import type { Durability } from '../wal/log.js'
 import type { CollectedRow } from '../scan/row-collector.js'
 import { checkBytesLike, noSuchFamily, parseSingleColumn } from './column-name.js'
 import type { RowKey } from './row-key.js'
@@ -34,12 +35,14 @@ const cellOverheadBytes = 20
 
 export class MutationWriter {
   readonly engine: Engine
+  /** The mutation will not be applied. */
+  isTrial = false
   private table!: TableState
   private row!: RowKey
   private sequence = 0
   /** Server timestamp of this mutation; 0 = not assigned yet. */
   private serverTimestamp = 0
-  private timestampMin = 0
+  private putTimestampMin: Timestamp = 0
   /** Family, key start, key end, value end of the cells that go into the result. */
   private resultCells: number[] = []
 
@@ -47,13 +50,17 @@ export class MutationWriter {
     this.engine = engine
   }
 
-  /** Starts a mutation of one row. Server timestamps will be at least `timestampMin`. */
-  begin(table: TableState, row: RowKey, timestampMin = 0): void {
+  /**
+   * Starts a mutation of one row. Puts with the server's timestamp get at least `putTimestampMin`. A
+   * trial is only there to find mistakes and is not applied.
+   */
+  begin(table: TableState, row: RowKey, putTimestampMin: Timestamp = 0, isTrial = false): void {
+    this.isTrial = isTrial
     this.table = table
     this.row = row
     this.sequence = this.engine.lastSequence + 1
     this.serverTimestamp = 0
-    this.timestampMin = timestampMin
+    this.putTimestampMin = putTimestampMin
     if (this.resultCells.length > 0) this.resultCells = []
     this.engine.mutation.begin()
   }
@@ -103,7 +110,7 @@ export class MutationWriter {
       throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
     }
     const { value: content, timestamp: own } = value as { value: BytesLike; timestamp?: Timestamp }
-    this.addCell(name, CellType.put, own ?? timestamp, ttl, content)
+    this.addCell(name, CellType.put, own === undefined ? timestamp : own, ttl, content)
   }
 
   private addPutCell(cell: PutCell, timestamp: Timestamp | undefined, ttl: number): void {
@@ -112,7 +119,8 @@ export class MutationWriter {
     }
     const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
     if (type === undefined) throw invalidArgument(`unknown cell type '${cell.type}'`)
-    this.addCell(cell.column, type, cell.timestamp ?? timestamp, ttl, cell.value ?? '')
+    const { column, timestamp: own = timestamp, value = '' } = cell
+    this.addCell(column, type, own, ttl, value)
   }
 
   /** Encodes one cell by its column's name. */
@@ -147,8 +155,10 @@ export class MutationWriter {
     let low: number
     if (timestamp === undefined || timestamp === latestTimestamp) {
       const assigned = this.assignTimestamp()
-      high = Math.floor(assigned / 0x1_0000_0000)
-      low = assigned >>> 0
+      const min = type === CellType.put ? this.putTimestampMin : 0
+      const chosen = min > assigned ? min : assigned
+      high = timestampHigh(chosen)
+      low = timestampLow(chosen)
     } else {
       checkTimestamp(timestamp, 'timestamp')
       this.checkSlop(timestamp)
@@ -173,10 +183,16 @@ export class MutationWriter {
   assignTimestamp(): number {
     if (this.serverTimestamp === 0) {
       const { engine, row } = this
-      this.serverTimestamp = engine.clock.assign(row.buffer, row.length, this.timestampMin)
+      this.serverTimestamp = this.isTrial ? 1 : engine.clock.propose(row.buffer, row.length)
       engine.mutation.setServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp
+  }
+
+  /** Applies the mutation: from now on it is part of the database. REQUIRES not a trial. */
+  apply(durability: Durability): void {
+    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+    this.engine.apply(durability)
   }
 
   /** Makes the cell encoded last part of {@link takeResult}. */

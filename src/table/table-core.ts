@@ -5,14 +5,16 @@
  * With `mayBlock` false a read that misses a block throws `BlockMissing` before anything was changed;
  * the caller loads the block and runs the whole operation again.
  */
+import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { Timestamp } from '../cell/timestamp.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { CollectedRow } from '../scan/row-collector.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
 import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
-import { parseSingleColumn } from './column-name.js'
+import { checkBytesLike, parseSingleColumn } from './column-name.js'
 import { addAppend, addIncrement } from './counters.js'
 import { addDelete, planColumns } from './deletes.js'
 import { MutationWriter } from './mutation-writer.js'
@@ -146,7 +148,7 @@ export class TableCore {
     this.row.set(check.row)
     const matched = this.evaluate(table, check, condition, mode)
     // The action is checked even if it is not carried out, so that mistakes show early.
-    this.writer.begin(table, this.row, matched ?? 0)
+    this.writer.begin(table, this.row, matched, matched === undefined)
     const durability = this.durability(table, this.addAction(table, check.row, action, mode))
     if (matched === undefined) return { value: { success: false, result: undefined }, durability }
     this.apply(durability)
@@ -160,7 +162,7 @@ export class TableCore {
     check: Check,
     condition: ValueCondition | undefined,
     mode: ReadMode,
-  ): number | undefined {
+  ): Timestamp | undefined {
     const timeRange = parseTimeRange(check.timeRange)
     const readPoint = this.engine.lastSequence
     if (condition === undefined) {
@@ -169,7 +171,7 @@ export class TableCore {
         ...(check.timeRange && { timeRange: check.timeRange }),
       }
       this.stored.set(this.readRow(planRead(table, options, false), readPoint, mode))
-      return this.stored.isEmpty ? undefined : this.stored.first().timestamp
+      return this.stored.isEmpty ? undefined : this.stored.first().timestampExact
     }
     const { family, escapedQualifier } = parseSingleColumn(check.column!)
     const state = table.familyByName.get(family) ?? this.unknownFamily(table, family)
@@ -177,7 +179,7 @@ export class TableCore {
     this.stored.set(this.readRow(asPlan(families), readPoint, mode))
     const cell = this.stored.find(state.index, escapedQualifier)
     if (!conditionHolds(condition, cell)) return undefined
-    return cell === undefined ? 0 : cell.timestamp
+    return cell === undefined ? 0 : cell.timestampExact
   }
 
   private addAction(
@@ -187,6 +189,11 @@ export class TableCore {
     mode: ReadMode,
   ): DurabilityOption | undefined {
     checkObject(action, 'the action of a check')
+    if (Object.keys(action).length !== 1 && !isMutations(action)) {
+      throw invalidArgument(
+        'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
+      )
+    }
     if ('mutations' in action) {
       this.addMutations(table, row, action.mutations, mode)
       return (action as RowMutations).durability
@@ -231,7 +238,8 @@ export class TableCore {
   private sameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
     checkObject(operation, 'mutation')
     if (operation.row === undefined) return
-    if (Buffer.from(operation.row as string).equals(Buffer.from(row as string))) return
+    checkBytesLike(operation.row, 'the row of a mutation')
+    if (toBytes(operation.row).equals(toBytes(row))) return
     throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
   }
 
@@ -257,7 +265,7 @@ export class TableCore {
   }
 
   private apply(durability: Durability): Durability {
-    this.engine.apply(durability)
+    this.writer.apply(durability)
     return durability
   }
 
@@ -278,6 +286,10 @@ export class TableCore {
 
   /** Reads cells of the mutated row at the newest state. */
   private readStored(families: readonly FamilyPlan[], mode: ReadMode, versions = 1): StoredCells {
+    if (this.writer.isTrial) {
+      this.stored.set(emptyRow)
+      return this.stored
+    }
     const plans = families.map(({ family, query }) => ({ family, query: { ...query, versions } }))
     this.stored.set(this.readRow(asPlan(plans), this.engine.lastSequence, mode))
     return this.stored
@@ -317,4 +329,13 @@ export function checkObject<T>(value: T, what: string): T {
     throw invalidArgument(`${what} must be an object`)
   }
   return value
+}
+
+/** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
+function isMutations(action: object): boolean {
+  const names = Object.keys(action)
+  return (
+    names.includes('mutations') &&
+    names.every((name) => ['mutations', 'row', 'durability'].includes(name))
+  )
 }

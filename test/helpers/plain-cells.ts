@@ -54,7 +54,6 @@ export function showResult(result: PlainResult): string {
 }
 
 function quote(bytes: string): string {
-  // eslint-disable-next-line no-control-regex -- printable ASCII is shown as it is
   return bytes.replace(/[^\x21-\x7e]/g, (unit) => {
     return `\\x${unit.charCodeAt(0).toString(16).padStart(2, '0')}`
   })

@@ -18,6 +18,8 @@ import type {
   Increment,
   Mutation,
   Put,
+  PutCell,
+  PutValue,
   RowMutations,
   RowOperation,
   Scan,
@@ -48,6 +50,8 @@ type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable'>
 type ServerTime = () => bigint
 
 const latest = 2n ** 63n - 1n
+/** Later timestamps do not move the clock of a row. */
+const serverTimeMax = 2n ** 48n - 1n
 
 interface Column {
   readonly family: string
@@ -175,26 +179,12 @@ export class ReferenceModel {
     const stored = this.newest(check.row, column, 1, check.timeRange)[0]
     const mutations = 'mutations' in action ? action.mutations : [action]
     const holds = this.holds(check, stored)
-    // The action is looked at in any case, and may use up a timestamp.
-    const made = this.attempt(() => {
-      return this.mutationCells(check.row, mutations, holds ? (stored?.timestamp ?? 0n) : 0n)
-    })
     if (!holds) return { success: false, result: undefined }
-    const { cells, results } = made()
+    const putTimeMin = stored?.timestamp ?? 0n
+    const { cells, results } = this.mutationCells(check.row, mutations, putTimeMin)
     this.write(check.row, cells)
     const result = results.length === 0 ? undefined : this.written(check.row, results)
     return { success: true, result }
-  }
-
-  private attempt<T>(run: () => T): () => T {
-    try {
-      const value = run()
-      return () => value
-    } catch (error) {
-      return () => {
-        throw error
-      }
-    }
   }
 
   /** All or nothing: every cell is computed from the state before, then all are written. */
@@ -206,8 +196,7 @@ export class ReferenceModel {
     const now = this.serverTime(row)
     const putNow: ServerTime = () => {
       if (now() >= putTimeMin) return now()
-      this.serverTimes.set(binary(row), putTimeMin)
-      this.serverTimeGiven = putTimeMin
+      if (putTimeMin <= serverTimeMax) this.serverTimeGiven = putTimeMin
       return putTimeMin
     }
     const cells: NewCell[] = []
@@ -229,19 +218,14 @@ export class ReferenceModel {
   }
 
   private putCells(put: RowOperation<Put>, now: ServerTime): NewCell[] {
-    const entries = Array.isArray(put.cells)
-      ? (put.cells as readonly { column: ColumnName }[])
-      : Object.entries(put.cells).map(([column, value]) => {
-          const isObject = typeof value === 'object' && 'value' in value
-          return { column, ...(isObject ? value : { value }) }
+    const entries: readonly PutCell[] = Array.isArray(put.cells)
+      ? (put.cells as readonly PutCell[])
+      : Object.entries(put.cells as Readonly<Record<string, PutValue>>).map(([column, value]) => {
+          return typeof value === 'object' && 'value' in value
+            ? { column, ...value }
+            : { column, value }
         })
-    return entries.map((entry) => {
-      const cell = entry as {
-        column: ColumnName
-        value?: BytesLike
-        timestamp?: Timestamp
-        type?: CellTypeName
-      }
+    return entries.map((cell) => {
       return this.newCell(
         parse(cell.column),
         explicit(cell.timestamp ?? put.timestamp) ?? now(),
@@ -346,6 +330,7 @@ export class ReferenceModel {
   /** One sequence for all; of cells equal in everything the later one stays. */
   private write(row: BytesLike, cells: readonly NewCell[]): void {
     this.sequence++
+    if (this.serverTimeGiven > 0n) this.serverTimes.set(binary(row), this.serverTimeGiven)
     if (this.serverTimeGiven > this.serverTimeWritten) this.serverTimeWritten = this.serverTimeGiven
     for (const cell of cells) {
       const stored = { ...cell, row: binary(row), sequence: this.sequence, inMemtable: true }
@@ -366,7 +351,10 @@ export class ReferenceModel {
     return { cells: stored.sort(compareFamiliesAndCells), partial: false }
   }
 
-  /** Strictly increasing for each row, also if the clock steps back. */
+  /**
+   * Strictly increasing for each row, also if the clock steps back. Only a mutation that is written
+   * uses up its timestamp.
+   */
   private serverTime(row: BytesLike): ServerTime {
     const name = binary(row)
     let time: bigint | undefined
@@ -377,7 +365,6 @@ export class ReferenceModel {
         const known = this.serverTimes.get(name) ?? 0n
         const last = known > this.serverTimeFloor ? known : this.serverTimeFloor
         time = now > last ? now : last + 1n
-        this.serverTimes.set(name, time)
         this.serverTimeGiven = time
       }
       return time

@@ -1,6 +1,6 @@
 /**
- * The import rules of .dependency-cruiser.cjs, checked on the project and on a small tree of planted
- * violations: rules that cannot fail are no rules.
+ * The import rules of .dependency-cruiser.cjs, checked on the project and on a small tree of
+ * planted violations: rules that cannot fail are no rules.
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

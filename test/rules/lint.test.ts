@@ -1,4 +1,7 @@
-/** ESLint and Prettier find nothing. `npm run lint` is the same by hand; `npx prettier --write` mends. */
+/**
+ * ESLint and Prettier find nothing. `npm run lint` is the same by hand; `npx prettier --write .`
+ * mends what Prettier finds.
+ */
 import t from 'tap'
 import type { Test } from 'tap'
 import { runTool } from './support.js'

@@ -65,7 +65,7 @@ export interface ChildResult {
   readonly stderr: string
 }
 
-/** Runs a program to its end, with the environment plus `environment`; never rejects on an exit code. */
+/** Runs a program to its end, in this process's environment plus `environment`. */
 export function runProgram(
   program: string,
   args: readonly string[],

@@ -73,9 +73,12 @@ function longFunctions(file: SourceFile): string[] {
   return found
 }
 
+/** Nothing but a string, which Prettier cannot break, or a comment with an address. */
+const unbreakable = /^\s*(['"`]).*\1( \+|,)?$|https?:\/\/\S{60}/
+
 function longLines(file: SourceFile): string[] {
   return file.text.split('\n').flatMap((line, index) => {
-    const tooLong = line.length > columnsMax && !/https?:\/\/\S{60}/.test(line)
+    const tooLong = line.length > columnsMax && !unbreakable.test(line)
     return tooLong ? [`${file.path}:${index + 1} has ${line.length} columns`] : []
   })
 }
@@ -98,12 +101,36 @@ function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
   return ts.getModifiers(statement)?.some((modifier) => modifier.kind === kind) ?? false
 }
 
+/** Names that the package exports: users see their docstrings in the editor. */
+const publicNames = new Set(
+  published
+    .filter((file) => file.path === 'src/index.ts')
+    .flatMap((file) => file.tree.statements.filter(ts.isExportDeclaration))
+    .flatMap(({ exportClause }) => {
+      if (exportClause === undefined || !ts.isNamedExports(exportClause)) return []
+      return exportClause.elements.map(({ name }) => name.text)
+    }),
+)
+
+/**
+ * Whether a statement is documented by the header of its file: the only class that an internal file
+ * exports is what the header is about. A public class needs words of its own.
+ */
+function isSubjectOfHeader(file: SourceFile, statement: ts.Statement): boolean {
+  if (!ts.isClassDeclaration(statement) || !file.text.startsWith('/**')) return false
+  const classes = file.tree.statements.filter(
+    (other) => ts.isClassDeclaration(other) && hasModifier(other, ts.SyntaxKind.ExportKeyword),
+  )
+  return classes.length === 1 && !publicNames.has(declaredName(statement))
+}
+
 /** Whether a docstring of its own stands in front: the header of the file is none. */
 function hasDocstring(file: SourceFile, statement: ts.Statement): boolean {
   const comments = ts.getJSDocCommentsAndTags(statement).filter(ts.isJSDoc)
-  const own = comments.filter((comment) => comment.getStart(file.tree) > 0)
-  // A file that declares only one thing may say everything in its header.
-  return own.length > 0 || (comments.length > 0 && file.tree.statements[0] === statement)
+  // A file without imports that declares one thing may say everything in its header.
+  const isFirst = file.tree.statements[0] === statement
+  const own = comments.filter((comment) => isFirst || comment.getStart(file.tree) > 0)
+  return own.length > 0 || isSubjectOfHeader(file, statement)
 }
 
 function missingDocstrings(file: SourceFile): string[] {
@@ -131,6 +158,11 @@ function isTopLevelAwait(node: ts.Node): boolean {
   return true
 }
 
+/** `export *` hides what is exported; of types, which are erased, the entry may export all. */
+function isStarExport(node: ts.Node): boolean {
+  return ts.isExportDeclaration(node) && node.exportClause === undefined && !node.isTypeOnly
+}
+
 /** Constructs that make `require` of the package fail, or that need more than erased types. */
 function bannedConstructs(file: SourceFile): string[] {
   const found: string[] = []
@@ -140,7 +172,7 @@ function bannedConstructs(file: SourceFile): string[] {
     else if (ts.isExportAssignment(node)) found.push(`${placeOf(file, node)} default export`)
     else if (node.kind === ts.SyntaxKind.DefaultKeyword && !ts.isDefaultClause(node.parent)) {
       found.push(`${placeOf(file, node)} default export`)
-    } else if (ts.isExportDeclaration(node) && node.exportClause === undefined) {
+    } else if (isStarExport(node)) {
       found.push(`${placeOf(file, node)} export of everything`)
     }
   })
@@ -231,9 +263,9 @@ enforce(
     'src/a.ts',
     '/** Header. */\nimport { b } from "b"\nexport class A {}\n/** Good. */\nexport const c = 1\n' +
       'export const d = 1\nexport interface E {}\nexport type F = 1\nexport function g() {}\n' +
-      'const h = 1\nexport { h }\n',
+      'export class H {}\nconst i = 1\nexport { i }\n',
   ),
-  ['src/a.ts:3', 'src/a.ts:6', 'src/a.ts:7', 'src/a.ts:8', 'src/a.ts:9'],
+  ['src/a.ts:3', 'src/a.ts:6', 'src/a.ts:7', 'src/a.ts:8', 'src/a.ts:9', 'src/a.ts:10'],
 )
 enforce(
   'src has no enum, default export, star export or top-level await',

@@ -1,5 +1,5 @@
 /** C. Deletes. */
-import type { Delete } from '../../../src/table/types.js'
+import type { Delete, Get } from '../../../src/table/types.js'
 import {
   allVersions,
   cellsOf,
@@ -82,8 +82,8 @@ function minorCompactionCase([
   options,
   left,
 ]: (typeof minorCompactionDeletes)[number]): HBaseCase {
-  const read = (row: string): Step['get' & keyof Step] => {
-    return { row, columns: ['fam2:col2'], versions: 'all' } as never
+  const read = (row: string): Get => {
+    return { row, columns: ['fam2:col2'], versions: 'all' }
   }
   const before = ['fam2:col2@3', 'fam2:col2@2', 'fam2:col2@1']
   const after = left === 0 ? [] : left === 1 ? ['fam2:col2@3'] : undefined

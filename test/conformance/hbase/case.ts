@@ -87,7 +87,7 @@ export interface CaseContext {
   readonly test: TestDatabase
   readonly calls: TableCalls
   /** Fails the case unless both are deeply equal. */
-  same(found: unknown, expected: unknown, what: string): void
+  readonly same: (found: unknown, expected: unknown, what: string) => void
 }
 
 export interface HBaseCase {

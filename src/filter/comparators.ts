@@ -1,0 +1,272 @@
+/**
+ * Comparators of filters (HBase: ByteArrayComparable and its subclasses), given as plain objects.
+ *
+ * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller, 0
+ * if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
+ */
+import { compareBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { hasEscape, unescape } from '../cell/cell-key.js'
+import { checkFilterCount, copyBytes, describe, escapeBytes, type FilterBytes } from './arguments.js'
+import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
+import type { BigDecimal } from './big-decimal.js'
+
+/**
+ * A comparator. Bytes alone mean `binary`. Exactly one of the forms:
+ *
+ * - `binary`: all bytes, unsigned (HBase: BinaryComparator).
+ * - `binaryPrefix`: as many leading bytes as the constant has (BinaryPrefixComparator).
+ * - `binaryComponent`: the bytes from `offset` on, as many as the constant has
+ *   (BinaryComponentComparator); what lies beyond the end of the stored bytes is absent.
+ * - `bit`: matches if the bitwise AND, OR or XOR of stored bytes and constant is not all zeros;
+ *   different lengths never match (BitComparator).
+ * - `long`: eight stored bytes as a signed big-endian number (LongComparator); other lengths are not
+ *   comparable.
+ * - `bigDecimal`: the constant as decimal text or bigint; stored in HBase's form, see
+ *   `encodeBigDecimal` (BigDecimalComparator).
+ * - `null`: matches empty values, since null and empty are the same (NullComparator).
+ * - `regexString`: finds the expression anywhere in the text (RegexStringComparator). JavaScript
+ *   syntax, the dot matching line ends as in HBase; a leading `(?i)`, `(?m)`, `(?s)` is understood.
+ *   `charset` says how bytes become text: 'utf8' (default) or 'latin1'. WARNING: an expression with
+ *   nested repetition can take exponential time on unlucky values and blocks the event loop
+ *   meanwhile; never take expressions from people you do not trust.
+ * - `substring`: contains the UTF-8 text, ignoring case (SubstringComparator).
+ */
+export type ComparatorOption =
+  | FilterBytes
+  | { readonly binary: FilterBytes }
+  | { readonly binaryPrefix: FilterBytes }
+  | { readonly binaryComponent: FilterBytes; readonly offset: number }
+  | { readonly bit: FilterBytes; readonly operator: 'AND' | 'OR' | 'XOR' }
+  | { readonly long: number | bigint }
+  | { readonly bigDecimal: string | bigint }
+  | { readonly null: true }
+  | {
+      readonly regexString: string | RegExp
+      readonly charset?: 'utf8' | 'latin1'
+      readonly ignoreCase?: boolean
+    }
+  | { readonly substring: string }
+
+/** What {@link makeComparator} makes. */
+export abstract class Comparator {
+  /** Name for messages. */
+  abstract readonly name: string
+  /** False if only "matches" and "does not match" are told apart. */
+  readonly orders: boolean
+
+  constructor(orders: boolean) {
+    this.orders = orders
+  }
+
+  /** Orders plain bytes against the constant. */
+  abstract compare(source: Buffer, start: number, end: number): number
+
+  /** Orders escaped bytes against the constant. */
+  compareEscaped(source: Buffer, start: number, end: number): number {
+    if (!hasEscape(source, start, end)) return this.compare(source, start, end)
+    const plain = unescape(source, start, end)
+    return this.compare(plain, 0, plain.length)
+  }
+}
+
+class BinaryComparator extends Comparator {
+  readonly name = 'binary'
+  private readonly constant: Buffer
+  private readonly escaped: Buffer
+
+  constructor(constant: FilterBytes) {
+    super(true)
+    this.constant = copyBytes(constant, 'binary')
+    this.escaped = escapeBytes(this.constant)
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    return compareBytes(source, start, end, this.constant, 0, this.constant.length)
+  }
+
+  override compareEscaped(source: Buffer, start: number, end: number): number {
+    return compareBytes(source, start, end, this.escaped, 0, this.escaped.length)
+  }
+}
+
+class BinaryComponentComparator extends Comparator {
+  readonly name: string
+  private readonly constant: Buffer
+  private readonly offset: number
+
+  constructor(name: string, constant: FilterBytes, offset: number) {
+    super(true)
+    this.name = name
+    this.constant = copyBytes(constant, name)
+    this.offset = checkFilterCount(offset, 'offset')
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    const from = Math.min(end, start + this.offset)
+    const to = Math.min(end, from + this.constant.length)
+    return compareBytes(source, from, to, this.constant, 0, this.constant.length)
+  }
+}
+
+class BitComparator extends Comparator {
+  readonly name = 'bit'
+  private readonly constant: Buffer
+  private readonly operator: 'AND' | 'OR' | 'XOR'
+
+  constructor(constant: FilterBytes, operator: 'AND' | 'OR' | 'XOR') {
+    super(false)
+    this.constant = copyBytes(constant, 'bit')
+    if (operator !== 'AND' && operator !== 'OR' && operator !== 'XOR') {
+      throw invalidArgument(`operator of bit must be AND, OR or XOR, got ${describe(operator)}`)
+    }
+    this.operator = operator
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    const constant = this.constant
+    if (end - start !== constant.length) return -1
+    const operator = this.operator
+    for (let i = 0; i < constant.length; i++) {
+      const a = source[start + i]
+      const b = constant[i]
+      const bits = operator === 'AND' ? a & b : operator === 'OR' ? a | b : a ^ b
+      if (bits !== 0) return 0
+    }
+    return -1
+  }
+}
+
+class LongComparator extends Comparator {
+  readonly name = 'long'
+  private readonly high: number
+  private readonly low: number
+
+  constructor(constant: number | bigint) {
+    super(true)
+    const isInteger = typeof constant === 'bigint' || Number.isSafeInteger(constant)
+    if (!isInteger || BigInt.asIntN(64, BigInt(constant)) !== BigInt(constant)) {
+      throw invalidArgument(`long must be a 64-bit integer, got ${describe(constant)}`)
+    }
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64BE(BigInt(constant))
+    this.high = bytes.readInt32BE(0)
+    this.low = bytes.readUInt32BE(4)
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    if (end - start !== 8) return NaN
+    const high = source.readInt32BE(start)
+    return high === this.high ? source.readUInt32BE(start + 4) - this.low : high - this.high
+  }
+}
+
+class BigDecimalComparator extends Comparator {
+  readonly name = 'bigDecimal'
+  private readonly constant: BigDecimal
+
+  constructor(constant: string | bigint) {
+    super(true)
+    this.constant = parseBigDecimal(constant)
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    const stored = decodeBigDecimal(source, start, end)
+    return stored === undefined ? NaN : compareBigDecimals(stored, this.constant)
+  }
+}
+
+class NullComparator extends Comparator {
+  readonly name = 'null'
+
+  constructor() {
+    super(false)
+  }
+
+  compare(_source: Buffer, start: number, end: number): number {
+    return start === end ? 0 : -1
+  }
+}
+
+class RegexStringComparator extends Comparator {
+  readonly name = 'regexString'
+  private readonly expression: RegExp
+  private readonly charset: 'utf8' | 'latin1'
+
+  constructor(expression: string | RegExp, charset: unknown, ignoreCase: unknown) {
+    super(false)
+    if (charset !== undefined && charset !== 'utf8' && charset !== 'latin1') {
+      throw invalidArgument(`charset must be 'utf8' or 'latin1', got ${describe(charset)}`)
+    }
+    this.charset = charset ?? 'utf8'
+    this.expression = makeExpression(expression, ignoreCase === true)
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    return this.expression.test(source.toString(this.charset, start, end)) ? 0 : -1
+  }
+}
+
+/** Compiles with "dot matches all", as HBase does; never with a flag that gives the expression a memory. */
+function makeExpression(expression: string | RegExp, ignoreCase: boolean): RegExp {
+  if (expression instanceof RegExp) {
+    const flags = expression.flags.replace(/[gy]/g, '')
+    return new RegExp(expression.source, ignoreCase && !flags.includes('i') ? `${flags}i` : flags)
+  }
+  if (typeof expression !== 'string') {
+    throw invalidArgument(`regexString must be a string or a RegExp, got ${describe(expression)}`)
+  }
+  const [inline, letters] = /^\(\?([ims]+)\)/.exec(expression) ?? ['', '']
+  const flags = new Set(['s', ...letters, ...(ignoreCase ? ['i'] : [])])
+  try {
+    return new RegExp(expression.slice(inline.length), [...flags].join(''))
+  } catch (error) {
+    throw invalidArgument(`regexString is not a valid expression: ${(error as Error).message}`)
+  }
+}
+
+class SubstringComparator extends Comparator {
+  readonly name = 'substring'
+  private readonly text: string
+
+  constructor(text: string) {
+    super(false)
+    if (typeof text !== 'string') {
+      throw invalidArgument(`substring must be a string, got ${describe(text)}`)
+    }
+    this.text = text.toLowerCase()
+  }
+
+  compare(source: Buffer, start: number, end: number): number {
+    return source.toString('utf8', start, end).toLowerCase().includes(this.text) ? 0 : -1
+  }
+}
+
+/** Makes a comparator; `ERR_INVALID_ARGUMENT` for anything that is not one. */
+export function makeComparator(option: ComparatorOption): Comparator {
+  if (typeof option === 'string' || option instanceof Uint8Array) {
+    return new BinaryComparator(option)
+  }
+  if (typeof option === 'object' && option !== null) {
+    if ('binary' in option) return new BinaryComparator(option.binary)
+    if ('binaryPrefix' in option) {
+      return new BinaryComponentComparator('binaryPrefix', option.binaryPrefix, 0)
+    }
+    if ('binaryComponent' in option) {
+      return new BinaryComponentComparator('binaryComponent', option.binaryComponent, option.offset)
+    }
+    if ('bit' in option) return new BitComparator(option.bit, option.operator)
+    if ('long' in option) return new LongComparator(option.long)
+    if ('bigDecimal' in option) return new BigDecimalComparator(option.bigDecimal)
+    if ('null' in option) return new NullComparator()
+    if ('regexString' in option) {
+      return new RegexStringComparator(option.regexString, option.charset, option.ignoreCase)
+    }
+    if ('substring' in option) return new SubstringComparator(option.substring)
+  }
+  throw invalidArgument(
+    `comparator must be bytes or one of {binary}, {binaryPrefix}, {binaryComponent, offset}, ` +
+      `{bit, operator}, {long}, {bigDecimal}, {null}, {regexString}, {substring}; ` +
+      `got ${describe(option)}`,
+  )
+}

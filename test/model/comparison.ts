@@ -1,0 +1,218 @@
+/** Runs operations on the engine and on the reference model, and compares what they say. */
+import fc from 'fast-check'
+import { ManualClock } from '../../src/base/clock.js'
+import { CellarError } from '../../src/base/errors.js'
+import type { FileSystem } from '../../src/fs/types.js'
+import type { Result } from '../../src/table/result.js'
+import type { Scan, Snapshot } from '../../src/table/types.js'
+import { plainResult, showResult, type PlainResult } from '../helpers/plain-cells.js'
+import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
+import { TestDatabase } from '../helpers/test-database.js'
+import { familyOptions, startTime, type Operation } from './operations.js'
+import { ModelError, ReferenceModel } from './reference-model.js'
+
+/** Full scans are compared after each of this many operations. */
+const operationsBetweenScans = 5
+
+const fullScans: readonly Scan[] = [
+  { versions: 'all' },
+  { versions: 'all', reversed: true },
+  { versions: 'all', raw: true },
+]
+
+/** How a run is set up. */
+export interface Setup {
+  readonly families: readonly string[]
+  readonly form: CallForm
+  readonly blockCacheBytesMax: number
+}
+
+/** The engine and the model side by side. */
+class Comparison {
+  private readonly clock: ManualClock
+  private readonly model: ReferenceModel
+  private readonly test: TestDatabase
+  private readonly form: CallForm
+  private readonly snapshots: { engine: Snapshot; model: number }[] = []
+  private calls: TableCalls
+
+  private constructor(test: TestDatabase, model: ReferenceModel, form: CallForm) {
+    this.clock = test.clock
+    this.test = test
+    this.model = model
+    this.form = form
+    this.calls = callsOf(test.database.table('table'), form)
+  }
+
+  static async open(
+    { families, form, blockCacheBytesMax }: Setup,
+    fileSystem: FileSystem,
+    directory: string,
+  ): Promise<Comparison> {
+    const clock = new ManualClock(startTime)
+    const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
+    const test = await TestDatabase.open({
+      fileSystem,
+      directory,
+      clock,
+      options: { blockCacheBytesMax },
+    })
+    await test.database.createTable('table', { families: options })
+    return new Comparison(test, new ReferenceModel(options, clock), form)
+  }
+
+  async close(): Promise<void> {
+    await this.test.close()
+  }
+
+  /** Carries out one operation on both sides and compares what they say. */
+  async step(operation: Operation): Promise<void> {
+    const found = await outcome(() => this.onEngine(operation))
+    const expected = await outcome(async () => this.onModel(operation))
+    if (found !== expected) throw difference(operation, expected, found)
+  }
+
+  async compareFullScans(): Promise<void> {
+    for (const scan of fullScans) await this.step({ kind: 'scan', scan, view: undefined })
+  }
+
+  private async onEngine(operation: Operation): Promise<string> {
+    const calls = this.calls
+    switch (operation.kind) {
+      case 'put':
+        await calls.put(operation.put)
+        return 'done'
+      case 'delete':
+        await calls.delete(operation.delete)
+        return 'done'
+      case 'increment':
+        return showOne(await calls.increment(operation.increment))
+      case 'append':
+        return showOne(await calls.append(operation.append))
+      case 'mutateRow':
+        return showOne(await calls.mutateRow(operation.mutateRow))
+      case 'check': {
+        const { success, result } = await calls.checkAndMutate(operation.check, operation.action)
+        return `${success} ${result === undefined ? 'no result' : showOne(result)}`
+      }
+      case 'get': {
+        const snapshot = this.snapshot(operation.view)?.engine
+        return showOne(await calls.get({ ...operation.get, snapshot }))
+      }
+      case 'scan': {
+        const snapshot = this.snapshot(operation.view)?.engine
+        return show((await calls.scan({ ...operation.scan, snapshot })).map(plainResult))
+      }
+      case 'openSnapshot':
+        this.snapshots.push({ engine: this.test.database.snapshot(), model: -1 })
+        return 'done'
+      case 'closeSnapshot':
+        this.snapshot(operation.view)?.engine.close()
+        return 'done'
+      case 'flush':
+        await this.test.flush()
+        return 'done'
+      case 'reopen':
+        await this.test.reopen()
+        this.calls = callsOf(this.test.database.table('table'), this.form)
+        return 'done'
+      case 'clock':
+        return 'done'
+    }
+  }
+
+  private onModel(operation: Operation): string {
+    const model = this.model
+    switch (operation.kind) {
+      case 'put':
+        model.put(operation.put)
+        return 'done'
+      case 'delete':
+        model.delete(operation.delete)
+        return 'done'
+      case 'increment':
+        return showResult(model.increment(operation.increment))
+      case 'append':
+        return showResult(model.append(operation.append))
+      case 'mutateRow':
+        return showResult(model.mutateRow(operation.mutateRow))
+      case 'check': {
+        const { success, result } = model.checkAndMutate(operation.check, operation.action)
+        return `${success} ${result === undefined ? 'no result' : showResult(result)}`
+      }
+      case 'get':
+        return showResult(model.get(operation.get, this.snapshot(operation.view)?.model))
+      case 'scan':
+        return show(model.scan(operation.scan, this.snapshot(operation.view)?.model))
+      case 'openSnapshot':
+        this.snapshots[this.snapshots.length - 1].model = model.openSnapshot()
+        return 'done'
+      case 'closeSnapshot': {
+        const snapshot = this.snapshot(operation.view)
+        if (snapshot !== undefined) {
+          model.closeSnapshot(snapshot.model)
+          this.snapshots.splice(this.snapshots.indexOf(snapshot), 1)
+        }
+        return 'done'
+      }
+      case 'flush':
+        model.flush()
+        return 'done'
+      case 'reopen':
+        model.reopen()
+        this.snapshots.length = 0
+        return 'done'
+      case 'clock':
+        this.clock.milliseconds += operation.milliseconds
+        return 'done'
+    }
+  }
+
+  private snapshot(view: number | undefined): { engine: Snapshot; model: number } | undefined {
+    if (view === undefined || this.snapshots.length === 0) return undefined
+    return this.snapshots[view % this.snapshots.length]
+  }
+}
+
+function showOne(result: Result): string {
+  return showResult(plainResult(result))
+}
+
+function show(results: readonly PlainResult[]): string {
+  return results.map((result) => `\n    ${showResult(result)}`).join('')
+}
+
+/** What an operation says, or the code that it fails with. */
+async function outcome(run: () => Promise<string>): Promise<string> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof CellarError || error instanceof ModelError) return error.code
+    throw error
+  }
+}
+
+function difference(operation: Operation, expected: string, found: string): Error {
+  return new Error(
+    `after ${fc.stringify(operation)}\n  the model says ${expected}\n  the engine says ${found}`,
+  )
+}
+
+/** Fails at the first difference between engine and model. */
+export async function compare(
+  chosen: Setup,
+  operations: readonly Operation[],
+  fileSystem: FileSystem,
+  directory: string,
+): Promise<void> {
+  const comparison = await Comparison.open(chosen, fileSystem, directory)
+  try {
+    for (const [index, operation] of operations.entries()) {
+      await comparison.step(operation)
+      if (index % operationsBetweenScans === 0) await comparison.compareFullScans()
+    }
+    await comparison.compareFullScans()
+  } finally {
+    await comparison.close()
+  }
+}

@@ -1,0 +1,63 @@
+/** The parser that sums up test runs for continuous integration counts what it should. */
+import { join } from 'node:path'
+import t from 'tap'
+import { projectRoot, runProgram } from './support.js'
+
+const passing = `TAP version 14
+# Subtest: build/test/a.test.js
+    # Subtest: one
+        ok 1 - first
+        ok 2 - second
+        1..2
+    ok 1 - one # time=1ms
+    ok 2 - without zstd # SKIP no zstd here
+    # Subtest: nothing asserted
+        1..0
+    ok 3 - nothing asserted
+    1..3
+ok 1 - build/test/a.test.js # time=2ms
+1..1
+`
+
+const failing = `TAP version 14
+1..3
+# Subtest: build/test/a.test.js
+    ok 1 - ok
+    not ok 2 - equal
+      ---
+      diff: |
+        not ok 1 - this is only text
+      ok 5
+      ...
+    not ok 3 - later # todo
+    1..3
+not ok 1 - build/test/a.test.js
+  ---
+  exitCode: 1
+  ...
+# Subtest: build/test/b.test.js
+    ok 1 - fine
+    1..1
+not ok 2 - build/test/b.test.js # timed out
+not ok 3 - build/test/c.test.js
+`
+
+async function summary(input: string): Promise<[string | undefined, number | null]> {
+  const script = join(projectRoot, '.ci', 'summary.mjs')
+  const { stdout, code } = await runProgram(process.execPath, [script], { input })
+  return [stdout.trimEnd().split('\n').at(-1), code]
+}
+
+void t.test('assertions count, closing lines of subtests and skipped points do not', async (t) => {
+  t.strictSame(await summary(passing), ['3 passed, 0 failed', 0])
+})
+
+void t.test('failures, crashes and timeouts count, text of diagnostics does not', async (t) => {
+  t.strictSame(await summary(failing), ['2 passed, 3 failed', 1])
+})
+
+void t.test('a run that was cut short or has no tests is a failure', async (t) => {
+  t.strictSame(await summary(''), ['0 passed, 1 failed', 1])
+  t.strictSame(await summary('TAP version 14\nok 1 - a\n'), ['1 passed, 1 failed', 1])
+  t.strictSame(await summary('TAP version 14\n1..0\n'), ['0 passed, 1 failed', 1])
+})
