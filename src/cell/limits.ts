@@ -33,7 +33,7 @@ export function checkFamilyName(name: string): void {
   if (name.startsWith('.')) {
     throw invalidArgument(`column family name '${name}' must not begin with a dot`)
   }
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+   
   if (/[\u0000-\u001f\u007f-\u009f:/\\]/.test(name)) {
     const shown = JSON.stringify(name)
     throw invalidArgument(`column family name ${shown} holds a control character, ':', '/' or '\\'`)

@@ -86,5 +86,6 @@ export function checkInnerFilter(value: Filter): Filter {
 export function describe(value: unknown): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return JSON.stringify(value)
-  return typeof value === 'object' || typeof value === 'function' ? typeof value : String(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  return typeof value
 }

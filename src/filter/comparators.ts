@@ -7,7 +7,13 @@
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { hasEscape, unescape } from '../cell/cell-key.js'
-import { checkFilterCount, copyBytes, describe, escapeBytes, type FilterBytes } from './arguments.js'
+import {
+  checkFilterCount,
+  copyBytes,
+  describe,
+  escapeBytes,
+  type FilterBytes,
+} from './arguments.js'
 import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
 import type { BigDecimal } from './big-decimal.js'
 

@@ -24,11 +24,13 @@ export abstract class FilterBase implements Filter {
     return false
   }
 
-  filterRowKey(_row: Buffer): boolean {
+  filterRowKey(row: Buffer): boolean {
+    void row
     return false
   }
 
-  filterCell(_cell: CellView): FilterCode {
+  filterCell(cell: CellView): FilterCode {
+    void cell
     return FilterCode.include
   }
 
@@ -89,12 +91,12 @@ export abstract class RowKeyFilter extends FilterBase {
     return this.rejected && (this.hint === undefined || this.done)
   }
 
-  override filterCell(_cell: CellView): FilterCode {
+  override filterCell(): FilterCode {
     if (!this.rejected) return FilterCode.include
     return this.hint === undefined ? FilterCode.nextRow : FilterCode.seekUsingHint
   }
 
-  nextCellHint(_cell: CellView): { row: Buffer } | undefined {
+  nextCellHint(): { row: Buffer } | undefined {
     return this.hint === undefined ? undefined : { row: this.hint }
   }
 

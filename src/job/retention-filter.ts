@@ -3,6 +3,7 @@
  * is dropped, and counts both, so that a job can prove that its numbers add up.
  */
 import { equalBytes } from '../base/bytes.js'
+import { isDeleteMarker } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { MatchCode } from '../scan/query.js'
 import { RetentionMatcher, type RetentionScope } from '../scan/retention-matcher.js'
@@ -30,11 +31,14 @@ export class RetentionFilter {
       this.skippingColumn = false
       this.matcher.startRow()
     }
-    if (this.skippingColumn && this.inSkippedColumn(cell)) {
-      this.dropped++
-      return false
+    if (this.skippingColumn) {
+      if (!this.inSkippedColumn(cell)) this.skippingColumn = false
+      else if (!isDeleteMarker(cell.type)) {
+        this.dropped++
+        return false
+      }
+      // A marker behind dropped versions may still mask cells of older files, so the matcher decides.
     }
-    this.skippingColumn = false
     const code = this.matcher.match(cell)
     if (code === MatchCode.include) return true
     this.dropped++

@@ -24,7 +24,12 @@ export function addDelete(
   const { timestamp } = deletion
   for (const target of list(deletion.families, 'families')) {
     const { name, own } = familyTarget(target)
-    addMarker(writer, writer.family(name), CellType.deleteFamily, own === undefined ? timestamp : own)
+    addMarker(
+      writer,
+      writer.family(name),
+      CellType.deleteFamily,
+      own === undefined ? timestamp : own,
+    )
   }
   for (const target of list(deletion.familyVersions, 'familyVersions')) {
     const { name, own } = familyTarget(target)

@@ -92,7 +92,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     try {
       return engine.commit(this.#core.put(put))
     } catch (error) {
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 
@@ -221,7 +221,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
       return Promise.resolve(step())
     } catch (error) {
       if (isBlockMissing(error)) return loadAndRepeat(this.#engine, step)
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 

@@ -43,6 +43,8 @@ export class MutationWriter {
   /** Server timestamp of this mutation; 0 = not assigned yet. */
   private serverTimestamp = 0
   private putTimestampMin: Timestamp = 0
+  /** The cells being added belong to a put, not to an increment or append. */
+  private isPut = false
   /** Family, key start, key end, value end of the cells that go into the result. */
   private resultCells: number[] = []
 
@@ -56,6 +58,7 @@ export class MutationWriter {
    */
   begin(table: TableState, row: RowKey, putTimestampMin: Timestamp = 0, isTrial = false): void {
     this.isTrial = isTrial
+    this.isPut = false
     this.table = table
     this.row = row
     this.sequence = this.engine.lastSequence + 1
@@ -85,6 +88,7 @@ export class MutationWriter {
       throw invalidArgument('put needs cells: an object of columns or an array of cells')
     }
     const before = this.cellCount
+    this.isPut = true
     if (Array.isArray(cells)) {
       for (const cell of cells as readonly PutCell[]) this.addPutCell(cell, timestamp, ttl)
     } else {
@@ -93,6 +97,7 @@ export class MutationWriter {
         this.addNamedValue(name, value, timestamp, ttl)
       }
     }
+    this.isPut = false
     if (this.cellCount === before) throw invalidArgument('put has no cells')
   }
 
@@ -155,8 +160,7 @@ export class MutationWriter {
     let low: number
     if (timestamp === undefined || timestamp === latestTimestamp) {
       const assigned = this.assignTimestamp()
-      const min = type === CellType.put ? this.putTimestampMin : 0
-      const chosen = min > assigned ? min : assigned
+      const chosen = this.isPut && this.putTimestampMin > assigned ? this.putTimestampMin : assigned
       high = timestampHigh(chosen)
       low = timestampLow(chosen)
     } else {

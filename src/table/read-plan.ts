@@ -111,7 +111,7 @@ function parseVersions(versions: ReadOptions['versions']): number {
 export function parseCount(value: unknown, what: string, min: number): number | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min) {
-    throw invalidArgument(`${what} must be an integer >= ${min}, got ${String(value)}`)
+    throw invalidArgument(`${what} must be an integer >= ${min}, got ${typeof value}`)
   }
   return value
 }

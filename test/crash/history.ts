@@ -8,7 +8,7 @@
 import { ManualClock } from '../../src/base/clock.js'
 import { Database } from '../../src/index.js'
 import type { DatabaseOptions, FileSystem } from '../../src/index.js'
-import type { Snapshot } from '../../src/index.js'
+import type { Put, Snapshot } from "../../src/index.js"
 import { counterQualifier, Model, showValue, unloggedTable, valueOf } from './model.js'
 
 /** A durability that acknowledges something. */
@@ -30,7 +30,10 @@ export type Operation =
   | (RowTarget & { readonly kind: 'delete' })
   | (RowTarget & { readonly kind: 'deleteFamily'; readonly family: string })
   | (RowTarget & { readonly kind: 'increment'; readonly family: string; readonly amount: number })
-  /** Checks the newest value of `v` in the first family; with `wrong` against another value. */
+  /**
+   * Checks the newest value of `v` in the first family; with `wrong` against another value. Always
+   * with the durability of the table, SYNC_WAL.
+   */
   | (RowTarget & { readonly kind: 'checkAndPut'; readonly wrong?: boolean })
   /** Deletes the first family of the row and puts the others. */
   | (RowTarget & { readonly kind: 'mutateRow' })
@@ -56,8 +59,10 @@ export interface Progress {
   readonly unloggedDurable: number
 }
 
-/** Clock of operation k; far from zero, so that nothing expires or goes negative. */
-const clockBase = 1_000_000
+/** Clock and timestamp of change k; with gaps, as the engine's clock may step ahead by some. */
+function timeOf(change: number): number {
+  return 1_000_000 + change * 16
+}
 
 export class Workload {
   readonly fileSystem: FileSystem
@@ -97,7 +102,7 @@ export class Workload {
     this.fsynced = this.first
     this.unloggedIssued = start?.unloggedIssued ?? 0
     this.unloggedDurable = 0
-    this.clock = new ManualClock(clockBase + this.first)
+    this.clock = new ManualClock(timeOf(this.first))
     this.options = {
       executor: 'inline',
       memtableBytesMax: 256 * 1024,
@@ -137,7 +142,9 @@ export class Workload {
     const run = this.start(operation)
     const change = this.issued
     await run
-    if ('durability' in operation) {
+    if (operation.kind === 'checkAndPut') {
+      this.synced = Math.max(this.synced, change)
+    } else if ('durability' in operation) {
       if (operation.durability !== 'ASYNC_WAL') this.synced = Math.max(this.synced, change)
       if (operation.durability === 'FSYNC_WAL') this.fsynced = Math.max(this.fsynced, change)
     } else if (!['unlogged', 'takeSnapshot', 'closeSnapshot'].includes(operation.kind)) {
@@ -163,7 +170,7 @@ export class Workload {
   }
 
   private next(): number {
-    this.clock.milliseconds = clockBase + this.issued + 1
+    this.clock.milliseconds = timeOf(this.issued + 1)
     return this.issued + 1
   }
 
@@ -236,11 +243,11 @@ export class Workload {
     const value = valueOf(number, bytes)
     const history = [...(this.unlogged.get(row) ?? []), { number, shown: showValue(value) }]
     this.unlogged.set(row, history)
-    this.clock.milliseconds = clockBase + this.issued
+    this.clock.milliseconds = timeOf(this.issued)
     return this.database!.table(unloggedTable).put({
       row,
       cells: { 'f:v': value },
-      timestamp: clockBase + number,
+      timestamp: timeOf(number),
       durability: 'SKIP_WAL',
     })
   }
@@ -251,7 +258,7 @@ export class Workload {
     const { table, row, durability } = operation
     const calls = this.database!.table(table)
     const number = this.next()
-    const timestamp = clockBase + number
+    const timestamp = timeOf(number)
     const wait = (asynchronous: () => Promise<unknown>, synchronous: () => unknown) =>
       operation.sync === true ? immediately(synchronous) : asynchronous()
     switch (operation.kind) {
@@ -265,13 +272,13 @@ export class Workload {
         )
       }
       case 'putList': {
-        const puts = []
+        const puts: Put[] = []
         for (let i = 0; i < operation.rows; i++) {
           const put = this.putOf(table, `${row}${i}`, number + i, operation.bytes ?? 0)
-          puts.push({ ...put, timestamp: timestamp + i, durability })
+          puts.push({ ...put, timestamp: timeOf(number + i), durability })
           this.changed()
         }
-        this.clock.milliseconds = clockBase + this.issued
+        this.clock.milliseconds = timeOf(this.issued)
         return wait(
           () => calls.putList(puts),
           () => calls.putListSync(puts),
@@ -359,7 +366,7 @@ export class Workload {
     if (!apply) this.model = cloneModel(before)
     const { cells } = this.putOf(table, row, number, 0)
     this.model = before
-    return { cells, timestamp: clockBase + number }
+    return { cells, timestamp: timeOf(number) }
   }
 
   /** A put of the same value into all families of a row. */

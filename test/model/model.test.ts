@@ -12,7 +12,7 @@ import { compare, type Setup } from './comparison.js'
 import { familyOptions, operationsOn } from './operations.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260917)
-const runs = Number(process.env['CELLAR_MODEL_RUNS'] ?? 800)
+const runs = Number(process.env['CELLAR_MODEL_RUNS'] ?? 500)
 const operationsMax = 60
 const timeout = 60_000 + 100 * runs
 

@@ -50,8 +50,6 @@ type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable'>
 type ServerTime = () => bigint
 
 const latest = 2n ** 63n - 1n
-/** Later timestamps do not move the clock of a row. */
-const serverTimeMax = 2n ** 48n - 1n
 
 interface Column {
   readonly family: string
@@ -194,11 +192,7 @@ export class ReferenceModel {
     putTimeMin: bigint,
   ): { readonly cells: NewCell[]; readonly results: NewCell[] } {
     const now = this.serverTime(row)
-    const putNow: ServerTime = () => {
-      if (now() >= putTimeMin) return now()
-      if (putTimeMin <= serverTimeMax) this.serverTimeGiven = putTimeMin
-      return putTimeMin
-    }
+    const putNow: ServerTime = () => (now() > putTimeMin ? now() : putTimeMin)
     const cells: NewCell[] = []
     const results: NewCell[] = []
     for (const mutation of mutations) {

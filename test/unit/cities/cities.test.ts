@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { Database } from '../../../src/index.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260)
 const main = fileURLToPath(new URL('../../../bench/cities/main.js', import.meta.url))
@@ -110,6 +111,21 @@ void t.test('an interrupted load closes the database and can be continued', asyn
   const next = await run(words)
   t.equal(next.code, 0, next.errors)
   t.match(next.output, /this one continues round 1 at city \d+ of 3000/)
+})
+
+void t.test('a cell that does not belong is found and named', async (t) => {
+  const directory = t.testdir()
+  const words = ['--directory', directory, '--limit', '50']
+  t.equal((await run(words)).code, 0)
+  const database = await Database.open(directory, { createIfMissing: false })
+  const table = database.table('cities')
+  const [first] = await table.scan({ limit: 1 }).nextBatch(1)
+  await table.put({ row: first.row!, cells: { 'stat:stray': 'x' }, timestamp: 7 })
+  await database.close()
+  const { code, output, errors } = await run(words)
+  t.equal(code, 1)
+  t.match(errors, `row ${String(first.row)}: found Put stat:stray @7 = 78, expected nothing`)
+  t.notMatch(output, 'OK')
 })
 
 void t.test('help is printed when asked for', async (t) => {

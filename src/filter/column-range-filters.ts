@@ -1,0 +1,138 @@
+/**
+ * Filters that select columns by prefix or range. They jump to the first wanted column of a row and
+ * leave the row behind the last one, in reversed scans too, where columns keep their order.
+ */
+import { compareBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import type { CellView } from '../cell/cell-view.js'
+import { checkFlag, checkList, checkOptions, copyBytes, escapeBytes } from './arguments.js'
+import type { FilterBytes } from './arguments.js'
+import { FilterCode, type CellHint } from './filter.js'
+import { FilterBase } from './filter-base.js'
+import { jumpInRow } from './single-column-filters.js'
+
+/** Compares the beginning of a cell's qualifier with an escaped prefix; 0 = starts with it. */
+function compareToPrefix(cell: CellView, prefix: Buffer): number {
+  const end = Math.min(cell.qualifierEnd, cell.qualifierStart + prefix.length)
+  return compareBytes(cell.buffer, cell.qualifierStart, end, prefix, 0, prefix.length)
+}
+
+/** Columns whose qualifier begins with a prefix (HBase: ColumnPrefixFilter). */
+export class ColumnPrefixFilter extends FilterBase {
+  private readonly prefix: Buffer
+  private readonly escaped: Buffer
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(prefix: FilterBytes) {
+    super()
+    this.prefix = copyBytes(prefix, 'prefix')
+    this.escaped = escapeBytes(this.prefix)
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    const order = compareToPrefix(cell, this.escaped)
+    if (order === 0) return FilterCode.include
+    return order < 0 ? jumpInRow(cell) : FilterCode.nextRow
+  }
+
+  nextCellHint(cell: CellView): CellHint {
+    return { row: cell.copyRow(), qualifier: this.prefix }
+  }
+}
+
+/** Columns whose qualifier begins with one of several prefixes (HBase: MultipleColumnPrefixFilter). */
+export class MultipleColumnPrefixFilter extends FilterBase {
+  /** Ascending; none begins with another one. */
+  private readonly prefixes: readonly Buffer[]
+  private readonly escaped: readonly Buffer[]
+  /** The prefix that was last matched or jumped to. */
+  private index = 0
+
+  /** Throws `ERR_INVALID_ARGUMENT`, also if a prefix is given twice. */
+  constructor(prefixes: readonly FilterBytes[]) {
+    super()
+    const sorted = checkList(prefixes, 'prefixes')
+      .map((prefix) => copyBytes(prefix, 'prefix'))
+      .sort((a, b) => Buffer.compare(a, b))
+    const kept: Buffer[] = []
+    for (const [index, prefix] of sorted.entries()) {
+      if (index > 0 && prefix.equals(sorted[index - 1])) {
+        throw invalidArgument(`prefix '${prefix.toString()}' is given twice`)
+      }
+      const last = kept.at(-1)
+      if (last === undefined || !prefix.subarray(0, last.length).equals(last)) kept.push(prefix)
+    }
+    this.prefixes = kept
+    this.escaped = kept.map(escapeBytes)
+  }
+
+  override reset(): void {
+    this.index = 0
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    const escaped = this.escaped
+    // Another family of the row starts over.
+    if (this.index > 0 && compareToPrefix(cell, escaped[this.index - 1]) <= 0) this.index = 0
+    for (let i = this.index; i < escaped.length; i++) {
+      const order = compareToPrefix(cell, escaped[i])
+      if (order > 0) continue
+      this.index = i
+      return order === 0 ? FilterCode.include : jumpInRow(cell)
+    }
+    return FilterCode.nextRow
+  }
+
+  nextCellHint(cell: CellView): CellHint {
+    return { row: cell.copyRow(), qualifier: this.prefixes[this.index] }
+  }
+}
+
+/** Options of {@link ColumnRangeFilter}; an absent bound is open. */
+export interface ColumnRangeOptions {
+  readonly min?: FilterBytes
+  /** Default true. */
+  readonly minInclusive?: boolean
+  readonly max?: FilterBytes
+  /** Default false. */
+  readonly maxInclusive?: boolean
+}
+
+/** Columns whose qualifier lies in a range (HBase: ColumnRangeFilter). */
+export class ColumnRangeFilter extends FilterBase {
+  private readonly min: Buffer | undefined
+  private readonly escapedMin: Buffer | undefined
+  private readonly minInclusive: boolean
+  private readonly escapedMax: Buffer | undefined
+  private readonly maxInclusive: boolean
+
+  /** Throws `ERR_INVALID_ARGUMENT`. A range with `min` above `max` holds nothing. */
+  constructor(options: ColumnRangeOptions) {
+    super()
+    checkOptions(options, 'options')
+    const { min, max } = options
+    this.min = min === undefined ? undefined : copyBytes(min, 'min')
+    this.escapedMin = this.min && escapeBytes(this.min)
+    this.minInclusive = checkFlag(options.minInclusive, 'minInclusive', true)
+    this.escapedMax = max === undefined ? undefined : escapeBytes(copyBytes(max, 'max'))
+    this.maxInclusive = checkFlag(options.maxInclusive, 'maxInclusive', false)
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    const { buffer, qualifierStart, qualifierEnd } = cell
+    const max = this.escapedMax
+    if (max !== undefined) {
+      const order = compareBytes(buffer, qualifierStart, qualifierEnd, max, 0, max.length)
+      if (order > 0 || (order === 0 && !this.maxInclusive)) return FilterCode.nextRow
+    }
+    const min = this.escapedMin
+    if (min === undefined) return FilterCode.include
+    const order = compareBytes(buffer, qualifierStart, qualifierEnd, min, 0, min.length)
+    if (order < 0) return jumpInRow(cell)
+    return order === 0 && !this.minInclusive ? FilterCode.nextColumn : FilterCode.include
+  }
+
+  nextCellHint(cell: CellView): CellHint | undefined {
+    return this.min === undefined ? undefined : { row: cell.copyRow(), qualifier: this.min }
+  }
+}

@@ -1,0 +1,75 @@
+/** HBase: DependentColumnFilter. */
+import type { CellView } from '../cell/cell-view.js'
+import { invalidArgument } from '../base/errors.js'
+import {
+  checkFlag,
+  checkOptions,
+  parseFilterColumn,
+  type EscapedColumn,
+  type FilterColumn,
+} from './arguments.js'
+import { Comparison, type FilterOperator } from './compare.js'
+import type { ComparatorOption } from './comparators.js'
+import { FilterCode, type RowCells } from './filter.js'
+import { FilterBase } from './filter-base.js'
+import { isInColumn } from './single-column-filters.js'
+
+/** Options of {@link DependentColumnFilter}. */
+export interface DependentColumnOptions {
+  /** The reference column. */
+  readonly column: FilterColumn
+  /** Leave the reference column's own cells out. Default false. */
+  readonly dropDependentColumn?: boolean
+  /** With `value`: only reference cells whose value passes count. */
+  readonly operator?: FilterOperator
+  readonly value?: ComparatorOption
+}
+
+/**
+ * Keeps the cells whose timestamp also occurs in a reference column of the same row. Collects whole
+ * rows, so it cannot be combined with `batch`.
+ */
+export class DependentColumnFilter extends FilterBase {
+  private readonly column: EscapedColumn
+  private readonly drop: boolean
+  private readonly comparison: Comparison | undefined
+  private readonly timestamps = new Set<number | bigint>()
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(options: DependentColumnOptions) {
+    super(true)
+    checkOptions(options, 'options')
+    this.column = parseFilterColumn(options.column)
+    this.drop = checkFlag(options.dropDependentColumn, 'dropDependentColumn', false)
+    const { operator, value } = options
+    if ((operator === undefined) !== (value === undefined)) {
+      throw invalidArgument('give operator and value together or neither')
+    }
+    this.comparison =
+      operator === undefined || value === undefined ? undefined : new Comparison(operator, value)
+  }
+
+  override reset(): void {
+    this.timestamps.clear()
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    if (!isInColumn(cell, this.column)) return FilterCode.include
+    if (this.comparison !== undefined && !this.comparison.passesValue(cell)) return FilterCode.skip
+    this.timestamps.add(timestampKey(cell))
+    return this.drop ? FilterCode.skip : FilterCode.include
+  }
+
+  filterRowCells(cells: RowCells): void {
+    const keep: boolean[] = []
+    for (let i = 0; i < cells.count; i++) {
+      keep.push(this.timestamps.has(timestampKey(cells.cell(i))))
+    }
+    cells.retain(keep)
+  }
+}
+
+/** A number while that is exact, because bigints allocate. */
+function timestampKey(cell: CellView): number | bigint {
+  return cell.timestampHigh < 0x20_0000 ? cell.timestamp : cell.timestampExact
+}

@@ -1,0 +1,133 @@
+/** HBase: FuzzyRowFilter. */
+import { compareBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { checkList, checkOptions, copyBytes, type FilterBytes } from './arguments.js'
+import { RowKeyFilter } from './filter-base.js'
+
+/** A pattern for rows. */
+export interface FuzzyPattern {
+  readonly key: FilterBytes
+  /** One number per byte of the key: 0 = the row must have that byte there, 1 = any byte. */
+  readonly mask: Uint8Array | readonly number[]
+}
+
+interface Pattern {
+  readonly key: Buffer
+  /** 0 = fixed, 1 = any. */
+  readonly mask: Buffer
+}
+
+/**
+ * Rows that match one of several patterns of fixed and arbitrary bytes. Longer rows match on their
+ * beginning; rows that are shorter than a pattern do not match it (HBase lets those through or not,
+ * depending on where its jumps happen to land). Jumps from candidate to candidate in forward scans.
+ */
+export class FuzzyRowFilter extends RowKeyFilter {
+  private readonly patterns: readonly Pattern[]
+
+  /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for masks that do not fit their key. */
+  constructor(patterns: readonly FuzzyPattern[]) {
+    super()
+    if (checkList(patterns, 'patterns').length === 0) throw invalidArgument('patterns is empty')
+    this.patterns = patterns.map(checkPattern)
+  }
+
+  protected override judge(row: Buffer): boolean {
+    for (const { key, mask } of this.patterns) if (matchesFuzzyRow(row, key, mask)) return true
+    let best: Buffer | undefined = undefined
+    for (const { key, mask } of this.patterns) {
+      const next = nextFuzzyRow(row, key, mask, this.reversed)
+      if (next === undefined) continue
+      if (best === undefined) best = next
+      else if (compareBytes(next, 0, next.length, best, 0, best.length) < 0) best = next
+    }
+    if (best === undefined) this.done = true
+    else if (!this.reversed) this.jumpTo(best)
+    return false
+  }
+}
+
+function checkPattern(pattern: FuzzyPattern): Pattern {
+  checkOptions(pattern, 'pattern')
+  const key = copyBytes(pattern.key, 'key')
+  const given = pattern.mask
+  const isList = given instanceof Uint8Array || Array.isArray(given)
+  if (!isList || given.length !== key.length) {
+    throw invalidArgument(`mask must hold ${key.length} numbers, one for each byte of the key`)
+  }
+  const mask = Buffer.from(given)
+  for (let i = 0; i < given.length; i++) {
+    if (given[i] !== 0 && given[i] !== 1) throw invalidArgument('mask must hold only 0 and 1')
+    if (mask[i] === 1) key[i] = 0
+  }
+  return { key, mask }
+}
+
+/** Whether a row matches: mask 0 = the byte is fixed, 1 = any byte. */
+export function matchesFuzzyRow(row: Uint8Array, key: Uint8Array, mask: Uint8Array): boolean {
+  if (row.length < key.length) return false
+  for (let i = 0; i < key.length; i++) {
+    if (mask[i] === 0 && row[i] !== key[i]) return false
+  }
+  return true
+}
+
+/**
+ * The smallest string behind `row` (or, reversed, the largest before it) that matches; undefined if
+ * there is none. Reversed there is no largest string, so the result is filled with FF to the length
+ * of `row`. REQUIRES that `row` does not match.
+ */
+export function nextFuzzyRow(
+  row: Uint8Array,
+  key: Uint8Array,
+  mask: Uint8Array,
+  reversed: boolean,
+): Buffer | undefined {
+  const result = Buffer.alloc(reversed ? Math.max(row.length, key.length) : key.length)
+  const last = reversed ? 0 : 0xff
+  const step = reversed ? -1 : 1
+  /** The last place where an arbitrary byte can be moved one step on. */
+  let movable = -1
+  let at = 0
+  for (; at < key.length; at++) {
+    // Behind a row's end lie smaller strings only if an earlier byte is smaller.
+    if (reversed && at >= row.length) return moveOn(result, movable, key, mask, step)
+    const byte = at < row.length ? row[at] : 0
+    if (mask[at] !== 0) {
+      result[at] = byte
+      if (byte !== last) movable = at
+    } else {
+      result[at] = key[at]
+      const order = (key[at] - byte) * step
+      if (order > 0) return fillRest(result, at + 1, key, mask, reversed)
+      if (order < 0) return moveOn(result, movable, key, mask, step)
+    }
+  }
+  return result
+}
+
+/** Moves the byte at `movable` one step and makes the rest as near as possible. */
+function moveOn(
+  result: Buffer,
+  movable: number,
+  key: Uint8Array,
+  mask: Uint8Array,
+  step: number,
+): Buffer | undefined {
+  if (movable < 0) return undefined
+  result[movable] += step
+  return fillRest(result, movable + 1, key, mask, step < 0)
+}
+
+function fillRest(
+  result: Buffer,
+  from: number,
+  key: Uint8Array,
+  mask: Uint8Array,
+  reversed: boolean,
+): Buffer {
+  for (let i = from; i < result.length; i++) {
+    result[i] = i < key.length && mask[i] === 0 ? key[i] : reversed ? 0xff : 0
+  }
+  return result
+}

@@ -1,0 +1,113 @@
+/**
+ * A filter inside a list, with what the list has to remember for it while its fellows hold the scan
+ * back: a member that asked to jump is not shown the cells that its jump would have passed over,
+ * since many filters rely on not seeing them (HBASE-17678, HBASE-18368).
+ */
+import { equalBytes, emptyBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
+import { FilterCode, type Filter } from './filter.js'
+import { HintMemory, Reach } from './hint-memory.js'
+
+export class ListMember {
+  readonly filter: Filter
+  /** The member has refused the row by its key. */
+  rowRejected = false
+  /** The member included the cell that was last shown. */
+  included = false
+  /** How far the member wants to go behind the cell that was last shown. */
+  reach: Reach = Reach.next
+  readonly hint = new HintMemory()
+  private familyIndex = -1
+  private qualifier: Buffer = emptyBytes
+  private qualifierLength = 0
+
+  constructor(filter: Filter) {
+    this.filter = filter
+  }
+
+  reset(): void {
+    this.filter.reset()
+    this.rowRejected = false
+    this.forget()
+  }
+
+  /** Asks about the row; true if the member refuses it. */
+  filterRowKey(row: Buffer): boolean {
+    this.rowRejected = this.filter.filterAllRemaining() || this.filter.filterRowKey(row)
+    return this.rowRejected
+  }
+
+  /** Asks about a cell and leaves the answer in `included` and `reach`. */
+  ask(cell: CellView): void {
+    const code = this.filter.filterCell(cell)
+    this.included = code <= FilterCode.includeAndNextRow
+    switch (code) {
+      case FilterCode.include:
+      case FilterCode.skip:
+        this.reach = Reach.next
+        return
+      case FilterCode.includeAndNextColumn:
+      case FilterCode.nextColumn:
+        this.reach = Reach.nextColumn
+        return
+      case FilterCode.includeAndNextRow:
+      case FilterCode.nextRow:
+        this.reach = Reach.nextRow
+        return
+      case FilterCode.seekUsingHint:
+        this.hint.remember(cell, this.filter.nextCellHint?.(cell))
+        this.reach = this.hint.reach
+    }
+  }
+
+  /** As {@link ask}, unless an earlier answer has already passed over the cell. */
+  askUnlessPassed(cell: CellView): void {
+    if (this.hasPassed(cell)) {
+      this.included = false
+      return
+    }
+    this.ask(cell)
+    if (this.reach === Reach.nextColumn) this.rememberColumn(cell)
+    else if (this.reach === Reach.nextRow) this.familyIndex = cell.familyIndex
+  }
+
+  /** Records that nothing further of this family's row is wanted. */
+  pass(): void {
+    this.included = false
+    this.reach = Reach.nextRow
+  }
+
+  private hasPassed(cell: CellView): boolean {
+    switch (this.reach) {
+      case Reach.next:
+        return false
+      case Reach.nextColumn:
+        return this.familyIndex === cell.familyIndex && this.isInColumn(cell)
+      case Reach.nextRow:
+        return this.familyIndex === cell.familyIndex
+      case Reach.hintInColumn:
+      case Reach.hintInRow:
+      case Reach.hintBehindRow:
+        return this.hint.isBefore(cell)
+    }
+  }
+
+  private isInColumn(cell: CellView): boolean {
+    const { buffer, qualifierStart, qualifierEnd } = cell
+    return equalBytes(this.qualifier, 0, this.qualifierLength, buffer, qualifierStart, qualifierEnd)
+  }
+
+  private rememberColumn(cell: CellView): void {
+    const length = cell.qualifierEnd - cell.qualifierStart
+    if (this.qualifier.length < length) this.qualifier = Buffer.alloc(2 * length)
+    cell.buffer.copy(this.qualifier, 0, cell.qualifierStart, cell.qualifierEnd)
+    this.qualifierLength = length
+    this.familyIndex = cell.familyIndex
+  }
+
+  private forget(): void {
+    this.included = false
+    this.reach = Reach.next
+    this.familyIndex = -1
+  }
+}

@@ -1,0 +1,123 @@
+/** HBase: MultiRowRangeFilter. */
+import { compareBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { checkFlag, checkList, checkOptions, copyBytes, type FilterBytes } from './arguments.js'
+import { RowKeyFilter } from './filter-base.js'
+
+/** A range of rows, or all rows with a prefix. */
+export type RowRange =
+  | {
+      /** Absent or empty: from the first row on. */
+      readonly start?: FilterBytes
+      /** Default true. */
+      readonly startInclusive?: boolean
+      /** Absent or empty: to the last row. */
+      readonly stop?: FilterBytes
+      /** Default false. */
+      readonly stopInclusive?: boolean
+    }
+  | { readonly prefix: FilterBytes }
+
+/** `[start, stop)`; stop undefined = open. */
+interface HalfOpenRange {
+  readonly start: Buffer
+  readonly stop: Buffer | undefined
+}
+
+/**
+ * Rows in any of several ranges, which may overlap and come in any order. Jumps from range to range in
+ * forward scans and ends the scan behind the last one.
+ */
+export class MultiRowRangeFilter extends RowKeyFilter {
+  /** Ascending, with gaps between them. */
+  private readonly ranges: readonly HalfOpenRange[]
+  /** The first range that does not lie before the row at hand. */
+  private index = 0
+
+  /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for ranges that can hold no row. */
+  constructor(ranges: readonly RowRange[]) {
+    super()
+    if (checkList(ranges, 'ranges').length === 0) throw invalidArgument('ranges is empty')
+    this.ranges = mergeRanges(ranges.map(toHalfOpen))
+  }
+
+  protected override startScan(): void {
+    super.startScan()
+    this.index = this.reversed ? this.ranges.length - 1 : 0
+  }
+
+  protected override judge(row: Buffer): boolean {
+    return this.reversed ? this.judgeReversed(row) : this.judgeForward(row)
+  }
+
+  private judgeForward(row: Buffer): boolean {
+    const ranges = this.ranges
+    while (this.index < ranges.length) {
+      const { start, stop } = ranges[this.index]
+      if (stop === undefined || Buffer.compare(row, stop) < 0) {
+        if (Buffer.compare(row, start) >= 0) return true
+        this.jumpTo(start)
+        return false
+      }
+      this.index++
+    }
+    this.done = true
+    return false
+  }
+
+  private judgeReversed(row: Buffer): boolean {
+    while (this.index >= 0) {
+      const { start, stop } = this.ranges[this.index]
+      if (Buffer.compare(row, start) >= 0) {
+        return stop === undefined || Buffer.compare(row, stop) < 0
+      }
+      this.index--
+    }
+    this.done = true
+    return false
+  }
+}
+
+function toHalfOpen(range: RowRange): HalfOpenRange {
+  checkOptions(range, 'range')
+  if ('prefix' in range) {
+    const start = copyBytes(range.prefix, 'prefix')
+    return { start, stop: prefixSuccessor(start) }
+  }
+  const start = range.start === undefined ? emptyBytes : copyBytes(range.start, 'start')
+  const stop = range.stop === undefined ? emptyBytes : copyBytes(range.stop, 'stop')
+  const startInclusive = checkFlag(range.startInclusive, 'startInclusive', true)
+  const stopInclusive = checkFlag(range.stopInclusive, 'stopInclusive', false)
+  if (stop.length > 0) {
+    const order = compareBytes(start, 0, start.length, stop, 0, stop.length)
+    if (order > 0 || (order === 0 && !(startInclusive && stopInclusive))) {
+      throw invalidArgument(
+        `range from '${start.toString()}' to '${stop.toString()}' can hold no row`,
+      )
+    }
+  }
+  return {
+    start: startInclusive || start.length === 0 ? start : behind(start),
+    stop: stop.length === 0 ? undefined : stopInclusive ? behind(stop) : stop,
+  }
+}
+
+/** The smallest row behind a row. */
+function behind(row: Buffer): Buffer {
+  return Buffer.concat([row, Buffer.of(0)])
+}
+
+function mergeRanges(ranges: readonly HalfOpenRange[]): HalfOpenRange[] {
+  const sorted = [...ranges].sort((a, b) => Buffer.compare(a.start, b.start))
+  const merged: HalfOpenRange[] = []
+  for (const range of sorted) {
+    const last = merged.at(-1)
+    if (last === undefined || (last.stop && Buffer.compare(range.start, last.stop) > 0)) {
+      merged.push(range)
+    } else if (last.stop !== undefined) {
+      const wider = range.stop === undefined || Buffer.compare(range.stop, last.stop) > 0
+      if (wider) merged[merged.length - 1] = { start: last.start, stop: range.stop }
+    }
+  }
+  return merged
+}

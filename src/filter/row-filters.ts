@@ -1,0 +1,105 @@
+/** Filters that select rows by key prefix, by an end row, by number or at random. */
+import { compareBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { seededRandom, type Random } from '../base/random.js'
+import { checkFilterCount, copyBytes, describe, type FilterBytes } from './arguments.js'
+import { FilterBase, RowKeyFilter } from './filter-base.js'
+
+/**
+ * Rows that begin with a prefix; jumps to the first and ends the scan behind the last of them
+ * (HBase: PrefixFilter).
+ */
+export class PrefixFilter extends RowKeyFilter {
+  private readonly prefix: Buffer
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(prefix: FilterBytes) {
+    super()
+    this.prefix = copyBytes(prefix, 'prefix')
+  }
+
+  protected override judge(row: Buffer): boolean {
+    const prefix = this.prefix
+    const end = Math.min(row.length, prefix.length)
+    const order = compareBytes(row, 0, end, prefix, 0, prefix.length)
+    if (order === 0) return true
+    if (this.reversed ? order < 0 : order > 0) this.done = true
+    else if (!this.reversed) this.jumpTo(prefix)
+    return false
+  }
+}
+
+/** Ends the scan behind a row, which itself still belongs to it (HBase: InclusiveStopFilter). */
+export class InclusiveStopFilter extends RowKeyFilter {
+  private readonly stop: Buffer
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(stopRow: FilterBytes) {
+    super()
+    this.stop = copyBytes(stopRow, 'stopRow')
+  }
+
+  protected override judge(row: Buffer): boolean {
+    const order = compareBytes(row, 0, row.length, this.stop, 0, this.stop.length)
+    this.done = this.reversed ? order < 0 : order > 0
+    return !this.done
+  }
+}
+
+/**
+ * At most so many rows (HBase: PageFilter, which counts per region; here the count is exact). Rows count
+ * that reach this filter's turn: in a list, put it last. The scan's `limit` is cheaper.
+ */
+export class PageFilter extends FilterBase {
+  private readonly rowsMax: number
+  private rows = 0
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(rowsMax: number) {
+    super(true)
+    this.rowsMax = checkFilterCount(rowsMax, 'rowsMax')
+  }
+
+  protected override startScan(): void {
+    this.rows = 0
+  }
+
+  override filterAllRemaining(): boolean {
+    return this.rows >= this.rowsMax
+  }
+
+  override filterRow(): boolean {
+    this.rows++
+    return this.rows > this.rowsMax
+  }
+}
+
+/** Seed of filters that are given no source of randomness. */
+const defaultSeed = 0x5eed
+
+/**
+ * Each row with a probability; below 0 none, above 1 all (HBase: RandomRowFilter). Without `random`
+ * a filter draws the same numbers each time it is made.
+ */
+export class RandomRowFilter extends RowKeyFilter {
+  private readonly chance: number
+  private readonly random: Random
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(chance: number, options: { readonly random?: Random } = {}) {
+    super(true)
+    if (typeof chance !== 'number' || Number.isNaN(chance)) {
+      throw invalidArgument(`chance must be a number, got ${describe(chance)}`)
+    }
+    if (options.random !== undefined && typeof options.random !== 'function') {
+      throw invalidArgument(`random must be a function, got ${describe(options.random)}`)
+    }
+    this.chance = chance
+    this.random = options.random ?? seededRandom(defaultSeed)
+  }
+
+  protected override judge(): boolean {
+    if (this.chance < 0) return false
+    return this.chance > 1 || this.random() < this.chance
+  }
+}

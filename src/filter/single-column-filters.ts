@@ -1,0 +1,156 @@
+/**
+ * Filters that look at one column: keep or drop rows by its value, or return nothing else.
+ *
+ * The column has to be among the columns that the scan selects, otherwise every row seems to lack it.
+ */
+import { compareBytes, equalBytes } from '../base/bytes.js'
+import { unescape } from '../cell/cell-key.js'
+import type { CellView } from '../cell/cell-view.js'
+import {
+  checkFlag,
+  checkOptions,
+  parseFilterColumn,
+  type EscapedColumn,
+  type FilterColumn,
+} from './arguments.js'
+import { Comparison, type FilterOperator } from './compare.js'
+import type { ComparatorOption } from './comparators.js'
+import { FilterCode, type CellHint, type RowCells } from './filter.js'
+import { FilterBase } from './filter-base.js'
+
+/** A condition on a column's value. */
+export interface ColumnCondition {
+  readonly column: FilterColumn
+  readonly operator: FilterOperator
+  /** Bytes, or another comparator. */
+  readonly value: ComparatorOption
+}
+
+/** Options of {@link SingleColumnValueFilter}. */
+export interface SingleColumnValueOptions extends ColumnCondition {
+  /** Drop rows that lack the column. Default false: they pass. */
+  readonly filterIfMissing?: boolean
+  /** Judge by the newest version only. Default true; false: any version that passes will do. */
+  readonly latestVersionOnly?: boolean
+}
+
+/** Whether a cell belongs to a column. */
+export function isInColumn(cell: CellView, column: EscapedColumn): boolean {
+  const { qualifier } = column
+  return (
+    equalBytes(
+      cell.buffer,
+      cell.qualifierStart,
+      cell.qualifierEnd,
+      qualifier,
+      0,
+      qualifier.length,
+    ) && cell.family === column.family
+  )
+}
+
+/** Keeps or drops whole rows by the value of one column (HBase: SingleColumnValueFilter). */
+export class SingleColumnValueFilter extends FilterBase {
+  /** @internal */
+  readonly column: EscapedColumn
+  private readonly comparison: Comparison
+  private readonly filterIfMissing: boolean
+  private readonly latestVersionOnly: boolean
+  private found = false
+  private matched = false
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(options: SingleColumnValueOptions) {
+    super(true)
+    checkOptions(options, 'options')
+    this.column = parseFilterColumn(options.column)
+    this.comparison = new Comparison(options.operator, options.value)
+    this.filterIfMissing = checkFlag(options.filterIfMissing, 'filterIfMissing', false)
+    this.latestVersionOnly = checkFlag(options.latestVersionOnly, 'latestVersionOnly', true)
+  }
+
+  override reset(): void {
+    this.found = false
+    this.matched = false
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    if (this.matched) return FilterCode.include
+    if (this.found && this.latestVersionOnly) return FilterCode.nextRow
+    if (!isInColumn(cell, this.column)) return FilterCode.include
+    this.found = true
+    if (this.comparison.passesValue(cell)) {
+      this.matched = true
+      return FilterCode.include
+    }
+    return this.latestVersionOnly ? FilterCode.nextRow : FilterCode.include
+  }
+
+  override filterRow(): boolean {
+    return this.found ? !this.matched : this.filterIfMissing
+  }
+}
+
+/**
+ * As {@link SingleColumnValueFilter}, and the tested column is taken out of the rows that pass
+ * (HBase: SingleColumnValueExcludeFilter).
+ */
+export class SingleColumnValueExcludeFilter extends SingleColumnValueFilter {
+  filterRowCells(cells: RowCells): void {
+    const keep: boolean[] = []
+    let complete = true
+    for (let i = 0; i < cells.count; i++) {
+      keep.push(!isInColumn(cells.cell(i), this.column))
+      complete &&= keep[i]
+    }
+    if (!complete) cells.retain(keep)
+  }
+}
+
+/** Returns only the cells of one column that pass (HBase: ColumnValueFilter). */
+export class ColumnValueFilter extends FilterBase {
+  private readonly column: EscapedColumn
+  private readonly plainQualifier: Buffer
+  private readonly comparison: Comparison
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(options: ColumnCondition) {
+    super()
+    checkOptions(options, 'options')
+    this.column = parseFilterColumn(options.column)
+    const { qualifier } = this.column
+    this.plainQualifier = unescape(qualifier, 0, qualifier.length)
+    this.comparison = new Comparison(options.operator, options.value)
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    const { family, qualifier } = this.column
+    if (cell.family !== family) return FilterCode.nextRow
+    const { qualifierStart, qualifierEnd } = cell
+    const order = compareBytes(
+      cell.buffer,
+      qualifierStart,
+      qualifierEnd,
+      qualifier,
+      0,
+      qualifier.length,
+    )
+    if (order > 0) return FilterCode.nextRow
+    if (order < 0) return jumpInRow(cell)
+    return this.comparison.passesValue(cell) ? FilterCode.include : FilterCode.skip
+  }
+
+  nextCellHint(cell: CellView): CellHint {
+    return { row: cell.copyRow(), qualifier: this.plainQualifier }
+  }
+}
+
+/**
+ * The code for "go on at a later column of this row". The empty qualifier is not jumped over, because
+ * markers of the family are mixed with its cells by timestamp.
+ */
+export function jumpInRow(cell: CellView): FilterCode {
+  return cell.qualifierStart === cell.qualifierEnd
+    ? FilterCode.nextColumn
+    : FilterCode.seekUsingHint
+}

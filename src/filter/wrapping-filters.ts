@@ -1,0 +1,111 @@
+/**
+ * Filters around another filter: drop the whole row, or end the scan, as soon as it rejects something.
+ *
+ * "Rejects" means here that the inner filter does not include a cell, or drops the row by its key or at
+ * its end. HBase also counts an inclusion that asks for a jump (INCLUDE_AND_NEXT_COL) as a rejection,
+ * and its SkipFilter never asks the inner filter about row keys; both are accidents that are not
+ * repeated here.
+ */
+import type { CellView } from '../cell/cell-view.js'
+import { checkInnerFilter } from './arguments.js'
+import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
+import { FilterBase, isIncluded } from './filter-base.js'
+
+abstract class WrappingFilter extends FilterBase {
+  protected readonly inner: Filter
+
+  /** Throws `ERR_INVALID_ARGUMENT`. */
+  constructor(inner: Filter) {
+    super(true)
+    this.inner = checkInnerFilter(inner)
+  }
+
+  override setReversed(reversed: boolean): void {
+    this.inner.setReversed?.(reversed)
+    super.setReversed(reversed)
+  }
+
+  override reset(): void {
+    this.inner.reset()
+  }
+
+  override filterAllRemaining(): boolean {
+    return this.inner.filterAllRemaining()
+  }
+
+  transformCell(cell: CellView): Buffer | undefined {
+    return this.inner.transformCell?.(cell)
+  }
+
+  filterRowCells(cells: RowCells): void {
+    this.inner.filterRowCells?.(cells)
+  }
+
+  nextCellHint(cell: CellView): CellHint | undefined {
+    return this.inner.nextCellHint?.(cell)
+  }
+}
+
+/** Drops each row of which the inner filter rejects any cell (HBase: SkipFilter). */
+export class SkipFilter extends WrappingFilter {
+  private rejected = false
+
+  override reset(): void {
+    super.reset()
+    this.rejected = false
+  }
+
+  override filterRowKey(row: Buffer): boolean {
+    if (this.inner.filterRowKey(row)) this.rejected = true
+    return this.rejected
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    if (this.rejected) return FilterCode.nextRow
+    const code = this.inner.filterCell(cell)
+    if (isIncluded(code)) return code
+    this.rejected = true
+    // Nothing of the row is wanted any more; a jump may lead further than the next row.
+    return code === FilterCode.seekUsingHint ? code : FilterCode.nextRow
+  }
+
+  override filterRow(): boolean {
+    return this.rejected || this.inner.filterRow()
+  }
+}
+
+/**
+ * Ends the scan as soon as the inner filter rejects something; what was included of that row before
+ * is still returned (HBase: WhileMatchFilter).
+ */
+export class WhileMatchFilter extends WrappingFilter {
+  private over = false
+
+  protected override startScan(): void {
+    this.over = false
+  }
+
+  override filterAllRemaining(): boolean {
+    return this.over || this.inner.filterAllRemaining()
+  }
+
+  override filterRowKey(row: Buffer): boolean {
+    if (this.filterAllRemaining()) return true
+    return this.remember(this.inner.filterRowKey(row))
+  }
+
+  override filterCell(cell: CellView): FilterCode {
+    const code = this.inner.filterCell(cell)
+    this.remember(!isIncluded(code))
+    return code
+  }
+
+  override filterRow(): boolean {
+    return this.remember(this.inner.filterRow())
+  }
+
+  private remember(rejected: boolean): boolean {
+    if (rejected) this.over = true
+    return rejected
+  }
+}
