@@ -1,5 +1,5 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
-export { Database, type DatabaseEvents } from './table/database.js'
+export { Database, type CompactOptions, type DatabaseEvents } from './table/database.js'
 export type { DatabaseStatistics, TableStatistics } from './table/statistics.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export { Result, type Cell } from './table/result.js'

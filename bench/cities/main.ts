@@ -4,7 +4,7 @@
  * Whatever happens the database is closed, and the exit code tells how it went: 0 verified, 1 a
  * difference or a failure, 2 wrong options, 130 interrupted.
  */
-import { Database } from '../../src/index.js'
+import { CellarError, Database } from '../../src/index.js'
 import { loadRound, type LoadFigures } from './load.js'
 import { expectSame, Mismatch } from './mismatch.js'
 import { parseSettings, usage, UsageError, type Settings } from './options.js'
@@ -167,21 +167,21 @@ async function main(words: readonly string[]): Promise<number> {
     await job.run()
     return 0
   } catch (error) {
-    await job.close()
+    await job.close().catch((failure: unknown) => reporter.line(`close: ${String(failure)}`))
     if (interruption.signal.aborted && error === interruption.signal.reason) {
       reporter.line('\ninterrupted and closed; run the same command again to go on from here')
       return 130
     }
-    const isMismatch = error instanceof Mismatch
-    process.stderr.write(`\n${isMismatch ? `FAILED: ${error.message}` : errorText(error)}\n`)
+    process.stderr.write(`\n${errorText(error)}\n`)
     return 1
   }
 }
 
 function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const cause = error.cause === undefined ? '' : `\ncaused by ${errorText(error.cause)}`
-  return `${error.stack ?? error.message}${cause}`
+  if (error instanceof Mismatch) return `FAILED: ${error.message}`
+  if (error instanceof CellarError) return `${error.code}: ${error.message}`
+  return error.stack ?? error.message
 }
 
 void main(process.argv.slice(2)).then((code) => {

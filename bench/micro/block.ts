@@ -64,6 +64,7 @@ function write(fileSystem: MemoryFileSystem, entries: Buffer, codec: CodecName):
     earliestPutTimestamp: 0n,
     minSequence: 0,
     maxSequence: 0,
+    filterKind: 0,
   })
   file.closeSync()
 }

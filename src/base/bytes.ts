@@ -9,6 +9,7 @@
 /** A view over memory that engine code passes around. Callers' `Uint8Array`s become Buffers at the API edge. */
 export type Bytes = Buffer
 
+/** No bytes at all. */
 export const emptyBytes: Bytes = Buffer.alloc(0)
 
 /** Compares `a[aStart, aEnd)` with `b[bStart, bEnd)`: negative, zero or positive. */

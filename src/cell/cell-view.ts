@@ -19,6 +19,7 @@ import {
 import { contentStart, ttlOf } from './cell-value.js'
 import { approximateTimestamp, joinTimestamp } from './timestamp.js'
 
+/** A borrowed view of one stored cell; see the file header. */
 export class CellView {
   /** Memory that holds key and value. */
   buffer: Buffer = Buffer.alloc(0)

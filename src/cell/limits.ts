@@ -33,7 +33,7 @@ export function checkFamilyName(name: string): void {
   if (name.startsWith('.')) {
     throw invalidArgument(`column family name '${name}' must not begin with a dot`)
   }
-   
+
   if (/[\u0000-\u001f\u007f-\u009f:/\\]/.test(name)) {
     const shown = JSON.stringify(name)
     throw invalidArgument(`column family name ${shown} holds a control character, ':', '/' or '\\'`)

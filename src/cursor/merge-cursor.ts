@@ -25,20 +25,46 @@ export class MergeCursor implements Cursor {
   private children: readonly Cursor[] = []
   private heap: Int32Array = new Int32Array(8)
   private size = 0
+  /** Whether the heap describes where the children are. */
+  private ordered = false
 
   /** Replaces the children; the cursor is invalid until the next seek. Newer sources come first. */
   setChildren(children: readonly Cursor[]): void {
     this.children = children
     if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
     this.size = 0
+    this.ordered = false
     this.valid = false
   }
 
   seek(key: Uint8Array, length: number): void {
+    if (this.valid && this.ordered && this.compareTop(key, length) <= 0) {
+      this.seekForward(key, length)
+      return
+    }
     this.valid = false
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seek(key, length)
     this.rebuild()
+  }
+
+  /** Moves only the children that are behind; the others stay where they are. */
+  private seekForward(key: Uint8Array, length: number): void {
+    // If a child throws, the repeated call starts over with all of them.
+    this.valid = false
+    while (this.size > 0 && this.compareTop(key, length) < 0) {
+      const child = this.children[this.heap[0]]
+      child.seek(key, length)
+      if (!child.valid) this.heap[0] = this.heap[--this.size]
+      if (this.size > 1) this.siftDown(0)
+    }
+    if (this.size > 0) this.mirror(this.children[this.heap[0]])
+  }
+
+  /** Compares the key of the child at the top with `key`. REQUIRES size > 0. */
+  private compareTop(key: Uint8Array, length: number): number {
+    const top = this.children[this.heap[0]]
+    return compareBytes(top.buffer, top.keyStart, top.keyEnd, key, 0, length)
   }
 
   /** Moves to the last entry before the key; afterwards only `seek` and `seekBefore` may follow. */
@@ -51,6 +77,7 @@ export class MergeCursor implements Cursor {
       if (children[i].valid && (best < 0 || this.compare(i, best) > 0)) best = i
     }
     this.size = 0
+    this.ordered = false
     if (best >= 0) this.mirror(children[best])
   }
 
@@ -81,6 +108,7 @@ export class MergeCursor implements Cursor {
     let size = 0
     for (let i = 0; i < children.length; i++) if (children[i].valid) this.heap[size++] = i
     this.size = size
+    this.ordered = true
     for (let i = (size >> 1) - 1; i >= 0; i--) this.siftDown(i)
     this.valid = size > 0
     if (size > 0) this.mirror(children[this.heap[0]])

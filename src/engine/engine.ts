@@ -12,15 +12,20 @@
  * mutation whose commit failed is indeterminate: visible until the close, maybe gone after a reopen.
  */
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import { TurnBudget } from '../base/turn-budget.js'
 import type { Codecs } from '../codec/codec.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { JobResult } from '../job/job.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
+import type { Version } from '../version/version.js'
+import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { Durability, Log } from '../wal/log.js'
 import type { TableState } from './catalog.js'
+import type { CompactionHost } from './compaction-host.js'
+import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
 import { MemoryBudget } from './memory-budget.js'
@@ -32,12 +37,26 @@ import type { TableReaders } from './table-readers.js'
 
 /** A memtable smaller than this is left to the log when the database is closed. */
 const closeFlushBytesMin = 4 * 1024 * 1024
+/** A log shorter than this is never too long to be replayed at the next open. */
+const closeLogBytesMin = 8 * 1024 * 1024
+
+/** A compaction that was carried out. */
+export interface CompactionReport {
+  readonly table: string
+  readonly family: string
+  readonly major: boolean
+  /** Number of files that were replaced. */
+  readonly inputs: number
+  readonly result: JobResult
+}
 
 /** What happens inside, for `Database` to tell its users. */
 export interface EngineEvents {
   onPoisoned(error: CellarError): void
   onFlushed(table: string, family: string, result: JobResult): void
   onFlushFailed(table: string, family: string, error: unknown): void
+  onCompacted(compaction: CompactionReport): void
+  onCompactionFailed(table: string, family: string, error: unknown): void
   /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
   onWarning(error: unknown): void
 }
@@ -60,7 +79,7 @@ export interface EngineParts {
   readonly lastSequence: number
 }
 
-export class Engine implements FlushHost {
+export class Engine implements FlushHost, CompactionHost {
   readonly fileSystem: FileSystem
   readonly directory: string
   readonly options: ResolvedOptions
@@ -74,15 +93,19 @@ export class Engine implements FlushHost {
   readonly budget: MemoryBudget
   readonly readPoints = new ReadPoints()
   readonly flusher: Flusher
+  readonly compactor: Compactor
   /** The mutation under construction; one at a time, because no turn is given up in between. */
   readonly mutation = new MutationBuffer()
   readonly retryMilliseconds = 1000
+  /** What awaited operations may do before the event loop gets its turn. */
+  readonly turn = new TurnBudget()
   /** Sequence of the newest visible mutation: the read point of new readers. */
   lastSequence: number
   /** Bytes of keys and values written by users since the open, for write amplification. */
   userBytes = 0
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
+  private logCheckAt = 0
   log!: Log
   private readonly lock: DirectoryLock
   private readonly executor: JobExecutor
@@ -108,6 +131,8 @@ export class Engine implements FlushHost {
     this.executor = parts.executor
     this.events = parts.events
     this.flusher = new Flusher(this, parts.executor)
+    this.compactor = new Compactor(this, parts.executor)
+    this.versions.addListener((version, edit) => this.versionChanged(version, edit))
   }
 
   /** Where jobs run. */
@@ -170,6 +195,7 @@ export class Engine implements FlushHost {
     this.userBytes += mutation.payloadBytes
     if (full !== undefined) this.freeze(full)
     else if (this.budget.isHigh) this.relieve()
+    if (this.logBytesWritten >= this.logCheckAt) this.checkLog()
   }
 
   /** Makes everything applied so far as durable as asked, before returning. */
@@ -180,7 +206,15 @@ export class Engine implements FlushHost {
 
   /** Resolves when everything applied so far is as durable as asked. */
   commit(durability: Durability): Promise<void> {
-    return this.log.commit(durability)
+    const done = this.log.commit(durability)
+    return this.turn.spend() ? done : this.commitNextTurn(done)
+  }
+
+  private async commitNextTurn(done: Promise<void>): Promise<void> {
+    // It may fail while nobody looks; the caller still gets the rejection.
+    done.catch(() => undefined)
+    await this.turn.waitForTurn()
+    return done
   }
 
   /** Undefined if writing may go on at once; else resolves when memory is free again. */
@@ -194,7 +228,6 @@ export class Engine implements FlushHost {
   freeze(store: Store): boolean {
     if (!store.freeze(this.lastSequence)) return false
     this.flusher.schedule(store)
-    if (this.log.bytesTotal > this.options.logBytesMax) this.relieveLog()
     return true
   }
 
@@ -218,6 +251,12 @@ export class Engine implements FlushHost {
       largest.freeze(this.lastSequence)
       this.flusher.schedule(largest)
     }
+  }
+
+  /** Looks now and then whether the log has outgrown its bound. */
+  private checkLog(): void {
+    this.logCheckAt = this.logBytesWritten + this.options.logBytesMax / 16
+    if (this.log.bytesTotal > this.options.logBytesMax) this.relieveLog()
   }
 
   /** Flushes the store that keeps the oldest log segment in use. */
@@ -248,7 +287,20 @@ export class Engine implements FlushHost {
     for (const store of stores) await this.flusher.drain(store)
   }
 
-  // What the flusher asks for.
+  /** Compacts the given stores one after the other; see `Compactor.compact`. */
+  async compact(stores: readonly Store[], request: CompactionRequest): Promise<void> {
+    this.checkWritable()
+    for (let i = 0; i < stores.length; i++) {
+      const { onProgress } = request
+      const onPart =
+        onProgress === undefined
+          ? undefined
+          : (part: number): void => onProgress((i + part) / stores.length)
+      await this.compactor.compact(stores[i], { ...request, onProgress: onPart })
+    }
+  }
+
+  // What the flusher and the compactor ask for.
 
   get mayFlush(): boolean {
     return this.state !== 'closed' && this.poisonedBy === undefined
@@ -279,6 +331,19 @@ export class Engine implements FlushHost {
     if (this.log.failure === undefined) this.log.removeObsolete(oldest - 1)
     this.versions.removeObsoleteFiles()
     this.events.onFlushed(this.tableNameOf(store), store.family, result)
+    if (this.options.compactionEnabled) this.compactor.consider(store)
+  }
+
+  compacted(store: Store, major: boolean, inputs: number, result: JobResult): void {
+    this.versions.removeObsoleteFiles()
+    const table = this.tableNameOf(store)
+    this.events.onCompacted({ table, family: store.family, major, inputs, result })
+  }
+
+  compactionFailed(store: Store, error: unknown): void {
+    const failure = this.versions.failure
+    if (failure !== undefined) this.poison(failure)
+    this.events.onCompactionFailed(this.tableNameOf(store), store.family, error)
   }
 
   flushFailed(store: Store, error: unknown): void {
@@ -286,6 +351,20 @@ export class Engine implements FlushHost {
     if (failure !== undefined) this.poison(failure)
     this.budget.fail(error)
     this.events.onFlushFailed(this.tableNameOf(store), store.family, error)
+  }
+
+  /** A version has become current: its files replace what the stores had, in the same moment. */
+  private versionChanged(version: Version, edit: VersionEdit): void {
+    const flushed = new Set((edit.flushedSequences ?? []).map(({ storeId }) => storeId))
+    const changed = new Set((edit.filesRemoved ?? []).map(({ storeId }) => storeId))
+    for (const storeId of new Set([...flushed, ...changed])) {
+      const store = this.stores.get(storeId)
+      const levels = version.store(storeId)?.levels
+      if (store === undefined || levels === undefined) continue
+      const tables = levels.flat().map((file) => this.readers.open(file))
+      if (flushed.has(storeId)) this.flusher.install(store, tables)
+      else store.installTables(tables)
+    }
   }
 
   discardFile(fileNumber: number): void {
@@ -334,7 +413,9 @@ export class Engine implements FlushHost {
     if (this.poisonedBy === undefined) await attempt(() => this.flushForClose())
     this.state = 'closed'
     this.budget.fail(closedError('the database'))
+    await attempt(() => this.compactor.stop())
     await attempt(() => this.flusher.stop())
+    await attempt(() => this.executor.close())
     await attempt(() => this.log.close())
     await attempt(() => this.versions.close())
     this.readers.closeAll()
@@ -343,10 +424,12 @@ export class Engine implements FlushHost {
   }
 
   private async flushForClose(): Promise<void> {
+    // A long log with little in it is not worth replaying.
+    const longLog = this.log.bytesTotal > closeLogBytesMin + 4 * this.budget.bytesUsed
     for (const store of [...this.stores.values()]) {
       const { active } = store
       const unlogged = active.hasUnloggedMutations
-      if (unlogged || active.memtable.bytesUsed >= closeFlushBytesMin) {
+      if (longLog || unlogged || active.memtable.bytesUsed >= closeFlushBytesMin) {
         store.freeze(this.lastSequence)
       }
       if (store.frozen.length > 0) await this.flusher.drain(store)

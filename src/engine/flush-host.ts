@@ -7,6 +7,7 @@ import type { Store } from '../store/store.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { TableReaders } from './table-readers.js'
 
+/** The engine, as the flusher sees it. */
 export interface FlushHost {
   readonly fileSystem: FileSystem
   readonly directory: string

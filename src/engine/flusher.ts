@@ -13,7 +13,9 @@ import { CellarError, ErrorCode } from '../base/errors.js'
 import { runInSlices, runToEnd, startJob, type JobExecutor } from '../job/executor.js'
 import { JobCancelled, JobControl, type FlushJob, type JobResult } from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
+import { retentionOf, tableFormatOf } from '../store/family-settings.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
+import type { SsTableReader } from '../sstable/reader.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { FlushHost } from './flush-host.js'
@@ -66,9 +68,8 @@ export class Flusher {
     while (store.frozen.length > 0 && !store.dropped) {
       const slot = store.frozen.at(-1)!
       if (slot.publishing !== undefined) {
-        // Its edit is in the manifest already: an empty edit behind it makes both durable.
+        // Its edit is in the manifest already: an empty edit behind it makes both visible.
         this.host.versions.publishSync({})
-        this.install(store, slot, slot.publishing)
         continue
       }
       const entries = runToEnd(slot.memtable.exportSlices())
@@ -77,19 +78,19 @@ export class Flusher {
       try {
         const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
         const edit = this.prepareInstall(store, slot, result)
+        slot.publishing = result
         this.host.versions.publishSync(edit)
-        this.install(store, slot, result)
       } finally {
+        slot.publishing = undefined
         this.host.versions.unprotectFile(job.fileNumber)
       }
     }
   }
 
-  /** Cancels running jobs and waits for them. */
+  /** Cancels running flushes and waits for them. */
   async stop(): Promise<void> {
     for (const control of this.controls.values()) control.cancel()
     await Promise.allSettled(this.running.values())
-    await this.executor.close()
   }
 
   private async flushAll(store: Store): Promise<void> {
@@ -146,31 +147,19 @@ export class Flusher {
     } finally {
       slot.publishing = undefined
     }
-    if (store.frozen.at(-1) === slot) this.install(store, slot, result)
   }
 
   private makeJob(store: Store, entries: FrozenEntries): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const fileNumber = versions.allocateFileNumber()
     versions.protectFile(fileNumber)
-    const { versions: versionsMax, minVersions, ttlSeconds, ...rest } = store.settings
     return {
       kind: 'flush',
       directory,
       fileNumber,
       entries,
-      format: {
-        blockBytes: rest.blockBytes,
-        codec: rest.codec,
-        bloomFilter: rest.bloomFilter,
-      },
-      retention: {
-        versions: versionsMax,
-        minVersions,
-        ttlSeconds,
-        keepDeletedCells: rest.keepDeletedCells,
-        newVersionBehavior: rest.newVersionBehavior,
-      },
+      format: tableFormatOf(store.settings),
+      retention: retentionOf(store.settings),
       readPointOldest: this.host.readPointOldest(),
       now: this.host.now(),
       nativeFree,
@@ -189,10 +178,16 @@ export class Flusher {
     }
   }
 
-  private install(store: Store, slot: MemtableSlot, result: JobResult): void {
+  /**
+   * The edit of a store's flush has become visible: the memtable goes in the same moment, so that no
+   * reader sees the cells twice or not at all. `tables` are the store's in the new version.
+   */
+  install(store: Store, tables: readonly SsTableReader[]): void {
+    const slot = store.frozen.at(-1)
+    const result = slot?.publishing
+    if (slot === undefined || result === undefined) return
     const bytes = slot.memtable.bytesUsed
-    const [file] = result.files
-    store.installFlush(slot, file === undefined ? undefined : this.host.readers.open(file))
+    store.installFlush(slot, tables)
     this.flushCount++
     this.entriesWritten += result.entriesWritten
     this.entriesDropped += result.entriesDropped

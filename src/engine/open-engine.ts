@@ -27,8 +27,8 @@ import { ServerClock } from './server-clock.js'
 import { TableReaders } from './table-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
 
-/** Threads for jobs: one keeps a second core free for the event loop. */
-const jobThreadsMax = 1
+/** Threads for jobs: one compaction at a time, and a flush must never wait behind it. */
+const jobThreadsMax = 2
 
 /** Opens the engine of `directory`. Errors: see `Database.open`. */
 export async function openEngine(

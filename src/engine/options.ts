@@ -20,8 +20,14 @@ export interface DatabaseOptions {
   /** Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256 MiB. */
   readonly logBytesMax?: number
   /**
-   * Where flush jobs run: 'worker' (piscina threads), 'inline' (on the event loop, in slices), or
-   * 'auto': worker if piscina is installed and threads are allowed. Default 'auto'.
+   * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves it
+   * to `Database.compact`. Default true.
+   */
+  readonly compactionEnabled?: boolean
+  /**
+   * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in slices), or
+   * 'auto': worker if piscina is installed and threads are allowed. Default: `CELLAR_EXECUTOR`, else
+   * 'auto'.
    */
   readonly executor?: 'auto' | 'worker' | 'inline'
   /** True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`. */
@@ -46,6 +52,7 @@ export interface ResolvedOptions {
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
   readonly logBytesMax: number
+  readonly compactionEnabled: boolean
   readonly executor: 'auto' | 'worker' | 'inline'
   readonly nativeFree: boolean
   readonly cellBytesMax: number
@@ -70,18 +77,27 @@ function bytesOption(
   return value
 }
 
+/** `CELLAR_EXECUTOR` chooses for databases that do not say, so that a test run can force one. */
+function executorOfEnvironment(): ResolvedOptions['executor'] {
+  return (process.env['CELLAR_EXECUTOR'] ?? 'auto') as ResolvedOptions['executor']
+}
+
 /** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
 export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   if (typeof options !== 'object' || options === null) {
     throw invalidArgument('database options must be an object')
   }
-  const executor = options.executor ?? 'auto'
+  const executor = options.executor ?? executorOfEnvironment()
   if (!['auto', 'worker', 'inline'].includes(executor)) {
     throw invalidArgument(`option executor must be 'auto', 'worker' or 'inline', got ${executor}`)
   }
   const slop = options.timestampSlopMilliseconds ?? Infinity
   if (typeof slop !== 'number' || !(slop >= 0)) {
     throw invalidArgument(`option timestampSlopMilliseconds must be a number >= 0, got ${slop}`)
+  }
+  const compactionEnabled = options.compactionEnabled ?? true
+  if (typeof compactionEnabled !== 'boolean') {
+    throw invalidArgument('option compactionEnabled must be true or false')
   }
   const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
   return {
@@ -93,6 +109,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     ),
     blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
     logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
+    compactionEnabled,
     executor,
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),

@@ -22,8 +22,9 @@ export interface Token {
 /** Longest filter text in characters: far beyond what people write, short enough to be safe. */
 const textLengthMax = 1024 * 1024
 
-const pattern =
-  /[ \t\r\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|(-?[0-9]+)|'((?:[^']|'')*)'|(<=|>=|!=|<|>|=)|([(),])|$)/y
+/** Everything but strings. */
+const pattern = /([A-Za-z_][A-Za-z0-9_]*)|(-?[0-9]+)|(<=|>=|!=|<|>|=)|([(),])/y
+const kinds: readonly TokenKind[] = ['name', 'integer', 'operator']
 
 /** `ERR_INVALID_ARGUMENT` that says where, what was expected there, and what stands there. */
 export function syntaxError(position: number, expected: string, found: string): Error {
@@ -45,37 +46,47 @@ export function tokenize(text: string): Token[] {
     throw invalidArgument(`filter text has ${text.length} characters; at most ${textLengthMax}`)
   }
   const tokens: Token[] = []
-  pattern.lastIndex = 0
   let at = 0
   for (;;) {
-    pattern.lastIndex = at
-    const match = pattern.exec(text)
-    if (match === null) throw unreadable(text, at)
-    const position = at + /^[ \t\r\n]*/.exec(match[0])![0].length
-    at = pattern.lastIndex
-    const [, name, integer, string, operator, sign] = match
-    if (name !== undefined) tokens.push({ kind: 'name', text: name, position })
-    else if (integer !== undefined) tokens.push({ kind: 'integer', text: integer, position })
-    else if (string !== undefined) {
-      tokens.push({ kind: 'string', text: string.replaceAll("''", "'"), position })
-    } else if (operator !== undefined) tokens.push({ kind: 'operator', text: operator, position })
-    else if (sign !== undefined) tokens.push({ kind: sign as TokenKind, text: sign, position })
-    else {
-      tokens.push({ kind: 'end', text: '', position })
+    while (at < text.length && ' \t\r\n'.includes(text[at])) at++
+    if (at === text.length) {
+      tokens.push({ kind: 'end', text: '', position: at })
       return tokens
+    }
+    if (text[at] === "'") {
+      const end = endOfString(text, at)
+      const content = text.slice(at + 1, end - 1).replaceAll("''", "'")
+      tokens.push({ kind: 'string', text: content, position: at })
+      at = end
+    } else {
+      const token = readToken(text, at)
+      tokens.push(token)
+      at += token.text.length
     }
   }
 }
 
-function unreadable(text: string, from: number): Error {
-  let at = from
-  while (' \t\r\n'.includes(text[at])) at++
-  if (text[at] === "'") {
-    return syntaxError(
-      text.length,
-      `a closing quote for the string at ${at}`,
-      'the end of the text',
-    )
+function readToken(text: string, position: number): Token {
+  pattern.lastIndex = position
+  const match = pattern.exec(text)
+  if (match === null) {
+    throw syntaxError(position, 'a filter, an argument or an operator', `'${text[position]}'`)
   }
-  return syntaxError(at, 'a filter, an argument or an operator', `'${text[at]}'`)
+  const group = match.findIndex((part, index) => index > 0 && part !== undefined)
+  const kind = kinds[group - 1] ?? (match[0] as TokenKind)
+  return { kind, text: match[0], position }
+}
+
+/** Offset behind the closing quote of the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  for (;;) {
+    const quote = text.indexOf("'", at)
+    if (quote < 0) {
+      const expected = `a closing quote for the string at ${start}`
+      throw syntaxError(text.length, expected, 'the end of the text')
+    }
+    if (text[quote + 1] !== "'") return quote + 1
+    at = quote + 2
+  }
 }

@@ -52,11 +52,11 @@ class FilterParser {
 
   parse(): Filter {
     const filter = this.parseOr()
-    if (this.current.kind !== 'end') throw this.unexpected('AND, OR or the end of the text')
+    if (this.peek().kind !== 'end') throw this.unexpected('AND, OR or the end of the text')
     return filter
   }
 
-  private get current(): Token {
+  private peek(): Token {
     return this.tokens[this.index]
   }
 
@@ -84,9 +84,9 @@ class FilterParser {
   private parseUnary(): Filter {
     if (++this.depth > depthMax) {
       throw syntaxError(
-        this.current.position,
+        this.peek().position,
         `at most ${depthMax} levels of nesting`,
-        showToken(this.current),
+        showToken(this.peek()),
       )
     }
     const filter = this.parseNested()
@@ -103,16 +103,16 @@ class FilterParser {
       this.index++
       return new WhileMatchFilter(this.parseUnary())
     }
-    if (this.current.kind !== '(') return this.parseFilterCall()
+    if (this.peek().kind !== '(') return this.parseFilterCall()
     this.index++
     const filter = this.parseOr()
-    if (this.current.kind !== ')') throw this.unexpected("AND, OR or ')'")
+    if (this.peek().kind !== ')') throw this.unexpected("AND, OR or ')'")
     this.index++
     return filter
   }
 
   private parseFilterCall(): Filter {
-    const name = this.current
+    const name = this.peek()
     if (name.kind !== 'name' || keywords.has(name.text)) {
       throw this.unexpected("a filter, SKIP, WHILE or '('")
     }
@@ -133,32 +133,32 @@ class FilterParser {
   }
 
   private parseArguments(): FilterArguments {
-    if (this.current.kind !== '(') throw this.unexpected("'('")
+    if (this.peek().kind !== '(') throw this.unexpected("'('")
     this.index++
     const found: Token[] = []
-    while (this.current.kind !== ')') {
+    while (this.peek().kind !== ')') {
       if (found.length > 0) {
-        if (this.current.kind !== ',') throw this.unexpected("',' or ')'")
+        if (this.peek().kind !== ',') throw this.unexpected("',' or ')'")
         this.index++
       }
-      const token = this.current
+      const token = this.peek()
       if (token.kind === '(' || token.kind === ')' || token.kind === ',' || token.kind === 'end') {
         throw this.unexpected(found.length > 0 ? 'an argument' : "an argument or ')'")
       }
       found.push(token)
       this.index++
     }
-    const close = this.current
+    const close = this.peek()
     this.index++
     return new FilterArguments(found, close, this.encoding)
   }
 
   private isKeyword(keyword: string): boolean {
-    return this.current.kind === 'name' && this.current.text === keyword
+    return this.peek().kind === 'name' && this.peek().text === keyword
   }
 
   private unexpected(expected: string): Error {
-    return syntaxError(this.current.position, expected, showToken(this.current))
+    return syntaxError(this.peek().position, expected, showToken(this.peek()))
   }
 }
 

@@ -3,6 +3,7 @@
  */
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
+import { runCompaction } from './compaction-job.js'
 import { runFlush } from './flush-job.js'
 import type { Job, JobControl, JobResult } from './job.js'
 
@@ -22,7 +23,9 @@ export function startJob(
   job: Job,
   control: JobControl,
 ): Generator<void, JobResult> {
-  return runFlush(fileSystem, codecs, job, control)
+  return job.kind === 'flush'
+    ? runFlush(fileSystem, codecs, job, control)
+    : runCompaction(fileSystem, codecs, job, control)
 }
 
 /** Runs a generator to its end at once. */

@@ -24,8 +24,40 @@ export interface FlushJob {
   readonly nativeFree: boolean
 }
 
+/** One input of a compaction. */
+export interface CompactionInput {
+  readonly fileNumber: number
+  readonly fileBytes: number
+  readonly entryCount: number
+  readonly level: number
+}
+
+/** Merges SSTables of one store into new ones. Structured-cloneable. */
+export interface CompactionJob {
+  readonly kind: 'compaction'
+  readonly directory: string
+  /** Newest first. */
+  readonly inputs: readonly CompactionInput[]
+  /** Numbers that the job may use for its outputs, ascending; allocated by the main thread. */
+  readonly fileNumbers: readonly number[]
+  readonly outputLevel: number
+  /** An output is finished at the first row boundary behind this many bytes; Infinity = one output. */
+  readonly outputBytesMax: number
+  readonly format: TableFormat
+  readonly retention: RetentionOptions
+  readonly readPointOldest: number
+  readonly now: number
+  /** The inputs are all files of the store: delete markers may go. */
+  readonly major: boolean
+  /** Milliseconds for which a major compaction keeps young markers. */
+  readonly markerRetentionMilliseconds: number
+  /** Timestamp of the earliest put in the inputs, rounded down. */
+  readonly earliestPutTimestamp: number
+  readonly nativeFree: boolean
+}
+
 /** Every kind of job. */
-export type Job = FlushJob
+export type Job = FlushJob | CompactionJob
 
 /** What a job made. Its files are synced, and so is their directory. */
 export interface JobResult {

@@ -12,6 +12,7 @@ export class RetentionFilter {
   /** Cells dropped so far. */
   dropped = 0
   private readonly matcher: RetentionMatcher
+  private readonly readPointOldest: number
   private row: Buffer = Buffer.allocUnsafe(256)
   private rowLength = -1
   private skippingColumn = false
@@ -20,6 +21,7 @@ export class RetentionFilter {
 
   constructor(scope: RetentionScope) {
     this.matcher = new RetentionMatcher(scope)
+    this.readPointOldest = scope.readPointOldest
   }
 
   /** Whether the cell is kept. Cells come in key order. */
@@ -33,11 +35,12 @@ export class RetentionFilter {
     }
     if (this.skippingColumn) {
       if (!this.inSkippedColumn(cell)) this.skippingColumn = false
-      else if (!isDeleteMarker(cell.type)) {
+      else if (!isDeleteMarker(cell.type) && cell.sequence <= this.readPointOldest) {
         this.dropped++
         return false
       }
-      // A marker behind dropped versions may still mask cells of older files, so the matcher decides.
+      // A marker behind dropped versions may still mask cells of older files, and a cell newer than
+      // an open snapshot is kept: the matcher decides.
     }
     const code = this.matcher.match(cell)
     if (code === MatchCode.include) return true

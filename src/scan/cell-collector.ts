@@ -2,6 +2,7 @@
 import type { CellView } from '../cell/cell-view.js'
 import type { Filter } from '../filter/filter.js'
 
+/** Where a store scanner puts the cells that it includes. */
 export interface CellCollector {
   /** No further cell fits (batch limit); the scanner pauses before the next one. */
   readonly full: boolean

@@ -3,6 +3,7 @@ import { emptyBytes } from '../base/bytes.js'
 import { InvariantError } from '../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'
 
+/** A cursor whose entry is assigned; moving it is an assertion failure. */
 export interface EntryCursor extends Cursor {
   buffer: Buffer
   keyStart: number

@@ -4,8 +4,9 @@
  * markers, a major compaction drops those that nothing needs any more.
  *
  * Cells above `readPointOldest` (the oldest read point of any open snapshot or scan, or the last
- * sequence) are always kept and neither counted nor used for masking, so that every open reader
- * sees afterwards exactly what it saw before.
+ * sequence) are always kept and neither counted nor used for masking, so that what an open snapshot
+ * sees stays. As in HBase, what is over VERSIONS at that read point goes even if a newer marker
+ * would have made room for it: how many versions a delete brings back depends on when a flush ran.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'

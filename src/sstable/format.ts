@@ -38,8 +38,9 @@ export const entryBytesMax = 32 * 1024 * 1024
  */
 export const payloadBytesMax = 33 * 1024 * 1024
 
-/** Smallest and largest `blockBytes` that a writer takes. */
+/** Smallest `blockBytes` that a writer takes. */
 export const blockBytesMin = 64
+/** Largest `blockBytes` that a writer takes. */
 export const blockBytesMax = 16 * 1024 * 1024
 
 /** Longest filter, index or properties section as stored, in bytes. */

@@ -36,3 +36,15 @@ export function decodeFamilySettings(options: JsonObject): FamilySettings {
   const stored = options as unknown as Partial<FamilySettings> & { codec?: CodecName }
   return { ...defaultFamilySettings, ...stored }
 }
+
+/** The part of the settings that decides what is kept, as jobs get it. */
+export function retentionOf(settings: FamilySettings): RetentionOptions {
+  const { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior } = settings
+  return { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior }
+}
+
+/** The part of the settings that decides how tables are written, as jobs get it. */
+export function tableFormatOf(settings: FamilySettings): TableFormat {
+  const { blockBytes, codec, bloomFilter } = settings
+  return { blockBytes, codec, bloomFilter }
+}

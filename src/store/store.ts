@@ -94,12 +94,16 @@ export class Store {
     return true
   }
 
-  /** Replaces the oldest frozen memtable by its table; undefined if every cell was dropped. */
-  installFlush(slot: MemtableSlot, table: SsTableReader | undefined): void {
+  /** Drops the oldest frozen memtable, whose cells are in `tables` now. */
+  installFlush(slot: MemtableSlot, tables: readonly SsTableReader[]): void {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
-    const tables = this.sources.tables
-    this.publishSources(table === undefined ? tables : [table, ...tables])
+    this.publishSources(tables)
+  }
+
+  /** Replaces the tables: a compaction has finished. */
+  installTables(tables: readonly SsTableReader[]): void {
+    this.publishSources(tables)
   }
 
   private publishSources(tables: readonly SsTableReader[]): void {

@@ -11,8 +11,11 @@ import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
+import type { Store } from '../store/store.js'
+import { noSuchFamily } from './column-name.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { alterDefinition, defineTable, describeTable } from './schema.js'
+import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
 import type { Snapshot, TableAlteration, TableDescription, TableOptions } from './types.js'
@@ -25,10 +28,35 @@ export interface DatabaseEvents {
   flush: [flush: { table: string; family: string; entries: number; bytes: number }]
   /** A flush failed; it is tried again. Nothing was lost. */
   flushError: [failure: { table: string; family: string; error: unknown }]
+  /** Files of a family were merged. */
+  compaction: [
+    compaction: {
+      table: string
+      family: string
+      major: boolean
+      inputFiles: number
+      entries: number
+      droppedEntries: number
+      bytes: number
+    },
+  ]
+  /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
+  compactionError: [failure: { table: string; family: string; error: unknown }]
   /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
   warning: [error: unknown]
 }
 
+/** Options of {@link Database.compact}. */
+export interface CompactOptions {
+  /** Default true. */
+  readonly major?: boolean
+  /** Only this family of the table. */
+  readonly family?: string
+  readonly onProgress?: (part: number) => void
+  readonly signal?: AbortSignal
+}
+
+/** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
 export class Database {
   readonly #engine: Engine
   readonly #ddl: Ddl
@@ -166,12 +194,32 @@ export class Database {
   /** Writes the memtables of a table, or of all, to disk. Resolves when they are there. */
   async flush(tableName?: string): Promise<void> {
     this.#engine.checkOpen()
-    if (tableName === undefined) return this.#engine.flush([...this.#engine.stores.values()])
+    return this.#engine.flush(this.#storesOf(tableName))
+  }
+
+  /**
+   * Compacts a table, one of its families, or everything: with `major` all files of each store become
+   * one and delete markers go (spec 2.5), else what the policy finds worth merging. Memtables are
+   * flushed first. `onProgress` is told which part is done, 0 to 1; `signal` ends it with
+   * `ERR_ABORTED` and leaves the files as they were.
+   */
+  async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
+    this.#engine.checkOpen()
+    const { major = true, family, onProgress, signal } = checkObject(options, 'compact options')
+    const stores = this.#storesOf(tableName, family)
+    await this.#engine.flush(stores)
+    await this.#engine.compact(stores, { major, onProgress, signal })
+  }
+
+  #storesOf(tableName: string | undefined, family?: string): Store[] {
+    if (tableName === undefined) return [...this.#engine.stores.values()]
     const state = this.#engine.tables.get(tableName)
     if (state === undefined) {
       throw new CellarError(ErrorCode.tableNotFound, `table '${tableName}' does not exist`)
     }
-    return this.#engine.flush(state.families.map((family) => family.store))
+    const families = state.families.filter(({ name }) => family === undefined || name === family)
+    if (families.length === 0) throw noSuchFamily(family!, tableName, state.familyNames)
+    return families.map(({ store }) => store)
   }
 
   /** Counters and sizes of this moment. */
@@ -204,6 +252,18 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
         bytes: result.bytesWritten,
       }),
     onFlushFailed: (table, family, error) => emitter.emit('flushError', { table, family, error }),
+    onCompacted: ({ table, family, major, inputs, result }) =>
+      emitter.emit('compaction', {
+        table,
+        family,
+        major,
+        inputFiles: inputs,
+        entries: result.entriesWritten,
+        droppedEntries: result.entriesDropped,
+        bytes: result.bytesWritten,
+      }),
+    onCompactionFailed: (table, family, error) =>
+      emitter.emit('compactionError', { table, family, error }),
     onWarning: (error) => emitter.emit('warning', error),
   }
 }

@@ -27,6 +27,7 @@ const counterColumn = (result: Result, column: types.ColumnName): bigint => {
   return value.readBigInt64BE(0)
 }
 
+/** A table of an open database. Made by `Database.table` and `Database.createTable`. */
 export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly name: string
   readonly #engine: Engine
@@ -218,11 +219,17 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   /** Runs a read without promises in between if all it needs is in memory. */
   #read<T>(step: () => T): Promise<T> {
     try {
-      return Promise.resolve(step())
+      const value = step()
+      return this.#engine.turn.spend() ? Promise.resolve(value) : this.#nextTurn(value)
     } catch (error) {
       if (isBlockMissing(error)) return loadAndRepeat(this.#engine, step)
       return Promise.reject(error)
     }
+  }
+
+  async #nextTurn<T>(value: T): Promise<T> {
+    await this.#engine.turn.waitForTurn()
+    return value
   }
 
   async #admit(): Promise<void> {
@@ -263,6 +270,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
       if (this.#engine.budget.isExceeded) await this.#admit()
+      if (!this.#engine.turn.spend()) await this.#engine.turn.waitForTurn()
       try {
         outcome.applied(apply(operations[i], nonBlocking))
       } catch (error) {

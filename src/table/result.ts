@@ -42,6 +42,7 @@ function decode(page: Buffer, start: number, end: number): Buffer {
   return hasEscape(page, start, end) ? unescape(page, start, end) : page.subarray(start, end)
 }
 
+/** The cells of one row (or of a piece of it); empty if there are none. */
 export class Result {
   /** True if more cells of the row follow in the next result of the scan (`batch`). */
   readonly partial: boolean

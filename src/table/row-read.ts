@@ -10,6 +10,7 @@ import { RowScanner } from '../scan/row-scanner.js'
 import { StoreReader, type ReadMode } from '../store/store-reader.js'
 import type { ReadPlan } from './read-plan.js'
 
+/** One row read; see the file header. */
 export class RowRead {
   private readonly readers: (StoreReader | undefined)[] = []
   private readonly collector = new RowCollector()

@@ -9,6 +9,9 @@ import type { ResultScanner, SyncResultScanner } from './types.js'
 /** Results made in one turn of the event loop: enough to amortise a promise, short enough to be fair. */
 const resultsPerTurnMax = 128
 
+/** What a filling of the buffer takes of the budget of a turn. */
+const turnShare = 64
+
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /** Asynchronous rows of a scan. */
@@ -82,6 +85,7 @@ export class AsyncScanner implements ResultScanner {
     const session = this.#session
     this.#buffered = []
     this.#position = 0
+    if (!this.#engine.turn.spend(turnShare)) await this.#engine.turn.waitForTurn()
     try {
       while (!session.ended && this.#buffered.length === 0) {
         this.#checkAlive()

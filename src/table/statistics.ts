@@ -28,6 +28,11 @@ export interface DatabaseStatistics {
   readonly flushedEntries: number
   readonly droppedEntries: number
   readonly flushedBytes: number
+  readonly compactions: number
+  readonly compactedBytes: number
+  readonly compactionDroppedEntries: number
+  /** Stores that wait for a compaction. */
+  readonly compactionQueue: number
   /** Encoded keys and values of all mutations. */
   readonly userBytes: number
   /** Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write. */
@@ -56,7 +61,7 @@ export interface TableStatistics {
 
 /** Reads all counters. */
 export function collectStatistics(engine: Engine): DatabaseStatistics {
-  const { readers, log, flusher, budget, userBytes } = engine
+  const { readers, log, flusher, compactor, budget, userBytes } = engine
   const { counters, cache } = readers
   const tables: Record<string, TableStatistics> = {}
   let tableFiles = 0
@@ -78,7 +83,7 @@ export function collectStatistics(engine: Engine): DatabaseStatistics {
     }
     tables[table.name] = { families }
   }
-  const written = engine.logBytesWritten + flusher.bytesWritten
+  const written = engine.logBytesWritten + flusher.bytesWritten + compactor.bytesWritten
   return {
     tables,
     tableFiles,
@@ -102,6 +107,10 @@ export function collectStatistics(engine: Engine): DatabaseStatistics {
     flushedEntries: flusher.entriesWritten,
     droppedEntries: flusher.entriesDropped,
     flushedBytes: flusher.bytesWritten,
+    compactions: compactor.compactionCount,
+    compactedBytes: compactor.bytesWritten,
+    compactionDroppedEntries: compactor.entriesDropped,
+    compactionQueue: compactor.queueLength,
     userBytes,
     writeAmplification: userBytes === 0 ? 0 : written / userBytes,
     openSnapshots: engine.readPoints.size,

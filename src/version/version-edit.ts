@@ -71,7 +71,7 @@ export interface ManifestEdit extends VersionEdit {
   readonly snapshot?: boolean
 }
 
-// Never change: the number of the form described here. Zero is invalid.
+/** The number of the form described here. Never change; zero is invalid. */
 export const editFormat = 1
 
 const editFields: ReadonlySet<string> = new Set([

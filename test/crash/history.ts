@@ -139,15 +139,18 @@ export class Workload {
       return
     }
     const unlogged = this.unloggedIssued
+    const { database } = this
     const run = this.start(operation)
     const change = this.issued
     await run
+    // A database that failed before can be closed, but that promises nothing.
+    if (database?.failure !== undefined) return
     if (operation.kind === 'checkAndPut') {
       this.synced = Math.max(this.synced, change)
     } else if ('durability' in operation) {
       if (operation.durability !== 'ASYNC_WAL') this.synced = Math.max(this.synced, change)
       if (operation.durability === 'FSYNC_WAL') this.fsynced = Math.max(this.fsynced, change)
-    } else if (!['unlogged', 'takeSnapshot', 'closeSnapshot'].includes(operation.kind)) {
+    } else if (promisesEverything(operation)) {
       this.synced = Math.max(this.synced, change)
       this.fsynced = Math.max(this.fsynced, change)
     }
@@ -157,8 +160,26 @@ export class Workload {
     }
   }
 
-  /** Takes back the changes of an operation that failed without effect. */
-  takeBack(change: number, model: Model): void {
+  /**
+   * As {@link perform}, for operations that may fail. The change of one that failed is taken back,
+   * unless the failure poisoned the database: then it may turn up after the next open, or not.
+   *
+   * @returns what it was rejected with, undefined if it succeeded.
+   */
+  async attempt(operation: Operation): Promise<unknown> {
+    const change = this.issued
+    const model = cloneModel(this.model)
+    const poisoned = this.database!.failure !== undefined
+    try {
+      await this.perform(operation)
+      return undefined
+    } catch (error) {
+      if (poisoned || this.database!.failure === undefined) this.takeBack(change, model)
+      return error
+    }
+  }
+
+  private takeBack(change: number, model: Model): void {
     this.texts.length = change - this.first + 1
     this.issued = change
     this.model = model
@@ -380,6 +401,12 @@ export class Workload {
     }
     return { row, cells }
   }
+}
+
+/** Whether its acknowledgement covers all operations before it, logged or not. */
+function promisesEverything(operation: Operation): boolean {
+  if (operation.kind === 'flush') return operation.table === undefined
+  return !['unlogged', 'takeSnapshot', 'closeSnapshot'].includes(operation.kind)
 }
 
 async function immediately(step: () => unknown): Promise<unknown> {

@@ -114,6 +114,8 @@ export async function recoverAndWrite(
       const lines = compareTexts(after!.text, reopened.text).join('\n')
       throw new RecoveryError(`writes after the recovery did not survive a close:\n${lines}`)
     }
+    // A flush that the open has started may be writing a file that is not known yet.
+    await database.flush()
     checkFiles(workload, fileSystem, database)
   } finally {
     await database.close()

@@ -48,6 +48,7 @@ export class TestDatabase {
       memtableBytesMax: 256 * 1024,
       flushBytes: 64 * 1024,
       blockCacheBytesMax: 64 * 1024,
+      compactionEnabled: false,
       ...settings.options,
       clock,
       fileSystem,

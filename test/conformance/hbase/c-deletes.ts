@@ -135,6 +135,7 @@ function keepDeletedOnAlter(keepDeletedCells: boolean, cellCount: number): HBase
     states: steered,
     steps: [
       { putList: rows.map((row) => ({ row, cells: { 'f:q': 'v' }, timestamp: 10 })) },
+      flush,
       { deleteList: rows.map((row) => ({ row, timestamp: 20 })) },
       flush,
       {
