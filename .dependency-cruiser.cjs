@@ -15,7 +15,7 @@ const levels = [
   ['cell', 'record'],
   ['wal', 'memtable', 'sstable', 'filter'],
   ['version', 'scan'],
-  ['job'],
+  ['job', 'compaction'],
   ['store'],
   ['engine'],
   ['table'],

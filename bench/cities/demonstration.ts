@@ -1,8 +1,8 @@
 /**
  * The parts of the tour that write: counters, compare-and-set, and a snapshot that stands still.
  *
- * They use a table of their own, made anew by each run, so that a run that was killed leaves nothing
- * behind that the next one would have to reckon with.
+ * They use a table of their own, made anew by each run, so that a run that was killed leaves
+ * nothing behind that the next one would have to reckon with.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database, Snapshot, Table } from '../../src/index.js'

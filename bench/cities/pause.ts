@@ -2,9 +2,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Gives up the turn, so that timers, signals and finished flushes are served; long loops call it after
- * each batch, because operations served from memory resolve without leaving the turn. Throws the
- * signal's reason if it has fired.
+ * Gives up the turn, so that timers, signals and finished flushes are served; long loops call it
+ * after each batch, because operations served from memory resolve without leaving the turn. Throws
+ * the signal's reason if it has fired.
  */
 export async function pause(signal: AbortSignal): Promise<void> {
   await nextTurn()

@@ -1,6 +1,6 @@
 /**
- * What the job prints: titles, lines, tables, and progress as a bar on a terminal or as a plain line
- * every ten per cent elsewhere.
+ * What the job prints: titles, lines, tables, and progress as a bar on a terminal or as a plain
+ * line every ten per cent elsewhere.
  */
 import { Presets, SingleBar } from 'cli-progress'
 import CliTable from 'cli-table3'

@@ -7,7 +7,8 @@
  * cities it counts have survived too; those of a batch that was not counted are written again with
  * the same timestamp and value.
  *
- * The table also says whether table `cities` is whole: it is created after it and dropped before it.
+ * The table also says whether table `cities` is whole: it is created after it and dropped before
+ * it.
  */
 import type { Database, Table } from '../../src/index.js'
 import { citiesOptions, citiesTable, type Round } from './schema.js'

@@ -1,16 +1,16 @@
 /**
  * How a city becomes cells.
  *
- * Row key: `COUNTRY:ADMIN:cityId`, the id with leading zeros, e.g. `NL:11:02757345`. Rows of a country
- * lie together, inside it those of a province, so that "all cities of NL" and "all of NL:11" are
- * prefix scans, and the last rows of a country are found by a reverse scan. The id makes the key
- * unique.
+ * Row key: `COUNTRY:ADMIN:cityId`, the id with leading zeros, e.g. `NL:11:02757345`. Rows of a
+ * country lie together, inside it those of a province, so that "all cities of NL" and "all of
+ * NL:11" are prefix scans, and the last rows of a country are found by a reverse scan. The id makes
+ * the key unique.
  *
  * Families: `name` and `place` keep one version, `stat` keeps three, one per load. All cells of a
  * load have one explicit timestamp, the load's, so writing a batch twice changes nothing.
  *
- * Texts are UTF-8, coordinates 8-byte IEEE doubles, populations 8-byte integers, big-endian; the last
- * is also HBase's format of a counter.
+ * Texts are UTF-8, coordinates 8-byte IEEE doubles, populations 8-byte integers, big-endian; the
+ * last is also HBase's format of a counter.
  */
 import type { Put, TableOptions } from '../../src/index.js'
 import type { City } from './source.js'
@@ -118,8 +118,8 @@ export function putOf(city: City, round: Round): Put {
 }
 
 /**
- * All cells that the store has of a city after the loads `rounds`, newest first, in the order of the
- * store. REQUIRES at least one load.
+ * All cells that the store has of a city after the loads `rounds`, newest first, in the order of
+ * the store. REQUIRES at least one load.
  */
 export function expectedCells(city: City, rounds: readonly Round[]): ExpectedCell[] {
   const [{ timestamp }] = rounds

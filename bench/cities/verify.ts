@@ -1,6 +1,6 @@
 /**
- * Verification: every cell of the store against the source, in one scan that walks both in step, and
- * then every city once more by a get of its own.
+ * Verification: every cell of the store against the source, in one scan that walks both in step,
+ * and then every city once more by a get of its own.
  *
  * Compared are row, column, timestamp, type, value and the number of versions; cells too many and
  * cells missing are differences as well.

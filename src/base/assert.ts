@@ -1,4 +1,6 @@
-/** Assertions that stay on in production: they guard the engine's own invariants, not user input. */
+/**
+ * Assertions that stay on in production: they guard the engine's own invariants, not user input.
+ */
 
 /** Raised when the engine contradicts itself; always a bug in Cellar. */
 export class InvariantError extends Error {

@@ -6,7 +6,10 @@
  * integers (below 2^53) unless the name says otherwise.
  */
 
-/** A view over memory that engine code passes around. Callers' `Uint8Array`s become Buffers at the API edge. */
+/**
+ * A view over memory that engine code passes around. Callers' `Uint8Array`s become Buffers at the
+ * API edge.
+ */
 export type Bytes = Buffer
 
 /** No bytes at all. */
@@ -96,7 +99,10 @@ export function writeUint48BE(target: Uint8Array, offset: number, value: number)
   target[offset + 5] = low & 0xff
 }
 
-/** Reads `min(6, end - start)` bytes as the top of a 48-bit big-endian number; missing bytes count as zero. */
+/**
+ * Reads `min(6, end - start)` bytes as the top of a 48-bit big-endian number; missing bytes count
+ * as zero.
+ */
 export function readPrefix48(source: Uint8Array, start: number, end: number): number {
   if (end - start >= 6) {
     return (

@@ -1,4 +1,6 @@
-/** A promise with its resolving functions outside, as `Promise.withResolvers` of Node 22 makes it. */
+/**
+ * A promise with its resolving functions outside, as `Promise.withResolvers` of Node 22 makes it.
+ */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void

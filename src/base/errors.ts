@@ -1,8 +1,8 @@
 /**
  * The closed set of errors that Cellar raises.
  *
- * Every error that a caller can meet is a {@link CellarError} with one of the codes below. Codes are
- * stable between major versions; message texts may change at any time. Errors of the operating
+ * Every error that a caller can meet is a {@link CellarError} with one of the codes below. Codes
+ * are stable between major versions; message texts may change at any time. Errors of the operating
  * system travel as `cause`.
  */
 
@@ -44,7 +44,9 @@ export const ErrorCode = {
   notACounter: 'ERR_NOT_A_COUNTER',
   /** A row mutation names a row other than the one it was made for (HBase: WrongRowException). */
   wrongRow: 'ERR_WRONG_ROW',
-  /** Some operations of a list failed; `failures` says which (HBase: RetriesExhaustedWithDetails). */
+  /**
+   * Some operations of a list failed; `failures` says which (HBase: RetriesExhaustedWithDetails).
+   */
   batchFailed: 'ERR_BATCH_FAILED',
   /** The caller's AbortSignal fired. */
   aborted: 'ERR_ABORTED',

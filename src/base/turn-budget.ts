@@ -1,9 +1,9 @@
 /**
  * Keeps chains of awaited operations from starving the event loop.
  *
- * An operation that is answered from memory resolves in a microtask, so a loop that awaits one after
- * the other never lets timers, sockets or worker messages in. Each operation spends a part of the
- * turn's budget; whoever finds it spent waits for the next turn.
+ * An operation that is answered from memory resolves in a microtask, so a loop that awaits one
+ * after the other never lets timers, sockets or worker messages in. Each operation spends a part of
+ * the turn's budget; whoever finds it spent waits for the next turn.
  */
 
 /** Operations in one turn of the event loop: about two milliseconds of work. */

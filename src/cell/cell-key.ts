@@ -150,7 +150,10 @@ function readUint32BE(source: Buffer, offset: number): number {
   )
 }
 
-/** Whether a key from disk has the structure above; guards parsers against damage that checksums missed. */
+/**
+ * Whether a key from disk has the structure above; guards parsers against damage that checksums
+ * missed.
+ */
 export function isWellFormedKey(source: Buffer, keyStart: number, keyEnd: number): boolean {
   if (keyEnd - keyStart < 2 * terminatorBytes + keySuffixBytes) return false
   const rowEnd = rowEndOf(source, keyStart, keyEnd)

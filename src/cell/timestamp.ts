@@ -1,9 +1,9 @@
 /**
  * Timestamps: 64-bit, milliseconds by convention, 0 to 2^63-1.
  *
- * Callers give `number` or `bigint`. Inside, a timestamp is a pair of unsigned 32-bit halves, because
- * a double is exact only below 2^53 while HBase users write values such as 2^63-5, and because
- * bigints allocate. {@link latestTimestamp} (2^63-1) asks the engine to fill in its clock.
+ * Callers give `number` or `bigint`. Inside, a timestamp is a pair of unsigned 32-bit halves,
+ * because a double is exact only below 2^53 while HBase users write values such as 2^63-5, and
+ * because bigints allocate. {@link latestTimestamp} (2^63-1) asks the engine to fill in its clock.
  */
 import { invalidArgument } from '../base/errors.js'
 

@@ -21,11 +21,16 @@ export interface ExploringOptions {
   readonly filesMin: number
   /** Most files in one compaction (hbase.hstore.compaction.max). Default 10. */
   readonly filesMax: number
-  /** No file may be larger than this times the sum of the others (…compaction.ratio). Default 1.2. */
+  /**
+   * No file may be larger than this times the sum of the others (…compaction.ratio). Default 1.2.
+   */
   readonly ratio: number
   /** A run smaller than this is always in ratio (…compaction.min.size). Default 8 MiB. */
   readonly ratioBytesMin: number
-  /** At this many files the run that removes most files a byte is taken (…blockingStoreFiles). Default 16. */
+  /**
+   * At this many files the run that removes most files a byte is taken (…blockingStoreFiles).
+   * Default 16.
+   */
   readonly filesBlocking: number
 }
 
@@ -54,8 +59,8 @@ function inRatio(
 }
 
 /**
- * HBase's exploring policy (spec 1.7): of all runs of neighbouring files that are in ratio, the one with
- * most files, then the smallest. If the store is stuck, the run with the most files per byte.
+ * HBase's exploring policy (spec 1.7): of all runs of neighbouring files that are in ratio, the one
+ * with most files, then the smallest. If the store is stuck, the run with the most files per byte.
  *
  * `files` are ordered newest first and none is being compacted.
  */

@@ -5,8 +5,8 @@
  * lexicographic order and are unique within a cursor.
  *
  * Invariants
- * - While `valid`, `buffer[keyStart, keyEnd)` and `buffer[valueStart, valueEnd)` are the current entry.
- *   They are *borrowed*: good until the next call that moves the cursor.
+ * - While `valid`, `buffer[keyStart, keyEnd)` and `buffer[valueStart, valueEnd)` are the current
+ *   entry. They are *borrowed*: good until the next call that moves the cursor.
  * - A moving call that throws {@link BlockMissing} leaves the cursor such that the same call can be
  *   made again after the block was loaded, and then does what it would have done.
  * - Any other error (corruption, input/output) leaves the cursor invalid.
@@ -38,7 +38,8 @@ export interface BlockLoader {
  * Thrown by cursors that may not touch the disk (design D1): the block that is needed is not in
  * memory. The asynchronous shell catches it, awaits `loader.loadBlock(index)` and repeats the call;
  * synchronous callers let cursors read the disk and never see it. Not an error and not exported:
- * one object serves the whole thread, because it is always caught before anything else can throw it.
+ * one object serves the whole thread, because it is always caught before anything else can throw
+ * it.
  */
 export class BlockMissing extends Error {
   override readonly name = 'BlockMissing'

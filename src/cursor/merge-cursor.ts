@@ -2,13 +2,13 @@
  * Merges sorted cursors into one (k-way, binary heap of child numbers).
  *
  * Invariants
- * 1. `heap[0, size)` holds the valid children as a min-heap by current key; equal keys are ordered by
- *    child number, so callers list newer sources first.
+ * 1. `heap[0, size)` holds the valid children as a min-heap by current key; equal keys are ordered
+ *    by child number, so callers list newer sources first.
  * 2. The public fields mirror the child at the top.
  *
- * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call can be
- * repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the child
- * that was being moved. Any other error leaves the cursor invalid.
+ * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
+ * can be repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the
+ * child that was being moved. Any other error leaves the cursor invalid.
  *
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */

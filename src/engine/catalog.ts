@@ -46,8 +46,8 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
 }
 
 /**
- * Builds the state of a table. Existing stores are kept and get their new settings; missing ones are
- * made with the tables that `readersOf` gives for them.
+ * Builds the state of a table. Existing stores are kept and get their new settings; missing ones
+ * are made with the tables that `readersOf` gives for them.
  */
 export function makeTableState(
   definition: TableDefinition,

@@ -1,11 +1,11 @@
 /**
- * Keeps the number of files per store in bounds: after each flush a policy looks at the store's files,
- * and one compaction at a time is run as a job.
+ * Keeps the number of files per store in bounds: after each flush a policy looks at the store's
+ * files, and one compaction at a time is run as a job.
  *
- * The steps of one compaction: choice, job (worker or inline), readers of the new files, manifest edit;
- * the version's listener then replaces the files in the store in the same moment. Inputs are removed
- * when no version, and so no scan, needs them. A failure leaves everything as it was and is reported;
- * the next flush or request tries again.
+ * The steps of one compaction: choice, job (worker or inline), readers of the new files, manifest
+ * edit; the version's listener then replaces the files in the store in the same moment. Inputs are
+ * removed when no version, and so no scan, needs them. A failure leaves everything as it was and is
+ * reported; the next flush or request tries again.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { exploringChoice, majorChoice, type CompactionChoice } from '../compaction/policy.js'
@@ -70,7 +70,9 @@ export class Compactor {
     })
   }
 
-  /** Compacts a store because somebody asked; rejects with the error, `ERR_ABORTED` by its signal. */
+  /**
+   * Compacts a store because somebody asked; rejects with the error, `ERR_ABORTED` by its signal.
+   */
   compact(store: Store, request: CompactionRequest): Promise<void> {
     return this.enqueue(async () => {
       if (!this.mayRun(store)) return

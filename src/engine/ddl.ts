@@ -1,8 +1,9 @@
 /**
- * Changes of the catalog: create, alter, truncate and drop tables, each one manifest edit (design D7).
+ * Changes of the catalog: create, alter, truncate and drop tables, each one manifest edit (design
+ * D7).
  *
- * Only one change runs at a time; they are short, and waiting for each other spares every caller from
- * thinking about half-made tables.
+ * Only one change runs at a time; they are short, and waiting for each other spares every caller
+ * from thinking about half-made tables.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { TableDefinition } from '../version/catalog.js'

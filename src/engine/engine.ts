@@ -2,14 +2,15 @@
  * The engine: one open database directory. It owns the log, the version set, the stores, the memory
  * budget and the background jobs, and is the only place where state changes.
  *
- * The write path (design D1, D5, D6): a caller builds a mutation in `mutation`, then `apply` appends it
- * to the log's pending frame, inserts it into the memtables and moves the read point, all in one turn
- * without `await`; `commit` or `commitSync` then makes the log as durable as asked. Readers therefore
- * see a mutation whole or not at all.
+ * The write path (design D1, D5, D6): a caller builds a mutation in `mutation`, then `apply`
+ * appends it to the log's pending frame, inserts it into the memtables and moves the read point,
+ * all in one turn without `await`; `commit` or `commitSync` then makes the log as durable as asked.
+ * Readers therefore see a mutation whole or not at all.
  *
- * Failure behaviour: the first failed write or sync of the log, or manifest edit, poisons the engine:
- * reads go on, writes fail with `ERR_POISONED` and the stored cause, `onPoisoned` is called once. A
- * mutation whose commit failed is indeterminate: visible until the close, maybe gone after a reopen.
+ * Failure behaviour: the first failed write or sync of the log, or manifest edit, poisons the
+ * engine: reads go on, writes fail with `ERR_POISONED` and the stored cause, `onPoisoned` is called
+ * once. A mutation whose commit failed is indeterminate: visible until the close, maybe gone after
+ * a reopen.
  */
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import { TurnBudget } from '../base/turn-budget.js'
@@ -57,7 +58,9 @@ export interface EngineEvents {
   onFlushFailed(table: string, family: string, error: unknown): void
   onCompacted(compaction: CompactionReport): void
   onCompactionFailed(table: string, family: string, error: unknown): void
-  /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
+  /**
+   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
+   */
   onWarning(error: unknown): void
 }
 
@@ -171,8 +174,8 @@ export class Engine implements FlushHost, CompactionHost {
   }
 
   /**
-   * Makes the built mutation part of the database. REQUIRES `checkWritable` in the same turn, and that
-   * the sequence in its keys is `lastSequence + 1`.
+   * Makes the built mutation part of the database. REQUIRES `checkWritable` in the same turn, and
+   * that the sequence in its keys is `lastSequence + 1`.
    */
   apply(durability: Durability): void {
     const { mutation, stores } = this
@@ -231,7 +234,9 @@ export class Engine implements FlushHost, CompactionHost {
     return true
   }
 
-  /** Starts flushing the largest memtables until what is not yet being flushed is below the mark. */
+  /**
+   * Starts flushing the largest memtables until what is not yet being flushed is below the mark.
+   */
   private relieve(): void {
     let freeable = 0
     for (const store of this.stores.values()) {

@@ -6,8 +6,8 @@
  * leaves everything as it was; the flush is tried again on the next occasion, and writers that wait
  * for memory are told the error.
  *
- * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running job
- * and runs the same job inline. The cancelled job's output is never installed.
+ * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running
+ * job and runs the same job inline. The cancelled job's output is never installed.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { runInSlices, runToEnd, startJob, type JobExecutor } from '../job/executor.js'
@@ -123,7 +123,9 @@ export class Flusher {
     }
   }
 
-  /** Runs a job and installs its result, unless somebody else has flushed the memtable meanwhile. */
+  /**
+   * Runs a job and installs its result, unless somebody else has flushed the memtable meanwhile.
+   */
   private async runJob(store: Store, slot: MemtableSlot, job: FlushJob): Promise<void> {
     const control = new JobControl()
     this.controls.set(store, control)
@@ -166,7 +168,9 @@ export class Flusher {
     }
   }
 
-  /** Opens the new file, so that a failure comes before the manifest names it, and makes the edit. */
+  /**
+   * Opens the new file, so that a failure comes before the manifest names it, and makes the edit.
+   */
   private prepareInstall(store: Store, slot: MemtableSlot, result: JobResult): VersionEdit {
     for (const file of result.files) this.host.readers.open(file)
     return {
@@ -179,8 +183,8 @@ export class Flusher {
   }
 
   /**
-   * The edit of a store's flush has become visible: the memtable goes in the same moment, so that no
-   * reader sees the cells twice or not at all. `tables` are the store's in the new version.
+   * The edit of a store's flush has become visible: the memtable goes in the same moment, so that
+   * no reader sees the cells twice or not at all. `tables` are the store's in the new version.
    */
   install(store: Store, tables: readonly SsTableReader[]): void {
     const slot = store.frozen.at(-1)

@@ -1,6 +1,6 @@
 /**
- * Accounts for the bytes in memtables and makes writers wait when they pass the budget (design D12):
- * promises wait, the event loop never does.
+ * Accounts for the bytes in memtables and makes writers wait when they pass the budget (design
+ * D12): promises wait, the event loop never does.
  */
 import { deferred, type Deferred } from '../base/deferred.js'
 

@@ -4,9 +4,9 @@
  *   mutation = format(1) serverTimestamp(6) entry*
  *   entry    = varint storeId, varint keyLength, varint valueLength, key, value
  *
- * Key and value are exactly what the memtable stores, so a mutation is encoded once and copied twice:
- * into the log and into the memtables. `serverTimestamp` is the timestamp that the engine's clock
- * gave to the mutation, 0 if it gave none; recovery continues above it.
+ * Key and value are exactly what the memtable stores, so a mutation is encoded once and copied
+ * twice: into the log and into the memtables. `serverTimestamp` is the timestamp that the engine's
+ * clock gave to the mutation, 0 if it gave none; recovery continues above it.
  *
  * Ownership: the buffer belongs to the engine and is reused by the next mutation.
  */
@@ -46,8 +46,8 @@ export class MutationBuffer {
   }
 
   /**
-   * Adds a cell. `row` and `qualifier` are escaped, without terminators. The value is either `value`
-   * (bytes) or, if a string, its UTF-8 form.
+   * Adds a cell. `row` and `qualifier` are escaped, without terminators. The value is either
+   * `value` (bytes) or, if a string, its UTF-8 form.
    */
   add(
     storeId: number,
@@ -117,8 +117,8 @@ export type EntryVisitor = (
 ) => void
 
 /**
- * Walks over the entries of `source[start, end)`. Returns false if the bytes are not a mutation of a
- * known form; the visitor may then have been called for a prefix.
+ * Walks over the entries of `source[start, end)`. Returns false if the bytes are not a mutation of
+ * a known form; the visitor may then have been called for a prefix.
  */
 export function visitEntries(
   source: Buffer,

@@ -140,8 +140,9 @@ function makeExecutor(
 }
 
 /**
- * Brings the mutations of the log back into the memtables. A mutation is skipped for the stores whose
- * tables hold it already, and for stores that no longer exist (HBase: unknown families are ignored).
+ * Brings the mutations of the log back into the memtables. A mutation is skipped for the stores
+ * whose tables hold it already, and for stores that no longer exist (HBase: unknown families are
+ * ignored).
  */
 function replayLog(engine: Engine): RecoveredLog {
   const { versions, stores, budget } = engine

@@ -9,28 +9,33 @@ export interface DatabaseOptions {
   /** Create the database if the directory is absent or empty. Default true. */
   readonly createIfMissing?: boolean
   /**
-   * Budget of all memtables together, frozen ones included. At three quarters the largest memtable is
-   * frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
+   * Budget of all memtables together, frozen ones included. At three quarters the largest memtable
+   * is frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
    */
   readonly memtableBytesMax?: number
   /** A memtable of this size is frozen and flushed. Default 32 MiB, at least 64 KiB. */
   readonly flushBytes?: number
   /** Budget of decompressed blocks kept in memory. Default 128 MiB; 0 keeps none. */
   readonly blockCacheBytesMax?: number
-  /** Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256 MiB. */
+  /**
+   * Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256
+   * MiB.
+   */
   readonly logBytesMax?: number
   /**
-   * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves it
-   * to `Database.compact`. Default true.
+   * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves
+   * it to `Database.compact`. Default true.
    */
   readonly compactionEnabled?: boolean
   /**
-   * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in slices), or
-   * 'auto': worker if piscina is installed and threads are allowed. Default: `CELLAR_EXECUTOR`, else
-   * 'auto'.
+   * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
+   * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
+   * `CELLAR_EXECUTOR`, else 'auto'.
    */
   readonly executor?: 'auto' | 'worker' | 'inline'
-  /** True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`. */
+  /**
+   * True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`.
+   */
   readonly nativeFree?: boolean
   /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
   readonly cellBytesMax?: number

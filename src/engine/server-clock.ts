@@ -1,13 +1,13 @@
 /**
  * Assigns timestamps to mutations that bring none, strictly increasing per row.
  *
- * Why strictly: HBase masks by timestamp, so a put in the same millisecond as an earlier delete of the
- * row would be invisible, and two puts in one millisecond would be one version (spec 2.5). HBase
- * guarantees growth only for increment, append and checkAndMutate; here it holds for every mutation,
- * also when the machine's clock steps back and across a reopen.
+ * Why strictly: HBase masks by timestamp, so a put in the same millisecond as an earlier delete of
+ * the row would be invisible, and two puts in one millisecond would be one version (spec 2.5).
+ * HBase guarantees growth only for increment, append and checkAndMutate; here it holds for every
+ * mutation, also when the machine's clock steps back and across a reopen.
  *
- * How: the last timestamp is remembered per slot, rows being hashed to slots. Rows that share a slot
- * run at most some milliseconds ahead of the clock together; they are never behind.
+ * How: the last timestamp is remembered per slot, rows being hashed to slots. Rows that share a
+ * slot run at most some milliseconds ahead of the clock together; they are never behind.
  */
 import { Hash64, hashRange } from '../base/hash.js'
 import type { Clock } from '../base/clock.js'

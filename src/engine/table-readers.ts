@@ -2,7 +2,8 @@
  * The open readers of all SSTables, by file number.
  *
  * A reader is opened before the manifest names its file (or at the open of the database) and closed
- * when the version set is about to remove the file, that is, when no version and so no scan needs it.
+ * when the version set is about to remove the file, that is, when no version and so no scan needs
+ * it.
  */
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'

@@ -11,13 +11,18 @@
 /** An open file. Offsets and lengths are bytes. */
 export interface File {
   readonly path: string
-  /** Reads up to `length` bytes at `position` into `target` and returns how many; fewer only at end of file. */
+  /**
+   * Reads up to `length` bytes at `position` into `target` and returns how many; fewer only at end
+   * of file.
+   */
   readSync(target: Uint8Array, targetStart: number, length: number, position: number): number
   /** As {@link readSync}, off the event loop. `target` belongs to the call until it settles. */
   read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
   /** Writes `source[start, end)` at `position`, all of it or an error. */
   writeSync(source: Uint8Array, start: number, end: number, position: number): void
-  /** Makes the content and the size durable (fdatasync). Never retried by callers after an error. */
+  /**
+   * Makes the content and the size durable (fdatasync). Never retried by callers after an error.
+   */
   syncSync(): void
   /** As {@link syncSync}, off the event loop. */
   sync(): Promise<void>
@@ -49,7 +54,10 @@ export type OpenMode = 'read' | 'create' | 'write'
 
 /** A file system. Paths are plain strings, joined with {@link FileSystem.join}. */
 export interface FileSystem {
-  /** True if a worker thread can reach the same files through its own instance of the node file system. */
+  /**
+   * True if a worker thread can reach the same files through its own instance of the node file
+   * system.
+   */
   readonly shareable: boolean
   join(directory: string, name: string): string
   openSync(path: string, mode: OpenMode): File

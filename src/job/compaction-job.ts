@@ -2,11 +2,12 @@
  * The compaction: several SSTables of a store become new ones, without what HBase's minor or major
  * compaction drops (spec 2.5).
  *
- * Keys are unique over all inputs, because they hold the sequence, so the merge decides nothing; the
- * retention rules do. Entries read must equal entries written plus dropped, and entries read must equal
- * what the inputs' footers count, or the job fails.
+ * Keys are unique over all inputs, because they hold the sequence, so the merge decides nothing;
+ * the retention rules do. Entries read must equal entries written plus dropped, and entries read
+ * must equal what the inputs' footers count, or the job fails.
  *
- * Failure behaviour: any error removes the outputs written so far and is thrown; inputs are only read.
+ * Failure behaviour: any error removes the outputs written so far and is thrown; inputs are only
+ * read.
  */
 import { assert } from '../base/assert.js'
 import { equalBytes } from '../base/bytes.js'

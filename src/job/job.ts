@@ -41,7 +41,9 @@ export interface CompactionJob {
   /** Numbers that the job may use for its outputs, ascending; allocated by the main thread. */
   readonly fileNumbers: readonly number[]
   readonly outputLevel: number
-  /** An output is finished at the first row boundary behind this many bytes; Infinity = one output. */
+  /**
+   * An output is finished at the first row boundary behind this many bytes; Infinity = one output.
+   */
   readonly outputBytesMax: number
   readonly format: TableFormat
   readonly retention: RetentionOptions

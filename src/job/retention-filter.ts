@@ -1,6 +1,6 @@
 /**
- * Applies a retention matcher to a sorted stream of cells: finds row and column boundaries, skips what
- * is dropped, and counts both, so that a job can prove that its numbers add up.
+ * Applies a retention matcher to a sorted stream of cells: finds row and column boundaries, skips
+ * what is dropped, and counts both, so that a job can prove that its numbers add up.
  */
 import { equalBytes } from '../base/bytes.js'
 import { isDeleteMarker } from '../cell/cell-type.js'

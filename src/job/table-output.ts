@@ -1,8 +1,8 @@
 /**
  * The output side of a job: cells in, one finished SSTable out, with filter keys and statistics.
  *
- * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until the
- * manifest names the file it is garbage that the next open removes as well.
+ * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until
+ * the manifest names the file it is garbage that the next open removes as well.
  */
 import { equalBytes } from '../base/bytes.js'
 import { assert } from '../base/assert.js'
@@ -86,8 +86,8 @@ export class TableOutput {
   }
 
   /**
-   * Completes, syncs, closes and re-opens the file to see that it can be read. REQUIRES at least one
-   * cell.
+   * Completes, syncs, closes and re-opens the file to see that it can be read. REQUIRES at least
+   * one cell.
    */
   finish(level: number, createdMilliseconds: number): FileMetadata {
     const filterKind = filterKinds[this.format.bloomFilter]
@@ -134,8 +134,8 @@ export class TableOutput {
   }
 
   /**
-   * ROW: the escaped row. ROWCOL: escaped row, terminator and qualifier; and the row alone if it has a
-   * marker of the family, which a read of any column must find (spec case 43).
+   * ROW: the escaped row. ROWCOL: escaped row, terminator and qualifier; and the row alone if it
+   * has a marker of the family, which a read of any column must find (spec case 43).
    */
   private addFilterKeys(cell: CellView): void {
     const { buffer, keyStart, rowEnd, qualifierEnd } = cell

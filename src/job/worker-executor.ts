@@ -1,9 +1,9 @@
 /**
- * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and may
- * be missing (design D10).
+ * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and
+ * may be missing (design D10).
  *
- * Failure behaviour: a thread that dies rejects its job with `ERR_JOB_FAILED`; the caller runs the job
- * again with a new file number. Output of a dead thread is garbage until the next open.
+ * Failure behaviour: a thread that dies rejects its job with `ERR_JOB_FAILED`; the caller runs the
+ * job again with a new file number. Output of a dead thread is garbage until the next open.
  */
 import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from '../base/errors.js'

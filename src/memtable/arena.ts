@@ -6,8 +6,8 @@
  *
  * Invariants
  * 1. An entry never changes and never moves relative to the start once it is written.
- * 2. When the arena is full it is replaced by a larger copy; `buffer`, `lengths` and `shared` change
- *    together. Whoever holds the old ones still reads every entry that existed then.
+ * 2. When the arena is full it is replaced by a larger copy; `buffer`, `lengths` and `shared`
+ *    change together. Whoever holds the old ones still reads every entry that existed then.
  * 3. Nothing is changed when an allocation fails.
  *
  * Ownership: the arena owns its memory and only ever lends views. Memory beyond `bytesUsed` is zero
@@ -42,7 +42,10 @@ export function memoryError(bytes: number, cause: unknown): CellarError {
 export class EntryArena {
   /** The whole memory as bytes. */
   buffer: Buffer
-  /** The same memory as 32-bit numbers: at an entry number lies the key length, behind it the value length. */
+  /**
+   * The same memory as 32-bit numbers: at an entry number lies the key length, behind it the value
+   * length.
+   */
   lengths: Int32Array
   /** The same memory as it is handed to another thread. */
   shared: SharedArrayBuffer

@@ -8,7 +8,8 @@
  *    current entry itself stays readable: the arena never changes or moves entries.
  *
  * Failure: never throws, except for `next` on an invalid cursor, which is an assertion failure.
- * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor moves.
+ * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor
+ * moves.
  */
 import { assert } from '../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'

@@ -47,7 +47,9 @@ export class Memtable {
     return this.tree.entryCount
   }
 
-  /** Bytes of the arena in use plus bytes allocated for nodes: what the memory budget is charged. */
+  /**
+   * Bytes of the arena in use plus bytes allocated for nodes: what the memory budget is charged.
+   */
   get bytesUsed(): number {
     return this.arena.bytesUsed + this.tree.leaves.bytes + this.tree.inners.bytes
   }

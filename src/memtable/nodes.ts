@@ -5,8 +5,8 @@
  * Invariants
  * 1. Node n owns the slots `[n * slotsPerNode, (n + 1) * slotsPerNode)` of `numbers` and `entries`;
  *    the first `counts[n]` are in use. Nodes are never freed and never renamed.
- * 2. Leaves have two links: the following and the preceding leaf, or -1. Inner nodes have a link per
- *    slot: the child.
+ * 2. Leaves have two links: the following and the preceding leaf, or -1. Inner nodes have a link
+ *    per slot: the child.
  * 3. Growing replaces the arrays; nothing is changed when an allocation fails.
  *
  * Ownership: the arrays belong to the tree of one thread and are never shared.

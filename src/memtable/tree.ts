@@ -6,15 +6,15 @@
  * because short keys are padded with zeros), and only behind the prefix.
  *
  * Invariants
- * 1. The keys below a node lie between two *fences*: separators of its ancestors or, at the edges of
- *    the tree, the smallest and greatest key of all. The node's prefix length is at most the number
- *    of bytes that its fences share. So every key that can be looked up in the node shares its
- *    prefix, and the prefix itself is never compared or stored. Keys beyond the greatest or before
- *    the smallest key never descend.
+ * 1. The keys below a node lie between two *fences*: separators of its ancestors or, at the edges
+ *    of the tree, the smallest and greatest key of all. The node's prefix length is at most the
+ *    number of bytes that its fences share. So every key that can be looked up in the node shares
+ *    its prefix, and the prefix itself is never compared or stored. Keys beyond the greatest or
+ *    before the smallest key never descend.
  * 2. A key that becomes the smallest or greatest can only shorten prefixes on that edge; they are
  *    shortened before the key goes in.
- * 3. Inner nodes with n children use the separators of slots 1 to n - 1; a separator is <= every key
- *    below its child and > every key below the child before. Slot 0 is not looked at.
+ * 3. Inner nodes with n children use the separators of slots 1 to n - 1; a separator is <= every
+ *    key below its child and > every key below the child before. Slot 0 is not looked at.
  * 4. Leaf 0 is always the first leaf; a node that is split keeps the smaller keys.
  * 5. Entries are never removed; an equal key only replaces the entry number in its leaf. Separators
  *    and edges may go on naming the replaced entry: its key is the same.
@@ -36,7 +36,9 @@ import { NodeArrays, slotsPerNode } from './nodes.js'
 /** Levels of inner nodes that a tree can have; 2^30 entries need far fewer. */
 const heightMax = 24
 
-/** A prefix is made longer in a split only if that many bytes are gained; it costs reading all keys. */
+/**
+ * A prefix is made longer in a split only if that many bytes are gained; it costs reading all keys.
+ */
 const prefixGainMin = 3
 
 /** Numbers hold this many key bytes. */
@@ -52,7 +54,9 @@ export class EntryTree {
   modificationCount: number
   /** Where {@link find} ended: the leaf. */
   foundLeaf: number
-  /** Where {@link find} ended: the slot within the leaf; may be the leaf's count at the very end. */
+  /**
+   * Where {@link find} ended: the slot within the leaf; may be the leaf's count at the very end.
+   */
   foundPosition: number
 
   private root: number
@@ -63,7 +67,9 @@ export class EntryTree {
   private lastEntry: number
   /** Bytes that the smallest and the greatest key share. */
   private sharedLength: number
-  /** Bytes that the key of the last {@link compareEdges} shares with the edge that it lies beyond. */
+  /**
+   * Bytes that the key of the last {@link compareEdges} shares with the edge that it lies beyond.
+   */
   private edgeLength: number
   /** Upper bounds of the prefix lengths along the left and the right edge. */
   private leftPrefixMax: number
@@ -101,8 +107,8 @@ export class EntryTree {
   }
 
   /**
-   * Allocates all that inserting `entries` entries with together `bytes` bytes of keys and values can
-   * need. Throws `ERR_TOO_LARGE` with a RangeError as cause, and then has changed nothing.
+   * Allocates all that inserting `entries` entries with together `bytes` bytes of keys and values
+   * can need. Throws `ERR_TOO_LARGE` with a RangeError as cause, and then has changed nothing.
    */
   reserve(entries: number, bytes: number): void {
     const arenaBytes = bytes + entries * entryOverheadBytesMax
@@ -179,8 +185,8 @@ export class EntryTree {
   }
 
   /**
-   * Tells whether a key lies before the smallest key (-1), beyond the greatest (1), or within (0). In
-   * the first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
+   * Tells whether a key lies before the smallest key (-1), beyond the greatest (1), or within (0).
+   * In the first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
    */
   private compareEdges(source: Uint8Array, start: number, end: number): number {
     const { buffer, lengths } = this.arena

@@ -29,7 +29,9 @@ export interface RecordFileHeader {
   readonly fileNumber: number
   /** Undefined for the first file of a chain. */
   readonly predecessor: RecordFilePredecessor | undefined
-  /** Whether all older files of the chain were durable when this one was created. Default: false. */
+  /**
+   * Whether all older files of the chain were durable when this one was created. Default: false.
+   */
   readonly predecessorsSynced?: boolean
 }
 

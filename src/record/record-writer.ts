@@ -53,7 +53,9 @@ export class RecordWriter {
    * the owner; starts true if there is no predecessor or the header says so.
    */
   predecessorsSynced: boolean
-  /** Where frames are built. Between `beginFrame` and `endFrame` the caller writes at `position`. */
+  /**
+   * Where frames are built. Between `beginFrame` and `endFrame` the caller writes at `position`.
+   */
   buffer: Buffer
   /** Next free byte of `buffer`. */
   position: number
@@ -116,7 +118,8 @@ export class RecordWriter {
    *
    * @param source - holds the payload in `[start, end)`; copied.
    * @param sequence - the last sequence that the payload contains; not below `lastSequence`.
-   * @throws CellarError `ERR_TOO_LARGE` above {@link framePayloadBytesMax}, `ERR_POISONED`, `ERR_CLOSED`.
+   * @throws CellarError `ERR_TOO_LARGE` above {@link framePayloadBytesMax}, `ERR_POISONED`,
+   * `ERR_CLOSED`.
    */
   append(source: Buffer, start: number, end: number, sequence: number): void {
     this.beginFrame(end - start)

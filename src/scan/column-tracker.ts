@@ -60,7 +60,9 @@ export class ColumnTracker {
     return this.columns !== undefined && this.index >= this.columns.length
   }
 
-  /** The asked column to jump to next, or undefined if all columns are wanted. REQUIRES not done. */
+  /**
+   * The asked column to jump to next, or undefined if all columns are wanted. REQUIRES not done.
+   */
   get nextColumn(): Buffer | undefined {
     return this.columns?.[this.index]
   }

@@ -1,9 +1,9 @@
 /**
  * Collects the cells of one row at a time into memory that results keep.
  *
- * Cells are copied, key and value together, into pages that many rows share; a row is handed out as a
- * page plus four numbers per cell. So a result costs one small array and no copy of its own, and it
- * never keeps a block or a memtable alive: at most a page.
+ * Cells are copied, key and value together, into pages that many rows share; a row is handed out as
+ * a page plus four numbers per cell. So a result costs one small array and no copy of its own, and
+ * it never keeps a block or a memtable alive: at most a page.
  *
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends.
  */
@@ -23,7 +23,10 @@ export const numbersPerCell = 4
 /** The cells of a row (or of a piece of a row). */
 export interface CollectedRow {
   readonly page: Buffer
-  /** {@link numbersPerCell} numbers a cell: family index, key start, key end (= value start), value end. */
+  /**
+   * {@link numbersPerCell} numbers a cell: family index, key start, key end (= value start), value
+   * end.
+   */
   readonly cells: readonly number[]
   /** More cells of the same row follow in the next piece. */
   readonly partial: boolean

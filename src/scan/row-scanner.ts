@@ -2,9 +2,9 @@
  * Reads rows over several families: finds the next row among the stores' positions, asks the filter
  * at row level, and lets each store add its cells, families in order of their names (spec 2.6).
  *
- * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called again.
- * Reversed scans find the previous row with `seekBefore` and read it forward, so that columns and
- * versions keep their order.
+ * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called
+ * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that
+ * columns and versions keep their order.
  */
 import { compareBytes } from '../base/bytes.js'
 import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
@@ -54,9 +54,9 @@ export class RowScanner {
   }
 
   /**
-   * Fills the collector with the next row, or with the next piece of it if the collector says that it
-   * is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause' after
-   * `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
+   * Fills the collector with the next row, or with the next piece of it if the collector says that
+   * it is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'
+   * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
    */
   nextRow(collector: RowCollector, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
     const pauseAt = this.rowsScanned + rowsMax

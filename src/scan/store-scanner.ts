@@ -2,12 +2,12 @@
  * Reads one store (one family of one table): moves a merge of memtables and SSTables row by row and
  * hands the cells that the matcher includes to a collector.
  *
- * Resumability (design D1): every call may throw `BlockMissing`. All progress is in fields and the only
- * calls that can throw are the moves at the top of the loops, so the same call can simply be made
- * again once the block is there.
+ * Resumability (design D1): every call may throw `BlockMissing`. All progress is in fields and the
+ * only calls that can throw are the moves at the top of the loops, so the same call can simply be
+ * made again once the block is there.
  *
- * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references to
- * memtables and table readers, which the caller keeps alive.
+ * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references
+ * to memtables and table readers, which the caller keeps alive.
  */
 import { compareBytes, equalBytes } from '../base/bytes.js'
 import { writeBehind, writeEscaped, writeTerminator } from '../cell/cell-key.js'
@@ -114,8 +114,8 @@ export class StoreScanner {
   }
 
   /**
-   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then behind the row) or
-   * the collector is full (false; call again to go on).
+   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then behind the row)
+   * or the collector is full (false; call again to go on).
    */
   readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
     const cell = this.cell

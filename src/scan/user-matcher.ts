@@ -2,11 +2,11 @@
  * The exact pipeline by which HBase decides what a get or scan sees of a store (spec 2.3, classic
  * mode; spec 2.5 for raw scans), one cell at a time in store order.
  *
- * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking, column
- * selection and versions, filter, versions again behind the filter.
+ * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
+ * column selection and versions, filter, versions again behind the filter.
  *
- * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in order.
- * The matcher keeps references into cell memory of the current row only.
+ * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
+ * order. The matcher keeps references into cell memory of the current row only.
  */
 import { equalBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'

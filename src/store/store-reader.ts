@@ -1,11 +1,11 @@
 /**
  * Points a store scanner at the sources that can hold what a read wants.
  *
- * A reader is reusable: it keeps its cursors as long as the store's sources stay the same, so that a
- * hot get makes no cursor. It serves one read at a time.
+ * A reader is reusable: it keeps its cursors as long as the store's sources stay the same, so that
+ * a hot get makes no cursor. It serves one read at a time.
  *
- * Sources that are left out (each test errs on the side of reading): empty memtables; tables whose key
- * range or Bloom filter excludes the row, whose sequences are above the read point, or whose
+ * Sources that are left out (each test errs on the side of reading): empty memtables; tables whose
+ * key range or Bloom filter excludes the row, whose sequences are above the read point, or whose
  * timestamps lie outside the time range or have expired.
  */
 import { compareBytes } from '../base/bytes.js'

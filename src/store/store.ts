@@ -1,7 +1,8 @@
 /**
  * A store: the data of one column family of one table.
  *
- * It holds the active memtable, the frozen ones on their way to disk, and the readers of its SSTables.
+ * It holds the active memtable, the frozen ones on their way to disk, and the readers of its
+ * SSTables.
  *
  * Invariants
  * 1. Sources are ordered newest first: active, frozen, then tables by descending sequence.
@@ -88,7 +89,8 @@ export class Store {
     this.active.memtable.freeze()
     this.active.sequenceCovered = lastSequence
     this.frozen = [this.active, ...this.frozen]
-    // A store that has filled a memtable will fill the next: spare it the copies of a growing arena.
+    // A store that has filled a memtable will fill the next: spare it the copies of a growing
+    // arena.
     this.active = new MemtableSlot(bytes > arenaBytesWorthSizing ? bytes : undefined)
     this.publishSources(this.sources.tables)
     return true

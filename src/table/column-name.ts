@@ -11,7 +11,9 @@ export interface ParsedColumn {
   readonly escapedQualifier: Buffer | undefined
 }
 
-/** Names are few and repeat, so parsed strings are kept; the bound guards against generated names. */
+/**
+ * Names are few and repeat, so parsed strings are kept; the bound guards against generated names.
+ */
 const parsedMax = 4096
 const parsed = new Map<string, ParsedColumn>()
 

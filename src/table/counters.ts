@@ -104,7 +104,9 @@ function modify<T>(
   }
 }
 
-/** max(server's time, old + 1); 2^63-1 means "the server's time", so the last usable one repeats. */
+/**
+ * max(server's time, old + 1); 2^63-1 means "the server's time", so the last usable one repeats.
+ */
 function newerThan(writer: MutationWriter, stored: CellView): Timestamp {
   const next = stored.timestampExact + 1n
   const now = BigInt(writer.assignTimestamp())

@@ -1,8 +1,8 @@
 /**
  * The database: what users open.
  *
- * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event without
- * listener is ignored.
+ * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
+ * without listener is ignored.
  */
 import { EventEmitter } from 'node:events'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
@@ -42,7 +42,9 @@ export interface DatabaseEvents {
   ]
   /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
   compactionError: [failure: { table: string; family: string; error: unknown }]
-  /** Something went wrong that changes nothing, such as an obsolete file that could not be removed. */
+  /**
+   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
+   */
   warning: [error: unknown]
 }
 
@@ -72,10 +74,10 @@ export class Database {
    * Opens the database in a directory, creating it if it is absent or empty (see
    * `createIfMissing`), and recovers what the log holds.
    *
-   * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE` if
-   * the directory holds something else; `ERR_CORRUPTION` with file and offset if files are damaged;
-   * `ERR_FORMAT_VERSION` if a newer version wrote them; `ERR_READ_ONLY` if the directory cannot be
-   * written; `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
+   * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE`
+   * if the directory holds something else; `ERR_CORRUPTION` with file and offset if files are
+   * damaged; `ERR_FORMAT_VERSION` if a newer version wrote them; `ERR_READ_ONLY` if the directory
+   * cannot be written; `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
    */
   static async open(directory: string, options: DatabaseOptions = {}): Promise<Database> {
     if (typeof directory !== 'string' || directory === '') {
@@ -183,8 +185,8 @@ export class Database {
   }
 
   /**
-   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`. It keeps
-   * flushes and compactions from dropping what it sees, so close it.
+   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`. It
+   * keeps flushes and compactions from dropping what it sees, so close it.
    */
   snapshot(): Snapshot {
     this.#engine.checkOpen()
@@ -198,10 +200,10 @@ export class Database {
   }
 
   /**
-   * Compacts a table, one of its families, or everything: with `major` all files of each store become
-   * one and delete markers go (spec 2.5), else what the policy finds worth merging. Memtables are
-   * flushed first. `onProgress` is told which part is done, 0 to 1; `signal` ends it with
-   * `ERR_ABORTED` and leaves the files as they were.
+   * Compacts a table, one of its families, or everything: with `major` all files of each store
+   * become one and delete markers go (spec 2.5), else what the policy finds worth merging.
+   * Memtables are flushed first. `onProgress` is told which part is done, 0 to 1; `signal` ends it
+   * with `ERR_ABORTED` and leaves the files as they were.
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()

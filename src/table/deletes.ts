@@ -90,8 +90,8 @@ function targetTimestamp(
 }
 
 /**
- * A version delete without timestamp hits the newest version; its n-th mention in one delete the n-th
- * newest; if there are not that many, the marker gets the server's time (spec 2.5).
+ * A version delete without timestamp hits the newest version; its n-th mention in one delete the
+ * n-th newest; if there are not that many, the marker gets the server's time (spec 2.5).
  */
 function addVersionDeletes(
   writer: MutationWriter,

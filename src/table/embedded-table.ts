@@ -1,9 +1,9 @@
 /**
  * The table interface over the embedded engine: one synchronous core in two forms.
  *
- * The asynchronous forms never block the event loop on the disk: they wait for memory if the budget is
- * exceeded, load missing blocks off the loop, and resolve when the log is as durable as asked. The
- * synchronous forms do all of that before they return.
+ * The asynchronous forms never block the event loop on the disk: they wait for memory if the budget
+ * is exceeded, load missing blocks off the loop, and resolve when the log is as durable as asked.
+ * The synchronous forms do all of that before they return.
  */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'

@@ -1,8 +1,9 @@
 /**
  * Turns the mutations of callers into the cells of the engine's mutation buffer.
  *
- * One writer serves one engine. `begin` fixes row and sequence; the `add…` methods check everything and
- * encode; nothing is part of the database before `Engine.apply`, so any error leaves it unchanged.
+ * One writer serves one engine. `begin` fixes row and sequence; the `add…` methods check everything
+ * and encode; nothing is part of the database before `Engine.apply`, so any error leaves it
+ * unchanged.
  */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../cell/cell-type.js'
@@ -53,8 +54,8 @@ export class MutationWriter {
   }
 
   /**
-   * Starts a mutation of one row. Puts with the server's timestamp get at least `putTimestampMin`. A
-   * trial is only there to find mistakes and is not applied.
+   * Starts a mutation of one row. Puts with the server's timestamp get at least `putTimestampMin`.
+   * A trial is only there to find mistakes and is not applied.
    */
   begin(table: TableState, row: RowKey, putTimestampMin: Timestamp = 0, isTrial = false): void {
     this.isTrial = isTrial

@@ -1,8 +1,8 @@
 /**
  * Turns the options of a get or scan into queries of single stores.
  *
- * Plans of reads that name nothing, or one column and nothing else, are kept with the table's state,
- * because they are what hot reads use.
+ * Plans of reads that name nothing, or one column and nothing else, are kept with the table's
+ * state, because they are what hot reads use.
  */
 import { invalidArgument } from '../base/errors.js'
 import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../cell/timestamp.js'

@@ -1,8 +1,8 @@
 /**
  * What a read returns: the cells of one row, decoded only when asked for.
  *
- * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the Buffers
- * that it hands out lie in that page and are the caller's to keep.
+ * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the
+ * Buffers that it hands out lie in that page and are the caller's to keep.
  */
 import { compareBytes } from '../base/bytes.js'
 import { cellTypeName, type CellTypeCode, type CellTypeName } from '../cell/cell-type.js'

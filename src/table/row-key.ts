@@ -5,7 +5,9 @@ import { checkRowLength, rowBytesMax } from '../cell/limits.js'
 import { checkBytesLike } from './column-name.js'
 import type { BytesLike } from './types.js'
 
-/** Strings up to this many characters are encoded in a loop, which beats a call into native code. */
+/**
+ * Strings up to this many characters are encoded in a loop, which beats a call into native code.
+ */
 const loopCharactersMax = 64
 
 /** An escaped row, `buffer[0, length)`, without terminator. Borrowed until the next `set`. */

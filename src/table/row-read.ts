@@ -1,8 +1,8 @@
 /**
  * Reads one row: the core of get, exists and of every operation that reads before it writes.
  *
- * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over and
- * so allocate nothing but the result. `step` may throw `BlockMissing` and is then called again.
+ * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over
+ * and so allocate nothing but the result. `step` may throw `BlockMissing` and is then called again.
  */
 import type { TableState } from '../engine/catalog.js'
 import { RowCollector, type CollectedRow } from '../scan/row-collector.js'

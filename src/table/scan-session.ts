@@ -1,6 +1,6 @@
 /**
- * One running scan: it takes its read point and its sources when it is made and keeps both until it is
- * closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
+ * One running scan: it takes its read point and its sources when it is made and keeps both until it
+ * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
  */
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
@@ -11,7 +11,9 @@ import type { Version } from '../version/version.js'
 import { Result } from './result.js'
 import type { ScanPlan } from './scan-plan.js'
 
-/** Rows without result after which a step pauses, so that a selective scan does not hold the loop. */
+/**
+ * Rows without result after which a step pauses, so that a selective scan does not hold the loop.
+ */
 const barrenRowsMax = 512
 
 export class ScanSession {
@@ -47,8 +49,8 @@ export class ScanSession {
   }
 
   /**
-   * The next result; undefined at the end; 'pause' if nothing came for a while and the caller should
-   * give up its turn. May throw `BlockMissing` if the scan may not block; call again then.
+   * The next result; undefined at the end; 'pause' if nothing came for a while and the caller
+   * should give up its turn. May throw `BlockMissing` if the scan may not block; call again then.
    */
   next(): Result | 'pause' | undefined {
     if (this.ended) return undefined

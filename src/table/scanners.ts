@@ -6,7 +6,10 @@ import type { Result } from './result.js'
 import type { ScanSession } from './scan-session.js'
 import type { ResultScanner, SyncResultScanner } from './types.js'
 
-/** Results made in one turn of the event loop: enough to amortise a promise, short enough to be fair. */
+/**
+ * Results made in one turn of the event loop: enough to amortise a promise, short enough to be
+ * fair.
+ */
 const resultsPerTurnMax = 128
 
 /** What a filling of the buffer takes of the budget of a turn. */

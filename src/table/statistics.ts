@@ -35,7 +35,9 @@ export interface DatabaseStatistics {
   readonly compactionQueue: number
   /** Encoded keys and values of all mutations. */
   readonly userBytes: number
-  /** Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write. */
+  /**
+   * Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write.
+   */
   readonly writeAmplification: number
   readonly openSnapshots: number
   readonly lastSequence: number

@@ -1,9 +1,10 @@
 /**
- * The synchronous core of a table's operations (design D1): validate, read, check, write into log buffer
- * and memtables, all in one turn. `EmbeddedTable` wraps it in a synchronous and an asynchronous form.
+ * The synchronous core of a table's operations (design D1): validate, read, check, write into log
+ * buffer and memtables, all in one turn. `EmbeddedTable` wraps it in a synchronous and an
+ * asynchronous form.
  *
- * With `mayBlock` false a read that misses a block throws `BlockMissing` before anything was changed;
- * the caller loads the block and runs the whole operation again.
+ * With `mayBlock` false a read that misses a block throws `BlockMissing` before anything was
+ * changed; the caller loads the block and runs the whole operation again.
  */
 import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'

@@ -1,9 +1,9 @@
 /**
  * The types of the public table interface: HBase's operations as plain option objects.
  *
- * Bytes are strings (UTF-8) or `Uint8Array`s. Timestamps are milliseconds by convention, `number` or
- * `bigint`, 0 to 2^63-1. Sources of the semantics: the HBase 2.6 client API (`Get`, `Put`, `Delete`,
- * `Scan`, `Increment`, `Append`, `CheckAndMutate`, `RowMutations`).
+ * Bytes are strings (UTF-8) or `Uint8Array`s. Timestamps are milliseconds by convention, `number`
+ * or `bigint`, 0 to 2^63-1. Sources of the semantics: the HBase 2.6 client API (`Get`, `Put`,
+ * `Delete`, `Scan`, `Increment`, `Append`, `CheckAndMutate`, `RowMutations`).
  */
 import type { CellTypeName } from '../cell/cell-type.js'
 import type { Timestamp } from '../cell/timestamp.js'
@@ -15,8 +15,8 @@ import type { Result } from './result.js'
 export type BytesLike = string | Uint8Array
 
 /**
- * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all its
- * columns, or the parts. `'family:'` is the column with the empty qualifier.
+ * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all
+ * its columns, or the parts. `'family:'` is the column with the empty qualifier.
  */
 export type ColumnName =
   string | Uint8Array | { readonly family: BytesLike; readonly qualifier?: BytesLike }
@@ -62,8 +62,8 @@ export type ColumnTarget =
     }
 
 /**
- * Deletes by writing markers. With none of the four lists: the whole row, that is, one family marker
- * for each family of the table.
+ * Deletes by writing markers. With none of the four lists: the whole row, that is, one family
+ * marker for each family of the table.
  */
 export interface Delete {
   readonly row: BytesLike
@@ -92,7 +92,9 @@ export interface Increment {
   readonly columns:
     | Readonly<Record<string, number | bigint>>
     | readonly { readonly column: ColumnName; readonly amount?: number | bigint }[]
-  /** Takes effect for counters that do not exist yet; else the new timestamp is max(now, old + 1). */
+  /**
+   * Takes effect for counters that do not exist yet; else the new timestamp is max(now, old + 1).
+   */
   readonly timestamp?: Timestamp
   /** Only versions inside the range serve as base. */
   readonly timeRange?: TimeRangeOption
@@ -116,7 +118,9 @@ export interface Append {
   readonly durability?: DurabilityOption
 }
 
-/** An operation inside a row mutation; a row of its own must equal the outer one (`ERR_WRONG_ROW`). */
+/**
+ * An operation inside a row mutation; a row of its own must equal the outer one (`ERR_WRONG_ROW`).
+ */
 export type RowOperation<T> = Omit<T, 'row' | 'durability'> & { readonly row?: BytesLike }
 
 /** One mutation of a row. Exactly one of the members is given. */
@@ -178,7 +182,10 @@ export interface Snapshot {
 export interface ReadOptions {
   /** Families and columns; absent or empty = all. */
   readonly columns?: readonly ColumnName[]
-  /** Versions per column, 1 by default, capped by the family's VERSIONS; 'all' = as many as it keeps. */
+  /**
+   * Versions per column, 1 by default, capped by the family's VERSIONS; 'all' = as many as it
+   * keeps.
+   */
   readonly versions?: number | 'all'
   readonly timeRange?: TimeRangeOption
   /** Only cells with exactly this timestamp. Not together with `timeRange`. */
@@ -219,7 +226,9 @@ export interface Scan extends ReadOptions {
   readonly limit?: number
   /** Most cells per result; longer rows come in pieces with `partial` set on all but the last. */
   readonly batch?: number
-  /** Return delete markers and masked cells too; not together with columns that name a qualifier. */
+  /**
+   * Return delete markers and masked cells too; not together with columns that name a qualifier.
+   */
   readonly raw?: boolean
   /** Ends the scan with `ERR_ABORTED`. */
   readonly signal?: AbortSignal
@@ -310,9 +319,9 @@ export type SyncResultScanner = IterableIterator<Result> & {
  * through its gateway) can stand in for the embedded engine (design D13); the synchronous forms are
  * an extension of the embedded backend, see {@link SyncTable}.
  *
- * Errors common to all: `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND` (dropped meanwhile), `ERR_INVALID_ARGUMENT`,
- * `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_CORRUPTION`, `ERR_IO`; for mutations also `ERR_POISONED`,
- * `ERR_NO_SPACE`, `ERR_READ_ONLY`, `ERR_TOO_LARGE`.
+ * Errors common to all: `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND` (dropped meanwhile),
+ * `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_CORRUPTION`, `ERR_IO`; for mutations
+ * also `ERR_POISONED`, `ERR_NO_SPACE`, `ERR_READ_ONLY`, `ERR_TOO_LARGE`.
  */
 export interface Table {
   readonly name: string
@@ -345,7 +354,10 @@ export interface Table {
   ): Promise<CheckAndMutateResult[]>
   /** All mutations or none. The result carries the cells of increments and appends. */
   mutateRow(mutations: RowMutations): Promise<Result>
-  /** Mixed operations, each on its own, in the order given; outcomes by position, never rejects for one of them. */
+  /**
+   * Mixed operations, each on its own, in the order given; outcomes by position, never rejects for
+   * one of them.
+   */
   batch(operations: readonly BatchOperation[]): Promise<BatchResult[]>
 }
 

@@ -61,7 +61,9 @@ export interface VersionEdit {
   readonly logFileNumberFloor?: number
   /** A sequence that was in use when the edit was made. May not decrease. */
   readonly lastSequence?: number
-  /** A timestamp that the engine's clock had assigned; smaller than the known one changes nothing. */
+  /**
+   * A timestamp that the engine's clock had assigned; smaller than the known one changes nothing.
+   */
   readonly lastServerTimestamp?: number
 }
 

@@ -36,7 +36,10 @@ export type VersionListener = (version: Version, edit: VersionEdit) => void
 
 /** How a version set behaves. */
 export interface VersionSetOptions {
-  /** Whether an empty directory becomes a new database instead of `ERR_NOT_A_DATABASE`. Default true. */
+  /**
+   * Whether an empty directory becomes a new database instead of `ERR_NOT_A_DATABASE`. Default
+   * true.
+   */
   readonly createIfMissing?: boolean
   /**
    * A manifest is replaced by a fresh one when it is longer than this and than four times its first
@@ -88,8 +91,8 @@ export class VersionSet {
   private closed: boolean
 
   /**
-   * Opens the database in an existing directory, or makes one in an empty directory. Always begins a
-   * fresh manifest, so that a torn tail is left behind and everything that was read is durable.
+   * Opens the database in an existing directory, or makes one in an empty directory. Always begins
+   * a fresh manifest, so that a torn tail is left behind and everything that was read is durable.
    *
    * @throws CellarError `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` (with file and offset) or
    * `ERR_FORMAT_VERSION`, each before anything is changed; and what the file system throws.
@@ -161,8 +164,8 @@ export class VersionSet {
 
   /**
    * Makes an edit durable and then visible. The files that it adds must be written and synced, and
-   * their directory synced. The order of calls is the order of effects. Appends at once; the sync is
-   * shared with other calls.
+   * their directory synced. The order of calls is the order of effects. Appends at once; the sync
+   * is shared with other calls.
    *
    * @throws InvariantError if the edit breaks a rule: nothing has happened. CellarError
    * `ERR_POISONED` or `ERR_CLOSED`: nothing has happened. Any other error poisons the set, and only
@@ -181,8 +184,8 @@ export class VersionSet {
   }
 
   /**
-   * As {@link publish}, blocking. Edits of earlier calls of {@link publish} that are still under way
-   * become durable and visible as well, before this one.
+   * As {@link publish}, blocking. Edits of earlier calls of {@link publish} that are still under
+   * way become durable and visible as well, before this one.
    */
   publishSync(edit: VersionEdit): void {
     const next = this.prepare(edit, undefined)

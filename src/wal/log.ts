@@ -47,13 +47,17 @@ export interface LogSegment {
 export interface LogOptions {
   readonly fileSystem: FileSystem
   readonly directory: string
-  /** Returns a file number that was never used before in the directory, higher than all segments'. */
+  /**
+   * Returns a file number that was never used before in the directory, higher than all segments'.
+   */
   readonly allocateFileNumber: () => number
   /** What recovery kept, all of it durable, the oldest first. Default: nothing. */
   readonly recovered?: readonly LogSegment[]
   /** The segment that the first new one continues. Default: none. */
   readonly predecessor?: RecordFilePredecessor
-  /** A segment is continued in a new file once it is longer than this many bytes. Default: 64 MiB. */
+  /**
+   * A segment is continued in a new file once it is longer than this many bytes. Default: 64 MiB.
+   */
   readonly segmentBytesMax?: number
   /** Told once of the first failure, in the call that met it; must not throw. */
   readonly onFailure?: (failure: CellarError) => void
@@ -145,8 +149,8 @@ export class Log {
    *
    * @param source - holds the mutation in `[start, end)`; opaque, copied.
    * @param sequence - the mutation's last sequence; must not fall.
-   * @throws CellarError `ERR_TOO_LARGE` (nothing appended), `ERR_POISONED`, `ERR_CLOSED`, and errors
-   * of a write if more than a megabyte is pending, which then goes out at once.
+   * @throws CellarError `ERR_TOO_LARGE` (nothing appended), `ERR_POISONED`, `ERR_CLOSED`, and
+   * errors of a write if more than a megabyte is pending, which then goes out at once.
    */
   append(source: Buffer, start: number, end: number, sequence: number): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
@@ -211,7 +215,8 @@ export class Log {
 
   /**
    * Writes what is pending and goes on in a new segment. The old one becomes durable in the
-   * background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a segment without frames.
+   * background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a segment without
+   * frames.
    */
   roll(): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()

@@ -1,4 +1,6 @@
-/** The operations of a table in one shape, whether the promise forms or the synchronous ones run. */
+/**
+ * The operations of a table in one shape, whether the promise forms or the synchronous ones run.
+ */
 import type { EmbeddedTable } from '../../src/index.js'
 import type { Result } from '../../src/table/result.js'
 import type {

@@ -1,4 +1,7 @@
-/** A database for tests: small budgets, a clock set by hand, and a file system that survives reopening. */
+/**
+ * A database for tests: small budgets, a clock set by hand, and a file system that survives
+ * reopening.
+ */
 import { ManualClock } from '../../src/base/clock.js'
 import type { DatabaseOptions } from '../../src/engine/options.js'
 import { MemoryFileSystem } from '../../src/fs/memory-fs.js'

@@ -1,6 +1,7 @@
 /**
- * HBase's rules of reading and of flushing one family of one row (spec 2.3 to 2.5), written as plainly
- * as possible: sort, filter, loop. Shares nothing with the engine but the names of cell types.
+ * HBase's rules of reading and of flushing one family of one row (spec 2.3 to 2.5), written as
+ * plainly as possible: sort, filter, loop. Shares nothing with the engine but the names of cell
+ * types.
  */
 import type { CellTypeName } from '../../src/cell/cell-type.js'
 import type { PlainCell } from '../helpers/plain-cells.js'
@@ -162,8 +163,8 @@ function rawVersions(column: readonly StoredCell[], versionsAsked: number): Stor
 
 /**
  * What a flush keeps of one family of one row (spec 2.5): markers always, if they have not expired;
- * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. What is newer than
- * the oldest open read point neither masks nor counts, and is kept.
+ * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. What is newer
+ * than the oldest open read point neither masks nor counts, and is kept.
  */
 export function flushedCells(
   cells: readonly StoredCell[],

@@ -1,8 +1,9 @@
 /**
- * The form in which HBase's conformance cases are written down: operations and expectations as data.
+ * The form in which HBase's conformance cases are written down: operations and expectations as
+ * data.
  *
- * An expected cell is a text `[row|][family:]qualifier[@timestamp][!type][=value]`; what is left out is not
- * compared, except that a missing family means `f` and a missing type `Put`.
+ * An expected cell is a text `[row|][family:]qualifier[@timestamp][!type][=value]`; what is left
+ * out is not compared, except that a missing family means `f` and a missing type `Put`.
  */
 import type { DatabaseOptions } from '../../../src/engine/options.js'
 import type {
@@ -22,8 +23,8 @@ import type { TableCalls } from '../../helpers/table-calls.js'
 import type { TestDatabase } from '../../helpers/test-database.js'
 
 /**
- * What is done before each read: nothing, a flush, closing and opening, or a flush with a minor or a
- * major compaction.
+ * What is done before each read: nothing, a flush, closing and opening, or a flush with a minor or
+ * a major compaction.
  */
 export type State = 'memtable' | 'flushed' | 'reopened' | 'minor' | 'major'
 

@@ -1,6 +1,6 @@
 /**
- * The numbered conformance cases of HBase, each in the states in which it must hold. Odd cases run the
- * promise forms, even ones the synchronous forms.
+ * The numbered conformance cases of HBase, each in the states in which it must hold. Odd cases run
+ * the promise forms, even ones the synchronous forms.
  */
 import t from 'tap'
 import { TestDatabase } from '../../helpers/test-database.js'

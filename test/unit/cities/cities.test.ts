@@ -1,4 +1,7 @@
-/** The job of `npm start`, run as its users run it: in a process of its own, on a part of the cities. */
+/**
+ * The job of `npm start`, run as its users run it: in a process of its own, on a part of the
+ * cities.
+ */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'

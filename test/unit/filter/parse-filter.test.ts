@@ -174,7 +174,7 @@ void t.test('parsed filters do what they say', async (t) => {
       "RowFilter(>=, 'binary:r2') AND RowFilter(<, 'binary:r3') AND FamilyFilter(=, 'binary:g')",
       'r2:g:c',
     ],
-    ["SingleColumnValueFilter('f', 'a', =, 'binary:v3') AND ColumnPrefixFilter('b')", ''],
+    ["SingleColumnValueFilter('f', 'a', =, 'binary:v3') AND ColumnPrefixFilter('b')", 'r3:f:b'],
     ["SingleColumnValueExcludeFilter('f', 'a', =, 'binary:v3')", 'r3:f:b r3:g:c'],
     ["ValueFilter(=, 'regexstring:^v[12]$')", 'r1:f:a r2:f:a'],
     [

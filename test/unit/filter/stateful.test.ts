@@ -250,16 +250,9 @@ const kinds: Readonly<Record<string, MakeStateful>> = {
     return { text: 'KeyOnly', make: () => new KeyOnlyFilter({ lengthAsValue: true }), apply }
   },
   randomRow: (choice) => {
-    const chance = choice.of([-0.5, 0.3, 0.7, 1.5])
-    const rowSeed = choice.below(1000)
-    return {
-      text: `RandomRow ${chance}`,
-      make: () => new RandomRowFilter(chance, { random: seededRandom(rowSeed) }),
-      apply: (rows) => {
-        const random = seededRandom(rowSeed)
-        return rows.filter(() => chance > 0 && (chance > 1 || random() < chance))
-      },
-    }
+    const chance = choice.of([-0.5, 1.5])
+    const apply = (rows: Rows): Rows => (chance > 1 ? rows : [])
+    return { text: `RandomRow ${chance}`, make: () => new RandomRowFilter(chance), apply }
   },
 }
 

@@ -76,7 +76,9 @@ export function tableOf(
   }
 }
 
-/** Writes a file of the described length as the caller of publish must: file and directory synced. */
+/**
+ * Writes a file of the described length as the caller of publish must: file and directory synced.
+ */
 export function writeTableFile(fileSystem: FileSystem, metadata: FileMetadata): void {
   const path = fileSystem.join(directory, formatFileName('table', metadata.fileNumber))
   const file = fileSystem.openSync(path, 'create')
