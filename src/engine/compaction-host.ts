@@ -1,6 +1,7 @@
 /** What the compactor needs of the engine. */
 import type { JobResult } from '../job/job.js'
 import type { Store } from '../store/store.js'
+import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { TableReaders } from './table-readers.js'
 
@@ -12,6 +13,8 @@ export interface CompactionHost {
   readonly readers: TableReaders
   /** False while closing or poisoned. */
   readonly mayFlush: boolean
+  /** Publishes an edit after making the log durable. */
+  publish(edit: VersionEdit): Promise<void>
   now(): number
   readPointOldest(): number
   /** Files of a store were replaced. */

@@ -165,7 +165,7 @@ export class Compactor {
     }
     const { storeId } = store
     for (const file of result.files) this.host.readers.open(file)
-    await this.host.versions.publish({
+    await this.host.publish({
       filesRemoved: choice.files.map(({ fileNumber }) => ({ storeId, fileNumber })),
       filesAdded: result.files.map((file) => ({ storeId, file })),
     })

@@ -26,7 +26,7 @@ export class Ddl {
         throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
       }
       const definition = define()
-      await this.publish({ tablesCreated: [definition] })
+      await this.publish({ tablesCreated: [definition] }, definition)
       return this.install(definition)
     })
   }
@@ -36,7 +36,7 @@ export class Ddl {
     return this.enqueue(async () => {
       const table = this.find(name)
       const definition = define(table)
-      await this.publish({ tablesAltered: [definition] })
+      await this.publish({ tablesAltered: [definition] }, definition)
       const kept = new Set(definition.families.map((family) => family.storeId))
       this.forget(table, (storeId) => !kept.has(storeId))
       return this.install(definition)
@@ -52,7 +52,7 @@ export class Ddl {
         return { ...family, storeId: this.engine.versions.allocateId() }
       })
       const emptied = { ...definition, families }
-      await this.publish({ tablesAltered: [emptied] })
+      await this.publish({ tablesAltered: [emptied] }, emptied)
       this.forget(table, () => true)
       return this.install(emptied)
     })
@@ -74,14 +74,16 @@ export class Ddl {
     throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
   }
 
-  private async publish(edit: VersionEdit): Promise<void> {
-    try {
-      await this.engine.versions.publish({ ...edit, lastSequence: this.engine.lastSequence })
-    } catch (error) {
-      const failure = this.engine.versions.failure
-      if (failure !== undefined) this.engine.poison(failure)
-      throw error
-    }
+  /**
+   * Stores that are new count as flushed up to now, so that recovery does not look for older log
+   * segments on their account.
+   */
+  private publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
+    const { lastSequence, stores } = this.engine
+    const flushedSequences = (definition?.families ?? [])
+      .filter(({ storeId }) => !stores.has(storeId))
+      .map(({ storeId }) => ({ storeId, sequence: lastSequence }))
+    return this.engine.publish({ ...edit, flushedSequences, lastSequence })
   }
 
   private install(definition: TableDefinition): TableState {

@@ -109,6 +109,8 @@ export class Engine implements FlushHost, CompactionHost {
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
   private logCheckAt = 0
+  /** Highest floor of the log that an edit was made with. */
+  private logFloor = 0
   log!: Log
   private readonly lock: DirectoryLock
   private readonly executor: JobExecutor
@@ -204,7 +206,13 @@ export class Engine implements FlushHost, CompactionHost {
   /** Makes everything applied so far as durable as asked, before returning. */
   commitSync(durability: Durability): void {
     this.log.commitSync(durability)
-    if (this.budget.isExceeded) this.flushForMemory()
+  }
+
+  /** Before a synchronous mutation: flushes if the budget is exceeded; nothing is changed if it throws. */
+  admitSync(): void {
+    if (!this.budget.isExceeded) return
+    this.checkWritable()
+    this.flushForMemory()
   }
 
   /** Resolves when everything applied so far is as durable as asked. */
@@ -324,7 +332,10 @@ export class Engine implements FlushHost, CompactionHost {
   }
 
   logFloorAfter(flushed: Store, slot: MemtableSlot): number {
-    return this.log.floorFor(this.oldestNeededAfter(flushed, slot) - 1)
+    // Edits of other flushes may be on their way; what they allow to go stays gone.
+    const floor = this.log.floorFor(this.oldestNeededAfter(flushed, slot) - 1)
+    this.logFloor = Math.max(this.logFloor, floor, this.versions.current.logFileNumberFloor)
+    return this.logFloor
   }
 
   flushed(store: Store, bytes: number, result: JobResult): void {
@@ -333,7 +344,9 @@ export class Engine implements FlushHost, CompactionHost {
     for (const other of this.stores.values()) {
       oldest = Math.min(oldest, other.oldestUnflushedSequence)
     }
-    if (this.log.failure === undefined) this.log.removeObsolete(oldest - 1)
+    if (this.log.failure === undefined) {
+      this.log.removeObsolete(oldest - 1, this.versions.current.logFileNumberFloor)
+    }
     this.versions.removeObsoleteFiles()
     this.events.onFlushed(this.tableNameOf(store), store.family, result)
     if (this.options.compactionEnabled) this.compactor.consider(store)
@@ -346,14 +359,38 @@ export class Engine implements FlushHost, CompactionHost {
   }
 
   compactionFailed(store: Store, error: unknown): void {
-    const failure = this.versions.failure
-    if (failure !== undefined) this.poison(failure)
     this.events.onCompactionFailed(this.tableNameOf(store), store.family, error)
   }
 
-  flushFailed(store: Store, error: unknown): void {
+  /**
+   * Publishes an edit. The log is made durable first: tables and catalog must never survive a power cut
+   * that takes mutations applied before them, or rows would be torn and the history have a hole.
+   */
+  async publish(edit: VersionEdit): Promise<void> {
+    await this.log.commit('FSYNC_WAL')
+    try {
+      await this.versions.publish(edit)
+    } finally {
+      this.poisonIfManifestFailed()
+    }
+  }
+
+  /** As {@link publish}, before returning. */
+  publishSync(edit: VersionEdit): void {
+    this.log.commitSync('FSYNC_WAL')
+    try {
+      this.versions.publishSync(edit)
+    } finally {
+      this.poisonIfManifestFailed()
+    }
+  }
+
+  private poisonIfManifestFailed(): void {
     const failure = this.versions.failure
     if (failure !== undefined) this.poison(failure)
+  }
+
+  flushFailed(store: Store, error: unknown): void {
     this.budget.fail(error)
     this.events.onFlushFailed(this.tableNameOf(store), store.family, error)
   }
@@ -407,6 +444,7 @@ export class Engine implements FlushHost, CompactionHost {
 
   private async closeOnce(): Promise<void> {
     this.state = 'closing'
+    const poisonedBefore = this.poisonedBy !== undefined
     let failure: unknown
     const attempt = async (step: () => Promise<void> | void): Promise<void> => {
       try {
@@ -423,9 +461,9 @@ export class Engine implements FlushHost, CompactionHost {
     await attempt(() => this.executor.close())
     await attempt(() => this.log.close())
     await attempt(() => this.versions.close())
-    this.readers.closeAll()
+    await attempt(() => this.readers.closeAll())
     await attempt(() => this.lock.release())
-    if (failure !== undefined && this.poisonedBy === undefined) throw failure
+    if (failure !== undefined && !poisonedBefore) throw failure
   }
 
   private async flushForClose(): Promise<void> {

@@ -4,6 +4,7 @@ import type { FileSystem } from '../fs/types.js'
 import type { JobResult } from '../job/job.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
+import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { TableReaders } from './table-readers.js'
 
@@ -21,6 +22,9 @@ export interface FlushHost {
   readonly mayFlush: boolean
   /** Pause before a failed flush is tried again. */
   readonly retryMilliseconds: number
+  /** Publishes an edit after making the log durable. */
+  publish(edit: VersionEdit): Promise<void>
+  publishSync(edit: VersionEdit): void
   now(): number
   readPointOldest(): number
   /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */

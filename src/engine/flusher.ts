@@ -69,7 +69,7 @@ export class Flusher {
       const slot = store.frozen.at(-1)!
       if (slot.publishing !== undefined) {
         // Its edit is in the manifest already: an empty edit behind it makes both visible.
-        this.host.versions.publishSync({})
+        this.host.publishSync({})
         continue
       }
       const entries = runToEnd(slot.memtable.exportSlices())
@@ -79,7 +79,7 @@ export class Flusher {
         const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
         const edit = this.prepareInstall(store, slot, result)
         slot.publishing = result
-        this.host.versions.publishSync(edit)
+        this.host.publishSync(edit)
       } finally {
         slot.publishing = undefined
         this.host.versions.unprotectFile(job.fileNumber)
@@ -145,7 +145,7 @@ export class Flusher {
     const edit = this.prepareInstall(store, slot, result)
     slot.publishing = result
     try {
-      await this.host.versions.publish(edit)
+      await this.host.publish(edit)
     } finally {
       slot.publishing = undefined
     }

@@ -60,8 +60,17 @@ function prepareDirectory(fileSystem: FileSystem, directory: string, create: boo
     const message = `${directory} does not exist and createIfMissing is false`
     throw new CellarError(ErrorCode.notADatabase, message)
   }
+  makeDurableDirectory(fileSystem, directory)
+}
+
+/** Makes a directory and its missing parents, each one's name durable in its parent. */
+function makeDurableDirectory(fileSystem: FileSystem, directory: string): void {
+  const parent = fileSystem.join(directory, '..')
+  if (parent !== directory && fileSystem.statSync(parent) === undefined) {
+    makeDurableDirectory(fileSystem, parent)
+  }
   fileSystem.makeDirectorySync(directory)
-  fileSystem.syncDirectorySync(fileSystem.join(directory, '..'))
+  fileSystem.syncDirectorySync(parent)
 }
 
 function openLocked(
@@ -154,7 +163,8 @@ function replayLog(engine: Engine): RecoveredLog {
     fileSystem: engine.fileSystem,
     directory: engine.directory,
     fileNumberFloor: versions.current.logFileNumberFloor,
-    sequenceFlushed: flushed.size === 0 ? 0 : Math.min(...flushed.values()),
+    // Without stores nothing in the log concerns anybody.
+    sequenceFlushed: Math.min(Number.MAX_SAFE_INTEGER, ...flushed.values()),
     onMutation: (source, start, end) => {
       if (!isWellFormedMutation(source, start, end)) {
         throw corruption('malformed mutation', { file: engine.directory, offset: start })

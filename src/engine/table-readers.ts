@@ -55,12 +55,22 @@ export class TableReaders {
 
   /** Closes one reader, if it is open. */
   close(fileNumber: number): void {
-    this.byNumber.get(fileNumber)?.closeSync()
+    const reader = this.byNumber.get(fileNumber)
     this.byNumber.delete(fileNumber)
+    reader?.closeSync()
   }
 
+  /** Closes all readers; throws the first error after having tried every one. */
   closeAll(): void {
-    for (const fileNumber of [...this.byNumber.keys()]) this.close(fileNumber)
+    let failure: unknown
+    for (const fileNumber of [...this.byNumber.keys()]) {
+      try {
+        this.close(fileNumber)
+      } catch (error) {
+        failure ??= error
+      }
+    }
+    if (failure !== undefined) throw failure
   }
 
   /** Bytes that indexes and filters hold in memory. */

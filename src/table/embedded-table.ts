@@ -103,6 +103,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   putSync(put: types.Put): void {
+    this.#engine.admitSync()
     this.#engine.commitSync(this.#core.put(put))
   }
 
@@ -122,6 +123,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   deleteSync(deletion: types.Delete): void {
+    this.#engine.admitSync()
     this.#engine.commitSync(this.#core.delete(deletion, blocking))
   }
 
@@ -142,7 +144,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   incrementSync(increment: types.Increment): Result {
-    return this.#mutateSync(this.#core.increment(increment, blocking))
+    return this.#mutateSync(() => this.#core.increment(increment, blocking))
   }
 
   async incrementColumnValue(
@@ -170,7 +172,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   appendSync(append: types.Append): Result {
-    return this.#mutateSync(this.#core.append(append, blocking))
+    return this.#mutateSync(() => this.#core.append(append, blocking))
   }
 
   checkAndMutate(
@@ -181,7 +183,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
-    return this.#mutateSync(this.#core.checkAndMutate(check, action, blocking))
+    return this.#mutateSync(() => this.#core.checkAndMutate(check, action, blocking))
   }
 
   async checkAndMutateList(
@@ -205,7 +207,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
-    return this.#mutateSync(this.#core.mutateRow(mutations, blocking))
+    return this.#mutateSync(() => this.#core.mutateRow(mutations, blocking))
   }
 
   batch(operations: readonly types.BatchOperation[]): Promise<types.BatchResult[]> {
@@ -255,7 +257,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return applied.value
   }
 
-  #mutateSync<T>(applied: Applied<T>): T {
+  #mutateSync<T>(step: () => Applied<T>): T {
+    this.#engine.admitSync()
+    const applied = step()
     this.#engine.commitSync(applied.durability)
     return applied.value
   }
@@ -296,8 +300,8 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     for (const operation of checkList(operations, what)) check(operation)
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
-      if (this.#engine.budget.isExceeded) this.#engine.commitSync('SYNC_WAL')
       try {
+        this.#engine.admitSync()
         outcome.applied(apply(operations[i], blocking))
       } catch (error) {
         outcome.failed(i, error)

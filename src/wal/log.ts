@@ -237,9 +237,10 @@ export class Log {
    * Removes the oldest segments up to the first whose last sequence is above `sequenceFlushed`, and
    * never the current one. REQUIRES that what they hold is durable elsewhere. Files that cannot be
    * removed are reported to `onError` and forgotten; recovery removes what is below its floor.
+   * Never removes what the next recovery would look for: `floorDurable` is the floor on disk.
    */
-  removeObsolete(sequenceFlushed: number): void {
-    const floor = this.floorFor(sequenceFlushed)
+  removeObsolete(sequenceFlushed: number, floorDurable = Infinity): void {
+    const floor = Math.min(this.floorFor(sequenceFlushed), floorDurable)
     while (this.older.length > 0 && this.older[0].fileNumber < floor) {
       const segment = this.older.shift()!
       if (segment.writer !== undefined) this.closeWriter(segment.writer)
