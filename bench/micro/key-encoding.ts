@@ -3,6 +3,8 @@
  *
  * A call handles `cellsPerCall` cells, so multiply Benchmark.js's rate by it: the names say so.
  */
+import { defaultFamilySettings } from '../../src/store/family-settings.js'
+import { Store } from '../../src/store/store.js'
 import type Benchmark from 'benchmark'
 import { writeEscaped } from '../../src/cell/cell-key.js'
 import { CellType } from '../../src/cell/cell-type.js'
@@ -28,6 +30,8 @@ function makeRows(binary: boolean): Buffer[] {
   })
 }
 
+const store = new Store(1, 'f', defaultFamilySettings, [])
+
 function encodeAll(
   target: MutationBuffer,
   rows: readonly Buffer[],
@@ -37,7 +41,7 @@ function encodeAll(
   target.begin()
   for (let i = 0; i < cellsPerCall; i++) {
     const length = writeEscaped(scratch, 0, rows[i])
-    target.add(1, scratch, length, qualifier, timestampHigh, i, CellType.put, i + 1, 0, value)
+    target.add(store, scratch, length, qualifier, timestampHigh, i, CellType.put, i + 1, 0, value)
   }
 }
 

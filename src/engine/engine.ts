@@ -30,7 +30,7 @@ import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
 import { MemoryBudget } from './memory-budget.js'
-import { MutationBuffer, visitEntries } from './mutation-buffer.js'
+import { MutationBuffer } from './mutation-buffer.js'
 import type { ResolvedOptions } from './options.js'
 import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
@@ -180,21 +180,23 @@ export class Engine implements FlushHost, CompactionHost {
    * that the sequence in its keys is `lastSequence + 1`.
    */
   apply(durability: Durability): void {
-    const { mutation, stores } = this
+    const { mutation } = this
     const sequence = this.lastSequence + 1
-    if (durability !== 'SKIP_WAL') {
+    const logged = durability !== 'SKIP_WAL'
+    if (logged) {
       this.log.append(mutation.buffer, 0, mutation.length, sequence)
       this.logBytesWritten += mutation.length
     }
-    const logged = durability !== 'SKIP_WAL'
+    const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
     let grown = 0
     let full: Store | undefined
-    visitEntries(mutation.buffer, 0, mutation.length, (storeId, source, keyStart, keyEnd, end) => {
-      const store = stores.get(storeId)!
-      grown += store.insert(source, keyStart, keyEnd, keyEnd, end, sequence)
+    for (let i = 0; i < entryCount; i++) {
+      const store = stores[i]
+      const keyEnd = keyEnds[i]
+      grown += store.insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], sequence)
       if (!logged) store.active.hasUnloggedMutations = true
       if (store.active.memtable.bytesUsed >= this.options.flushBytes) full = store
-    })
+    }
     this.lastSequence = sequence
     this.budget.bytesUsed += grown
     this.userBytes += mutation.payloadBytes

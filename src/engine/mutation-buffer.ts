@@ -10,8 +10,9 @@
  *
  * Ownership: the buffer belongs to the engine and is reused by the next mutation.
  */
-import { readPrefix48, writeUint48BE } from '../base/bytes.js'
+import { copyBytes, readPrefix48, writeUint48BE } from '../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../base/varint.js'
+import type { Store } from '../store/store.js'
 import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../cell/cell-key.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 
@@ -27,9 +28,11 @@ export class MutationBuffer {
   entryCount = 0
   /** Bytes of keys and values, for the memory budget. */
   payloadBytes = 0
-  /** Where the cell added last lies: its value runs from `lastKeyEnd` to `length`. */
-  lastKeyStart = 0
-  lastKeyEnd = 0
+  /** For each entry: its store, and where its key starts and ends and its value ends. */
+  readonly stores: Store[] = []
+  readonly keyStarts: number[] = []
+  readonly keyEnds: number[] = []
+  readonly valueEnds: number[] = []
 
   /** Starts a mutation. */
   begin(): void {
@@ -50,7 +53,7 @@ export class MutationBuffer {
    * `value` (bytes) or, if a string, its UTF-8 form.
    */
   add(
-    storeId: number,
+    store: Store,
     row: Buffer,
     rowLength: number,
     qualifier: Buffer,
@@ -68,20 +71,23 @@ export class MutationBuffer {
     const valueLength = headerOfValue + contentBytes
     this.ensure(entryHeaderBytesMax + keyLength + valueLength)
     const target = this.buffer
-    let at = writeVarint(target, this.length, storeId)
+    let at = writeVarint(target, this.length, store.storeId)
     at = writeVarint(target, at, keyLength)
     at = writeVarint(target, at, valueLength)
-    this.lastKeyStart = at
-    copyShort(row, rowLength, target, at)
+    const entry = this.entryCount
+    this.stores[entry] = store
+    this.keyStarts[entry] = at
+    copyBytes(row, 0, rowLength, target, at)
     at = writeTerminator(target, at + rowLength)
-    copyShort(qualifier, qualifier.length, target, at)
+    copyBytes(qualifier, 0, qualifier.length, target, at)
     at = writeTerminator(target, at + qualifier.length)
     at = writeKeySuffix(target, at, timestampHigh, timestampLow, type, sequence, rowLength)
-    this.lastKeyEnd = at
+    this.keyEnds[entry] = at
     at = writeValueHeader(target, at, ttlMilliseconds)
     if (!isText) copyValue(value, contentBytes, target, at)
     else if (contentBytes > 0) target.write(value, at, 'utf8')
     this.length = at + contentBytes
+    this.valueEnds[entry] = this.length
     this.entryCount++
     this.payloadBytes += keyLength + valueLength
   }
@@ -95,15 +101,10 @@ export class MutationBuffer {
   }
 }
 
-/** Short copies are cheaper in a loop than through a call into native code. */
-function copyShort(source: Buffer, length: number, target: Buffer, at: number): void {
-  if (length > 48) source.copy(target, at, 0, length)
-  else for (let i = 0; i < length; i++) target[at + i] = source[i]
-}
-
+/** Values of callers are plain `Uint8Array`s or Buffers. */
 function copyValue(source: Uint8Array, length: number, target: Buffer, at: number): void {
-  if (length <= 32) for (let i = 0; i < length; i++) target[at + i] = source[i]
-  else if (Buffer.isBuffer(source)) source.copy(target, at)
+  if (Buffer.isBuffer(source)) copyBytes(source, 0, length, target, at)
+  else if (length <= 32) for (let i = 0; i < length; i++) target[at + i] = source[i]
   else target.set(source, at)
 }
 

@@ -131,7 +131,12 @@ export class FilterList implements Filter {
     let reach: Reach = Reach.hintBehindRow
     let asked = false
     for (const member of this.members) {
-      if (member.rowRejected || member.filter.filterAllRemaining()) member.pass()
+      if (member.filter.filterAllRemaining()) {
+        // What is over wants nothing any more, so it does not hold the others back either.
+        member.pass()
+        continue
+      }
+      if (member.rowRejected) member.pass()
       else member.askUnlessPassed(cell)
       included ||= member.included
       if (!asked || member.reach < reach) {
@@ -142,7 +147,7 @@ export class FilterList implements Filter {
         if (member.hint.compare(this.hint) < 0) this.hint = member.hint
       }
     }
-    return codeOf(included, reach)
+    return asked ? codeOf(included, reach) : FilterCode.nextRow
   }
 }
 

@@ -9,7 +9,7 @@
  * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references
  * to memtables and table readers, which the caller keeps alive.
  */
-import { compareBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import { writeBehind, writeEscaped, writeTerminator } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
@@ -32,6 +32,8 @@ export class StoreScanner {
   readonly cell = new CellView()
   /** The filter has ended the whole scan. */
   ended = false
+  /** Only one row is read: no need to move behind it. Set after `open`. */
+  singleRow = false
   private readonly matcher = new UserMatcher()
   private readonly merge = new MergeCursor()
   private cursor: Cursor = this.merge
@@ -60,6 +62,7 @@ export class StoreScanner {
     this.query = query
     this.matcher.configure(query, options, readPoint, now)
     this.ended = false
+    this.singleRow = false
     this.move = Move.none
     this.rowStarted = false
     this.waitingCode = 0
@@ -136,6 +139,7 @@ export class StoreScanner {
           return false
         }
         this.waitingCode = 0
+        if (fate === Fate.rowDone && this.singleRow) break
         if (fate === Fate.rowDone) {
           this.planRowMove(row, rowLength)
           continue
@@ -143,6 +147,7 @@ export class StoreScanner {
         this.cellsInRow++
         if (fate === Fate.collect) collector.add(cell, this.query.filter)
       }
+      if (this.singleRow && endsRow(code)) break
       this.planMove(code, row, rowLength)
       if (this.ended) break
     }
@@ -219,7 +224,7 @@ export class StoreScanner {
     this.move = Move.row
     this.steps = 0
     this.ensureSeekKey(rowLength + 2)
-    row.copy(this.seekKey, 0, 0, rowLength)
+    copyBytes(row, 0, rowLength, this.seekKey, 0)
     this.seekLength = writeBehind(this.seekKey, rowLength)
   }
 
@@ -244,7 +249,7 @@ export class StoreScanner {
 
   private startSeekKey(row: Buffer, rowLength: number, qualifierBytes: number): number {
     this.ensureSeekKey(rowLength + qualifierBytes + 4)
-    row.copy(this.seekKey, 0, 0, rowLength)
+    copyBytes(row, 0, rowLength, this.seekKey, 0)
     return writeTerminator(this.seekKey, rowLength)
   }
 
@@ -283,4 +288,9 @@ export class StoreScanner {
     }
     return false
   }
+}
+
+/** Whether nothing more of the row is wanted. */
+function endsRow(code: MatchCode): boolean {
+  return code === MatchCode.includeAndSeekNextRow || code === MatchCode.seekNextRow
 }

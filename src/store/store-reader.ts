@@ -8,7 +8,7 @@
  * key range or Bloom filter excludes the row, whose sequences are above the read point, or whose
  * timestamps lie outside the time range or have expired.
  */
-import { compareBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
 import { writeTerminator } from '../cell/cell-key.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
@@ -137,7 +137,7 @@ export class StoreReader {
 
   private prepareRowKey(row: Buffer, rowLength: number): void {
     if (this.key.length < rowLength + 2) this.key = Buffer.allocUnsafe(2 * rowLength + 2)
-    row.copy(this.key, 0, 0, rowLength)
+    copyBytes(row, 0, rowLength, this.key, 0)
     writeTerminator(this.key, rowLength)
   }
 

@@ -171,7 +171,7 @@ export class MutationWriter {
       low = timestampLow(timestamp)
     }
     engine.mutation.add(
-      family.store.storeId,
+      family.store,
       row.buffer,
       row.length,
       qualifier,
@@ -202,8 +202,9 @@ export class MutationWriter {
 
   /** Makes the cell encoded last part of {@link takeResult}. */
   includeInResult(family: FamilyState): void {
-    const { lastKeyStart, lastKeyEnd, length } = this.engine.mutation
-    this.resultCells.push(family.index, lastKeyStart, lastKeyEnd, length)
+    const { keyStarts, keyEnds, entryCount, length } = this.engine.mutation
+    const last = entryCount - 1
+    this.resultCells.push(family.index, keyStarts[last], keyEnds[last], length)
   }
 
   /** Whether cells were marked for the result. */

@@ -46,6 +46,7 @@ export class RowRead {
       const { family, query } = families[i]
       const reader = (this.readers[family.index] ??= new StoreReader(family.store))
       reader.openRow(family.index, this.row, rowLength, query, readPoint, now, mode)
+      reader.scanner.singleRow = true
     }
     if (plan.filter !== undefined) this.openFiltered(plan)
   }
