@@ -13,7 +13,7 @@ export interface CompactionHost {
   readonly readers: TableReaders
   /** False while closing or poisoned. */
   readonly mayFlush: boolean
-  /** Publishes an edit after making the log durable. */
+  /** Publishes an edit; a failure of the manifest poisons the engine. */
   publish(edit: VersionEdit): Promise<void>
   now(): number
   readPointOldest(): number

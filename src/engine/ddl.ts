@@ -78,12 +78,13 @@ export class Ddl {
    * Stores that are new count as flushed up to now, so that recovery does not look for older log
    * segments on their account.
    */
-  private publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
+  private async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
+    await this.engine.syncLog()
     const { lastSequence, stores } = this.engine
     const flushedSequences = (definition?.families ?? [])
       .filter(({ storeId }) => !stores.has(storeId))
       .map(({ storeId }) => ({ storeId, sequence: lastSequence }))
-    return this.engine.publish({ ...edit, flushedSequences, lastSequence })
+    await this.engine.publish({ ...edit, flushedSequences, lastSequence })
   }
 
   private install(definition: TableDefinition): TableState {

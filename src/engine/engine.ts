@@ -365,11 +365,21 @@ export class Engine implements FlushHost, CompactionHost {
   }
 
   /**
-   * Publishes an edit. The log is made durable first: tables and catalog must never survive a power cut
-   * that takes mutations applied before them, or rows would be torn and the history have a hole.
+   * Makes the log durable. Tables and catalog must never survive a power cut that takes mutations
+   * applied before them, or rows would be torn and the history have a hole; so this comes before an
+   * edit that names new data.
    */
+  syncLog(): Promise<void> {
+    return this.log.commit('FSYNC_WAL')
+  }
+
+  /** As {@link syncLog}, before returning. */
+  syncLogSync(): void {
+    this.log.commitSync('FSYNC_WAL')
+  }
+
+  /** Publishes an edit; a failure of the manifest poisons the engine. */
   async publish(edit: VersionEdit): Promise<void> {
-    await this.log.commit('FSYNC_WAL')
     try {
       await this.versions.publish(edit)
     } finally {
@@ -379,7 +389,6 @@ export class Engine implements FlushHost, CompactionHost {
 
   /** As {@link publish}, before returning. */
   publishSync(edit: VersionEdit): void {
-    this.log.commitSync('FSYNC_WAL')
     try {
       this.versions.publishSync(edit)
     } finally {

@@ -22,7 +22,10 @@ export interface FlushHost {
   readonly mayFlush: boolean
   /** Pause before a failed flush is tried again. */
   readonly retryMilliseconds: number
-  /** Publishes an edit after making the log durable. */
+  /** Makes the log durable, which must come before an edit that names flushed data. */
+  syncLog(): Promise<void>
+  syncLogSync(): void
+  /** Publishes an edit; a failure of the manifest poisons the engine. */
   publish(edit: VersionEdit): Promise<void>
   publishSync(edit: VersionEdit): void
   now(): number

@@ -77,6 +77,7 @@ export class Flusher {
       const { fileSystem, codecs } = this.host
       try {
         const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
+        this.host.syncLogSync()
         const edit = this.prepareInstall(store, slot, result)
         slot.publishing = result
         this.host.publishSync(edit)
@@ -138,7 +139,8 @@ export class Flusher {
     } finally {
       this.controls.delete(store)
     }
-    if (store.dropped || store.frozen.at(-1) !== slot || control.cancelled) {
+    await this.host.syncLog()
+    if (store.dropped || store.frozen.at(-1) !== slot || slot.publishing !== undefined) {
       if (result.files.length > 0) this.host.discardFile(job.fileNumber)
       return
     }
