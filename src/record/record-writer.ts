@@ -235,6 +235,8 @@ export class RecordWriter {
   private async runSync(length: number): Promise<void> {
     try {
       await this.file.sync()
+      // A sync that failed meanwhile may have dropped pages that this one then found clean.
+      if (this.failure !== undefined) throw this.failure
       if (length > this.syncedLength) this.syncedLength = length
     } catch (error) {
       this.failure ??= error

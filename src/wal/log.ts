@@ -379,7 +379,8 @@ export class Log {
       try {
         if (group !== undefined) this.writePending()
         await this.syncOnce(group !== undefined)
-        group?.resolve()
+        if (this.firstFailure === undefined) group?.resolve()
+        else group?.reject(this.firstFailure)
       } catch (error) {
         group?.reject(this.poison(error))
       }
