@@ -474,7 +474,7 @@ export class Engine implements FlushHost, CompactionHost {
     await attempt(() => this.versions.close())
     await attempt(() => this.readers.closeAll())
     await attempt(() => this.lock.release())
-    if (failure !== undefined && !poisonedBefore) throw failure
+    if (failure !== undefined && !poisonedBefore) throw failure as Error
   }
 
   private async flushForClose(): Promise<void> {

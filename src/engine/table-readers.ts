@@ -70,7 +70,7 @@ export class TableReaders {
         failure ??= error
       }
     }
-    if (failure !== undefined) throw failure
+    if (failure !== undefined) throw failure as Error
   }
 
   /** Bytes that indexes and filters hold in memory. */

@@ -6,8 +6,8 @@
  * The value is `unscaled * 10^-scale`, so 12.50 is scale 2 and unscaled 1250. Equal numbers of
  * different scale (1.5 and 1.50) compare as equal.
  *
- * Damaged or hostile values: at most {@link unscaledBytesMax} bytes are looked at, and no power of ten
- * is computed that is longer than the numbers themselves.
+ * Damaged or hostile values: at most {@link unscaledBytesMax} bytes are looked at, and no power of
+ * ten is computed that is longer than the numbers themselves.
  */
 import { invalidArgument } from '../base/errors.js'
 import { describe } from './arguments.js'

@@ -35,9 +35,9 @@ export class KeyOnlyFilter extends FilterBase {
 }
 
 /**
- * Cells with one of several timestamps (HBase: TimestampsFilter). `canHint` lets the scan jump to the
- * next wanted version of a column; as in HBase it may then jump over delete markers of that column
- * and return cells that they mask, so use it only where columns are not deleted.
+ * Cells with one of several timestamps (HBase: TimestampsFilter). `canHint` lets the scan jump to
+ * the next wanted version of a column; as in HBase it may then jump over delete markers of that
+ * column and return cells that they mask, so use it only where columns are not deleted.
  */
 export class TimestampsFilter extends FilterBase {
   /** Ascending, in halves. */

@@ -9,8 +9,8 @@ import { FilterBase } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
 
 /**
- * The newest version of a row's first columns (HBase: ColumnCountGetFilter). Meant for gets: a scan ends
- * with the first row that has more columns.
+ * The newest version of a row's first columns (HBase: ColumnCountGetFilter). Meant for gets: a scan
+ * ends with the first row that has more columns.
  */
 export class ColumnCountGetFilter extends FilterBase {
   private readonly columnsMax: number

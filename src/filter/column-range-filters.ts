@@ -40,7 +40,9 @@ export class ColumnPrefixFilter extends FilterBase {
   }
 }
 
-/** Columns whose qualifier begins with one of several prefixes (HBase: MultipleColumnPrefixFilter). */
+/**
+ * Columns whose qualifier begins with one of several prefixes (HBase: MultipleColumnPrefixFilter).
+ */
 export class MultipleColumnPrefixFilter extends FilterBase {
   /** Ascending; none begins with another one. */
   private readonly prefixes: readonly Buffer[]

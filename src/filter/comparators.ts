@@ -1,8 +1,8 @@
 /**
  * Comparators of filters (HBase: ByteArrayComparable and its subclasses), given as plain objects.
  *
- * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller, 0
- * if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
+ * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller,
+ * 0 if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
  */
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
@@ -26,8 +26,8 @@ import type { BigDecimal } from './big-decimal.js'
  *   (BinaryComponentComparator); what lies beyond the end of the stored bytes is absent.
  * - `bit`: matches if the bitwise AND, OR or XOR of stored bytes and constant is not all zeros;
  *   different lengths never match (BitComparator).
- * - `long`: eight stored bytes as a signed big-endian number (LongComparator); other lengths are not
- *   comparable.
+ * - `long`: eight stored bytes as a signed big-endian number (LongComparator); other lengths are
+ *   not comparable.
  * - `bigDecimal`: the constant as decimal text or bigint; stored in HBase's form, see
  *   `encodeBigDecimal` (BigDecimalComparator).
  * - `null`: matches empty values, since null and empty are the same (NullComparator).
@@ -213,7 +213,10 @@ class RegexStringComparator extends Comparator {
   }
 }
 
-/** Compiles with "dot matches all", as HBase does; never with a flag that gives the expression a memory. */
+/**
+ * Compiles with "dot matches all", as HBase does; never with a flag that gives the expression a
+ * memory.
+ */
 function makeExpression(expression: string | RegExp, ignoreCase: boolean): RegExp {
   if (expression instanceof RegExp) {
     const flags = expression.flags.replace(/[gy]/g, '')

@@ -23,7 +23,9 @@ export class RowFilter extends RowKeyFilter {
   }
 }
 
-/** Cells of the families whose name passes; other families are left at once (HBase: FamilyFilter). */
+/**
+ * Cells of the families whose name passes; other families are left at once (HBase: FamilyFilter).
+ */
 export class FamilyFilter extends FilterBase {
   private readonly comparison: Comparison
   /** Verdicts by the name of the family. */
@@ -65,7 +67,10 @@ export class QualifierFilter extends FilterBase {
   }
 }
 
-/** Cells whose value passes; an older version may pass where a newer one does not (HBase: ValueFilter). */
+/**
+ * Cells whose value passes; an older version may pass where a newer one does not (HBase:
+ * ValueFilter).
+ */
 export class ValueFilter extends FilterBase {
   private readonly comparison: Comparison
 

@@ -71,7 +71,9 @@ export class FilterArguments {
     return operators[token.text]
   }
 
-  /** A comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'` or `'substring:...'`. */
+  /**
+   * A comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'` or `'substring:...'`.
+   */
   comparator(): ComparatorOption {
     const expected = `a comparator ('binary:', 'binaryprefix:', 'regexstring:' or 'substring:')`
     const token = this.take('string', expected)

@@ -1,4 +1,6 @@
-/** Defaults for filters: a filter that extends this and overrides nothing lets everything through. */
+/**
+ * Defaults for filters: a filter that extends this and overrides nothing lets everything through.
+ */
 import type { CellView } from '../cell/cell-view.js'
 import { FilterCode, type Filter } from './filter.js'
 
@@ -48,8 +50,8 @@ export function isIncluded(code: FilterCode): boolean {
 }
 
 /**
- * Base of filters that judge rows by their key alone. `judge` runs once per row; a row that does not
- * pass is either rejected at once or, if the filter knows where to go on, left through a hint.
+ * Base of filters that judge rows by their key alone. `judge` runs once per row; a row that does
+ * not pass is either rejected at once or, if the filter knows where to go on, left through a hint.
  */
 export abstract class RowKeyFilter extends FilterBase {
   /** The row at hand does not pass. */
@@ -60,11 +62,14 @@ export abstract class RowKeyFilter extends FilterBase {
   private hint: Buffer | undefined = undefined
 
   /**
-   * Says whether the row passes. May set {@link done}, and may call {@link jumpTo}; `row` is borrowed.
+   * Says whether the row passes. May set {@link done}, and may call {@link jumpTo}; `row` is
+   * borrowed.
    */
   protected abstract judge(row: Buffer): boolean
 
-  /** Called by `judge` when it refuses a row of a forward scan: the next candidate, not borrowed. */
+  /**
+   * Called by `judge` when it refuses a row of a forward scan: the next candidate, not borrowed.
+   */
   protected jumpTo(row: Buffer): void {
     this.hint = row
   }

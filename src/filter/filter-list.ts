@@ -1,11 +1,11 @@
 /**
  * HBase: FilterList, with the rules of HBase 2 (FilterListWithAND, FilterListWithOR).
  *
- * MUST_PASS_ALL includes a cell that all members include and goes as far as the member that wants to
- * go furthest. Every member is shown every cell that the scan reaches, also cells that an earlier
- * member rejected, so a member that counts cells counts those too.
- * MUST_PASS_ONE includes a cell that any member includes and goes only as far as the member that wants
- * to go least far; see list-member.ts for what it remembers meanwhile.
+ * MUST_PASS_ALL includes a cell that all members include and goes as far as the member that wants
+ * to go furthest. Every member is shown every cell that the scan reaches, also cells that an
+ * earlier member rejected, so a member that counts cells counts those too.
+ * MUST_PASS_ONE includes a cell that any member includes and goes only as far as the member that
+ * wants to go least far; see list-member.ts for what it remembers meanwhile.
  * At the end of a row MUST_PASS_ALL asks members in order until one drops the row (so a PageFilter
  * belongs last), and MUST_PASS_ONE until one keeps it.
  */
@@ -19,7 +19,9 @@ import { ListMember } from './list-member.js'
 /** HBase: FilterList.Operator. */
 export type FilterListOperator = 'MUST_PASS_ALL' | 'MUST_PASS_ONE'
 
-/** Several filters, combined by "and" or "or"; lists nest. An empty list lets everything through. */
+/**
+ * Several filters, combined by "and" or "or"; lists nest. An empty list lets everything through.
+ */
 export class FilterList implements Filter {
   readonly hasFilterRow: boolean
   readonly operator: FilterListOperator

@@ -1,9 +1,9 @@
 /**
  * The filter protocol of HBase (spec 1.3): what a scan asks a filter, in which order.
  *
- * Per scan: `filterAllRemaining` (true ends the scan). Per row: `reset`, `filterRowKey` (true skips the
- * row), then per cell in order of family, qualifier and version `filterCell`, `transformCell` for
- * the cells that it includes, and at the end of the row `filterRowCells` (may drop cells) and
+ * Per scan: `filterAllRemaining` (true ends the scan). Per row: `reset`, `filterRowKey` (true skips
+ * the row), then per cell in order of family, qualifier and version `filterCell`, `transformCell`
+ * for the cells that it includes, and at the end of the row `filterRowCells` (may drop cells) and
  * `filterRow` (true drops the row). A filter is used by one scan at a time.
  *
  * Ownership: the `CellView` that is passed is borrowed; see cell-view.ts.
@@ -30,8 +30,8 @@ export interface CellHint {
   /** Undefined: the start of the row. */
   readonly qualifier?: Buffer
   /**
-   * With a qualifier: versions of that column that are not newer than this timestamp, given in halves.
-   * A scan may ignore it; the next cell is then asked about as usual.
+   * With a qualifier: versions of that column that are not newer than this timestamp, given in
+   * halves. A scan may ignore it; the next cell is then asked about as usual.
    */
   readonly timestampHigh?: number
   readonly timestampLow?: number
@@ -48,7 +48,10 @@ export interface RowCells {
 
 /** A filter; see the file header for the protocol. */
 export interface Filter {
-  /** True if `filterRow` or `filterRowCells` may drop cells, which forbids cutting a row into batches. */
+  /**
+   * True if `filterRow` or `filterRowCells` may drop cells, which forbids cutting a row into
+   * batches.
+   */
   readonly hasFilterRow: boolean
   /** Forgets what it learned of the previous row. */
   reset(): void

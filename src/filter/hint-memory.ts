@@ -1,4 +1,6 @@
-/** Remembers a jump that a member of a filter list asked for, in a form that compares with cells. */
+/**
+ * Remembers a jump that a member of a filter list asked for, in a form that compares with cells.
+ */
 import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import { writeEscaped, writeTerminator, writeTimestamp } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'

@@ -25,8 +25,8 @@ interface HalfOpenRange {
 }
 
 /**
- * Rows in any of several ranges, which may overlap and come in any order. Jumps from range to range in
- * forward scans and ends the scan behind the last one.
+ * Rows in any of several ranges, which may overlap and come in any order. Jumps from range to range
+ * in forward scans and ends the scan behind the last one.
  */
 export class MultiRowRangeFilter extends RowKeyFilter {
   /** Ascending, with gaps between them. */

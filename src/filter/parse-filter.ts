@@ -19,15 +19,17 @@ import { filterMakers } from './filter-makers.js'
 import { showToken, syntaxError, tokenize, type Token } from './filter-tokens.js'
 import { SkipFilter, WhileMatchFilter } from './wrapping-filters.js'
 
-/** Deepest nesting of parentheses, SKIP and WHILE, so that hostile text cannot exhaust the stack. */
+/**
+ * Deepest nesting of parentheses, SKIP and WHILE, so that hostile text cannot exhaust the stack.
+ */
 const depthMax = 200
 
 const keywords: ReadonlySet<string> = new Set(['AND', 'OR', 'SKIP', 'WHILE'])
 
 /**
- * Makes a filter from text. In bytes, string arguments may hold anything; in a string they are encoded
- * as UTF-8. `ERR_INVALID_ARGUMENT` for malformed text names the position (in characters of the string, or
- * in bytes) and what was expected there.
+ * Makes a filter from text. In bytes, string arguments may hold anything; in a string they are
+ * encoded as UTF-8. `ERR_INVALID_ARGUMENT` for malformed text names the position (in characters of
+ * the string, or in bytes) and what was expected there.
  */
 export function parseFilter(text: string | Uint8Array): Filter {
   const given: unknown = text

@@ -47,8 +47,8 @@ export class InclusiveStopFilter extends RowKeyFilter {
 }
 
 /**
- * At most so many rows (HBase: PageFilter, which counts per region; here the count is exact). Rows count
- * that reach this filter's turn: in a list, put it last. The scan's `limit` is cheaper.
+ * At most so many rows (HBase: PageFilter, which counts per region; here the count is exact). Rows
+ * count that reach this filter's turn: in a list, put it last. The scan's `limit` is cheaper.
  */
 export class PageFilter extends FilterBase {
   private readonly rowsMax: number

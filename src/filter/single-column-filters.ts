@@ -1,7 +1,8 @@
 /**
  * Filters that look at one column: keep or drop rows by its value, or return nothing else.
  *
- * The column has to be among the columns that the scan selects, otherwise every row seems to lack it.
+ * The column has to be among the columns that the scan selects, otherwise every row seems to lack
+ * it.
  */
 import { compareBytes, equalBytes } from '../base/bytes.js'
 import { unescape } from '../cell/cell-key.js'
@@ -146,8 +147,8 @@ export class ColumnValueFilter extends FilterBase {
 }
 
 /**
- * The code for "go on at a later column of this row". The empty qualifier is not jumped over, because
- * markers of the family are mixed with its cells by timestamp.
+ * The code for "go on at a later column of this row". The empty qualifier is not jumped over,
+ * because markers of the family are mixed with its cells by timestamp.
  */
 export function jumpInRow(cell: CellView): FilterCode {
   return cell.qualifierStart === cell.qualifierEnd

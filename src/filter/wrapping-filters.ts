@@ -1,10 +1,11 @@
 /**
- * Filters around another filter: drop the whole row, or end the scan, as soon as it rejects something.
+ * Filters around another filter: drop the whole row, or end the scan, as soon as it rejects
+ * something.
  *
- * "Rejects" means here that the inner filter does not include a cell, or drops the row by its key or at
- * its end. HBase also counts an inclusion that asks for a jump (INCLUDE_AND_NEXT_COL) as a rejection,
- * and its SkipFilter never asks the inner filter about row keys; both are accidents that are not
- * repeated here.
+ * "Rejects" means here that the inner filter does not include a cell, or drops the row by its key
+ * or at its end. HBase also counts an inclusion that asks for a jump (INCLUDE_AND_NEXT_COL) as a
+ * rejection, and its SkipFilter never asks the inner filter about row keys; both are accidents that
+ * are not repeated here.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { checkInnerFilter } from './arguments.js'

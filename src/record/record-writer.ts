@@ -236,7 +236,7 @@ export class RecordWriter {
     try {
       await this.file.sync()
       // A sync that failed meanwhile may have dropped pages that this one then found clean.
-      if (this.failure !== undefined) throw this.failure
+      if (this.failure !== undefined) throw this.failure as Error
       if (length > this.syncedLength) this.syncedLength = length
     } catch (error) {
       this.failure ??= error

@@ -1,0 +1,49 @@
+/**
+ * The major compaction that somebody asked for: of a whole store, or of an interval of rows. An
+ * interval takes every file that overlaps it and, because outputs must not overlap other files and
+ * markers may only go if nothing of their rows is left out, every file that overlaps these.
+ */
+import { writeEscaped } from '../cell/cell-key.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import {
+  blocked,
+  nothing,
+  type CompactionChoice,
+  type PolicyInput,
+  type RowInterval,
+} from './choice.js'
+import { compareRows, firstRowOf, lastRowOf } from './rows.js'
+import { hullOf } from './rows.js'
+import { busyHull, isBusy, mergeOf, overlapClosure, rangesOverlap } from './selection.js'
+import type { MergeOutput } from './selection.js'
+
+function escapedRow(row: Buffer): Buffer {
+  const target = Buffer.alloc(2 * row.length)
+  return target.subarray(0, writeEscaped(target, 0, row))
+}
+
+function filesIn(input: PolicyInput, rows: RowInterval): Set<FileMetadata> {
+  const first = rows.firstRow && escapedRow(rows.firstRow)
+  const end = rows.endRow && escapedRow(rows.endRow)
+  const hit = input.levels.flat().filter((file) => {
+    if (first !== undefined && compareRows(lastRowOf(file), first) < 0) return false
+    return end === undefined || compareRows(firstRowOf(file), end) < 0
+  })
+  return hit.length === 0 ? new Set() : overlapClosure(input.levels, hullOf(hit))
+}
+
+/** Merges all files that hold rows of the interval, and all that overlap them. */
+export function majorChoice(
+  input: PolicyInput,
+  rows: RowInterval,
+  output: MergeOutput,
+): CompactionChoice {
+  const files = filesIn(input, rows)
+  if (files.size === 0) return nothing
+  const choice = mergeOf(input.levels, files, output)
+  if (choice.files.some((file) => isBusy(input, file))) return blocked
+  if (output.outputLevel > 0 && rangesOverlap(busyHull(input), hullOf(choice.files))) {
+    return blocked
+  }
+  return choice
+}

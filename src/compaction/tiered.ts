@@ -1,0 +1,117 @@
+/**
+ * Size-tiered: merges runs of similar size, so that an entry is written about once per power of the
+ * number of runs. Cheapest to write among the policies that keep everything; reads meet several
+ * runs, and a full merge needs as much free space as the store has data.
+ */
+import {
+  blocked,
+  nothing,
+  type CompactionChoice,
+  type CompactionPolicy,
+  type PolicyInput,
+} from './choice.js'
+import { majorChoice } from './major.js'
+import { completeOptions } from './options.js'
+import { deepestLevel, idleStretches, mergeRuns, runsOf, type Run } from './runs.js'
+
+/** Options of the tiered policy. */
+export interface TieredOptions {
+  /**
+   * Most runs at rest, from 2. Default 8: a read of one row asks at most so many filters; fewer
+   * runs cost more writes.
+   */
+  readonly runsMax: number
+  /** Fewest runs of similar size that are merged, from 2. Default 4: two writes for 16 flushes. */
+  readonly widthMin: number
+  /**
+   * A run is similar to all newer ones of a merge together if it is larger by at most this part,
+   * from 0. Default 0.25: flushes of the same number of cells differ by their compression.
+   */
+  readonly sizeTolerance: number
+  /**
+   * All is merged if the newer runs together are larger than this times the oldest, from 0.
+   * Default 2: at worst two thirds of the store are stale.
+   */
+  readonly spaceRatioMax: number
+}
+
+/** See {@link TieredOptions}. */
+export const tieredDefaults: TieredOptions = {
+  runsMax: 8,
+  widthMin: 4,
+  sizeTolerance: 0.25,
+  spaceRatioMax: 2,
+}
+
+/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+export function tieredOptions(options?: unknown): TieredOptions {
+  return completeOptions('tiered', tieredDefaults, tieredRanges, options)
+}
+
+const tieredRanges = {
+  runsMax: { min: 2 },
+  widthMin: { min: 2 },
+  sizeTolerance: { min: 0, fractions: true },
+  spaceRatioMax: { min: 0, fractions: true },
+}
+
+/** What decides which neighbours are merged. */
+export type TierShape = Pick<TieredOptions, 'runsMax' | 'widthMin' | 'sizeTolerance'>
+
+/**
+ * The neighbours to merge among runs, newest first; none if there is nothing to do. First runs of
+ * similar size; if there are too many runs all the same, the newest stretch that brings them down.
+ */
+export function tierRuns(runs: readonly Run[], shape: TierShape): readonly Run[] {
+  const stretches = idleStretches(runs)
+  for (const stretch of stretches) {
+    for (let start = 0; start + shape.widthMin <= stretch.length; start++) {
+      const similar = similarRuns(stretch, start, shape.sizeTolerance)
+      if (similar.length >= shape.widthMin) return similar
+    }
+  }
+  if (runs.length <= shape.runsMax) return []
+  const longest = stretches.find((stretch) => stretch.length > 1)
+  return longest?.slice(0, Math.max(2, runs.length - shape.runsMax + 1)) ?? []
+}
+
+function similarRuns(stretch: readonly Run[], start: number, tolerance: number): readonly Run[] {
+  let bytes = stretch[start].bytes
+  let end = start + 1
+  while (end < stretch.length && stretch[end].bytes <= bytes * (1 + tolerance)) {
+    bytes += stretch[end].bytes
+    end++
+  }
+  return stretch.slice(start, end)
+}
+
+function chooseRuns(runs: readonly Run[], options: TieredOptions): readonly Run[] {
+  if (runs.length < options.widthMin) return []
+  const newer = runs.slice(0, -1).reduce((sum, run) => sum + run.bytes, 0)
+  const oldest = runs[runs.length - 1]
+  const stale = newer > oldest.bytes * options.spaceRatioMax
+  if (stale && !runs.some((run) => run.busy)) return runs
+  return tierRuns(runs, options)
+}
+
+function choose(input: PolicyInput, options: TieredOptions): CompactionChoice {
+  const runs = runsOf(input)
+  const chosen = chooseRuns(runs, options)
+  if (chosen.length > 0) return mergeRuns(input, chosen)
+  if (!runs.some((run) => run.busy)) return nothing
+  const idle = runs.map((run) => ({ ...run, busy: false }))
+  return chooseRuns(idle, options).length > 0 ? blocked : nothing
+}
+
+/** Makes the policy. */
+export function tieredPolicy(options: TieredOptions): CompactionPolicy {
+  return {
+    name: 'tiered',
+    choose: (input) => choose(input, options),
+    chooseMajor: (input, rows = {}) =>
+      majorChoice(input, rows, {
+        outputLevel: deepestLevel(input.levels),
+        outputBytesMax: Infinity,
+      }),
+  }
+}
