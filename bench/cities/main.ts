@@ -56,6 +56,7 @@ class Job {
     reportStore(database, reporter)
     reportWrites(database, reporter)
     reportReads(database, reporter)
+    await this.compact(database)
     await this.close()
 
     reporter.title('closed and opened again')
@@ -134,6 +135,27 @@ class Job {
     }
   }
 
+  /** A major compaction of everything, with its progress and its effect. */
+  private async compact(database: Database): Promise<void> {
+    const { reporter, signal } = this
+    reporter.title('major compaction')
+    const before = database.statistics()
+    const progress = reporter.progress('compacting', 'per mille', 1000)
+    const onProgress = (part: number): void => progress.update(Math.floor(part * 1000))
+    await reporter.time('major compaction', () =>
+      database.compact(undefined, { major: true, signal, onProgress }),
+    )
+    progress.update(1000)
+    progress.stop()
+    const after = database.statistics()
+    reporter.line(
+      `${before.tableFiles} files with ${formatCount(before.tableFileBytes)} bytes became ` +
+        `${after.tableFiles} files with ${formatCount(after.tableFileBytes)} bytes; ` +
+        `${formatCount(after.compactionDroppedEntries - before.compactionDroppedEntries)} cells ` +
+        'and markers dropped that nobody can see any more',
+    )
+  }
+
   private reportLoad(round: Round, figures: LoadFigures): void {
     const { cityCount, milliseconds, loopDelayMilliseconds } = figures
     this.reporter.line(
@@ -168,7 +190,9 @@ async function main(words: readonly string[]): Promise<number> {
     return 0
   } catch (error) {
     await job.close().catch((failure: unknown) => reporter.line(`close: ${String(failure)}`))
-    if (interruption.signal.aborted && error === interruption.signal.reason) {
+    const { signal } = interruption
+    const aborted = error instanceof CellarError && error.code === 'ERR_ABORTED'
+    if (signal.aborted && (aborted || error === signal.reason)) {
       reporter.line('\ninterrupted and closed; run the same command again to go on from here')
       return 130
     }
