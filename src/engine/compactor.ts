@@ -136,7 +136,7 @@ export class Compactor {
     this.control = control
     const cancel = (): void => control.cancel()
     const { signal, onProgress } = request ?? {}
-    if (signal?.aborted === true) control.cancel()
+    if (signal?.aborted === true) throw new JobCancelled()
     signal?.addEventListener('abort', cancel, { once: true })
     const timer =
       onProgress === undefined
@@ -144,6 +144,11 @@ export class Compactor {
         : setInterval(() => onProgress(control.progress), progressMilliseconds)
     try {
       const result = await this.executor.run(job, control)
+      if (control.cancelled) {
+        // The job was done before it looked.
+        for (const { fileNumber } of result.files) this.host.discardFile(fileNumber)
+        throw new JobCancelled()
+      }
       onProgress?.(1)
       return result
     } finally {
