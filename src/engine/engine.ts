@@ -183,6 +183,12 @@ export class Engine implements FlushHost, CompactionHost {
     const { mutation } = this
     const sequence = this.lastSequence + 1
     const logged = durability !== 'SKIP_WAL'
+    // Memory first: once the mutation is in the log it must also get into the memtables.
+    for (let i = 0; i < mutation.entryCount; i++) {
+      const store = mutation.stores[i]
+      if (i > 0 && store === mutation.stores[i - 1]) continue
+      store.active.memtable.reserve(mutation.entryCount, mutation.payloadBytes)
+    }
     if (logged) {
       this.log.append(mutation.buffer, 0, mutation.length, sequence)
       this.logBytesWritten += mutation.length

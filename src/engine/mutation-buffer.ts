@@ -10,8 +10,10 @@
  *
  * Ownership: the buffer belongs to the engine and is reused by the next mutation.
  */
+import { CellarError, ErrorCode } from '../base/errors.js'
 import { copyBytes, readPrefix48, writeUint48BE } from '../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../base/varint.js'
+import { entryBytesMax } from '../sstable/format.js'
 import type { Store } from '../store/store.js'
 import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../cell/cell-key.js'
 import { writeValueHeader } from '../cell/cell-value.js'
@@ -69,6 +71,10 @@ export class MutationBuffer {
     const headerOfValue = ttlMilliseconds > 0 ? 7 : 1
     const keyLength = rowLength + 2 + qualifier.length + 2 + 18
     const valueLength = headerOfValue + contentBytes
+    if (keyLength + valueLength > entryBytesMax) {
+      const message = `a cell of ${keyLength + valueLength} encoded bytes is larger than ${entryBytesMax}`
+      throw new CellarError(ErrorCode.tooLarge, message)
+    }
     this.ensure(entryHeaderBytesMax + keyLength + valueLength)
     const target = this.buffer
     let at = writeVarint(target, this.length, store.storeId)

@@ -172,7 +172,7 @@ export class Database {
     return describeTable(state)
   }
 
-  /** Removes all rows of a table at once. Running scans and their snapshots go on seeing them. */
+  /** Removes all rows of a table at once. Running scans go on; snapshots no longer see the rows. */
   async truncateTable(name: string): Promise<void> {
     this.#engine.checkWritable()
     await this.#ddl.truncate(name)

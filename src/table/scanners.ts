@@ -17,6 +17,9 @@ const turnShare = 64
 
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
+/** A scan that is forgotten half-way must not keep its files for ever. */
+const forgotten = new FinalizationRegistry<ScanSession>((session) => session.close())
+
 /** Asynchronous rows of a scan. */
 export class AsyncScanner implements ResultScanner {
   readonly #engine: Engine
@@ -30,6 +33,7 @@ export class AsyncScanner implements ResultScanner {
     this.#engine = engine
     this.#signal = signal
     this.#session = session
+    forgotten.register(this, session)
   }
 
   [Symbol.asyncIterator](): this {

@@ -56,6 +56,19 @@ void t.test('rows do not push each other ahead of the clock', async (t) => {
   t.ok(highest - 1_000_000 < 10, `${highest - 1_000_000} ms ahead after 5000 rows in one ms`)
 })
 
+void t.test('a cell that no table could hold is refused before it is written', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/db', { fileSystem, executor: 'inline', cellBytesMax: 0 })
+  const table = await database.createTable('t', { families: { f: {} } })
+  const cells = { 'f:q': Buffer.alloc(33 * 1024 * 1024) }
+  await t.rejects(table.put({ row: 'r', cells }), { code: 'ERR_TOO_LARGE' })
+  t.ok(table.getSync({ row: 'r' }).isEmpty)
+  await table.put({ row: 'r', cells: { 'f:q': Buffer.alloc(20 * 1024 * 1024) } })
+  await database.flush()
+  t.equal(table.getSync({ row: 'r' }).value('f:q')?.length, 20 * 1024 * 1024)
+  await database.close()
+})
+
 void t.test('timestamps continue above those of an earlier run', async (t) => {
   const fileSystem = new MemoryFileSystem()
   const clock = new ManualClock(5000)
