@@ -12,8 +12,7 @@ import {
   type PolicyInput,
   type RowInterval,
 } from './choice.js'
-import { compareRows, firstRowOf, lastRowOf } from './rows.js'
-import { hullOf } from './rows.js'
+import { compareRows, firstRowOf, hullOf, lastRowOf } from './rows.js'
 import { busyHull, isBusy, mergeOf, overlapClosure, rangesOverlap } from './selection.js'
 import type { MergeOutput } from './selection.js'
 

@@ -36,7 +36,9 @@ export function flushedRuns(input: PolicyInput): Run[] {
 export function runsOf(input: PolicyInput): Run[] {
   const runs = flushedRuns(input)
   const deep = input.levels.slice(1).flat()
-  if (deep.length > 0) runs.push(runOf(input, deep))
+  // A running job may write to a deep level, wherever its inputs are.
+  const busy = input.levels.flat().some((file) => isBusy(input, file))
+  if (deep.length > 0) runs.push({ ...runOf(input, deep), busy })
   return runs
 }
 

@@ -5,7 +5,7 @@
 import { assert } from '../base/assert.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionChoice, MergeChoice, MoveChoice, PolicyInput } from './choice.js'
-import { hullOf, overlapsRows, shareRow, spanOf, type RowRange } from './rows.js'
+import { compareRows, hullOf, overlapsRows, shareRow, spanOf, type RowRange } from './rows.js'
 
 type Levels = PolicyInput['levels']
 
@@ -77,7 +77,7 @@ export function busyHull(input: PolicyInput): RowRange | undefined {
 
 /** Whether two ranges share a row; an absent range shares none. */
 export function rangesOverlap(a: RowRange | undefined, b: RowRange): boolean {
-  return a !== undefined && a.first.compare(b.last) <= 0 && a.last.compare(b.first) >= 0
+  return a !== undefined && compareRows(a.first, b.last) <= 0 && compareRows(a.last, b.first) >= 0
 }
 
 /** Calls `visit` with each file's place in the order of ages: equal within a level below 0. */

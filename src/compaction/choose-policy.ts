@@ -1,0 +1,79 @@
+/**
+ * From the name and the options that a family stores to a policy. Every policy drops expired files
+ * first, and every choice is checked before it is handed out.
+ */
+import { invalidArgument } from '../base/errors.js'
+import type { CompactionPolicy, PolicyInput, PolicyName } from './choice.js'
+import { dateTieredOptions, dateTieredPolicy, type DateTieredOptions } from './date-tiered.js'
+import { expiredChoice } from './expired.js'
+import { exploringOptions, exploringPolicy, type ExploringOptions } from './exploring.js'
+import { fifoOptions, fifoPolicy, type FifoOptions } from './fifo.js'
+import { lazyLeveledOptions, lazyLeveledPolicy, type LazyLeveledOptions } from './lazy-leveled.js'
+import { leveledOptions, leveledPolicy, type LeveledOptions } from './leveled.js'
+import { checkedChoice } from './selection.js'
+import { tieredOptions, tieredPolicy, type TieredOptions } from './tiered.js'
+
+/** The options of each policy. */
+export interface PolicyOptions {
+  readonly exploring: ExploringOptions
+  readonly leveled: LeveledOptions
+  readonly tiered: TieredOptions
+  readonly 'lazy-leveled': LazyLeveledOptions
+  readonly fifo: FifoOptions
+  readonly 'date-tiered': DateTieredOptions
+}
+
+const makers: Readonly<Record<PolicyName, (options: unknown) => CompactionPolicy>> = {
+  exploring: (options) => exploringPolicy(exploringOptions(options)),
+  leveled: (options) => leveledPolicy(leveledOptions(options)),
+  tiered: (options) => tieredPolicy(tieredOptions(options)),
+  'lazy-leveled': (options) => lazyLeveledPolicy(lazyLeveledOptions(options)),
+  fifo: (options) => fifoPolicy(fifoOptions(options)),
+  'date-tiered': (options) => dateTieredPolicy(dateTieredOptions(options)),
+}
+
+/** The names of all policies. */
+export const policyNames = Object.keys(makers) as readonly PolicyName[]
+
+/**
+ * Makes a policy; options that are left out have their defaults.
+ *
+ * @throws `ERR_INVALID_ARGUMENT` if there is no policy of that name, or an option is unknown or out
+ *   of range. The methods of the policy throw an `InvariantError` if a choice would be unsafe.
+ */
+export function choosePolicy<Name extends PolicyName>(
+  name: Name,
+  options?: Partial<PolicyOptions[Name]>,
+): CompactionPolicy {
+  if (!Object.hasOwn(makers, name)) {
+    throw invalidArgument(`compaction policy ${String(name)} is none of ${policyNames.join(', ')}`)
+  }
+  const policy = makers[name](options)
+  return {
+    name,
+    choose: (input) => {
+      const expired = expiredChoice(input)
+      return checkedChoice(input, expired.kind === 'drop' ? expired : policy.choose(input))
+    },
+    chooseMajor: (input, rows) => checkedChoice(input, policy.chooseMajor(input, rows)),
+  }
+}
+
+/** What a policy demands of the family that uses it. */
+export type PolicyFamily = Pick<PolicyInput, 'ttlMilliseconds' | 'minVersions'>
+
+/**
+ * Checks a family's definition against its policy, as HBase checks a table descriptor.
+ *
+ * @throws `ERR_INVALID_ARGUMENT` if the policy is FIFO and the family has no finite time to live or
+ *   keeps expired versions: nothing would ever be removed.
+ */
+export function checkPolicyFamily(name: PolicyName, family: PolicyFamily): void {
+  if (name !== 'fifo') return
+  if (!Number.isFinite(family.ttlMilliseconds)) {
+    throw invalidArgument('compaction policy fifo needs a finite time to live')
+  }
+  if (family.minVersions > 0) {
+    throw invalidArgument('compaction policy fifo needs minimum versions of 0')
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Lazy-leveled: flushes are merged by size on level 0, and only one deep level is kept as a single
+ * run of files. Writes cost little more than with the tiered policy, while most of the data stands
+ * in one run, so that stale data and the work of a read stay near those of the leveled policy.
+ *
+ * When level 0 has grown to a part of the deep level, all of it is merged down (or moved, if its
+ * files overlap nothing). That is a large job: it needs as much free space as the deep level that
+ * overlaps.
+ */
+import { unalignedFactor } from './boundaries.js'
+import {
+  blocked,
+  nothing,
+  type CompactionChoice,
+  type CompactionPolicy,
+  type PolicyInput,
+} from './choice.js'
+import { downwardChoice } from './downward.js'
+import { majorChoice } from './major.js'
+import { completeOptions } from './options.js'
+import { totalBytes } from './rows.js'
+import { deepestLevel, flushedRuns, mergeRuns } from './runs.js'
+import { isBusy, mergeOf } from './selection.js'
+import { tierRuns } from './tiered.js'
+
+/** Options of the lazy-leveled policy. */
+export interface LazyLeveledOptions {
+  /** Most runs of level 0 at rest, from 2. Default 8, see the tiered policy. */
+  readonly runsMax: number
+  /** Fewest runs of similar size that are merged, from 2. Default 4. */
+  readonly widthMin: number
+  /** See the tiered policy, from 0. Default 0.25. */
+  readonly sizeTolerance: number
+  /**
+   * Level 0 goes down when it is as large as the deep level divided by this, 1 to 100. Default 5:
+   * at most one fifth of stale data; the deep level is rewritten five times while it doubles.
+   */
+  readonly levelRatio: number
+  /** Wanted size of a file of the deep level, bytes, from 1. Default 64 MiB. */
+  readonly fileBytes: number
+}
+
+/** See {@link LazyLeveledOptions}. */
+export const lazyLeveledDefaults: LazyLeveledOptions = {
+  runsMax: 8,
+  widthMin: 4,
+  sizeTolerance: 0.25,
+  levelRatio: 5,
+  fileBytes: 64 * 1024 * 1024,
+}
+
+/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+export function lazyLeveledOptions(options?: unknown): LazyLeveledOptions {
+  return completeOptions('lazy-leveled', lazyLeveledDefaults, lazyLeveledRanges, options)
+}
+
+const lazyLeveledRanges = {
+  runsMax: { min: 2 },
+  widthMin: { min: 2 },
+  sizeTolerance: { min: 0, fractions: true },
+  levelRatio: { min: 1, max: 100, fractions: true },
+  fileBytes: { min: 1 },
+}
+
+function outputBytesMax(options: LazyLeveledOptions): number {
+  return Math.ceil(options.fileBytes * unalignedFactor)
+}
+
+/** Takes all of level 0 down; undefined if running jobs are in the way. */
+function chooseDown(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice | undefined {
+  const { levels } = input
+  if (input.busyFiles.size > 0 && levels.flat().some((file) => isBusy(input, file))) {
+    return undefined
+  }
+  const deepLevels = levels.slice(1).filter((files) => files.length > 0)
+  const outputLevel = Math.max(1, deepestLevel(levels))
+  if (deepLevels.length > 1) {
+    // Levels of an earlier policy become one.
+    return mergeOf(levels, levels.flat(), { outputLevel, outputBytesMax: outputBytesMax(options) })
+  }
+  return downwardChoice(input, levels[0], {
+    outputLevel,
+    fileBytes: options.fileBytes,
+    outputBytesMax: outputBytesMax(options),
+    boundaries: () => [],
+  })
+}
+
+function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice {
+  const runs = flushedRuns(input)
+  if (runs.length < options.widthMin) return nothing
+  const deepBytes = totalBytes(input.levels.slice(1).flat())
+  const full = totalBytes(input.levels[0]) * options.levelRatio >= deepBytes
+  const down = full ? chooseDown(input, options) : undefined
+  if (down !== undefined) return down
+  const chosen = tierRuns(runs, options)
+  if (chosen.length > 0) return mergeRuns(input, chosen)
+  return full ? blocked : nothing
+}
+
+/** Makes the policy. */
+export function lazyLeveledPolicy(options: LazyLeveledOptions): CompactionPolicy {
+  return {
+    name: 'lazy-leveled',
+    choose: (input) => choose(input, options),
+    chooseMajor: (input, rows = {}) =>
+      majorChoice(input, rows, {
+        outputLevel: Math.max(1, deepestLevel(input.levels)),
+        outputBytesMax: outputBytesMax(options),
+      }),
+  }
+}
