@@ -206,6 +206,8 @@ export class Engine implements FlushHost, CompactionHost {
     this.lastSequence = sequence
     this.budget.bytesUsed += grown
     this.userBytes += mutation.payloadBytes
+    // A running mean: it follows quickly when writers turn to larger cells.
+    this.budget.bytesPerWriter += (mutation.payloadBytes - this.budget.bytesPerWriter) / 16
     if (full !== undefined) this.freeze(full)
     else if (this.budget.isHigh) this.relieve()
     if (this.logBytesWritten >= this.logCheckAt) this.checkLog()

@@ -4,12 +4,17 @@
  */
 import { deferred, type Deferred } from '../base/deferred.js'
 
+/** Most writers that are let go in one turn of the event loop. */
+const wakeMax = 256
+
 export class MemoryBudget {
   readonly bytesMax: number
   /** Bytes in all memtables. */
   bytesUsed = 0
   /** How often a writer had to wait. */
   stallCount = 0
+  /** What a writer is expected to write; the engine keeps it up to date. */
+  bytesPerWriter = 1024
   private waiters: Deferred<void>[] = []
 
   constructor(bytesMax: number) {
@@ -37,10 +42,19 @@ export class MemoryBudget {
   /** Memtables of `bytes` bytes were dropped. */
   release(bytes: number): void {
     this.bytesUsed -= bytes
-    if (this.isExceeded) return
-    const waiters = this.waiters
-    this.waiters = []
-    for (const waiter of waiters) waiter.resolve()
+    this.wake()
+  }
+
+  /**
+   * Lets go as many waiters as surely fit, the oldest first, and looks again in the next turn, when
+   * they have written: all at once they would overrun the budget together.
+   */
+  private wake(): void {
+    if (this.isExceeded || this.waiters.length === 0) return
+    const free = this.bytesMax - this.bytesUsed
+    const count = Math.max(1, Math.min(wakeMax, Math.floor(free / (4 * this.bytesPerWriter))))
+    for (const waiter of this.waiters.splice(0, count)) waiter.resolve()
+    if (this.waiters.length > 0) setImmediate(() => this.wake())
   }
 
   /** Flushing failed: whoever waits is told why. */

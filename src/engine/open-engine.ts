@@ -50,10 +50,9 @@ export async function openEngine(
 }
 
 function prepareDirectory(fileSystem: FileSystem, directory: string, create: boolean): void {
-  const found =
-    fileSystem.statSync(fileSystem.join(directory, '.')) ?? fileSystem.statSync(directory)
-  if (found?.kind === 'directory') return
+  const found = fileSystem.statSync(directory)
   if (found !== undefined) {
+    if (found.kind === 'directory' || isListable(fileSystem, directory)) return
     throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)
   }
   if (!create) {
@@ -61,6 +60,16 @@ function prepareDirectory(fileSystem: FileSystem, directory: string, create: boo
     throw new CellarError(ErrorCode.notADatabase, message)
   }
   makeDurableDirectory(fileSystem, directory)
+}
+
+/** A symbolic link to a directory can be listed, though it is none itself. */
+function isListable(fileSystem: FileSystem, directory: string): boolean {
+  try {
+    fileSystem.listSync(directory)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Makes a directory and its missing parents, each one's name durable in its parent. */

@@ -42,7 +42,9 @@ export function inspectDirectorySync(
   directory: string,
   createIfMissing: boolean,
 ): DirectoryContent {
-  if (fileSystem.statSync(directory)?.kind !== 'directory') {
+  // A symbolic link to a directory is neither; listing it tells.
+  const kind = fileSystem.statSync(directory)?.kind
+  if (kind === undefined || kind === 'file') {
     throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)
   }
   const names = fileSystem.listSync(directory)
