@@ -37,7 +37,7 @@ export interface DateTieredOptions {
    * Default Infinity.
    */
   readonly ageMaxMilliseconds: number
-  /** Fewest files of the newest window that are merged (…incoming.window.min), from 2. Default 6. */
+  /** Fewest files of the newest window to merge (…incoming.window.min), from 2. Default 6. */
   readonly incomingFilesMin: number
   /** Fewest files of an older window that are merged, from 2. Default 2: one file per window. */
   readonly windowFilesMin: number

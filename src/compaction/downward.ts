@@ -61,11 +61,14 @@ export function isObstructed(input: PolicyInput, inputs: readonly FileMetadata[]
   return rangesOverlap(busyHull(input), hullOf(inputs))
 }
 
-/** The oldest files that share no row with each other or the target level, newest first. */
-function movableFiles(
+/**
+ * The oldest of these files that share no row with each other or the target level, newest first.
+ * None if they are so small that they had better be merged with the others.
+ */
+export function movableFiles(
   input: PolicyInput,
   files: readonly FileMetadata[],
-  output: DownwardOutput,
+  output: Pick<DownwardOutput, 'outputLevel' | 'fileBytes'>,
 ): readonly FileMetadata[] {
   const target = input.levels[output.outputLevel] ?? []
   const busy = busyHull(input)

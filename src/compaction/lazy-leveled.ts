@@ -15,7 +15,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
-import { downwardChoice } from './downward.js'
+import { downwardChoice, movableFiles, oldestIdle } from './downward.js'
 import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
 import { totalBytes } from './rows.js'
@@ -36,7 +36,10 @@ export interface LazyLeveledOptions {
    * at most one fifth of stale data; the deep level is rewritten five times while it doubles.
    */
   readonly levelRatio: number
-  /** Wanted size of a file of the deep level, bytes, from 1. Default 64 MiB. */
+  /**
+   * Wanted size of a file of the deep level, bytes, from 1. Default 32 MiB: a flush, which may be
+   * moved, is not much smaller.
+   */
   readonly fileBytes: number
 }
 
@@ -46,7 +49,7 @@ export const lazyLeveledDefaults: LazyLeveledOptions = {
   widthMin: 4,
   sizeTolerance: 0.25,
   levelRatio: 5,
-  fileBytes: 64 * 1024 * 1024,
+  fileBytes: 32 * 1024 * 1024,
 }
 
 /** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
@@ -86,6 +89,15 @@ function chooseDown(input: PolicyInput, options: LazyLeveledOptions): Compaction
   })
 }
 
+/** Whatever overlaps nothing goes down at once: it costs nothing. */
+function moveChoice(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice | undefined {
+  const outputLevel = Math.max(1, deepestLevel(input.levels))
+  if (input.levels.slice(1, outputLevel).some((files) => files.length > 0)) return undefined
+  const { fileBytes } = options
+  const files = movableFiles(input, oldestIdle(input), { outputLevel, fileBytes })
+  return files.length === 0 ? undefined : { kind: 'move', files, outputLevel }
+}
+
 function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice {
   const runs = flushedRuns(input)
   if (runs.length < options.widthMin) return nothing
@@ -93,6 +105,8 @@ function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoi
   const full = totalBytes(input.levels[0]) * options.levelRatio >= deepBytes
   const down = full ? chooseDown(input, options) : undefined
   if (down !== undefined) return down
+  const move = moveChoice(input, options)
+  if (move !== undefined) return move
   const chosen = tierRuns(runs, options)
   if (chosen.length > 0) return mergeRuns(input, chosen)
   return full ? blocked : nothing

@@ -8,8 +8,8 @@
  * 2. The level with the highest score of at least 1 gives files to the next one: level 0 its oldest
  *    files, all that are idle; others the file that is cheapest to merge by the option `pick`.
  * 3. Files that overlap nothing are moved. Outputs are aligned with the level below theirs.
- * 4. If level 0 cannot be merged down because of a running job, and is crowded, its newest files are
- *    merged among themselves.
+ * 4. If level 0 cannot be merged down because of a running job, and is crowded, its newest files
+ *    are merged among themselves.
  * 5. If all levels are in shape, files of the last level with many delete markers are merged with
  *    all that overlaps them, whereby the markers go.
  *

@@ -47,7 +47,7 @@ export function completeOptions<Options extends object>(
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalidArgument(`the options of compaction policy ${policy} must be an object`)
   }
-  const result: Record<string, unknown> = { ...defaults }
+  const result: Record<string, unknown> = { ...(defaults as Record<string, unknown>) }
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
     if (!Object.hasOwn(defaults, name)) {
       throw invalidArgument(`compaction policy ${policy} has no option ${name}`)
@@ -57,7 +57,7 @@ export function completeOptions<Options extends object>(
   for (const [name, range] of Object.entries<NumberRange>(ranges)) {
     checkNumber(policy, name, result[name], range)
   }
-  return result as Options
+  return result as unknown as Options
 }
 
 /** Throws `ERR_INVALID_ARGUMENT` unless one option is at most another. */

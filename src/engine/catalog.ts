@@ -4,6 +4,7 @@
  * A `TableState` is immutable except for `live`; altering or truncating a table makes a new one and
  * marks the old as not live, so that holders look up the current one.
  */
+import type { ArenaPool } from '../store/arena-pool.js'
 import { Store } from '../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../store/family-settings.js'
 import type { SsTableReader } from '../sstable/reader.js'
@@ -53,6 +54,7 @@ export function makeTableState(
   definition: TableDefinition,
   stores: Map<number, Store>,
   readersOf: (storeId: number) => readonly SsTableReader[],
+  arenas: ArenaPool,
 ): TableState {
   const sorted = [...definition.families].sort((a, b) =>
     Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
@@ -61,7 +63,7 @@ export function makeTableState(
     const settings = decodeFamilySettings(options)
     let store = stores.get(storeId)
     if (store === undefined) {
-      store = new Store(storeId, name, settings, readersOf(storeId))
+      store = new Store(storeId, name, settings, readersOf(storeId), arenas)
       stores.set(storeId, store)
     }
     store.settings = settings

@@ -88,7 +88,7 @@ export class Ddl {
   }
 
   private install(definition: TableDefinition): TableState {
-    const state = makeTableState(definition, this.engine.stores, () => [])
+    const state = makeTableState(definition, this.engine.stores, () => [], this.engine.arenas)
     const before = this.engine.tables.get(definition.name)
     if (before !== undefined) before.live = false
     this.engine.tables.set(definition.name, state)

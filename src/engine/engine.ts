@@ -18,6 +18,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { JobResult } from '../job/job.js'
+import type { ArenaPool } from '../store/arena-pool.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { Version } from '../version/version.js'
@@ -78,6 +79,7 @@ export interface EngineParts {
   readonly clock: ServerClock
   readonly executor: JobExecutor
   readonly budget: MemoryBudget
+  readonly arenas: ArenaPool
   readonly events: EngineEvents
   readonly lastSequence: number
 }
@@ -94,6 +96,7 @@ export class Engine implements FlushHost, CompactionHost {
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
   readonly budget: MemoryBudget
+  readonly arenas: ArenaPool
   readonly readPoints = new ReadPoints()
   readonly flusher: Flusher
   readonly compactor: Compactor
@@ -131,6 +134,7 @@ export class Engine implements FlushHost, CompactionHost {
     this.tables = parts.tables
     this.clock = parts.clock
     this.budget = parts.budget
+    this.arenas = parts.arenas
     this.lastSequence = parts.lastSequence
     this.lock = parts.lock
     this.executor = parts.executor
@@ -183,12 +187,7 @@ export class Engine implements FlushHost, CompactionHost {
     const { mutation } = this
     const sequence = this.lastSequence + 1
     const logged = durability !== 'SKIP_WAL'
-    // Memory first: once the mutation is in the log it must also get into the memtables.
-    for (let i = 0; i < mutation.entryCount; i++) {
-      const store = mutation.stores[i]
-      if (i > 0 && store === mutation.stores[i - 1]) continue
-      store.active.memtable.reserve(mutation.entryCount, mutation.payloadBytes)
-    }
+    this.reserveMemory()
     if (logged) {
       this.log.append(mutation.buffer, 0, mutation.length, sequence)
       this.logBytesWritten += mutation.length
@@ -211,6 +210,15 @@ export class Engine implements FlushHost, CompactionHost {
     if (full !== undefined) this.freeze(full)
     else if (this.budget.isHigh) this.relieve()
     if (this.logBytesWritten >= this.logCheckAt) this.checkLog()
+  }
+
+  /** Memory first: once the mutation is in the log it must also get into the memtables. */
+  private reserveMemory(): void {
+    const { stores, entryCount, payloadBytes } = this.mutation
+    for (let i = 0; i < entryCount; i++) {
+      if (i > 0 && stores[i] === stores[i - 1]) continue
+      this.budget.bytesUsed += stores[i].reserve(entryCount, payloadBytes)
+    }
   }
 
   /** Makes everything applied so far as durable as asked, before returning. */
@@ -243,6 +251,12 @@ export class Engine implements FlushHost, CompactionHost {
     if (!this.budget.isExceeded) return undefined
     this.relieve()
     return this.budget.wait()
+  }
+
+  /** Calls `run` when writing may go on, or `fail` with the reason why it cannot. */
+  admitLater(run: () => void, fail: (error: unknown) => void): void {
+    this.relieve()
+    this.budget.whenFree(run, fail)
   }
 
   /** Freezes a store's active memtable and starts flushing it. */

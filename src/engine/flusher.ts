@@ -110,6 +110,8 @@ export class Flusher {
   private async flushOldest(store: Store): Promise<void> {
     const slot = store.frozen.at(-1)!
     const entries = await runInSlices(slot.memtable.exportSlices())
+    // A synchronous writer may have flushed it meanwhile, and its memory may be in use again.
+    if (store.dropped || store.frozen.at(-1) !== slot) return
     for (let attempt = 1; ; attempt++) {
       const job = this.makeJob(store, entries)
       try {
@@ -130,6 +132,7 @@ export class Flusher {
   private async runJob(store: Store, slot: MemtableSlot, job: FlushJob): Promise<void> {
     const control = new JobControl()
     this.controls.set(store, control)
+    slot.jobRunning = true
     let result: JobResult
     try {
       result = await this.executor.run(job, control)
@@ -137,6 +140,7 @@ export class Flusher {
       if (error instanceof JobCancelled) return
       throw error
     } finally {
+      slot.jobRunning = false
       this.controls.delete(store)
     }
     await this.host.syncLog()

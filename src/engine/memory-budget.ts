@@ -2,7 +2,11 @@
  * Accounts for the bytes in memtables and makes writers wait when they pass the budget (design
  * D12): promises wait, the event loop never does.
  */
-import { deferred, type Deferred } from '../base/deferred.js'
+/** Somebody who waits: two functions instead of a chain of promises, because there may be many. */
+interface Waiter {
+  readonly run: () => void
+  readonly fail: (error: unknown) => void
+}
 
 /** Most writers that are let go in one turn of the event loop. */
 const wakeMax = 256
@@ -15,7 +19,7 @@ export class MemoryBudget {
   stallCount = 0
   /** What a writer is expected to write; the engine keeps it up to date. */
   bytesPerWriter = 1024
-  private waiters: Deferred<void>[] = []
+  private waiters: Waiter[] = []
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
@@ -31,12 +35,15 @@ export class MemoryBudget {
     return this.bytesUsed > this.bytesMax
   }
 
-  /** Resolves when memory has become free, rejects if flushing fails. */
-  wait(): Promise<void> {
+  /** Calls `run` when memory has become free, or `fail` if flushing fails. */
+  whenFree(run: () => void, fail: (error: unknown) => void): void {
     this.stallCount++
-    const waiter = deferred<void>()
-    this.waiters.push(waiter)
-    return waiter.promise
+    this.waiters.push({ run, fail })
+  }
+
+  /** As {@link whenFree}, for those who await. */
+  wait(): Promise<void> {
+    return new Promise((resolve, reject) => this.whenFree(resolve, reject))
   }
 
   /** Memtables of `bytes` bytes were dropped. */
@@ -53,7 +60,7 @@ export class MemoryBudget {
     if (this.isExceeded || this.waiters.length === 0) return
     const free = this.bytesMax - this.bytesUsed
     const count = Math.max(1, Math.min(wakeMax, Math.floor(free / (4 * this.bytesPerWriter))))
-    for (const waiter of this.waiters.splice(0, count)) waiter.resolve()
+    for (const waiter of this.waiters.splice(0, count)) waiter.run()
     if (this.waiters.length > 0) setImmediate(() => this.wake())
   }
 
@@ -61,6 +68,6 @@ export class MemoryBudget {
   fail(error: unknown): void {
     const waiters = this.waiters
     this.waiters = []
-    for (const waiter of waiters) waiter.reject(error)
+    for (const waiter of waiters) waiter.fail(error)
   }
 }

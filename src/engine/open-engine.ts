@@ -14,6 +14,7 @@ import { InlineExecutor, type JobExecutor } from '../job/executor.js'
 import { findPool, WorkerExecutor } from '../job/worker-executor.js'
 import type { Codecs } from '../codec/codec.js'
 import type { SsTableReader } from '../sstable/reader.js'
+import { ArenaPool } from '../store/arena-pool.js'
 import type { Store } from '../store/store.js'
 import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
@@ -99,7 +100,8 @@ function openLocked(
       onObsolete: (fileNumber) => readers.close(fileNumber),
     })
     const stores = new Map<number, Store>()
-    const tables = openTables(versions, readers, stores)
+    const arenas = new ArenaPool(2 * options.memtableBytesMax)
+    const tables = openTables(versions, readers, stores, arenas)
     const engine = new Engine({
       fileSystem,
       directory,
@@ -113,6 +115,7 @@ function openLocked(
       clock: new ServerClock(options.clock),
       executor: makeExecutor(fileSystem, codecs, options),
       budget: new MemoryBudget(options.memtableBytesMax),
+      arenas,
       events,
       lastSequence: versions.current.lastSequence,
     })
@@ -130,13 +133,14 @@ function openTables(
   versions: VersionSet,
   readers: TableReaders,
   stores: Map<number, Store>,
+  arenas: ArenaPool,
 ): Map<string, TableState> {
   const version = versions.current
   const readersOf = (storeId: number): readonly SsTableReader[] =>
     (version.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
   const tables = new Map<string, TableState>()
   for (const definition of version.tables.values()) {
-    tables.set(definition.name, makeTableState(definition, stores, readersOf))
+    tables.set(definition.name, makeTableState(definition, stores, readersOf, arenas))
   }
   return tables
 }

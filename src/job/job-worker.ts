@@ -7,6 +7,7 @@ import { CellarError, type CorruptionDetail, type ErrorCode } from '../base/erro
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../codec/codec.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
+import { collectGarbage } from './collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
 import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
 
@@ -32,6 +33,8 @@ const codecsByMode = new Map<boolean, Codecs>()
 
 /** Runs one job. */
 export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
+  // Behind the answer, when the task is no longer referenced.
+  setImmediate(() => setImmediate(collectGarbage))
   try {
     await loadChecksums()
     const { nativeFree } = task.job

@@ -73,6 +73,8 @@ export class WorkerExecutor implements JobExecutor {
       idleTimeout: idleMilliseconds,
       concurrentTasksPerWorker: 1,
       atomics: 'disabled',
+      // Jobs make little garbage; the default would let each thread keep some 50 MiB of it.
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
   }
 }

@@ -52,13 +52,16 @@ export class EntryArena {
   /** Bytes taken by entries, a multiple of four. */
   bytesUsed: number
 
-  /** Throws `ERR_TOO_LARGE` if the memory cannot be had. */
-  constructor(bytesInitial: number) {
+  /**
+   * Uses `recycled` memory, whatever it holds, or allocates. Throws `ERR_TOO_LARGE` if the memory
+   * cannot be had.
+   */
+  constructor(bytesInitial: number, recycled?: SharedArrayBuffer) {
     const capacity = Math.min(
       Math.max(arenaBytesMin, Math.ceil(bytesInitial / 4) * 4),
       arenaBytesMax,
     )
-    this.shared = allocateShared(capacity, capacity)
+    this.shared = recycled ?? allocateShared(capacity, capacity)
     this.buffer = Buffer.from(this.shared)
     this.lengths = new Int32Array(this.shared)
     this.bytesUsed = 0
@@ -95,6 +98,15 @@ export class EntryArena {
     }
     this.bytesUsed = end + ((4 - (end & 3)) & 3)
     return entry
+  }
+
+  /** Gives the memory away; the arena is empty and useless afterwards. */
+  take(): SharedArrayBuffer {
+    const taken = this.shared
+    this.shared = new SharedArrayBuffer(0)
+    this.buffer = Buffer.from(this.shared)
+    this.lengths = new Int32Array(this.shared)
+    return taken
   }
 
   private grow(needed: number): void {

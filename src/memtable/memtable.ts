@@ -28,6 +28,8 @@ const entriesPerSliceDefault = 8192
 export interface MemtableOptions {
   /** Size of the first arena in bytes. Default 64 KiB. */
   readonly arenaBytesInitial?: number
+  /** Memory of an earlier memtable to use instead; see {@link Memtable.takeArena}. */
+  readonly recycled?: SharedArrayBuffer | undefined
 }
 
 /** A sorted map from byte strings to byte strings that only grows. */
@@ -37,7 +39,8 @@ export class Memtable {
   private frozen: boolean
 
   constructor(options: MemtableOptions = {}) {
-    this.arena = new EntryArena(options.arenaBytesInitial ?? arenaBytesInitialDefault)
+    const bytes = options.arenaBytesInitial ?? arenaBytesInitialDefault
+    this.arena = new EntryArena(bytes, options.recycled)
     this.tree = new EntryTree(this.arena)
     this.frozen = false
   }
@@ -82,6 +85,15 @@ export class Memtable {
   /** A new cursor, invalid until its first seek. It needs no closing. */
   cursor(): MemtableCursor {
     return new MemtableCursor(this.tree)
+  }
+
+  /**
+   * Gives the arena's memory away for another memtable. REQUIRES frozen, and that nothing, here or in
+   * another thread, reads this memtable any more.
+   */
+  takeArena(): SharedArrayBuffer {
+    assert(this.frozen, 'only a frozen memtable gives its arena away')
+    return this.arena.take()
   }
 
   /** Ends writing. Later inserts are assertion failures. */

@@ -10,7 +10,7 @@
  * to memtables and table readers, which the caller keeps alive.
  */
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
-import { writeBehind, writeEscaped, writeTerminator } from '../cell/cell-key.js'
+import { writeBehind, writeEscaped, writeTerminator, writeTimestamp } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
@@ -235,13 +235,27 @@ export class StoreScanner {
       return
     }
     const qualifier = hint.qualifier
-    this.ensureSeekKey(2 * (hint.row.length + (qualifier?.length ?? 0)) + 4)
+    this.ensureSeekKey(2 * (hint.row.length + (qualifier?.length ?? 0)) + 12)
     let at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, 0, hint.row))
     if (qualifier !== undefined) {
       at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, at, qualifier))
+      const { timestampHigh, timestampLow } = hint
+      if (timestampHigh !== undefined && timestampLow !== undefined) {
+        at = writeTimestamp(this.seekKey, at, timestampHigh, timestampLow)
+      }
     }
     this.seekLength = at
     const cell = this.cell
+    // As with planColumnMove: markers of the family lie among the cells of the empty column.
+    const rowBytes = cell.qualifierStart - cell.keyStart
+    if (
+      cell.qualifierStart === cell.qualifierEnd &&
+      at >= rowBytes &&
+      equalBytes(this.seekKey, 0, rowBytes, cell.buffer, cell.keyStart, cell.qualifierStart)
+    ) {
+      this.move = Move.next
+      return
+    }
     // A hint that does not lead forward must not hold the scan in place.
     const forward = compareBytes(this.seekKey, 0, at, cell.buffer, cell.keyStart, cell.keyEnd) > 0
     this.move = forward ? Move.hint : Move.next

@@ -31,6 +31,8 @@ export class UserMatcher {
   private passedBuffer: Buffer | undefined = undefined
   private passedStart = 0
   private passedEnd = 0
+  /** The filter wants nothing more of the empty column of this row. */
+  private emptyColumnLeft = false
 
   /** Prepares for a read at `readPoint`; `now` in milliseconds decides what has expired. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, now: number): void {
@@ -56,6 +58,7 @@ export class UserMatcher {
     this.deletes.reset()
     this.columns.reset()
     this.passedBuffer = undefined
+    this.emptyColumnLeft = false
   }
 
   /** The asked column to jump to after `seekNextColumn`, if the query names columns. */
@@ -89,6 +92,7 @@ export class UserMatcher {
     if (compareTimestamps(high, low, range.minHigh, range.minLow) < 0) {
       return columns.skipColumn(cell)
     }
+    if (this.emptyColumnLeft && cell.qualifierStart === cell.qualifierEnd) return MatchCode.skip
     const code = columns.check(cell, false)
     if (filter === undefined || code > MatchCode.includeAndSeekNextRow) return code
     return this.applyFilter(filter, cell, code)
@@ -112,6 +116,7 @@ export class UserMatcher {
           ? MatchCode.seekNextColumn
           : MatchCode.seekNextRow
       case FilterCode.nextColumn:
+        this.leaveEmptyColumn(cell)
         return code === MatchCode.includeAndSeekNextRow
           ? MatchCode.seekNextRow
           : this.columns.skipColumn(cell)
@@ -120,20 +125,28 @@ export class UserMatcher {
       case FilterCode.seekUsingHint:
         return MatchCode.seekUsingHint
       case FilterCode.includeAndNextRow:
-        return MatchCode.includeAndSeekNextRow
-      case FilterCode.includeAndNextColumn:
-        if (code !== MatchCode.include) return code
+        return this.countPassed(cell, MatchCode.includeAndSeekNextRow)
+      case FilterCode.includeAndNextColumn: {
+        this.leaveEmptyColumn(cell)
+        if (code !== MatchCode.include) return this.countPassed(cell, code)
         this.columns.finishColumn(cell)
-        return this.columns.done
-          ? MatchCode.includeAndSeekNextRow
-          : MatchCode.includeAndSeekNextColumn
+        return this.countPassed(
+          cell,
+          this.columns.done ? MatchCode.includeAndSeekNextRow : MatchCode.includeAndSeekNextColumn,
+        )
+      }
       case FilterCode.include:
-        return code === MatchCode.include ? this.countPassed(cell) : code
+        return this.countPassed(cell, code)
     }
   }
 
+  /** The scanner steps through the empty column, so what the filter has left is kept from it here. */
+  private leaveEmptyColumn(cell: CellView): void {
+    if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
+  }
+
   /** Counts the cells behind the filter against the versions that the caller asked for. */
-  private countPassed(cell: CellView): MatchCode {
+  private countPassed(cell: CellView, code: MatchCode): MatchCode {
     const same =
       this.passedBuffer !== undefined &&
       equalBytes(
@@ -151,7 +164,10 @@ export class UserMatcher {
       this.passed = 0
     }
     this.passed++
-    return this.passed > this.versionsAfterFilter ? MatchCode.seekNextColumn : MatchCode.include
+    if (this.passed <= this.versionsAfterFilter) return code
+    return code === MatchCode.includeAndSeekNextRow
+      ? MatchCode.seekNextRow
+      : this.columns.skipColumn(cell)
   }
 }
 

@@ -18,9 +18,15 @@ export class MemtableSlot {
   /** Set while the edit that names its table is on its way into the manifest. */
   publishing: JobResult | undefined = undefined
 
+  /** Scans that may come back to it. */
+  pinCount = 0
+  /** A job may be reading it in another thread. */
+  jobRunning = false
+
   /** `arenaBytesInitial` avoids copies while the arena grows; undefined = start small. */
-  constructor(arenaBytesInitial?: number) {
-    this.memtable = new Memtable(arenaBytesInitial === undefined ? {} : { arenaBytesInitial })
+  constructor(arenaBytesInitial?: number, recycled?: SharedArrayBuffer) {
+    const size = arenaBytesInitial === undefined ? {} : { arenaBytesInitial }
+    this.memtable = new Memtable({ ...size, recycled })
   }
 
   get isEmpty(): boolean {

@@ -15,6 +15,7 @@
 import { assert } from '../base/assert.js'
 import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
 import type { SsTableReader } from '../sstable/reader.js'
+import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
 import { MemtableSlot } from './memtable-slot.js'
 
@@ -38,13 +39,16 @@ export class Store {
   sources: StoreSources
   /** True once its table or family is gone; jobs then discard their output. */
   dropped = false
+  private readonly arenas: ArenaPool | undefined
 
   constructor(
     storeId: number,
     family: string,
     settings: FamilySettings,
     tables: readonly SsTableReader[],
+    arenas?: ArenaPool,
   ) {
+    this.arenas = arenas
     this.storeId = storeId
     this.family = family
     this.settings = settings
@@ -62,6 +66,14 @@ export class Store {
   get oldestUnflushedSequence(): number {
     const oldest = this.frozen.at(-1) ?? this.active
     return oldest.isEmpty ? Infinity : oldest.firstSequence
+  }
+
+  /** Makes room in the active memtable for cells and returns by how many bytes it grew. */
+  reserve(entries: number, bytes: number): number {
+    const memtable = this.active.memtable
+    const before = memtable.bytesUsed
+    memtable.reserve(entries, bytes)
+    return memtable.bytesUsed - before
   }
 
   /** Adds one cell to the active memtable and returns by how many bytes it grew. */
@@ -91,7 +103,10 @@ export class Store {
     this.frozen = [this.active, ...this.frozen]
     // A store that has filled a memtable will fill the next: spare it the copies of a growing
     // arena.
-    this.active = new MemtableSlot(bytes > arenaBytesWorthSizing ? bytes : undefined)
+    this.active =
+      bytes > arenaBytesWorthSizing
+        ? new MemtableSlot(1.25 * bytes, this.arenas?.take(bytes))
+        : new MemtableSlot()
     this.publishSources(this.sources.tables)
     return true
   }
@@ -101,6 +116,11 @@ export class Store {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
     this.publishSources(tables)
+    // Results hold copies and single reads look at the present sources, so only scans and jobs count.
+    if (slot.pinCount > 0 || slot.jobRunning) return
+    if (slot.memtable.bytesUsed > arenaBytesWorthSizing) {
+      this.arenas?.give(slot.memtable.takeArena())
+    }
   }
 
   /** Replaces the tables: a compaction has finished. */

@@ -97,9 +97,18 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     }
   }
 
-  async #putWhenAdmitted(put: types.Put): Promise<void> {
-    await this.#admit()
-    return this.#engine.commit(this.#core.put(put))
+  /** Waits without a chain of promises: overload means many waiting puts. */
+  #putWhenAdmitted(put: types.Put): Promise<void> {
+    const engine = this.#engine
+    return new Promise((resolve, reject) => {
+      engine.admitLater(() => {
+        try {
+          resolve(engine.commit(this.#core.put(put)))
+        } catch (error) {
+          reject(error)
+        }
+      }, reject)
+    })
   }
 
   putSync(put: types.Put): void {

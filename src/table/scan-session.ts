@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.js'
 import { RowCollector } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
 import { StoreReader } from '../store/store-reader.js'
+import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Version } from '../version/version.js'
 import { Result } from './result.js'
 import type { ScanPlan } from './scan-plan.js'
@@ -23,6 +24,7 @@ export class ScanSession {
   private readonly rows = new RowScanner()
   private readonly families: readonly string[]
   private readonly version: Version
+  private readonly pinned: MemtableSlot[] = []
   private rowsLeft: number
   private released = false
 
@@ -39,6 +41,8 @@ export class ScanSession {
     this.families = table.familyNames
     this.rowsLeft = limit
     this.collector.configure(table.familyNames, batch)
+    for (const { family } of read.families) this.pinned.push(...family.store.sources.memtables)
+    for (const slot of this.pinned) slot.pinCount++
     const scanners = read.families.map(({ family, query }) => {
       const reader = new StoreReader(family.store)
       reader.openRange(family.index, query, readPoint, now, mode)
@@ -77,5 +81,6 @@ export class ScanSession {
     if (this.released) return
     this.released = true
     this.version.release()
+    for (const slot of this.pinned) slot.pinCount--
   }
 }

@@ -29,6 +29,8 @@ export type FaultKind = Omit<Fault, 'failAt'> & { readonly name: string }
 export interface FaultOutcome {
   /** Calls that failed; 0: the scenario has fewer calls than that. */
   readonly failures: number
+  /** Calls that the fault is for. */
+  readonly calls: number
   /** What broke a promise. */
   readonly complaints: readonly string[]
 }
@@ -47,9 +49,10 @@ export async function runWithFault(
   try {
     await run.run()
   } catch (error) {
-    run.complaints.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    run.complaints.push(describe(error))
   }
-  return { failures: run.fileSystem.failures, complaints: run.complaints }
+  const { failures, callCount } = run.fileSystem
+  return { failures, calls: callCount, complaints: run.complaints }
 }
 
 class FaultRun {
@@ -108,10 +111,6 @@ class FaultRun {
     else if (poisoned && !harmless) {
       this.complaints.push(`${operation.kind} succeeded although the database is poisoned`)
     }
-    const failure: CellarError | undefined = workload.database!.failure
-    if (operation.kind === "close" && error === undefined && !poisoned && failure !== undefined) {
-      this.complaints.push(`close resolved although it failed: ${failure.message}`)
-    }
     if (operation.kind === 'reopen' && error !== undefined) throw new StopScenario()
   }
 
@@ -120,8 +119,8 @@ class FaultRun {
     const expected = this.fault.errno === 'ENOSPC' ? ErrorCode.noSpace : ErrorCode.io
     const allowed: string[] = poisoned ? [ErrorCode.poisoned] : [expected, ErrorCode.poisoned]
     if (error instanceof CellarError && allowed.includes(error.code)) return
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    this.complaints.push(`${what} failed with something else than ${allowed.join(' or ')}: ${text}`)
+    const wanted = allowed.join(' or ')
+    this.complaints.push(`${what} failed with something else than ${wanted}: ${describe(error)}`)
   }
 
   /** Every row by every kind of read: the right answer or an error, never less than there is. */
@@ -171,7 +170,7 @@ class FaultRun {
       if (!poisoned && database.failure === undefined) {
         await this.perform({ kind: 'flush' })
         const error = await workload.attempt({ kind: 'flush' })
-        if (error !== undefined) this.complaints.push(`a later flush fails too: ${String(error)}`)
+        if (error !== undefined) this.complaints.push(`a later flush fails too: ${describe(error)}`)
       }
     }
     fileSystem.disarm()
@@ -194,6 +193,10 @@ class FaultRun {
     await recoverAndWrite(workload, this.inner, this.expectation(false))
     await recoverAndWrite(workload, cut, { ...this.expectation(false), interruption: 'power cut' })
   }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
 /** Ends a scenario early; what it did so far is judged. */
@@ -278,6 +281,26 @@ export const faultScenarios: readonly FaultScenario[] = [
         sync: i % 2 === 0,
       }),
     ),
+  },
+  {
+    name: 'memory fills up behind synchronous writers',
+    before: create,
+    openFails: false,
+    operations: Array.from({ length: 20 }, (_, i) =>
+      put(i % 3 === 0 ? 'a' : 'b', `r${i}`, 'SYNC_WAL', { bytes: 9000, sync: true }),
+    ),
+  },
+  {
+    name: 'compactions',
+    before: [...create, ...somePuts, { kind: 'flush' }, put('a', 'r3', 'SYNC_WAL')],
+    openFails: false,
+    operations: [
+      { kind: 'flush' },
+      put('a', 'r3', 'SYNC_WAL'),
+      { kind: 'compact', major: false },
+      put('b', 'r3', 'SYNC_WAL'),
+      { kind: 'compact', major: true },
+    ],
   },
   {
     name: 'changes of the catalog',

@@ -8,7 +8,7 @@
 import { ManualClock } from '../../src/base/clock.js'
 import { Database } from '../../src/index.js'
 import type { DatabaseOptions, FileSystem } from '../../src/index.js'
-import type { Put, Snapshot } from "../../src/index.js"
+import type { Put, Snapshot } from '../../src/index.js'
 import { counterQualifier, Model, showValue, unloggedTable, valueOf } from './model.js'
 
 /** A durability that acknowledges something. */
@@ -42,6 +42,7 @@ export type Operation =
   /** All started in one turn. Holds rows operations that do not read. */
   | { readonly kind: 'together'; readonly operations: readonly Operation[] }
   | { readonly kind: 'flush'; readonly table?: string }
+  | { readonly kind: 'compact'; readonly major: boolean }
   | { readonly kind: 'create'; readonly table: string; readonly families: readonly string[] }
   | { readonly kind: 'addFamily' | 'dropFamily'; readonly table: string; readonly family: string }
   | { readonly kind: 'truncate' | 'drop'; readonly table: string }
@@ -139,12 +140,12 @@ export class Workload {
       return
     }
     const unlogged = this.unloggedIssued
-    const { database } = this
+    const failedBefore = this.database?.failure !== undefined
     const run = this.start(operation)
     const change = this.issued
     await run
     // A database that failed before can be closed, but that promises nothing.
-    if (database?.failure !== undefined) return
+    if (failedBefore) return
     if (operation.kind === 'checkAndPut') {
       this.synced = Math.max(this.synced, change)
     } else if ('durability' in operation) {
@@ -211,6 +212,8 @@ export class Workload {
         return this.startUnlogged(operation.row, operation.bytes ?? 0)
       case 'flush':
         return database.flush(operation.table)
+      case 'compact':
+        return database.compact(undefined, { major: operation.major })
       case 'create':
         this.model.createTable(operation.table, operation.families)
         this.changed()
@@ -406,7 +409,7 @@ export class Workload {
 /** Whether its acknowledgement covers all operations before it, logged or not. */
 function promisesEverything(operation: Operation): boolean {
   if (operation.kind === 'flush') return operation.table === undefined
-  return !['unlogged', 'takeSnapshot', 'closeSnapshot'].includes(operation.kind)
+  return !['unlogged', 'takeSnapshot', 'closeSnapshot', 'compact'].includes(operation.kind)
 }
 
 async function immediately(step: () => unknown): Promise<unknown> {

@@ -108,7 +108,10 @@ export async function photographScenario(
   const images: CrashImage[] = []
   const take = photographer(workload, fileSystem, scenario.name, seed, seedsPerPolicy, images)
   let places = 0
-  fileSystem.beforeOperation = () => {
+  let manifests = 0
+  fileSystem.beforeOperation = ({ kind, path }) => {
+    if (kind === 'create' && path.includes('MANIFEST')) manifests++
+    if (manifests < (scenario.fromManifest ?? 0)) return
     places++
     take()
   }
@@ -193,7 +196,10 @@ export async function photographRecovery(
     }
   }
   second.beforeOperation = take
-  const database = await Database.open(workload.directory, { ...workload.options, fileSystem: second })
+  const database = await Database.open(workload.directory, {
+    ...workload.options,
+    fileSystem: second,
+  })
   const change = placeInHistory(workload, observe(database), expectation)
   seen = { ...expectation, fsynced: change, synced: change }
   take()
@@ -209,7 +215,11 @@ export interface ChainResult {
 }
 
 /** Random histories with a cut in each, every one going on from what the cut before had left. */
-export async function runChain(seed: number, cuts: number, operations: number): Promise<ChainResult> {
+export async function runChain(
+  seed: number,
+  cuts: number,
+  operations: number,
+): Promise<ChainResult> {
   const random = generatorOf(seed)
   let fileSystem = newFileSystem()
   let start: (Workload & { readonly recovered: number }) | undefined
@@ -291,4 +301,13 @@ function modelFrom(text: string): Model {
     if (cell !== null) model.put(cell[1], cell[2], cell[3], cell[4], cell[5])
   }
   return model
+}
+
+/** Brings a list into random order. */
+export function shuffle<T>(list: T[], random: () => number): T[] {
+  for (let i = list.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1))
+    ;[list[i], list[j]] = [list[j], list[i]]
+  }
+  return list
 }

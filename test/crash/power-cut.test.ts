@@ -12,6 +12,7 @@ import {
   photographRecovery,
   photographScenario,
   runChain,
+  shuffle,
   type CrashImage,
 } from './power-cut-runner.js'
 import { generatorOf } from './recovery.js'
@@ -19,14 +20,6 @@ import { scenarios } from './scenarios.js'
 
 const milliseconds = 1000 * Number(process.env.CELLAR_CRASH_SECONDS ?? 5)
 const seedsPerPolicy = Number(process.env.CELLAR_CRASH_SEEDS ?? 3)
-
-function shuffle<T>(list: T[], random: () => number): T[] {
-  for (let i = list.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1))
-    ;[list[i], list[j]] = [list[j], list[i]]
-  }
-  return list
-}
 
 /** Images that are cut a second time; filled by the scenarios. */
 const samples: CrashImage[] = []
@@ -41,7 +34,9 @@ for (const [index, scenario] of scenarios.entries()) {
     await judge.judgeAll(images, Math.max(deadline, Date.now() + 200))
     samples.push(...images.slice(0, 40))
     const { distinct, skipped } = judge.counts
-    t.comment(`${places} places, ${judge.counts.images} images, ${distinct} distinct, ${skipped} left out`)
+    t.comment(
+      `${places} places, ${judge.counts.images} images, ${distinct} distinct, ${skipped} left out`,
+    )
     t.strictSame(judge.failures.slice(0, 3), [], `${judge.failures.length} failures`)
   })
 }
@@ -74,9 +69,30 @@ void t.test(`chains of random histories and cuts lose nothing (seed ${seed})`, a
   for (; Date.now() < deadline; chains++) {
     const result = await runChain(seed + chains, 5, 40)
     cuts += result.cuts
-    if (result.failure !== undefined) t.fail(result.failure.origin, { found: result.failure.message })
+    if (result.failure !== undefined)
+      t.fail(result.failure.origin, { found: result.failure.message })
     if (result.failure !== undefined) break
   }
   t.comment(`${chains} chains, ${cuts} cuts`)
   t.ok(chains > 0, 'chains were run')
+})
+
+void t.test('the judge notices what is lost and what is no prefix', async (t) => {
+  const { images } = await photographScenario(scenarios[2], seed, 1)
+  const lost = new ImageJudge()
+  for (const image of images.slice(-8)) {
+    const { expectation } = image
+    const tooMuch = {
+      ...expectation,
+      interruption: 'power cut' as const,
+      fsynced: expectation.issued,
+    }
+    await lost.judge({ ...image, expectation: tooMuch })
+  }
+  t.match(lost.failures[0]?.message, /lost: the state is that after change \d+/)
+  const hole = new ImageJudge()
+  const last = images.at(-1)!
+  last.workload.texts.fill('another state')
+  await hole.judge(last)
+  t.match(hole.failures[0]?.message, /hole: the state is that of no prefix/)
 })

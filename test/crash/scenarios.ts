@@ -9,6 +9,8 @@ export interface Scenario {
   readonly options?: DatabaseOptions
   /** Where the database lies. Default `/db`, which exists; a deeper one does not. */
   readonly directory?: string
+  /** Images are taken from the creation of this manifest on. Default 1, the first. */
+  readonly fromManifest?: number
   readonly operations: readonly Operation[]
 }
 
@@ -201,6 +203,41 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
+    name: 'flushes are compacted',
+    operations: [
+      ...create,
+      ...repeat(3, (i): Operation[] => [
+        put('a', 'r', 'SYNC_WAL'),
+        put('b', `r${i}`, 'SYNC_WAL'),
+        { kind: 'delete', table: 'b', row: `r${i - 1}`, durability: 'SYNC_WAL' },
+        { kind: 'flush' },
+      ]),
+      put('a', 'r9', 'SYNC_WAL'),
+      { kind: 'compact', major: false },
+      put('a', 'r9', 'SYNC_WAL'),
+      { kind: 'compact', major: true },
+      put('b', 'r9', 'SYNC_WAL'),
+    ],
+  },
+  {
+    name: 'the manifest becomes too long and is replaced',
+    fromManifest: 2,
+    operations: [
+      {
+        kind: 'create',
+        table: 'a',
+        families: Array.from({ length: 400 }, (_, i) => `f${i} of a table with many families`),
+      },
+      put('a', 'r1', 'SYNC_WAL'),
+      ...repeat(80, (i) => ({
+        kind: i % 2 === 0 ? 'addFamily' : 'dropFamily',
+        table: 'a',
+        family: 'n',
+      })),
+      put('a', 'r2', 'SYNC_WAL'),
+    ],
+  },
+  {
     name: 'a snapshot is held over flushes',
     operations: [
       ...create,
@@ -275,12 +312,14 @@ function randomControl(
   tables: Map<string, string[]>,
   below: (limit: number) => number,
 ): Operation {
-  switch (below(9)) {
+  switch (below(10)) {
     case 0:
     case 1:
       return { kind: 'flush', table: name }
     case 2:
       return { kind: 'flush' }
+    case 9:
+      return { kind: 'compact', major: below(2) === 0 }
     case 3:
       return { kind: 'reopen' }
     case 4:
@@ -298,7 +337,11 @@ function randomControl(
         families.push(absent)
         return { kind: 'addFamily', table: name, family: absent }
       }
-      return { kind: 'dropFamily', table: name, family: families.splice(below(families.length), 1)[0] }
+      return {
+        kind: 'dropFamily',
+        table: name,
+        family: families.splice(below(families.length), 1)[0],
+      }
     }
   }
 }

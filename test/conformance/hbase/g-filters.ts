@@ -1,13 +1,9 @@
 /** G. Filters, on rows of their own; the cases on the fixture of TestFilter are in g-fixture.ts. */
 import { KeyOnlyFilter, TimestampsFilter } from '../../../src/filter/cell-filters.js'
-import {
-  ColumnCountGetFilter,
-  ColumnPaginationFilter,
-} from '../../../src/filter/column-count-filters.js'
+import { ColumnCountGetFilter } from '../../../src/filter/column-count-filters.js'
 import { ColumnRangeFilter } from '../../../src/filter/column-range-filters.js'
 import type { FilterOperator } from '../../../src/filter/compare.js'
-import type { ComparatorOption } from '../../../src/filter/comparators.js'
-import { QualifierFilter, RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
+import { QualifierFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
 import {
   DependentColumnFilter,
   type DependentColumnOptions,
@@ -15,12 +11,11 @@ import {
 import { FilterList } from '../../../src/filter/filter-list.js'
 import { FilterBase } from '../../../src/filter/filter-base.js'
 import { FuzzyRowFilter } from '../../../src/filter/fuzzy-row-filter.js'
-import { InclusiveStopFilter, PageFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
+import { PageFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
 import {
   SingleColumnValueExcludeFilter,
   SingleColumnValueFilter,
 } from '../../../src/filter/single-column-filters.js'
-import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filters.js'
 import type { Check, CheckAction, Scan } from '../../../src/table/types.js'
 import {
   allVersions,

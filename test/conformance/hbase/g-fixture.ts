@@ -9,7 +9,9 @@ import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filte
 import type { Scan } from '../../../src/table/types.js'
 import { everywhere, type HBaseCase, type Step } from './case.js'
 
-/* The fixture of TestFilter: rows -0 to -3 in two groups, of which the ones numbered 1 are deleted. */
+/**
+ * The fixture of TestFilter: rows -0 to -3 in two groups, of which the ones numbered 1 are deleted.
+ */
 
 const numbers = [0, 2, 3]
 const rowsOne = numbers.map((n) => `testRowOne-${n}`)

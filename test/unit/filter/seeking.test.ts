@@ -101,7 +101,7 @@ function measure(test: TestDatabase, filter: Filter): Work {
  * blocks.
  */
 const seeking: readonly (readonly [string, () => Filter, number, number, number])[] = [
-  ['PrefixFilter', () => new PrefixFilter('row15'), 200, 202, 0.1],
+  ['PrefixFilter', () => new PrefixFilter('row15'), 200, 202, 0.15],
   ['InclusiveStopFilter', () => new InclusiveStopFilter('row009'), 200, 200, 0.25],
   [
     'MultiRowRangeFilter',
@@ -141,7 +141,7 @@ const seeking: readonly (readonly [string, () => Filter, number, number, number]
       new FilterList('MUST_PASS_ALL', [new PrefixFilter('row15'), new ColumnPrefixFilter('c19')]),
     10,
     22,
-    0.1,
+    0.15,
   ],
   [
     'MUST_PASS_ONE',

@@ -1,0 +1,119 @@
+/** The kinds of crash campaigns, each a source of rounds that are determined by their seeds. */
+import { faultKinds, faultScenarios, runWithFault } from '../../test/crash/faults-runner.js'
+import { KillTest } from '../../test/crash/kill-runner.js'
+import {
+  ImageJudge,
+  photographRecovery,
+  photographScenario,
+  runChain,
+  type CrashFailure,
+} from '../../test/crash/power-cut-runner.js'
+import { generatorOf } from '../../test/crash/recovery.js'
+import { scenarios } from '../../test/crash/scenarios.js'
+
+/** A campaign that is going on. */
+export interface Campaign {
+  /** What was done so far, by name. */
+  readonly counts: Readonly<Record<string, number>>
+  /** One round; rejects if a promise was broken. */
+  round(seed: number): Promise<void>
+  /** Removes what it made on disk. */
+  end(): void
+}
+
+/** A broken promise and where it was. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly origin: string
+
+  constructor({ origin, message }: CrashFailure) {
+    super(message)
+    this.origin = origin
+  }
+}
+
+/** Images of a scenario that are looked at in one round. */
+const imagesPerRound = 300
+/** Recoveries that are interrupted in one round. */
+const recoveriesPerRound = 2
+
+function powerCuts(): Campaign {
+  const counts = { rounds: 0, images: 0, distinct: 0, recoveries: 0, cuts: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const random = generatorOf(seed)
+      const chain = await runChain(seed, 5, 20 + Math.floor(random() * 80))
+      counts.cuts += chain.cuts
+      if (chain.failure !== undefined) throw new Failure(chain.failure)
+      const scenario = scenarios[seed % scenarios.length]
+      const { images } = await photographScenario(scenario, seed, 3)
+      const judge = new ImageJudge()
+      const chosen = images
+        .map((image) => ({ image, place: random() }))
+        .sort((a, b) => a.place - b.place)
+        .slice(0, imagesPerRound)
+        .map(({ image }) => image)
+      await judge.judgeAll(chosen, Infinity)
+      for (const image of chosen.slice(0, recoveriesPerRound)) {
+        await judge.judgeAll(await photographRecovery(image, seed), Infinity)
+        counts.recoveries++
+      }
+      counts.images += judge.counts.images
+      counts.distinct += judge.counts.distinct
+      counts.rounds++
+      if (judge.failures.length > 0) throw new Failure(judge.failures[0])
+    },
+    end() {},
+  }
+}
+
+function faults(): Campaign {
+  const counts = { rounds: 0, runs: 0 }
+  const unhandled: unknown[] = []
+  const listener = (reason: unknown): void => void unhandled.push(reason)
+  process.on('unhandledRejection', listener)
+  return {
+    counts,
+    async round(seed) {
+      const scenario = faultScenarios[seed % faultScenarios.length]
+      const kind = faultKinds[Math.floor(seed / faultScenarios.length) % faultKinds.length]
+      for (let failAt = 1; ; failAt++) {
+        const { failures, complaints } = await runWithFault(scenario, kind, failAt)
+        const origin = `${scenario.name}, ${kind.name}, call ${failAt}`
+        if (complaints.length > 0) throw new Failure({ origin, message: complaints.join('\n') })
+        await new Promise((resolve) => setImmediate(resolve))
+        if (unhandled.length > 0) {
+          throw new Failure({ origin, message: `unhandled rejection: ${String(unhandled[0])}` })
+        }
+        if (failures === 0) break
+        counts.runs++
+      }
+      counts.rounds++
+    },
+    end() {
+      process.off('unhandledRejection', listener)
+    },
+  }
+}
+
+function kills(): Campaign {
+  const test = new KillTest()
+  return {
+    counts: test.counts as unknown as Record<string, number>,
+    async round(seed) {
+      const random = generatorOf(seed, 1)
+      await test.round(seed, 120 + random() * random() * 3000)
+    },
+    end() {
+      test.remove()
+    },
+  }
+}
+
+/** All kinds by name. */
+export const campaigns: Readonly<Record<string, () => Campaign>> = {
+  'power-cut': powerCuts,
+  faults,
+  kill: kills,
+}
