@@ -1,7 +1,8 @@
 /**
  * The order-preserving encoding of cell coordinates (design D2; byte diagrams in FORMAT.md).
  *
- *   key = escape(row) 00 01  escape(qualifier) 00 01  ~timestamp(8)  ~type(1)  ~sequence(7)  rowLength(2)
+ *   key = escape(row) 00 01  escape(qualifier) 00 01
+ *         ~timestamp(8)  ~type(1)  ~sequence(7)  rowLength(2)
  *
  * - `escape` replaces each 00 by 00 FF, so that the terminator 00 01 sorts below any continuation.
  * - Timestamp, type code and sequence are stored subtracted from their maximum, big-endian: newer

@@ -103,8 +103,8 @@ export class Ddl {
       if (!gone(store.storeId)) continue
       store.dropped = true
       this.engine.stores.delete(store.storeId)
-      this.engine.budget.release(store.memtableBytes)
     }
+    this.engine.accountMemory()
     this.engine.versions.removeObsoleteFiles()
   }
 

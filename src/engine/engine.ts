@@ -226,7 +226,10 @@ export class Engine implements FlushHost, CompactionHost {
     this.log.commitSync(durability)
   }
 
-  /** Before a synchronous mutation: flushes if the budget is exceeded; nothing is changed if it throws. */
+  /**
+   * Before a synchronous mutation: flushes if the budget is exceeded; nothing is changed if it
+   * throws.
+   */
   admitSync(): void {
     if (!this.budget.isExceeded) return
     this.checkWritable()
@@ -343,6 +346,10 @@ export class Engine implements FlushHost, CompactionHost {
     return this.state !== 'closed' && this.poisonedBy === undefined
   }
 
+  get hasWaitingWriters(): boolean {
+    return this.budget.hasWaiters
+  }
+
   get lastServerTimestamp(): number {
     return this.clock.highest
   }
@@ -362,8 +369,8 @@ export class Engine implements FlushHost, CompactionHost {
     return this.logFloor
   }
 
-  flushed(store: Store, bytes: number, result: JobResult): void {
-    this.budget.release(bytes)
+  flushed(store: Store, result: JobResult): void {
+    this.accountMemory()
     let oldest = this.lastSequence + 1
     for (const other of this.stores.values()) {
       oldest = Math.min(oldest, other.oldestUnflushedSequence)
@@ -457,6 +464,13 @@ export class Engine implements FlushHost, CompactionHost {
       oldest = Math.min(oldest, sequence)
     }
     return oldest
+  }
+
+  /** Counts the memtables afresh; puts only add what they grew by. */
+  accountMemory(): void {
+    let bytes = 0
+    for (const store of this.stores.values()) bytes += store.memtableBytes
+    this.budget.update(bytes)
   }
 
   private tableNameOf(store: Store): string {

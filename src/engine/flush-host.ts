@@ -20,6 +20,8 @@ export interface FlushHost {
   readonly lastServerTimestamp: number
   /** False while closing or poisoned. */
   readonly mayFlush: boolean
+  /** Writers wait for memory. */
+  readonly hasWaitingWriters: boolean
   /** Pause before a failed flush is tried again. */
   readonly retryMilliseconds: number
   /** Makes the log durable, which must come before an edit that names flushed data. */
@@ -32,8 +34,8 @@ export interface FlushHost {
   readPointOldest(): number
   /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */
   logFloorAfter(store: Store, slot: MemtableSlot): number
-  /** A memtable of `bytes` bytes has been replaced by its table. */
-  flushed(store: Store, bytes: number, result: JobResult): void
+  /** A memtable has been replaced by its table. */
+  flushed(store: Store, result: JobResult): void
   /** A flush failed; nothing was changed. */
   flushFailed(store: Store, error: unknown): void
   /** Removes the output of a job that is not wanted any more. */

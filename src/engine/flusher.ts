@@ -52,7 +52,10 @@ export class Flusher {
     void run.finally(() => {
       this.running.delete(store)
       // A memtable frozen after the loop's last look would otherwise wait for the next write.
-      if (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) this.retryLater(store)
+      if (store.frozen.length === 0 || store.dropped || !this.host.mayFlush) return
+      // Whoever waits for memory by now was not there when the failure was told.
+      if (this.host.hasWaitingWriters) this.schedule(store)
+      else this.retryLater(store)
     })
   }
 
@@ -196,12 +199,11 @@ export class Flusher {
     const slot = store.frozen.at(-1)
     const result = slot?.publishing
     if (slot === undefined || result === undefined) return
-    const bytes = slot.memtable.bytesUsed
     store.installFlush(slot, tables)
     this.flushCount++
     this.entriesWritten += result.entriesWritten
     this.entriesDropped += result.entriesDropped
     this.bytesWritten += result.bytesWritten
-    this.host.flushed(store, bytes, result)
+    this.host.flushed(store, result)
   }
 }

@@ -35,6 +35,10 @@ export class MemoryBudget {
     return this.bytesUsed > this.bytesMax
   }
 
+  get hasWaiters(): boolean {
+    return this.waiters.length > 0
+  }
+
   /** Calls `run` when memory has become free, or `fail` if flushing fails. */
   whenFree(run: () => void, fail: (error: unknown) => void): void {
     this.stallCount++
@@ -46,9 +50,9 @@ export class MemoryBudget {
     return new Promise((resolve, reject) => this.whenFree(resolve, reject))
   }
 
-  /** Memtables of `bytes` bytes were dropped. */
-  release(bytes: number): void {
-    this.bytesUsed -= bytes
+  /** Memtables came or went: all together hold `bytes` bytes now. */
+  update(bytes: number): void {
+    this.bytesUsed = bytes
     this.wake()
   }
 

@@ -72,7 +72,8 @@ export class MutationBuffer {
     const keyLength = rowLength + 2 + qualifier.length + 2 + 18
     const valueLength = headerOfValue + contentBytes
     if (keyLength + valueLength > entryBytesMax) {
-      const message = `a cell of ${keyLength + valueLength} encoded bytes is larger than ${entryBytesMax}`
+      const bytes = keyLength + valueLength
+      const message = `a cell of ${bytes} encoded bytes is larger than ${entryBytesMax}`
       throw new CellarError(ErrorCode.tooLarge, message)
     }
     this.ensure(entryHeaderBytesMax + keyLength + valueLength)

@@ -167,7 +167,7 @@ function makeExecutor(
  * ignored).
  */
 function replayLog(engine: Engine): RecoveredLog {
-  const { versions, stores, budget } = engine
+  const { versions, stores } = engine
   const flushed = new Map<number, number>()
   for (const [storeId, store] of versions.current.stores) {
     flushed.set(storeId, store.flushedSequence)
@@ -188,11 +188,12 @@ function replayLog(engine: Engine): RecoveredLog {
         if (sequence > engine.lastSequence) engine.lastSequence = sequence
         const store = stores.get(storeId)
         if (store === undefined || sequence <= flushed.get(storeId)!) return
-        budget.bytesUsed += store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
+        store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
       })
     },
   })
   engine.lastSequence = Math.max(engine.lastSequence, recovered.lastSequence)
+  engine.accountMemory()
   return recovered
 }
 

@@ -9,6 +9,7 @@
  */
 import { invalidArgument } from '../base/errors.js'
 
+/** What a token is. */
 export type TokenKind = 'name' | 'integer' | 'string' | 'operator' | '(' | ')' | ',' | 'end'
 
 /** A token; `text` of a string is its content with doubled quotes undone. */

@@ -8,7 +8,8 @@
  *
  * SKIP and WHILE bind strongest, then AND, then OR. Example:
  *
- *   PrefixFilter ('row') AND (QualifierFilter (>=, 'binary:x') OR SKIP ValueFilter (!=, 'substring:it''s'))
+ *   PrefixFilter ('row') AND
+ *     (QualifierFilter (>=, 'binary:x') OR SKIP ValueFilter (!=, 'substring:it''s'))
  */
 import { CellarError, invalidArgument } from '../base/errors.js'
 import { describe } from './arguments.js'

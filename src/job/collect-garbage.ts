@@ -1,8 +1,8 @@
 /**
  * Lets a worker thread give up shared memory at once.
  *
- * A job receives a memtable's arena as a SharedArrayBuffer. The memory is freed when *every* thread has
- * collected its reference, but a worker makes so little garbage that its collector hardly ever
+ * A job receives a memtable's arena as a SharedArrayBuffer. The memory is freed when *every* thread
+ * has collected its reference, but a worker makes so little garbage that its collector hardly ever
  * runs, and a few hundred megabytes of dead arenas would pile up. So a worker collects after a job;
  * its heap is small, which takes a few milliseconds.
  */

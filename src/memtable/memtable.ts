@@ -88,8 +88,8 @@ export class Memtable {
   }
 
   /**
-   * Gives the arena's memory away for another memtable. REQUIRES frozen, and that nothing, here or in
-   * another thread, reads this memtable any more.
+   * Gives the arena's memory away for another memtable. REQUIRES frozen, and that nothing, here or
+   * in another thread, reads this memtable any more.
    */
   takeArena(): SharedArrayBuffer {
     assert(this.frozen, 'only a frozen memtable gives its arena away')

@@ -140,7 +140,9 @@ export class UserMatcher {
     }
   }
 
-  /** The scanner steps through the empty column, so what the filter has left is kept from it here. */
+  /**
+   * The scanner steps through the empty column, so what the filter has left is kept from it here.
+   */
   private leaveEmptyColumn(cell: CellView): void {
     if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
   }

@@ -29,6 +29,12 @@ export class MemtableSlot {
     this.memtable = new Memtable({ ...size, recycled })
   }
 
+  /** What it counts in the memory budget: nothing while it is empty. */
+  get bytesCharged(): number {
+    const { memtable } = this
+    return memtable.entryCount === 0 ? 0 : memtable.bytesUsed
+  }
+
   get isEmpty(): boolean {
     return this.memtable.entryCount === 0
   }

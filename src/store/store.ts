@@ -55,10 +55,12 @@ export class Store {
     this.sources = { memtables: [this.active], tables }
   }
 
-  /** Bytes that the memtables hold. */
+  /**
+   * Bytes that the memtables hold. Empty ones do not count, or idle families would fill the budget.
+   */
   get memtableBytes(): number {
-    let bytes = this.active.memtable.bytesUsed
-    for (const slot of this.frozen) bytes += slot.memtable.bytesUsed
+    let bytes = this.active.bytesCharged
+    for (const slot of this.frozen) bytes += slot.bytesCharged
     return bytes
   }
 
@@ -70,10 +72,9 @@ export class Store {
 
   /** Makes room in the active memtable for cells and returns by how many bytes it grew. */
   reserve(entries: number, bytes: number): number {
-    const memtable = this.active.memtable
-    const before = memtable.bytesUsed
-    memtable.reserve(entries, bytes)
-    return memtable.bytesUsed - before
+    const before = this.active.bytesCharged
+    this.active.memtable.reserve(entries, bytes)
+    return this.active.bytesCharged - before
   }
 
   /** Adds one cell to the active memtable and returns by how many bytes it grew. */
@@ -86,12 +87,11 @@ export class Store {
     sequence: number,
   ): number {
     const slot = this.active
-    const memtable = slot.memtable
-    const before = memtable.bytesUsed
-    memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
+    const before = slot.bytesCharged
+    slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
     if (slot.firstSequence === 0) slot.firstSequence = sequence
     if (isFamilyMarker(typeOf(source, keyEnd))) slot.familyMarkerCount++
-    return memtable.bytesUsed - before
+    return slot.bytesCharged - before
   }
 
   /** Freezes the active memtable if it holds anything; `lastSequence` is the engine's. */
@@ -116,7 +116,8 @@ export class Store {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
     this.publishSources(tables)
-    // Results hold copies and single reads look at the present sources, so only scans and jobs count.
+    // Results hold copies and single reads look at the present sources, so only scans and jobs
+    // count.
     if (slot.pinCount > 0 || slot.jobRunning) return
     if (slot.memtable.bytesUsed > arenaBytesWorthSizing) {
       this.arenas?.give(slot.memtable.takeArena())

@@ -283,26 +283,6 @@ export const faultScenarios: readonly FaultScenario[] = [
     ),
   },
   {
-    name: 'memory fills up behind synchronous writers',
-    before: create,
-    openFails: false,
-    operations: Array.from({ length: 20 }, (_, i) =>
-      put(i % 3 === 0 ? 'a' : 'b', `r${i}`, 'SYNC_WAL', { bytes: 9000, sync: true }),
-    ),
-  },
-  {
-    name: 'compactions',
-    before: [...create, ...somePuts, { kind: 'flush' }, put('a', 'r3', 'SYNC_WAL')],
-    openFails: false,
-    operations: [
-      { kind: 'flush' },
-      put('a', 'r3', 'SYNC_WAL'),
-      { kind: 'compact', major: false },
-      put('b', 'r3', 'SYNC_WAL'),
-      { kind: 'compact', major: true },
-    ],
-  },
-  {
     name: 'changes of the catalog',
     before: [...create, ...somePuts, { kind: 'flush' }, put('a', 'r3', 'SYNC_WAL')],
     openFails: false,

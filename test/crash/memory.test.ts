@@ -20,7 +20,7 @@ const dataMib = budgetMib * 10
  * the heap under load, the arguments of the puts under way (1.5 budgets and their promises, in the
  * asynchronous case), a worker thread with its own heap.
  */
-const constantMib = 96
+const constantMib = 128
 
 interface Report {
   readonly peak: number
@@ -52,8 +52,8 @@ void t.test(`memory stays within the budgets while ${dataMib} MiB are loaded`, a
   for (const mode of ['sync', 'async'] as const) {
     const report = await load(mode)
     const grown = (report.peak - baseline.peak) / mebibyte
-    // Puts that wait hold promises and arguments, which are the caller's: about three bytes for each
-    // byte of these values.
+    // Puts that wait hold promises and arguments, which are the caller's: about three bytes for
+    // each byte of these values.
     const callers = mode === 'async' ? budgetMib * 1.5 * 3 : 0
     const limit = budgets + callers + constantMib
     const { stalls, flushes, ticks, gapMax } = report

@@ -1,8 +1,9 @@
 /**
- * Golden directories: databases as earlier versions wrote them must open and read the same for ever.
+ * Golden directories: databases as earlier versions wrote them must open and read the same for
+ * ever.
  *
- * `CELLAR_REWRITE=1` writes the directory of the present format version anew; that is right only for a
- * new format version or before the first release.
+ * `CELLAR_REWRITE=1` writes the directory of the present format version anew; that is right only
+ * for a new format version or before the first release.
  */
 import {
   cpSync,
