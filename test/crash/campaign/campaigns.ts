@@ -1,15 +1,15 @@
 /** The kinds of crash campaigns, each a source of rounds that are determined by their seeds. */
-import { faultKinds, faultScenarios, runWithFault } from '../../test/crash/faults-runner.js'
-import { KillTest } from '../../test/crash/kill-runner.js'
+import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
+import { KillTest } from '../kill-runner.js'
 import {
   ImageJudge,
   photographRecovery,
   photographScenario,
   runChain,
   type CrashFailure,
-} from '../../test/crash/power-cut-runner.js'
-import { generatorOf } from '../../test/crash/recovery.js'
-import { scenarios } from '../../test/crash/scenarios.js'
+} from '../power-cut-runner.js'
+import { generatorOf } from '../recovery.js'
+import { scenarios } from '../scenarios.js'
 
 /** A campaign that is going on. */
 export interface Campaign {
