@@ -113,9 +113,9 @@ export class Flusher {
   private async flushOldest(store: Store): Promise<void> {
     const slot = store.frozen.at(-1)!
     const entries = await runInSlices(slot.memtable.exportSlices())
-    // A synchronous writer may have flushed it meanwhile, and its memory may be in use again.
-    if (store.dropped || store.frozen.at(-1) !== slot) return
     for (let attempt = 1; ; attempt++) {
+      // A synchronous writer may have flushed it meanwhile, and its memory may be in use again.
+      if (store.dropped || store.frozen.at(-1) !== slot) return
       const job = this.makeJob(store, entries)
       try {
         await this.runJob(store, slot, job)

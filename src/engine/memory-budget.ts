@@ -2,6 +2,7 @@
  * Accounts for the bytes in memtables and makes writers wait when they pass the budget (design
  * D12): promises wait, the event loop never does.
  */
+
 /** Somebody who waits: two functions instead of a chain of promises, because there may be many. */
 interface Waiter {
   readonly run: () => void

@@ -15,6 +15,7 @@
  * growth factor.
  */
 import { assert } from '../base/assert.js'
+import { copyBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /** Bytes in front of the key: the two lengths. */
@@ -28,8 +29,6 @@ export const entryOverheadBytesMax = entryHeaderBytes + 3
 
 const growthFactor = 4
 const arenaBytesMin = 256
-/** Up to this length a loop over bytes beats the call of `Buffer.copy`. */
-const loopCopyBytesMax = 24
 
 /** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
 export function memoryError(bytes: number, cause: unknown): CellarError {
@@ -118,21 +117,6 @@ export class EntryArena {
     this.shared = shared
     this.buffer = buffer
     this.lengths = new Int32Array(shared)
-  }
-}
-
-function copyBytes(
-  source: Buffer,
-  start: number,
-  end: number,
-  target: Buffer,
-  targetStart: number,
-): void {
-  const length = end - start
-  if (length > loopCopyBytesMax) {
-    source.copy(target, targetStart, start, end)
-  } else {
-    for (let i = 0; i < length; i++) target[targetStart + i] = source[start + i]
   }
 }
 

@@ -6,8 +6,6 @@ export class MemtableSlot {
   readonly memtable: Memtable
   /** Sequence of the first mutation in it; 0 = empty. */
   firstSequence = 0
-  /** Delete markers of the whole family in it. */
-  familyMarkerCount = 0
   /** Some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false
   /**

@@ -13,7 +13,6 @@
  * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
  */
 import { assert } from '../base/assert.js'
-import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
@@ -90,7 +89,6 @@ export class Store {
     const before = slot.bytesCharged
     slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
     if (slot.firstSequence === 0) slot.firstSequence = sequence
-    if (isFamilyMarker(typeOf(source, keyEnd))) slot.familyMarkerCount++
     return slot.bytesCharged - before
   }
 
