@@ -17,6 +17,7 @@ import { generatorOf } from './recovery.js'
 
 const plan = JSON.parse(process.argv[2]) as ChildPlan
 const random = generatorOf(plan.seed)
+let acknowledged = false
 
 function cellsOf(writer: number, number: number): Record<string, string> {
   const value = valueOf(writer, number)
@@ -68,6 +69,8 @@ async function write(database: Database, writer: number): Promise<void> {
   for (let number = plan.done[writer] + 1; ; number = lastOf(writer, number) + 1) {
     await perform(table, writer, number)
     writeSync(1, `${writer} ${lastOf(writer, number)}\n`)
+    if (!acknowledged) process.send?.('acknowledged')
+    acknowledged = true
     if (number % 16 === 0) await new Promise((resolve) => setImmediate(resolve))
   }
 }

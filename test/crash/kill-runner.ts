@@ -39,7 +39,10 @@ export class KillTest {
   private readonly directory = join(this.home, 'database')
   private readonly models = Array.from({ length: writerCount }, (_, w) => new WriterModel(w))
 
-  /** One child, killed after so many milliseconds; throws if it lost something. */
+  /**
+   * One child, killed so many milliseconds after its first acknowledgement, or, every eighth
+   * round, after its start, which may be before it has opened. Throws if it lost something.
+   */
   async round(seed: number, milliseconds: number): Promise<void> {
     const acknowledged = await this.load(seed, milliseconds)
     this.counts.rounds++
@@ -71,13 +74,16 @@ export class KillTest {
     const outputPath = join(this.home, 'output')
     const output = openSync(outputPath, 'w')
     const child = spawn(process.execPath, [childPath, JSON.stringify(plan)], {
-      stdio: ['ignore', output, 'pipe'],
+      stdio: ['ignore', output, 'pipe', 'ipc'],
     })
     closeSync(output)
     let complaint = ''
     child.stderr!.on('data', (data: Buffer) => (complaint += data.toString()))
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-    const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds)
+    let timer: NodeJS.Timeout | undefined
+    const killLater = () => (timer = setTimeout(() => child.kill('SIGKILL'), milliseconds))
+    if (seed % 8 === 0) killLater()
+    else child.once('message', killLater)
     const code = await ended
     clearTimeout(timer)
     if (code !== null) throw new RecoveryError(`the child ended with code ${code}: ${complaint}`)

@@ -1,27 +1,21 @@
 /**
  * SIGKILL at random moments, on real files and with worker threads.
  *
- * CELLAR_KILL_ROUNDS: kills, default 50. CELLAR_KILL_SECONDS: limit of time, default 15 unless
- * rounds are given. CELLAR_SEED: the seed.
+ * CELLAR_KILL_ROUNDS: kills, default 50. CELLAR_SEED: the seed.
  */
 import t from 'tap'
 import { seed } from '../unit/version/fixtures.js'
 import { KillTest } from './kill-runner.js'
 import { generatorOf } from './recovery.js'
 
-const roundsGiven = process.env.CELLAR_KILL_ROUNDS
-const rounds = Number(roundsGiven ?? 50)
-const secondsMax = Number(
-  process.env.CELLAR_KILL_SECONDS ?? (roundsGiven === undefined ? 15 : Infinity),
-)
+const rounds = Number(process.env.CELLAR_KILL_ROUNDS ?? 50)
 
 void t.test(`nothing acknowledged is lost when the process is killed (seed ${seed})`, async (t) => {
   const random = generatorOf(seed, 1)
-  const deadline = Date.now() + secondsMax * 1000
   const test = new KillTest()
   try {
-    for (let round = 1; round <= rounds && Date.now() < deadline; round++) {
-      await test.round(seed + round, 120 + random() * random() * 900)
+    for (let round = 1; round <= rounds; round++) {
+      await test.round(seed + round, random() * random() * 600)
     }
   } finally {
     const { counts } = test
@@ -32,7 +26,7 @@ void t.test(`nothing acknowledged is lost when the process is killed (seed ${see
     )
     test.remove()
   }
-  t.ok(test.counts.acknowledged > 1000, `${test.counts.acknowledged} operations were acknowledged`)
-  t.ok(test.counts.rounds > 5, `${test.counts.rounds} kills`)
-  t.ok(test.counts.openMillisecondsMax < 5000, 'an open takes less than five seconds')
+  t.equal(test.counts.rounds, rounds, 'kills')
+  // Seven of eight children are killed after their first acknowledgement.
+  t.ok(test.counts.acknowledged >= Math.floor((rounds * 7) / 8), 'operations were acknowledged')
 })

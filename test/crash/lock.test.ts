@@ -72,11 +72,9 @@ void t.test(
   async (t) => {
     const directory = newDirectory(t)
     const owner = await startOwner(directory)
-    const start = performance.now()
     const error = await rejectionOf(Database.open(directory, options))
     t.equal(error.code, 'ERR_LOCKED')
     t.match(error.message, String(owner.pid), 'the message names the owner')
-    t.ok(performance.now() - start < 1000, 'at once')
     owner.kill('SIGKILL')
     await once(owner, 'exit')
     const database = await Database.open(directory, options)
