@@ -146,7 +146,10 @@ void t.test('require loads the package as well', async (t) => {
 
 void t.test('the addon and the thread pool are optional', (t) => {
   t.strictSame(Object.keys(description.optionalDependencies ?? {}).sort(), ['lz4-napi', 'piscina'])
-  t.strictSame(Object.keys(description.dependencies ?? {}), ['xxhash-wasm'])
+  t.strictSame(Object.keys(description.dependencies ?? {}).sort(), [
+    '@bufbuild/protobuf',
+    'xxhash-wasm',
+  ])
   t.ok(existsSync(join(dirname(JSON.parse(entry) as string), 'index.d.ts')), 'types are built')
   t.end()
 })
