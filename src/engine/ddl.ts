@@ -104,7 +104,7 @@ export class Ddl {
       store.dropped = true
       this.engine.stores.delete(store.storeId)
     }
-    this.engine.accountMemory()
+    this.engine.relief.account()
     this.engine.versions.removeObsoleteFiles()
   }
 

@@ -26,21 +26,18 @@ import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { Durability, Log } from '../wal/log.js'
 import type { TableState } from './catalog.js'
+import { closeParts, ClosingSteps, flushForClose } from './close-engine.js'
 import type { CompactionHost } from './compaction-host.js'
 import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
-import { MemoryBudget } from './memory-budget.js'
+import type { MemoryBudget } from './memory-budget.js'
+import { MemoryRelief, type ReliefHost } from './memory-relief.js'
 import { MutationBuffer } from './mutation-buffer.js'
 import type { ResolvedOptions } from './options.js'
 import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
 import type { TableReaders } from './table-readers.js'
-
-/** A memtable smaller than this is left to the log when the database is closed. */
-const closeFlushBytesMin = 4 * 1024 * 1024
-/** A log shorter than this is never too long to be replayed at the next open. */
-const closeLogBytesMin = 8 * 1024 * 1024
 
 /** A compaction that was carried out. */
 export interface CompactionReport {
@@ -84,7 +81,7 @@ export interface EngineParts {
   readonly lastSequence: number
 }
 
-export class Engine implements FlushHost, CompactionHost {
+export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly fileSystem: FileSystem
   readonly directory: string
   readonly options: ResolvedOptions
@@ -100,6 +97,7 @@ export class Engine implements FlushHost, CompactionHost {
   readonly readPoints = new ReadPoints()
   readonly flusher: Flusher
   readonly compactor: Compactor
+  readonly relief: MemoryRelief
   /** The mutation under construction; one at a time, because no turn is given up in between. */
   readonly mutation = new MutationBuffer()
   readonly retryMilliseconds = 1000
@@ -111,12 +109,11 @@ export class Engine implements FlushHost, CompactionHost {
   userBytes = 0
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
-  private logCheckAt = 0
   /** Highest floor of the log that an edit was made with. */
   private logFloor = 0
   log!: Log
-  private readonly lock: DirectoryLock
-  private readonly executor: JobExecutor
+  readonly lock: DirectoryLock
+  readonly executor: JobExecutor
   private readonly events: EngineEvents
   private poisonedBy: CellarError | undefined = undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
@@ -141,6 +138,7 @@ export class Engine implements FlushHost, CompactionHost {
     this.events = parts.events
     this.flusher = new Flusher(this, parts.executor)
     this.compactor = new Compactor(this, parts.executor)
+    this.relief = new MemoryRelief(this)
     this.versions.addListener((version, edit) => this.versionChanged(version, edit))
   }
 
@@ -207,9 +205,9 @@ export class Engine implements FlushHost, CompactionHost {
     this.userBytes += mutation.payloadBytes
     // A running mean: it follows quickly when writers turn to larger cells.
     this.budget.bytesPerWriter += (mutation.payloadBytes - this.budget.bytesPerWriter) / 16
-    if (full !== undefined) this.freeze(full)
-    else if (this.budget.isHigh) this.relieve()
-    if (this.logBytesWritten >= this.logCheckAt) this.checkLog()
+    if (full !== undefined) this.relief.freeze(full)
+    else if (this.budget.isHigh) this.relief.start()
+    this.relief.checkLog()
   }
 
   /** Memory first: once the mutation is in the log it must also get into the memtables. */
@@ -233,7 +231,7 @@ export class Engine implements FlushHost, CompactionHost {
   admitSync(): void {
     if (!this.budget.isExceeded) return
     this.checkWritable()
-    this.flushForMemory()
+    this.relief.finishSync()
   }
 
   /** Resolves when everything applied so far is as durable as asked. */
@@ -252,72 +250,14 @@ export class Engine implements FlushHost, CompactionHost {
   /** Undefined if writing may go on at once; else resolves when memory is free again. */
   admit(): Promise<void> | undefined {
     if (!this.budget.isExceeded) return undefined
-    this.relieve()
+    this.relief.start()
     return this.budget.wait()
   }
 
   /** Calls `run` when writing may go on, or `fail` with the reason why it cannot. */
   admitLater(run: () => void, fail: (error: unknown) => void): void {
-    this.relieve()
+    this.relief.start()
     this.budget.whenFree(run, fail)
-  }
-
-  /** Freezes a store's active memtable and starts flushing it. */
-  freeze(store: Store): boolean {
-    if (!store.freeze(this.lastSequence)) return false
-    this.flusher.schedule(store)
-    return true
-  }
-
-  /**
-   * Starts flushing the largest memtables until what is not yet being flushed is below the mark.
-   */
-  private relieve(): void {
-    let freeable = 0
-    for (const store of this.stores.values()) {
-      for (const slot of store.frozen) freeable += slot.memtable.bytesUsed
-      if (store.frozen.length > 0) this.flusher.schedule(store)
-    }
-    const mark = this.budget.bytesMax * 0.5
-    while (this.budget.bytesUsed - freeable > mark) {
-      let largest: Store | undefined
-      for (const store of this.stores.values()) {
-        if (store.active.isEmpty) continue
-        const bytes = store.active.memtable.bytesUsed
-        if (largest === undefined || bytes > largest.active.memtable.bytesUsed) largest = store
-      }
-      if (largest === undefined) return
-      freeable += largest.active.memtable.bytesUsed
-      largest.freeze(this.lastSequence)
-      this.flusher.schedule(largest)
-    }
-  }
-
-  /** Looks now and then whether the log has outgrown its bound. */
-  private checkLog(): void {
-    this.logCheckAt = this.logBytesWritten + this.options.logBytesMax / 16
-    if (this.log.bytesTotal > this.options.logBytesMax) this.relieveLog()
-  }
-
-  /** Flushes the store that keeps the oldest log segment in use. */
-  private relieveLog(): void {
-    let oldest: Store | undefined
-    for (const store of this.stores.values()) {
-      const sequence = store.oldestUnflushedSequence
-      if (sequence === Infinity) continue
-      if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store
-    }
-    if (oldest === undefined || oldest.frozen.length > 0) return
-    if (oldest.freeze(this.lastSequence)) this.flusher.schedule(oldest)
-  }
-
-  /** A synchronous writer pays for the memory that it used: flushes until below the budget. */
-  private flushForMemory(): void {
-    this.relieve()
-    for (const store of [...this.stores.values()]) {
-      if (!this.budget.isExceeded) return
-      this.flusher.drainSync(store)
-    }
   }
 
   /** Freezes and flushes the given stores; resolves when all is on disk. */
@@ -364,18 +304,15 @@ export class Engine implements FlushHost, CompactionHost {
 
   logFloorAfter(flushed: Store, slot: MemtableSlot): number {
     // Edits of other flushes may be on their way; what they allow to go stays gone.
-    const floor = this.log.floorFor(this.oldestNeededAfter(flushed, slot) - 1)
+    const floor = this.log.floorFor(this.relief.oldestUnflushedAfter(flushed, slot) - 1)
     this.logFloor = Math.max(this.logFloor, floor, this.versions.current.logFileNumberFloor)
     return this.logFloor
   }
 
   flushed(store: Store, result: JobResult): void {
-    this.accountMemory()
-    let oldest = this.lastSequence + 1
-    for (const other of this.stores.values()) {
-      oldest = Math.min(oldest, other.oldestUnflushedSequence)
-    }
+    this.relief.account()
     if (this.log.failure === undefined) {
+      const oldest = this.relief.oldestUnflushed()
       this.log.removeObsolete(oldest - 1, this.versions.current.logFileNumberFloor)
     }
     this.versions.removeObsoleteFiles()
@@ -457,22 +394,6 @@ export class Engine implements FlushHost, CompactionHost {
     }
   }
 
-  private oldestNeededAfter(flushed: Store, slot: MemtableSlot): number {
-    let oldest = this.lastSequence + 1
-    for (const store of this.stores.values()) {
-      const sequence = store === flushed ? oldestBehind(store, slot) : store.oldestUnflushedSequence
-      oldest = Math.min(oldest, sequence)
-    }
-    return oldest
-  }
-
-  /** Counts the memtables afresh; puts only add what they grew by. */
-  accountMemory(): void {
-    let bytes = 0
-    for (const store of this.stores.values()) bytes += store.memtableBytes
-    this.budget.update(bytes)
-  }
-
   private tableNameOf(store: Store): string {
     for (const table of this.tables.values()) {
       if (table.families.some((family) => family.store === store)) return table.name
@@ -492,44 +413,11 @@ export class Engine implements FlushHost, CompactionHost {
   private async closeOnce(): Promise<void> {
     this.state = 'closing'
     const poisonedBefore = this.poisonedBy !== undefined
-    let failure: unknown
-    const attempt = async (step: () => Promise<void> | void): Promise<void> => {
-      try {
-        await step()
-      } catch (error) {
-        failure ??= error
-      }
-    }
-    if (this.poisonedBy === undefined) await attempt(() => this.flushForClose())
+    const steps = new ClosingSteps()
+    if (this.poisonedBy === undefined) await steps.attempt(() => flushForClose(this))
     this.state = 'closed'
     this.budget.fail(closedError('the database'))
-    await attempt(() => this.compactor.stop())
-    await attempt(() => this.flusher.stop())
-    await attempt(() => this.executor.close())
-    await attempt(() => this.log.close())
-    await attempt(() => this.versions.close())
-    await attempt(() => this.readers.closeAll())
-    await attempt(() => this.lock.release())
-    if (failure !== undefined && !poisonedBefore) throw failure as Error
+    await closeParts(this, steps)
+    if (steps.failure !== undefined && !poisonedBefore) throw steps.failure as Error
   }
-
-  private async flushForClose(): Promise<void> {
-    // A long log with little in it is not worth replaying.
-    const longLog = this.log.bytesTotal > closeLogBytesMin + 4 * this.budget.bytesUsed
-    for (const store of [...this.stores.values()]) {
-      const { active } = store
-      const unlogged = active.hasUnloggedMutations
-      if (longLog || unlogged || active.memtable.bytesUsed >= closeFlushBytesMin) {
-        store.freeze(this.lastSequence)
-      }
-      if (store.frozen.length > 0) await this.flusher.drain(store)
-    }
-  }
-}
-
-/** Oldest sequence of a store that is not on disk once `slot` is. */
-function oldestBehind(store: Store, slot: MemtableSlot): number {
-  const position = store.frozen.indexOf(slot)
-  const next = position > 0 ? store.frozen[position - 1] : store.active
-  return next.isEmpty ? Infinity : next.firstSequence
 }

@@ -193,7 +193,7 @@ function replayLog(engine: Engine): RecoveredLog {
     },
   })
   engine.lastSequence = Math.max(engine.lastSequence, recovered.lastSequence)
-  engine.accountMemory()
+  engine.relief.account()
   return recovered
 }
 
@@ -210,6 +210,6 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
     onError: (error) => events.onWarning(error),
   })
   for (const store of engine.stores.values()) {
-    if (store.active.memtable.bytesUsed >= engine.options.flushBytes) engine.freeze(store)
+    if (store.active.memtable.bytesUsed >= engine.options.flushBytes) engine.relief.freeze(store)
   }
 }

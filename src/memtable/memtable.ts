@@ -21,12 +21,12 @@ import { MemtableCursor } from './memtable-cursor.js'
 import { slotsPerNode } from './nodes.js'
 import { EntryTree } from './tree.js'
 
-const arenaBytesInitialDefault = 64 * 1024
+const arenaBytesInitialDefault = 4 * 1024
 const entriesPerSliceDefault = 8192
 
 /** Options of a {@link Memtable}. */
 export interface MemtableOptions {
-  /** Size of the first arena in bytes. Default 64 KiB. */
+  /** Size of the first arena in bytes. Default 4 KiB. */
   readonly arenaBytesInitial?: number
   /** Memory of an earlier memtable to use instead; see {@link Memtable.takeArena}. */
   readonly recycled?: SharedArrayBuffer | undefined
