@@ -13,7 +13,7 @@ const levels = [
   ['base'],
   ['fs', 'codec', 'cursor'],
   ['cell', 'record'],
-  ['wal', 'memtable', 'sstable', 'filter'],
+  ['wal', 'memtable', 'sstable', 'filter', 'coprocessor'],
   ['version', 'scan'],
   ['job', 'compaction'],
   ['store'],

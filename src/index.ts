@@ -3,6 +3,19 @@ export { Database, type CompactOptions, type DatabaseEvents } from './table/data
 export type { DatabaseStatistics, TableStatistics } from './table/statistics.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export { Result, type Cell } from './table/result.js'
+export type * from './table/observer.js'
+export type * from './table/coprocessor.js'
+export { CellDecision } from './coprocessor/cell-hook.js'
+export type {
+  CellHook,
+  CellHookReference,
+  CellHookSetup,
+  CellReplacement,
+  CreateCellHook,
+  StoreJob,
+} from './coprocessor/cell-hook.js'
+export type * from './coprocessor/job-observer.js'
+export { CoprocessorPriority } from './coprocessor/priority.js'
 export type * from './table/types.js'
 export { CellarError, ErrorCode, type CorruptionDetail } from './base/errors.js'
 export type { Clock } from './base/clock.js'

@@ -52,6 +52,11 @@ export const ErrorCode = {
   aborted: 'ERR_ABORTED',
   /** A background job failed or its worker thread died. */
   jobFailed: 'ERR_JOB_FAILED',
+  /**
+   * A coprocessor could not be loaded, threw, answered nonsense or made no progress; the message
+   * names it. The operation, flush or compaction failed and changed nothing.
+   */
+  coprocessor: 'ERR_COPROCESSOR',
   /** A package that this operation needs is not installed. */
   missingPackage: 'ERR_MISSING_PACKAGE',
 } as const

@@ -1,0 +1,8 @@
+/** The order of coprocessors: lower priorities first, then as they were loaded (HBase). */
+export const CoprocessorPriority = {
+  highest: 0,
+  system: 536_870_911,
+  /** The default. */
+  user: 1_073_741_823,
+  lowest: 2_147_483_647,
+} as const

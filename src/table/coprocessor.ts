@@ -1,0 +1,52 @@
+/**
+ * What users register: an observer, a cell hook and endpoints under one name (design D9).
+ *
+ * Two ways: live objects, by `Database.open({ coprocessors })` or `Database.registerCoprocessor`,
+ * which end with the database; and modules named in the schema of a table (`coprocessors` of
+ * `TableOptions`), which are loaded whenever the table is opened.
+ */
+import type { CellHookReference, CreateCellHook } from '../coprocessor/cell-hook.js'
+import type { Observer } from './observer.js'
+import type { SyncTable, Table } from './types.js'
+
+/** A function that runs next to the data of a table (HBase: coprocessor endpoint). */
+export type Endpoint = (table: Table & SyncTable, request: unknown) => unknown
+
+/** A coprocessor of one or several tables. */
+export interface Coprocessor {
+  /** For errors and counters; unique among the coprocessors of a table. */
+  readonly name: string
+  /** The tables that it belongs to; absent = all, those created later included. */
+  readonly tables?: readonly string[]
+  /** 0 to 2^31-1, lower ones are called first. Default `CoprocessorPriority.user`. */
+  readonly priority?: number
+  readonly observer?: Observer
+  readonly cellHook?: CellHookReference
+  /** By name; see `EmbeddedTable.callEndpoint`. */
+  readonly endpoints?: Readonly<Record<string, Endpoint>>
+}
+
+/** A coprocessor of a table's schema. */
+export interface TableCoprocessor {
+  /** As in {@link CellHookReference}; the module exports what {@link CoprocessorModule} lists. */
+  readonly module: string
+  /** JSON; handed to the functions of the module. */
+  readonly options?: Readonly<Record<string, unknown>>
+  readonly priority?: number
+}
+
+/** What the module of a table's schema exports: at least one of these. */
+export interface CoprocessorModule {
+  readonly createCellHook?: CreateCellHook
+  createObserver?(setup: {
+    readonly table: string
+    readonly options: Readonly<Record<string, unknown>>
+  }): Observer
+  readonly endpoints?: Readonly<Record<string, Endpoint>>
+}
+
+/** A live registration. */
+export interface CoprocessorRegistration {
+  /** Takes the coprocessor away; jobs that run already keep its hook. */
+  remove(): void
+}

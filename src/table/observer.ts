@@ -1,0 +1,138 @@
+/**
+ * The half of a coprocessor that watches a table's operations (HBase: RegionObserver; spec 1.9).
+ *
+ * All methods are optional and **synchronous**: they run in the same turn as the operation, so that
+ * nothing can come between a check and its mutation. A method that returns a promise is refused
+ * with `ERR_COPROCESSOR`; only `postOpen` and `preClose`, which belong to no operation, may wait.
+ *
+ * Observers are called in the order of their priorities. A `pre` method may return a changed
+ * operation, which goes to the observers that follow and to the table; a `post` method may return a
+ * changed result. Undefined leaves it as it is. Where the context has `bypass`, calling it skips
+ * the table's own action and the observers that follow, and the operation returns what `bypass` was
+ * given; no `post` method is called then.
+ *
+ * An error fails the operation and nothing else. A {@link CellarError} reaches the caller as it is,
+ * any other error as the cause of an `ERR_COPROCESSOR`. In a `pre` method nothing was changed; in a
+ * `post` method of a mutation the mutation is part of the database all the same.
+ *
+ * `post` methods of mutations run when the mutation is visible; the log may not yet be durable.
+ *
+ * An observer may read and write through `context.table`, whose operations call observers again; it
+ * must not write between the check and the mutation of a checkAndMutate (that fails the operation).
+ */
+import type { JobObserver } from '../coprocessor/job-observer.js'
+import type { Result } from './result.js'
+import type {
+  Append,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+  Delete,
+  Get,
+  Increment,
+  Mutation,
+  Put,
+  RowMutations,
+  Scan,
+  SyncTable,
+  Table,
+} from './types.js'
+
+/** What every method of an observer is told. */
+export interface ObserverContext {
+  /** The table, for reads and writes of the observer itself. */
+  readonly table: Table & SyncTable
+}
+
+/** The context of a method that may put itself in the place of the table's own action. */
+export interface BypassContext<T> extends ObserverContext {
+  /** The operation is done and returns `result`; see the file header. */
+  bypass(result: T): void
+}
+
+/** The mutations that one put, delete or row mutation applies under one sequence. */
+export interface MutationBatch {
+  readonly mutations: readonly Mutation[]
+  /**
+   * Adds a put or a delete, of any row, that becomes part of the same sequence and log entry: all
+   * of it is applied or nothing.
+   */
+  add(mutation: { readonly put: Put } | { readonly delete: Delete }): void
+}
+
+/** A running scan, to tell scans apart. */
+export interface ObservedScan {
+  /** As `preScannerOpen` left it. */
+  readonly scan: Scan
+}
+
+/** Watches the operations of a table; see the file header. */
+export interface Observer extends JobObserver {
+  /** The table is being opened: with the database, or because it was created or altered. */
+  preOpen?(context: ObserverContext): void
+  postOpen?(context: ObserverContext): void | Promise<void>
+  /** The database is being closed, or the table dropped. */
+  preClose?(context: ObserverContext): void | Promise<void>
+  postClose?(context: ObserverContext): void
+
+  /** (HBase: preGetOp.) */
+  preGet?(context: BypassContext<Result>, get: Get): Get | void
+  postGet?(context: ObserverContext, get: Get, result: Result): Result | void
+  /** An `exists` calls these two, and inside of them the methods of its get. */
+  preExists?(context: BypassContext<boolean>, get: Get): Get | void
+  postExists?(context: ObserverContext, get: Get, exists: boolean): boolean | void
+
+  preScannerOpen?(context: ObserverContext, scan: Scan): Scan | void
+  postScannerOpen?(context: ObserverContext, scan: ObservedScan): void
+  /** Called once per result; `bypass(undefined)` ends the scan. */
+  preScannerNext?(context: BypassContext<Result | undefined>, scan: ObservedScan): void
+  /** `result` is undefined at the end. */
+  postScannerNext?(
+    context: ObserverContext,
+    scan: ObservedScan,
+    result: Result | undefined,
+  ): Result | void
+  /** The scan ends: at its last row, by its consumer, or by an error. */
+  preScannerClose?(context: ObserverContext, scan: ObservedScan): void
+  postScannerClose?(context: ObserverContext, scan: ObservedScan): void
+
+  prePut?(context: BypassContext<void>, put: Put): Put | void
+  postPut?(context: ObserverContext, put: Put): void
+  preDelete?(context: BypassContext<void>, deletion: Delete): Delete | void
+  postDelete?(context: ObserverContext, deletion: Delete): void
+  preIncrement?(context: BypassContext<Result>, increment: Increment): Increment | void
+  postIncrement?(context: ObserverContext, increment: Increment, result: Result): Result | void
+  preAppend?(context: BypassContext<Result>, append: Append): Append | void
+  postAppend?(context: ObserverContext, append: Append, result: Result): Result | void
+  preMutateRow?(context: BypassContext<Result>, mutations: RowMutations): RowMutations | void
+  postMutateRow?(context: ObserverContext, mutations: RowMutations, result: Result): Result | void
+
+  /** Everything that is applied under one sequence, after the methods of the operation itself. */
+  preBatchMutate?(context: ObserverContext, batch: MutationBatch): void
+  postBatchMutate?(context: ObserverContext, batch: MutationBatch): void
+  /** Called whether the batch was applied or not, if `preBatchMutate` was. */
+  postBatchMutateIndispensably?(
+    context: ObserverContext,
+    batch: MutationBatch,
+    success: boolean,
+  ): void
+
+  preCheckAndMutate?(
+    context: BypassContext<CheckAndMutateResult>,
+    check: Check,
+    action: CheckAction,
+  ): void
+  /** The row is read and the condition judged; nothing can come in between any more. */
+  preCheckAndMutateAfterRowLock?(
+    context: BypassContext<CheckAndMutateResult>,
+    check: Check,
+    action: CheckAction,
+    matched: boolean,
+  ): void
+  postCheckAndMutate?(
+    context: ObserverContext,
+    check: Check,
+    action: CheckAction,
+    result: CheckAndMutateResult,
+  ): CheckAndMutateResult | void
+}
