@@ -1,55 +1,82 @@
 /**
- * Entry of the benchmarks: `npm run bench -- SUITE [options]`.
+ * Entry of the benchmarks: `npm run bench -- SUITE [PART...] [options]`.
  *
- * Exit codes: 0 done, 1 a benchmark failed, 2 the command line is wrong.
+ * Exit codes: 0 done, 1 a benchmark failed or engines disagree, 2 the command line is wrong.
  */
-import { parseArgs } from 'node:util'
-import { UsageError } from './usage.js'
-import type { SuiteSettings } from './usage.js'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { optionsUsage, parseOptions, UsageError, type BenchOptions } from './harness/options.js'
+import { showProgress, type Progress } from './harness/progress.js'
+import { loadSuite, suiteEntries, suiteEntry, type Entry } from './harness/registry.js'
+import { makeReport, type Report } from './harness/report.js'
+import type { SuiteContext, SuiteOutcome } from './harness/suite.js'
+import { formatTable } from './harness/table.js'
 
-type Suite = (settings: SuiteSettings) => Promise<number>
-
-/** Suites by name; a module is loaded only if it is asked for. */
-const suites: Readonly<Record<string, () => Promise<Suite>>> = {
-  micro: async () => (await import('./micro/main.js')).runMicro,
-}
-
-const usage = `usage: npm run bench -- SUITE [PART...] [--out FILE] [--quick]
+function usage(): string {
+  const suites = suiteEntries.map(({ name, summary }) => `  ${name.padEnd(18)}  ${summary}\n`)
+  return `usage: npm run bench -- SUITE [PART...] [options]
 
 suites
-  micro       single structures; parts are the names of files in bench/micro
+${suites.join('')}  all                 every suite, one after the other
+  ./mine.js           a module of yours that exports 'suite'; see bench/README.md
 
-options
-  --out FILE  write the results as JSON, with machine, Node version and commit
-  --quick     short runs: shows that everything works, the figures mean little
-  --help      this text
-`
+${optionsUsage}`
+}
 
-async function main(args: readonly string[]): Promise<number> {
-  let parsed
+async function runSuite(entry: Entry, context: SuiteContext): Promise<SuiteOutcome> {
+  const suite = await loadSuite(entry)
+  if ('run' in suite) return suite.run(context)
+  throw new Error(`${entry.name} cannot be run yet`)
+}
+
+function writeReport(path: string, report: Report): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, `${JSON.stringify(report, undefined, 2)}\n`)
+}
+
+/** Runs one suite, prints its table and writes its file. Returns whether all went well. */
+async function runOne(
+  entry: Entry,
+  options: BenchOptions,
+  progress: Progress,
+  outPath: string | undefined,
+): Promise<boolean> {
+  const directory = mkdtempSync(join(options.directory ?? tmpdir(), 'cellar-bench-'))
+  let outcome: SuiteOutcome
   try {
-    parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        out: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-  } catch (error) {
-    throw new UsageError((error as Error).message)
+    outcome = await runSuite(entry, { options, progress, directory })
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+    progress.close()
   }
-  const { values, positionals } = parsed
-  if (values.help) {
-    process.stdout.write(usage)
+  process.stdout.write(`${formatTable(outcome.results)}\n`)
+  for (const { engine, reason } of outcome.leftOut) {
+    process.stdout.write(`left out: ${engine}: ${reason}\n`)
+  }
+  for (const failure of outcome.failures) process.stderr.write(`FAILED: ${failure}\n`)
+  if (outPath !== undefined) writeReport(outPath, makeReport(entry.name, options, outcome))
+  return outcome.failures.length === 0
+}
+
+async function main(words: readonly string[]): Promise<number> {
+  const options = parseOptions(words)
+  if (options.help) {
+    process.stdout.write(usage())
     return 0
   }
-  const [name, ...parts] = positionals
-  if (name === undefined) throw new UsageError('no suite is named')
-  if (!Object.hasOwn(suites, name)) throw new UsageError(`there is no suite ${name}`)
-  const suite = await suites[name]()
-  return suite({ parts, outPath: values.out, quick: values.quick })
+  const progress = showProgress(process.stderr)
+  if (options.suite !== 'all') {
+    const isGood = await runOne(suiteEntry(options.suite), options, progress, options.outPath)
+    return isGood ? 0 : 1
+  }
+  if (options.parts.length > 0) throw new UsageError('all has no parts')
+  let allGood = true
+  for (const entry of suiteEntries) {
+    const path = options.outPath && join(options.outPath, `${entry.name}.json`)
+    allGood = (await runOne(entry, options, progress, path)) && allGood
+  }
+  return allGood ? 0 : 1
 }
 
 main(process.argv.slice(2)).then(
@@ -57,7 +84,7 @@ main(process.argv.slice(2)).then(
     process.exitCode = code
   },
   (error: unknown) => {
-    if (error instanceof UsageError) process.stderr.write(`${error.message}\n\n${usage}`)
+    if (error instanceof UsageError) process.stderr.write(`${error.message}\n\n${usage()}`)
     else console.error(error)
     process.exitCode = error instanceof UsageError ? 2 : 1
   },

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Report } from '../../bench/harness/record.js'
 import { projectRoot, runProgram } from './support.js'
 import type { ChildResult } from './support.js'
 
@@ -11,7 +12,20 @@ function bench(...args: string[]): Promise<ChildResult> {
 }
 
 void t.test('unknown suites, parts and options end with usage and code 2', async (t) => {
-  for (const args of [[], ['nothing'], ['micro', 'nothing'], ['micro', '--nothing'], ['--out']]) {
+  const wrong = [
+    [],
+    ['nothing'],
+    ['micro', 'nothing'],
+    ['micro', '--nothing'],
+    ['--out'],
+    ['micro', '--out', ''],
+    ['micro', '--records', '0'],
+    ['micro', '--seed', '-1'],
+    ['micro', '--repeat', 'x'],
+    ['micro', '--durability', 'hope'],
+    ['all', 'hash'],
+  ]
+  for (const args of wrong) {
     const { code, stdout, stderr } = await bench(...args)
     t.equal(code, 2, `bench ${args.join(' ')}`)
     t.match(stderr, 'usage: npm run bench')
@@ -25,15 +39,11 @@ void t.test('a suite prints a table and writes its figures with the machine', as
   const { code, stdout, stderr } = await bench('micro', 'hash', '--quick', '--out', outPath)
   t.equal(code, 0, stderr)
   t.match(stdout, 'hash 16 bytes')
-  const report = JSON.parse(readFileSync(outPath, 'utf8')) as {
-    quick: boolean
-    environment: Record<string, unknown>
-    measurements: { name: string; operationsPerSecond: number }[]
-  }
-  t.match(report, { suite: 'micro', quick: true, environment: { node: process.version } })
-  t.ok(report.measurements.length > 0)
-  for (const { name, operationsPerSecond } of report.measurements) {
+  const report = JSON.parse(readFileSync(outPath, 'utf8')) as Report
+  t.match(report, { node: process.version, options: { suite: 'micro', quick: true } })
+  t.ok(report.machine.cores > 0 && report.results.length > 0)
+  for (const { workload, opsPerSecond } of report.results) {
     // A call hashes 10,000 keys: without the factor the rate would be far below this.
-    t.ok(operationsPerSecond > 100_000, `${name}: ${operationsPerSecond}/s`)
+    t.ok(opsPerSecond > 100_000, `${workload}: ${opsPerSecond}/s`)
   }
 })

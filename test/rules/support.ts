@@ -31,12 +31,16 @@ export function sourceFiles(...folders: string[]): SourceFile[] {
   return paths.map((path) => parse(path, readFileSync(join(projectRoot, path), 'utf8')))
 }
 
-/** Paths of the files below a folder, relative to the project; nothing if it does not exist. */
+/**
+ * Paths of the files below a folder, relative to the project; nothing if it does not exist. What
+ * is installed there (the peers of the benchmarks) is not ours.
+ */
 export function filesBelow(folder: string, accept: (path: string) => boolean): string[] {
   if (!existsSync(join(projectRoot, folder))) return []
   const paths: string[] = []
   for (const entry of readdirSync(join(projectRoot, folder), { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`
+    if (entry.name === 'node_modules') continue
     if (entry.isDirectory()) paths.push(...filesBelow(path, accept))
     else if (accept(path)) paths.push(path)
   }

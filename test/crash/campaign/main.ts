@@ -4,7 +4,7 @@
  * Exit codes: 0 nothing was lost, 1 a promise was broken, 2 the command line is wrong.
  */
 import { parseArgs } from 'node:util'
-import { UsageError } from '../../../bench/usage.js'
+import { UsageError } from '../../../bench/harness/options.js'
 import { campaigns, Failure, type Campaign } from './campaigns.js'
 
 const usage = `usage: npm run crash -- [--kind KIND] [--minutes N] [--seed S] [--rounds N]

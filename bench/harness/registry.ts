@@ -1,0 +1,67 @@
+/**
+ * Suites and engines by name. A module is loaded only if it is asked for: peers may be absent.
+ *
+ * A suite's module exports `suite`, an engine's module exports `engine`. A name that contains a
+ * slash after a dot, or ends in `.js`, is the path of such a module instead: that is how users add
+ * their own without touching this file.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Engine } from './engine.js'
+import { UsageError } from './options.js'
+import type { Suite } from './suite.js'
+import type { WorkloadSuite } from './workload.js'
+
+/** Something that can be named. */
+export interface Entry {
+  readonly name: string
+  /** URL of the module. */
+  readonly module: string
+}
+
+const at = (path: string): string => new URL(`../${path}`, import.meta.url).href
+
+/** In the order of the usage text and of `all`. */
+export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
+  {
+    name: 'micro',
+    module: at('micro/main.js'),
+    summary: 'single structures; parts are the names of files in bench/micro',
+  },
+]
+
+/** In the order of the tables. */
+export const engineEntries: readonly Entry[] = []
+
+function entryOf(kind: string, entries: readonly Entry[], name: string): Entry {
+  const found = entries.find((entry) => entry.name === name)
+  if (found !== undefined) return found
+  if (name.startsWith('.') || name.startsWith('/') || name.endsWith('.js')) {
+    return { name, module: pathToFileURL(resolve(name)).href }
+  }
+  const names = entries.map((entry) => entry.name).join(', ')
+  throw new UsageError(`there is no ${kind} ${name}; there are ${names}`)
+}
+
+async function load<T>(kind: string, { name, module }: Entry): Promise<T> {
+  const exported = (await import(module)) as Record<string, T | undefined>
+  const value = exported[kind]
+  if (value === undefined) throw new UsageError(`${name} does not export '${kind}'`)
+  return value
+}
+
+/** The suite of that name or path. @throws UsageError */
+export const suiteEntry = (name: string): Entry => entryOf('suite', suiteEntries, name)
+
+/** The engine of that name or path. @throws UsageError */
+export const engineEntry = (name: string): Entry => entryOf('engine', engineEntries, name)
+
+/** Loads a suite's module. */
+export function loadSuite(entry: Entry): Promise<Suite | WorkloadSuite> {
+  return load<Suite | WorkloadSuite>('suite', entry)
+}
+
+/** Loads an engine's module; the engine itself may still turn out to be absent. */
+export function loadEngine(entry: Entry): Promise<Engine> {
+  return load<Engine>('engine', entry)
+}

@@ -1,0 +1,74 @@
+/** Results as a table to read: grouped by workload, the fastest engine first. */
+import Table from 'cli-table3'
+import type { ResultRecord } from './record.js'
+
+/** 1234567 as `1.23 M`, three digits. */
+export function formatCount(value: number): string {
+  const [divisor, unit] =
+    value >= 999.5e6
+      ? [1e9, ' G']
+      : value >= 999.5e3
+        ? [1e6, ' M']
+        : value >= 999.5
+          ? [1e3, ' k']
+          : [1, '']
+  return `${trim(value / divisor)}${unit}`
+}
+
+/** Three significant digits without an exponent. */
+function trim(value: number): string {
+  if (value >= 100) return value.toFixed(0)
+  return value >= 10 ? value.toFixed(1) : value.toFixed(2)
+}
+
+const optional = (value: number | undefined, format: (value: number) => string): string =>
+  value === undefined ? '' : format(value)
+
+const mebibytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
+
+/** Half of what lies between lowest and highest, in per cent of the median. */
+function spreadPercent({ opsPerSecond, spread, repeats }: ResultRecord): string {
+  if (repeats < 2) return ''
+  return `±${(((spread.high - spread.low) / 2 / opsPerSecond) * 100).toFixed(0)} %`
+}
+
+/** Groups results by workload and durability, in order of appearance, the fastest first. */
+export function groupResults(results: readonly ResultRecord[]): ResultRecord[][] {
+  const groups = new Map<string, ResultRecord[]>()
+  for (const result of results) {
+    const name = `${result.suite}/${result.workload}/${result.durability}`
+    const group = groups.get(name) ?? []
+    group.push(result)
+    groups.set(name, group)
+  }
+  return [...groups.values()].map((group) =>
+    group.sort((one, other) => other.opsPerSecond - one.opsPerSecond),
+  )
+}
+
+/** All results; `x` is how many times as fast the row's engine is as the slowest of its group. */
+export function formatTable(results: readonly ResultRecord[]): string {
+  const table = new Table({
+    head: ['workload', 'engine', 'ops/s', '', 'p50 µs', 'p99 µs', 'p99.9 µs', 'MiB', 'WA', 'RSS'],
+    colAligns: ['left', 'left', ...Array<'right'>(8).fill('right')],
+    style: { head: [], border: [], compact: true },
+  })
+  for (const group of groupResults(results)) {
+    for (const [position, result] of group.entries()) {
+      const name = `${result.workload} (${result.durability})`
+      table.push([
+        position === 0 ? name : '',
+        result.engine,
+        formatCount(result.opsPerSecond),
+        spreadPercent(result),
+        optional(result.p50us, trim),
+        optional(result.p99us, trim),
+        optional(result.p999us, trim),
+        optional(result.bytesOnDisk, mebibytes),
+        optional(result.writeAmplification, trim),
+        optional(result.peakRssBytes, mebibytes),
+      ])
+    }
+  }
+  return table.toString()
+}
