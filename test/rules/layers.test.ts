@@ -75,6 +75,11 @@ const planted: Readonly<Record<string, string>> = {
     "import { engine } from '../engine/engine.js'\nimport { h } from '../../test/helper.js'\n" +
     'export const put = [engine, h]\n',
   'src/table/deep.ts': "import { put } from '../index.js'\nexport const deep = put\n",
+  'src/metastore/store.ts':
+    "import { put } from '../index.js'\nimport { a } from '../base/bytes.js'\n" +
+    'export const store = [put, a]\n',
+  'src/messaging/hub.ts':
+    "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/scan/lost.ts': "import { a } from '../base/absent.js'\nexport const lost = a\n",
   'src/index.ts': "export { put } from './table/table.js'\n",
@@ -112,6 +117,7 @@ const expected = [
   'bench-uses-the-public-api: bench/main.ts -> src/engine/engine.ts',
   'file-system-is-injected: src/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
+  'layer-metastore: src/metastore/store.ts -> src/base/bytes.ts',
   'layer-store: src/store/store.ts -> src/engine/types.ts',
   'layer-table: src/table/deep.ts -> src/index.ts',
   'layer-wal: src/wal/log.ts -> src/sstable/block.ts',

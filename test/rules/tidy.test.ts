@@ -19,8 +19,10 @@ const columnsMax = 100
 const longFiles: Readonly<Record<string, string>> = {}
 
 /** Folders of src whose files begin with a comment that says what they are for. */
-const headedFolders =
-  /^(native-free|src\/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan))\//
+const headedFolders = new RegExp(
+  '^(native-free|src/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan|' +
+    'metastore))/',
+)
 
 /** Folders that define bytes on disk; each has a FORMAT.md. */
 const formatFolders = ['codec', 'cell', 'record', 'wal', 'sstable', 'version', 'engine']
@@ -101,10 +103,13 @@ function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
   return ts.getModifiers(statement)?.some((modifier) => modifier.kind === kind) ?? false
 }
 
+/** Files that package.json leads to: the only ones that gather what others export. */
+const publicEntries = ['src/index.ts', 'src/metastore/index.ts']
+
 /** Names that the package exports: users see their docstrings in the editor. */
 const publicNames = new Set(
   published
-    .filter((file) => file.path === 'src/index.ts')
+    .filter((file) => publicEntries.includes(file.path))
     .flatMap((file) => file.tree.statements.filter(ts.isExportDeclaration))
     .flatMap(({ exportClause }) => {
       if (exportClause === undefined || !ts.isNamedExports(exportClause)) return []

@@ -1,0 +1,110 @@
+/**
+ * The return codes of the BookKeeper MetaStore as typed errors.
+ *
+ * A promise of the metastore rejects with a {@link MetastoreError}; its `code` is stable, its
+ * `returnCode` is the number that BookKeeper's `MSException.Code` gives it. The plugin calls that
+ * BookKeeper makes synchronously (`init`, `createTable`) fail with a {@link MetastoreException}.
+ */
+
+/** Numbers of BookKeeper's `MSException.Code`. */
+export const ReturnCode = {
+  OK: 0,
+  BadVersion: -1,
+  NoKey: -2,
+  KeyExists: -3,
+  NoEntries: -4,
+  InterruptedException: -100,
+  IllegalOp: -101,
+  ServiceDown: -102,
+  OperationFailure: -103,
+} as const
+
+/** One of the numbers. */
+export type ReturnCode = (typeof ReturnCode)[keyof typeof ReturnCode]
+
+/** Every code that a {@link MetastoreError} can carry, with the situation that raises it. */
+export const MetastoreErrorCode = {
+  /** The row exists with another version than the one given. Nothing was changed. */
+  badVersion: 'ERR_METASTORE_BAD_VERSION',
+  /** The row does not exist. Nothing was changed. */
+  noKey: 'ERR_METASTORE_NO_KEY',
+  /** The row exists, although the version was `NEW`. Nothing was changed. */
+  keyExists: 'ERR_METASTORE_KEY_EXISTS',
+  /** BookKeeper's answer of an exhausted cursor; no store of this package gives it. */
+  noEntries: 'ERR_METASTORE_NO_ENTRIES',
+  /** The operation was interrupted; no store of this package gives it. */
+  interrupted: 'ERR_METASTORE_INTERRUPTED',
+  /** An argument has the wrong type or range, or the handle is closed. Nothing was changed. */
+  illegalOp: 'ERR_METASTORE_ILLEGAL_OP',
+  /**
+   * The store cannot serve: it is closed, read-only or its disk failed. A write that was under way
+   * is in doubt until the store is opened again.
+   */
+  serviceDown: 'ERR_METASTORE_SERVICE_DOWN',
+  /** The operation failed for another reason, told by `cause`. */
+  operationFailure: 'ERR_METASTORE_OPERATION_FAILURE',
+} as const
+
+/** One of the stable codes. */
+export type MetastoreErrorCode = (typeof MetastoreErrorCode)[keyof typeof MetastoreErrorCode]
+
+const returnCodes: Readonly<Record<MetastoreErrorCode, ReturnCode>> = {
+  ERR_METASTORE_BAD_VERSION: ReturnCode.BadVersion,
+  ERR_METASTORE_NO_KEY: ReturnCode.NoKey,
+  ERR_METASTORE_KEY_EXISTS: ReturnCode.KeyExists,
+  ERR_METASTORE_NO_ENTRIES: ReturnCode.NoEntries,
+  ERR_METASTORE_INTERRUPTED: ReturnCode.InterruptedException,
+  ERR_METASTORE_ILLEGAL_OP: ReturnCode.IllegalOp,
+  ERR_METASTORE_SERVICE_DOWN: ReturnCode.ServiceDown,
+  ERR_METASTORE_OPERATION_FAILURE: ReturnCode.OperationFailure,
+}
+
+const errorBrand = Symbol.for('cellardb.MetastoreError')
+const exceptionBrand = Symbol.for('cellardb.MetastoreException')
+
+function isBranded(value: unknown, brand: symbol): boolean {
+  return typeof value === 'object' && value !== null && brand in value
+}
+
+/** Why an operation on a table or cursor failed (BookKeeper: `MSException`). */
+export class MetastoreError extends Error {
+  override readonly name = 'MetastoreError'
+  /** The stable code. */
+  readonly code: MetastoreErrorCode
+  readonly [errorBrand] = true
+
+  constructor(code: MetastoreErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+  }
+
+  /** BookKeeper's number of {@link code}; never `OK`. */
+  get returnCode(): ReturnCode {
+    return returnCodes[this.code]
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isBranded(value, errorBrand)
+  }
+}
+
+/** Why a store or table could not be set up (BookKeeper: `MetastoreException`). */
+export class MetastoreException extends Error {
+  override readonly name = 'MetastoreException'
+  /** The stable code. */
+  readonly code = 'ERR_METASTORE_SETUP'
+  readonly [exceptionBrand] = true
+
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isBranded(value, exceptionBrand)
+  }
+}
+
+/** Makes an `ERR_METASTORE_ILLEGAL_OP`. */
+export function illegalOp(message: string, cause?: unknown): MetastoreError {
+  return new MetastoreError(MetastoreErrorCode.illegalOp, message, cause)
+}
