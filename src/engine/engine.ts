@@ -253,12 +253,18 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** Undefined if writing may go on at once; else resolves when memory is free again. */
   admit(): Promise<void> | undefined {
     if (!this.budget.isExceeded) return undefined
-    this.relief.start()
-    return this.budget.wait()
+    return new Promise((resolve, reject) => this.admitLater(resolve, reject))
   }
 
   /** Calls `run` when writing may go on, or `fail` with the reason why it cannot. */
   admitLater(run: () => void, fail: (error: unknown) => void): void {
+    try {
+      // Nobody frees memory any more once flushes have stopped.
+      this.checkWritable()
+    } catch (error) {
+      fail(error)
+      return
+    }
     this.relief.start()
     this.budget.whenFree(run, fail)
   }

@@ -46,11 +46,6 @@ export class MemoryBudget {
     this.waiters.push({ run, fail })
   }
 
-  /** As {@link whenFree}, for those who await. */
-  wait(): Promise<void> {
-    return new Promise((resolve, reject) => this.whenFree(resolve, reject))
-  }
-
   /** Memtables came or went: all together hold `bytes` bytes now. */
   update(bytes: number): void {
     this.bytesUsed = bytes

@@ -96,6 +96,7 @@ function openLocked(
   try {
     versions = VersionSet.openSync(fileSystem, directory, {
       createIfMissing: options.createIfMissing,
+      manifestBytesMax: options.manifestBytesMax,
       onError: (error) => events.onWarning(error),
       onObsolete: (fileNumber) => readers.close(fileNumber),
     })

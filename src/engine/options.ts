@@ -23,6 +23,11 @@ export interface DatabaseOptions {
    */
   readonly logBytesMax?: number
   /**
+   * The manifest is replaced by a fresh one when it is longer than this and than four times what
+   * the fresh one would hold. Default 4 MiB, at least 1 KiB.
+   */
+  readonly manifestBytesMax?: number
+  /**
    * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves
    * it to `Database.compact`. Default true.
    */
@@ -57,6 +62,7 @@ export interface ResolvedOptions {
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
   readonly logBytesMax: number
+  readonly manifestBytesMax: number
   readonly compactionEnabled: boolean
   readonly executor: 'auto' | 'worker' | 'inline'
   readonly nativeFree: boolean
@@ -68,9 +74,17 @@ export interface ResolvedOptions {
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
+type BytesOption =
+  | 'memtableBytesMax'
+  | 'flushBytes'
+  | 'blockCacheBytesMax'
+  | 'logBytesMax'
+  | 'manifestBytesMax'
+  | 'cellBytesMax'
+
 function bytesOption(
   options: DatabaseOptions,
-  name: 'memtableBytesMax' | 'flushBytes' | 'blockCacheBytesMax' | 'logBytesMax' | 'cellBytesMax',
+  name: BytesOption,
   fallback: number,
   min: number,
 ): number {
@@ -114,6 +128,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     ),
     blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
     logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
+    manifestBytesMax: bytesOption(options, 'manifestBytesMax', 4 * mebibyte, kibibyte),
     compactionEnabled,
     executor,
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',

@@ -283,6 +283,14 @@ export const faultScenarios: readonly FaultScenario[] = [
     ),
   },
   {
+    name: 'memory fills up behind synchronous writers',
+    before: create,
+    openFails: false,
+    operations: Array.from({ length: 20 }, (_, i) =>
+      put(i % 3 === 0 ? 'a' : 'b', `r${i}`, 'SYNC_WAL', { bytes: 9000, sync: true }),
+    ),
+  },
+  {
     name: 'changes of the catalog',
     before: [...create, ...somePuts, { kind: 'flush' }, put('a', 'r3', 'SYNC_WAL')],
     openFails: false,

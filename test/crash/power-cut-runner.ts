@@ -108,10 +108,7 @@ export async function photographScenario(
   const images: CrashImage[] = []
   const take = photographer(workload, fileSystem, scenario.name, seed, seedsPerPolicy, images)
   let places = 0
-  let manifests = 0
-  fileSystem.beforeOperation = ({ kind, path }) => {
-    if (kind === 'create' && path.includes('MANIFEST')) manifests++
-    if (manifests < (scenario.fromManifest ?? 0)) return
+  fileSystem.beforeOperation = () => {
     places++
     take()
   }

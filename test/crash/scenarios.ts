@@ -9,8 +9,6 @@ export interface Scenario {
   readonly options?: DatabaseOptions
   /** Where the database lies. Default `/db`, which exists; a deeper one does not. */
   readonly directory?: string
-  /** Images are taken from the creation of this manifest on. Default 1, the first. */
-  readonly fromManifest?: number
   readonly operations: readonly Operation[]
 }
 
@@ -167,6 +165,19 @@ export const scenarios: readonly Scenario[] = [
       { kind: 'dropFamily', table: 'b', family: 'f' },
       { kind: 'addFamily', table: 'b', family: 'f' },
       put('b', 'r5', 'SYNC_WAL'),
+    ],
+  },
+  {
+    name: 'the manifest becomes too long and is replaced',
+    options: { manifestBytesMax: 1024 },
+    operations: [
+      ...create,
+      put('a', 'r', 'FSYNC_WAL'),
+      ...repeat(12, () => [
+        { kind: 'addFamily', table: 'a', family: 'n' },
+        { kind: 'dropFamily', table: 'a', family: 'n' },
+      ]),
+      put('a', 'r2', 'FSYNC_WAL'),
     ],
   },
   {
