@@ -43,6 +43,9 @@ function isException(from, to) {
   return sameLevelExceptions.some((entry) => entry.from === from && entry.to === to)
 }
 
+/** Modules that flush and compaction jobs load in their threads. */
+const hookFolder = '^src/messaging/prune-job/'
+
 /** One rule per folder that names everything on its level and above. */
 const layerRules = levels.flatMap((level, index) =>
   level.map((folder) => {
@@ -55,7 +58,7 @@ const layerRules = levels.flatMap((level, index) =>
       name: `layer-${folder}`,
       comment: `src/${folder} is on level ${index} and imports lower levels only.`,
       severity: 'error',
-      from: { path: `^src/${folder}/` },
+      from: { path: `^src/${folder}/`, pathNot: hookFolder },
       to: { path: `^src/(${targets.join('|')})` },
     }
   }),
@@ -66,6 +69,13 @@ const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg'
 module.exports = {
   forbidden: [
     ...layerRules,
+    {
+      name: 'cell-hooks-are-light',
+      comment: 'What jobs load in their threads imports no more than a cell hook needs.',
+      severity: 'error',
+      from: { path: hookFolder },
+      to: { pathNot: `^src/(base|cell|coprocessor)/|${hookFolder}` },
+    },
     {
       name: 'unknown-folder',
       comment: 'A new folder of src gets a level in .dependency-cruiser.cjs first.',

@@ -81,19 +81,14 @@ export function writeKeySuffix(
 ): number {
   writeTimestamp(target, offset, timestampHigh, timestampLow)
   target[offset + 8] = 0xff - type
-  writeSequence(target, offset + keySuffixBytes, sequence)
+  const sequenceHigh = 0xff_ffff - Math.floor(sequence / 0x1_0000_0000)
+  target[offset + 9] = sequenceHigh >>> 16
+  target[offset + 10] = (sequenceHigh >>> 8) & 0xff
+  target[offset + 11] = sequenceHigh & 0xff
+  writeUint32BE(target, offset + 12, 0xffff_ffff - (sequence >>> 0))
   target[offset + 16] = escapedRowBytes >>> 8
   target[offset + 17] = escapedRowBytes & 0xff
   return offset + keySuffixBytes
-}
-
-/** Writes the sequence (below 2^53) into the key that ends at `keyEnd`. */
-export function writeSequence(target: Buffer, keyEnd: number, sequence: number): void {
-  const high = 0xff_ffff - Math.floor(sequence / 0x1_0000_0000)
-  target[keyEnd - 9] = high >>> 16
-  target[keyEnd - 8] = (high >>> 8) & 0xff
-  target[keyEnd - 7] = high & 0xff
-  writeUint32BE(target, keyEnd - 6, 0xffff_ffff - (sequence >>> 0))
 }
 
 /** Removes escapes of `source[start, end)` into a new buffer; a plain copy if there are none. */
@@ -106,6 +101,27 @@ export function unescape(source: Buffer, start: number, end: number): Buffer {
     if (byte === 0) i++
   }
   return at === result.length ? result : result.subarray(0, at)
+}
+
+/**
+ * Removes escapes of `source[start, end)` into `target`. Returns the number of bytes, or -1 if they
+ * are more than `target` holds.
+ */
+export function unescapeInto(
+  source: Buffer,
+  start: number,
+  end: number,
+  target: Uint8Array,
+): number {
+  const length = target.length
+  let count = 0
+  for (let i = start; i < end; i++) {
+    if (count === length) return -1
+    const byte = source[i]
+    target[count++] = byte
+    if (byte === 0) i++
+  }
+  return count
 }
 
 /** Whether an escaped range holds an escape, that is, a zero byte. */

@@ -15,8 +15,6 @@ import type { Durability } from '../wal/log.js'
 export interface TableSettings {
   readonly durability: Durability
   readonly readOnly: boolean
-  /** Nothing is read or written until it is enabled again. */
-  readonly disabled: boolean
 }
 
 /** One family of a table. */
@@ -44,12 +42,8 @@ export interface TableState {
 
 /** Reads table settings from a definition. */
 export function decodeTableSettings(definition: TableDefinition): TableSettings {
-  const { durability, readOnly, disabled } = definition.options as Partial<TableSettings>
-  return {
-    durability: durability ?? 'SYNC_WAL',
-    readOnly: readOnly ?? false,
-    disabled: disabled ?? false,
-  }
+  const { durability, readOnly } = definition.options as Partial<TableSettings>
+  return { durability: durability ?? 'SYNC_WAL', readOnly: readOnly ?? false }
 }
 
 /**

@@ -10,13 +10,7 @@
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { exploringChoice, majorChoice, type CompactionChoice } from '../compaction/policy.js'
 import type { JobExecutor } from '../job/executor.js'
-import {
-  inputOf,
-  JobCancelled,
-  JobControl,
-  type CompactionJob,
-  type JobResult,
-} from '../job/job.js'
+import { JobCancelled, JobControl, type CompactionJob, type JobResult } from '../job/job.js'
 import { retentionOf, tableFormatOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -199,7 +193,9 @@ export class Compactor {
     return {
       kind: 'compaction',
       directory,
-      inputs: choice.files.map(inputOf),
+      inputs: choice.files.map(({ fileNumber: number, fileBytes, entryCount, level }) => {
+        return { fileNumber: number, fileBytes, entryCount, level }
+      }),
       fileNumbers: [fileNumber],
       outputLevel: 0,
       outputBytesMax: Infinity,

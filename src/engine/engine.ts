@@ -107,8 +107,6 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   lastSequence: number
   /** Bytes of keys and values written by users since the open, for write amplification. */
   userBytes = 0
-  /** Whether files are merged in the background. */
-  compactionEnabled: boolean
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
   /** Highest floor of the log that an edit was made with. */
@@ -125,7 +123,6 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.fileSystem = parts.fileSystem
     this.directory = parts.directory
     this.options = parts.options
-    this.compactionEnabled = parts.options.compactionEnabled
     this.codecs = parts.codecs
     this.nativeFree = parts.options.nativeFree
     this.versions = parts.versions
@@ -326,7 +323,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     }
     this.versions.removeObsoleteFiles()
     this.events.onFlushed(this.tableNameOf(store), store.family, result)
-    if (this.compactionEnabled) this.compactor.consider(store)
+    if (this.options.compactionEnabled) this.compactor.consider(store)
   }
 
   compacted(store: Store, major: boolean, inputs: number, result: JobResult): void {

@@ -19,7 +19,7 @@ import type { FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
-import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
+import type { FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { JobCancelled, type CompactionJob, type JobControl, type JobResult } from './job.js'
 import { RetentionFilter } from './retention-filter.js'
@@ -40,12 +40,11 @@ export function* runCompaction(
   try {
     for (const input of job.inputs) {
       const path = fileSystem.join(job.directory, formatFileName('table', input.fileNumber))
-      const reader = SsTableReader.openSync(fileSystem, path, checksumNumberOf(input), {
+      const reader = SsTableReader.openSync(fileSystem, path, input.fileNumber, {
         codecs,
         cache: new BlockCache(0),
         counters: new ReadCounters(),
         expectedBytes: input.fileBytes,
-        sequenceAssigned: input.sequenceAssigned,
       })
       readers.push(reader)
     }

@@ -30,14 +30,6 @@ export interface CompactionInput {
   readonly fileBytes: number
   readonly entryCount: number
   readonly level: number
-  readonly writtenAs?: number | undefined
-  readonly sequenceAssigned?: number | undefined
-}
-
-/** What a compaction must know of a file that it reads. */
-export function inputOf(file: FileMetadata): CompactionInput {
-  const { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned } = file
-  return { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned }
 }
 
 /** Merges SSTables of one store into new ones. Structured-cloneable. */

@@ -16,7 +16,7 @@ import type { Hash64 } from '../base/hash.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
-import { assignSequence, Block } from './block.js'
+import { Block } from './block.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
 import type { BlockSource } from './block-source.js'
@@ -38,8 +38,6 @@ export interface SsTableReaderOptions {
   readonly counters: ReadCounters
   /** Size that the file must have, if somebody knows. */
   readonly expectedBytes?: number
-  /** The sequence that all entries count as, in place of what their keys hold in the file. */
-  readonly sequenceAssigned?: number | undefined
 }
 
 /** Stored bytes pass through here when they are decompressed or copied at once. */
@@ -57,7 +55,6 @@ export class SsTableReader implements BlockSource {
   /** Size of the file. */
   readonly fileBytes: number
   readonly properties: SsTableProperties
-  readonly sequenceAssigned: number | undefined
   /** @internal */
   readonly index: BlockIndex
   /** @internal Blocks in the cache by index; the cache clears entries. */
@@ -91,7 +88,6 @@ export class SsTableReader implements BlockSource {
     this.fileNumber = fileNumber
     this.fileBytes = meta.fileBytes
     this.properties = meta.properties
-    this.sequenceAssigned = options.sequenceAssigned
     this.index = meta.index
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
     this.ghosts = new Uint32Array(blockCount)
@@ -116,8 +112,7 @@ export class SsTableReader implements BlockSource {
   ): SsTableReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      const { codecs, expectedBytes, sequenceAssigned } = options
-      const meta = readTableMeta(file, fileNumber, codecs, expectedBytes, sequenceAssigned)
+      const meta = readTableMeta(file, fileNumber, options.codecs, options.expectedBytes)
       return new SsTableReader(file, fileNumber, meta, options)
     } catch (error) {
       file.closeSync()
@@ -311,9 +306,7 @@ export class SsTableReader implements BlockSource {
       const buffer = raw
         ? stored
         : decompressSection(stored, start, end, length, this, offsets[index], this.codecs)
-      const block = new Block(this, index, buffer, length)
-      if (this.sequenceAssigned !== undefined) assignSequence(block, this.sequenceAssigned)
-      target.push(block)
+      target.push(new Block(this, index, buffer, length))
       counters.blocksRead++
       counters.blockBytesRead += end - start
     }

@@ -5,17 +5,18 @@
  * without listener is ignored.
  */
 import { EventEmitter } from 'node:events'
-import { invalidArgument, type CellarError } from '../base/errors.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { checkTableName } from '../cell/limits.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
-import { TableSnapshots } from '../engine/snapshots.js'
-import { Admin } from './admin.js'
+import type { Store } from '../store/store.js'
+import { noSuchFamily } from './column-name.js'
 import { EmbeddedTable } from './embedded-table.js'
+import { alterDefinition, defineTable, describeTable } from './schema.js'
 import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
-import { plainTableName } from './table-name.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
 import type { Snapshot, TableAlteration, TableDescription, TableOptions } from './types.js'
 
@@ -61,13 +62,11 @@ export interface CompactOptions {
 export class Database {
   readonly #engine: Engine
   readonly #ddl: Ddl
-  readonly #admin: Admin
   readonly #emitter: EventEmitter
 
   private constructor(engine: Engine, emitter: EventEmitter) {
     this.#engine = engine
     this.#ddl = new Ddl(engine)
-    this.#admin = new Admin(engine, this.#ddl, new TableSnapshots(engine, this.#ddl))
     this.#emitter = emitter
   }
 
@@ -126,53 +125,63 @@ export class Database {
     return this
   }
 
-  /** Schema and upkeep under HBase's names: namespaces, snapshots, everything below. */
-  get admin(): Admin {
-    return this.#admin
-  }
-
-  /** Creates a table: `Admin.createTable`. Durable when it resolves. */
-  createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
-    return this.#admin.createTable(name, options)
+  /** Creates a table. `ERR_TABLE_EXISTS`, `ERR_INVALID_ARGUMENT`. Durable when it resolves. */
+  async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    checkTableName(name)
+    const allocateId = (): number => this.#engine.versions.allocateId()
+    const state = await this.#ddl.create(name, () => defineTable(name, options, allocateId))
+    return new EmbeddedTable(this.#engine, state)
   }
 
   /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
     this.#engine.checkOpen()
-    return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)))
+    const state = this.#engine.tables.get(name)
+    if (state !== undefined) return new EmbeddedTable(this.#engine, state)
+    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
   }
 
-  /** Whether the table exists: `Admin.tableExists`. */
+  /** Whether the table exists. */
   hasTable(name: string): boolean {
-    return this.#admin.tableExists(name)
+    this.#engine.checkOpen()
+    return this.#engine.tables.has(name)
   }
 
-  /** Names of all tables, sorted: `Admin.listTableNames`. */
+  /** Names of all tables, sorted. */
   listTables(): string[] {
-    return this.#admin.listTableNames()
+    this.#engine.checkOpen()
+    return [...this.#engine.tables.keys()].sort()
   }
 
-  /** Options of a table and its families: `Admin.getDescriptor`. `ERR_TABLE_NOT_FOUND`. */
+  /** Options of a table and its families. `ERR_TABLE_NOT_FOUND`. */
   describeTable(name: string): TableDescription {
-    return this.#admin.getDescriptor(name)
+    return this.table(name).describe()
   }
 
   /**
-   * Changes options, adds and drops families: `Admin.modifyTable`. Takes effect for existing files
-   * too. Durable when it resolves.
+   * Changes options, adds and drops families. Takes effect for existing files too. Durable when it
+   * resolves.
    */
-  alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
-    return this.#admin.modifyTable(name, alteration)
+  async alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+    this.#engine.checkWritable()
+    const allocateId = (): number => this.#engine.versions.allocateId()
+    const state = await this.#ddl.alter(name, (table) =>
+      alterDefinition(table, alteration, allocateId),
+    )
+    return describeTable(state)
   }
 
-  /** Removes all rows of a table at once: `Admin.truncateTable`. */
-  truncateTable(name: string): Promise<void> {
-    return this.#admin.truncateTable(name)
+  /** Removes all rows of a table at once. Running scans go on; snapshots no longer see the rows. */
+  async truncateTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.truncate(name)
   }
 
-  /** Removes a table with all its data: `Admin.deleteTable`. */
-  dropTable(name: string): Promise<void> {
-    return this.#admin.deleteTable(name)
+  /** Removes a table with all its data. */
+  async dropTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.drop(name)
   }
 
   /**
@@ -184,9 +193,10 @@ export class Database {
     return new EngineSnapshot(this.#engine)
   }
 
-  /** Writes the memtables of a table, or of all, to disk: `Admin.flush`. */
-  flush(tableName?: string): Promise<void> {
-    return this.#admin.flush(tableName)
+  /** Writes the memtables of a table, or of all, to disk. Resolves when they are there. */
+  async flush(tableName?: string): Promise<void> {
+    this.#engine.checkOpen()
+    return this.#engine.flush(this.#storesOf(tableName))
   }
 
   /**
@@ -197,9 +207,21 @@ export class Database {
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
-    const { major = true, family, ...watch } = checkObject(options, 'compact options')
-    if (major) await this.#admin.majorCompact(tableName, family, watch)
-    else await this.#admin.compact(tableName, family, watch)
+    const { major = true, family, onProgress, signal } = checkObject(options, 'compact options')
+    const stores = this.#storesOf(tableName, family)
+    await this.#engine.flush(stores)
+    await this.#engine.compact(stores, { major, onProgress, signal })
+  }
+
+  #storesOf(tableName: string | undefined, family?: string): Store[] {
+    if (tableName === undefined) return [...this.#engine.stores.values()]
+    const state = this.#engine.tables.get(tableName)
+    if (state === undefined) {
+      throw new CellarError(ErrorCode.tableNotFound, `table '${tableName}' does not exist`)
+    }
+    const families = state.families.filter(({ name }) => family === undefined || name === family)
+    if (families.length === 0) throw noSuchFamily(family!, tableName, state.familyNames)
+    return families.map(({ store }) => store)
   }
 
   /** Counters and sizes of this moment. */

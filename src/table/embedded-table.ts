@@ -41,7 +41,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   describe(): types.TableDescription {
-    return describeTable(this.#core.description())
+    return describeTable(this.#core.state())
   }
 
   get(get: types.Get): Promise<Result> {

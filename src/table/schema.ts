@@ -128,15 +128,10 @@ function parseTableSettings(
         : (choice(options.durability, 'durability', durabilities) as TableSettings['durability']),
     readOnly:
       options.readOnly === undefined ? base.readOnly : booleanOption(options.readOnly, 'readOnly'),
-    disabled: base.disabled,
   }
 }
 
-const defaultTableSettings: TableSettings = {
-  durability: 'SYNC_WAL',
-  readOnly: false,
-  disabled: false,
-}
+const defaultTableSettings: TableSettings = { durability: 'SYNC_WAL', readOnly: false }
 
 const asJson = (settings: TableSettings): JsonObject => ({ ...settings })
 

@@ -78,6 +78,9 @@ const planted: Readonly<Record<string, string>> = {
   'src/metastore/store.ts':
     "import { put } from '../index.js'\nimport { a } from '../base/bytes.js'\n" +
     'export const store = [put, a]\n',
+  'src/messaging/prune-job/hook.ts':
+    "import { a } from '../../base/bytes.js'\nimport { put } from '../../index.js'\n" +
+    'export const hook = [a, put]\n',
   'src/messaging/hub.ts':
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
@@ -115,6 +118,7 @@ function stubPackage(name: string): Record<string, string> {
 const expected = [
   'bench-knows-no-test: bench/micro/a.ts -> test/helper.ts',
   'bench-uses-the-public-api: bench/main.ts -> src/engine/engine.ts',
+  'cell-hooks-are-light: src/messaging/prune-job/hook.ts -> src/index.ts',
   'file-system-is-injected: src/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
   'layer-metastore: src/metastore/store.ts -> src/base/bytes.ts',

@@ -21,11 +21,20 @@ const longFiles: Readonly<Record<string, string>> = {}
 /** Folders of src whose files begin with a comment that says what they are for. */
 const headedFolders = new RegExp(
   '^(native-free|src/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan|' +
-    'metastore))/',
+    'metastore|messaging))/',
 )
 
 /** Folders that define bytes on disk; each has a FORMAT.md. */
-const formatFolders = ['codec', 'cell', 'record', 'wal', 'sstable', 'version', 'engine']
+const formatFolders = [
+  'codec',
+  'cell',
+  'record',
+  'wal',
+  'sstable',
+  'version',
+  'engine',
+  'messaging',
+]
 
 const published = sourceFiles('src', 'native-free')
 const everything = [...published, ...sourceFiles('test', 'bench')]
@@ -104,7 +113,7 @@ function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
 }
 
 /** Files that package.json leads to: the only ones that gather what others export. */
-const publicEntries = ['src/index.ts', 'src/metastore/index.ts']
+const publicEntries = ['src/index.ts', 'src/metastore/index.ts', 'src/messaging/index.ts']
 
 /** Names that the package exports: users see their docstrings in the editor. */
 const publicNames = new Set(

@@ -1,0 +1,141 @@
+/**
+ * What a pruning job knows of the live system, as plain data that a worker thread can be given:
+ * the topics, and the invalid transactions if there is a snapshot of them.
+ *
+ * Both are sorted and packed into typed arrays (pack.ts), so that handing them to a thread is one
+ * copy and looking something up makes no object. A context is made afresh for each job and never
+ * changed.
+ */
+import { compareBytes } from '../../base/bytes.js'
+
+/** Topics by the bytes of their prefix, ascending and unique. */
+export interface PackedTopics {
+  readonly count: number
+  /** The prefixes, one behind the other. */
+  readonly prefixes: Uint8Array
+  /** Topic `i` has `prefixes[starts[i], starts[i + 1])`; `count + 1` numbers. */
+  readonly starts: Uint32Array
+  /** See `TopicState.generation`. */
+  readonly generations: Int32Array
+  /** See `TopicState.ttlMilliseconds`. */
+  readonly ttlMilliseconds: Float64Array
+}
+
+/** Write pointers, ascending and unique, in halves. */
+export interface PackedPointers {
+  readonly count: number
+  readonly high: Uint32Array
+  readonly low: Uint32Array
+}
+
+/** The context of one pruning job. Structured-cloneable. */
+export interface PruneContext {
+  readonly topics: PackedTopics
+  /** Undefined: no transaction snapshot is known, so no pointer is negated. */
+  readonly invalid: PackedPointers | undefined
+  /** `pruneUpperBound` of the same snapshot. */
+  readonly pruneBound: bigint | undefined
+  /** Number that comes back with the report; see `PruneState.epoch`. */
+  readonly epoch: number
+}
+
+/** The context of a job that knows nothing, and so keeps everything. */
+export function emptyPruneContext(): PruneContext {
+  const topics: PackedTopics = {
+    count: 0,
+    prefixes: new Uint8Array(0),
+    starts: new Uint32Array(1),
+    generations: new Int32Array(0),
+    ttlMilliseconds: new Float64Array(0),
+  }
+  return { topics, invalid: undefined, pruneBound: undefined, epoch: 0 }
+}
+
+/** Looks topics up by the first bytes of rows, remembering the last one. */
+export class TopicIndex {
+  private readonly topics: PackedTopics
+  /** Prefix asked for last, copied, and what was found. */
+  private lastPrefix: Uint8Array = new Uint8Array(64)
+  private lastLength = -1
+  private lastFound = -1
+
+  constructor(topics: PackedTopics) {
+    this.topics = topics
+  }
+
+  /**
+   * The position of the topic with the prefix `source[start, prefixEnd)`, or -1 if it is unknown.
+   * The answer is never that of another topic, whatever was asked before.
+   */
+  find(source: Uint8Array, start: number, prefixEnd: number): number {
+    const length = prefixEnd - start
+    if (length === this.lastLength) {
+      let at = length - 1
+      while (at >= 0 && source[start + at] === this.lastPrefix[at]) at--
+      if (at < 0) return this.lastFound
+    }
+    this.lastFound = this.search(source, start, prefixEnd)
+    if (this.lastPrefix.length < length) this.lastPrefix = new Uint8Array(2 * length)
+    for (let i = 0; i < length; i++) this.lastPrefix[i] = source[start + i]
+    this.lastLength = length
+    return this.lastFound
+  }
+
+  private search(source: Uint8Array, start: number, prefixEnd: number): number {
+    const { prefixes, starts } = this.topics
+    let low = 0
+    let high = this.topics.count - 1
+    while (low <= high) {
+      const middle = (low + high) >>> 1
+      const order = compareBytes(
+        prefixes,
+        starts[middle],
+        starts[middle + 1],
+        source,
+        start,
+        prefixEnd,
+      )
+      if (order === 0) return middle
+      if (order < 0) low = middle + 1
+      else high = middle - 1
+    }
+    return -1
+  }
+}
+
+/** Says whether a write pointer is in a list, remembering the last one. */
+export class PointerSet {
+  private readonly pointers: PackedPointers
+  private lastHigh = 0
+  private lastLow = 0
+  private lastFound = false
+
+  /** REQUIRES that the pointer 0 is not in the list: it is no pointer. */
+  constructor(pointers: PackedPointers) {
+    this.pointers = pointers
+  }
+
+  /** `high` and `low` are unsigned 32-bit halves. */
+  has(high: number, low: number): boolean {
+    if (high !== this.lastHigh || low !== this.lastLow) {
+      this.lastHigh = high
+      this.lastLow = low
+      this.lastFound = this.search(high, low)
+    }
+    return this.lastFound
+  }
+
+  private search(high: number, low: number): boolean {
+    const { count, high: highs, low: lows } = this.pointers
+    let first = 0
+    let last = count - 1
+    while (first <= last) {
+      const middle = (first + last) >>> 1
+      const order = highs[middle] === high ? lows[middle] - low : highs[middle] - high
+      if (order === 0) return true
+      if (order < 0) first = middle + 1
+      else last = middle - 1
+    }
+    return false
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * The cell hook of the messaging prunings: runs inside the flushes and compactions of a message or
+ * payload table and applies the cleanup matrix of messaging/FORMAT.md. Its options are
+ * `{ rows: 'message' }` or `{ rows: 'payload' }`; its context comes from prune-observer.ts, and
+ * without one it keeps everything.
+ *
+ * Invariants
+ * - A cell is dropped only if its row has the form of the table's rows and its topic is known.
+ * - What is said of a topic never depends on the topic before it.
+ * - All cells of a row are judged alike, by the row alone, with one exception. A pointer that is
+ *   negative and has only expired stays until a major compaction: its older, positive version may
+ *   lie in a file that this job does not see, and would come back as committed if the topic were
+ *   given a longer TTL. An ended generation never returns, so there it goes at once.
+ * - No object and no string is made per cell.
+ */
+import type { CellView } from '../../cell/cell-view.js'
+import {
+  CellDecision,
+  type CellHook,
+  type CellHookSetup,
+  type CellReplacement,
+} from '../../coprocessor/cell-hook.js'
+import { invalidArgument } from '../../base/errors.js'
+import {
+  emptyPruneContext,
+  PointerSet,
+  TopicIndex,
+  type PackedTopics,
+  type PruneContext,
+} from './prune-context.js'
+import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
+import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
+import { StoredRow } from './stored-row.js'
+
+/** Which table's rows are pruned. */
+export type PrunedRows = 'message' | 'payload'
+
+/** What happened to the cells of a job, by number. All others were kept as they were. */
+export interface PruneCounts {
+  /** Dropped because of the topic's TTL. */
+  readonly expired: number
+  /** Dropped because their generation of the topic ended. */
+  readonly ended: number
+  /** Kept with the write pointer negated, because its transaction is invalid. */
+  readonly negated: number
+  /** Kept because nothing is known of the topic. */
+  readonly unknownTopic: number
+  /** Kept because the row has not the form of the table's rows. */
+  readonly foreignRow: number
+}
+
+/** What the hook tells the observer behind the last cell. */
+export interface PruneReport {
+  readonly counts: PruneCounts
+  /** As in the context that the job was given. */
+  readonly pruneBound: bigint | undefined
+  readonly epoch: number
+  /**
+   * The smallest invalid pointer that stayed positive, because its row was foreign or of an unknown
+   * topic: its transaction must stay in the invalid list.
+   */
+  readonly pointerLeft: bigint | undefined
+}
+
+const pointerBytes = 8
+const pointerQualifierByte = pointerQualifier.charCodeAt(0)
+const none = 0xffff_ffff
+
+class PruneHook implements CellHook {
+  private readonly context: PruneContext
+  private readonly topics: PackedTopics
+  private readonly index: TopicIndex
+  /** By position of the topic: the earliest time that has not expired. */
+  private readonly timesOldest: Float64Array
+  private readonly invalid: PointerSet | undefined
+  private readonly major: boolean
+  private readonly hasPointers: boolean
+  private readonly row: StoredRow
+  private readonly negative = new Uint8Array(pointerBytes)
+  private expired = 0
+  private ended = 0
+  private negated = 0
+  private unknownTopic = 0
+  private foreignRow = 0
+  private leftHigh = none
+  private leftLow = none
+
+  constructor(rows: PrunedRows, context: PruneContext, now: number, major: boolean) {
+    const { topics, invalid } = context
+    this.context = context
+    this.topics = topics
+    this.index = new TopicIndex(topics)
+    this.timesOldest = topics.ttlMilliseconds.map((ttl) => now - ttl)
+    this.invalid = invalid !== undefined && invalid.count > 0 ? new PointerSet(invalid) : undefined
+    this.major = major
+    this.hasPointers = rows === 'message'
+    this.row = this.hasPointers
+      ? new StoredRow(messageTailBytes, 4)
+      : new StoredRow(payloadTailBytes, 12)
+  }
+
+  decide(cell: CellView, replacement: CellReplacement): CellDecision {
+    const { row } = this
+    if (!row.parse(cell.buffer, cell.keyStart, cell.rowEnd)) {
+      this.foreignRow++
+      return this.leave(cell)
+    }
+    const topic = this.index.find(cell.buffer, cell.keyStart, row.prefixEnd)
+    if (topic < 0) {
+      this.unknownTopic++
+      return this.leave(cell)
+    }
+    const currentGeneration = this.topics.generations[topic]
+    const fate = judgeRow(currentGeneration, this.timesOldest[topic], row.generation, row.time)
+    if (fate === RowFate.ended) {
+      this.ended++
+      return CellDecision.drop
+    }
+    if (fate === RowFate.expired && (this.major || !this.isRolledBack(cell))) {
+      this.expired++
+      return CellDecision.drop
+    }
+    if (!this.isInvalid(cell)) return CellDecision.keep
+    negatePointer(cell.buffer, cell.contentStart, this.negative)
+    replacement.setValue(this.negative)
+    this.negated++
+    return CellDecision.replace
+  }
+
+  finish(): PruneReport {
+    const { expired, ended, negated, unknownTopic, foreignRow, leftHigh, leftLow } = this
+    const pointerLeft = leftHigh === none ? undefined : (BigInt(leftHigh) << 32n) | BigInt(leftLow)
+    const counts = { expired, ended, negated, unknownTopic, foreignRow }
+    const { pruneBound, epoch } = this.context
+    return { counts, pruneBound, epoch, pointerLeft }
+  }
+
+  /** Keeps a cell that may not be judged, and notes if that leaves an invalid pointer behind. */
+  private leave(cell: CellView): CellDecision {
+    if (this.isInvalid(cell)) {
+      const high = readUint32(cell.buffer, cell.contentStart)
+      const low = readUint32(cell.buffer, cell.contentStart + 4)
+      if (high < this.leftHigh || (high === this.leftHigh && low < this.leftLow)) {
+        this.leftHigh = high
+        this.leftLow = low
+      }
+    }
+    return CellDecision.keep
+  }
+
+  /** Whether the cell is the write pointer of a message. */
+  private isPointer(cell: CellView): boolean {
+    return (
+      this.hasPointers &&
+      cell.qualifierEnd - cell.qualifierStart === 1 &&
+      cell.buffer[cell.qualifierStart] === pointerQualifierByte &&
+      cell.valueEnd - cell.contentStart === pointerBytes
+    )
+  }
+
+  private isRolledBack(cell: CellView): boolean {
+    return this.isPointer(cell) && cell.buffer[cell.contentStart] >= 0x80
+  }
+
+  private isInvalid(cell: CellView): boolean {
+    if (this.invalid === undefined || !this.isPointer(cell)) return false
+    const at = cell.contentStart
+    return this.invalid.has(readUint32(cell.buffer, at), readUint32(cell.buffer, at + 4))
+  }
+}
+
+/** Makes the hook of one job, or of one part of it. `ERR_INVALID_ARGUMENT` for other options. */
+export function createCellHook(setup: CellHookSetup): CellHook {
+  const { job, options } = setup
+  const { rows } = options
+  if (rows !== 'message' && rows !== 'payload') {
+    throw invalidArgument(`rows must be 'message' or 'payload', got ${String(rows)}`)
+  }
+  const context = (setup.context ?? emptyPruneContext()) as PruneContext
+  return new PruneHook(rows, context, job.now, job.kind === 'major')
+}
+
+function readUint32(source: Buffer, offset: number): number {
+  return (
+    ((source[offset] << 24) |
+      (source[offset + 1] << 16) |
+      (source[offset + 2] << 8) |
+      source[offset + 3]) >>>
+    0
+  )
+}

@@ -1,0 +1,166 @@
+/**
+ * The prunings of the messaging design as a coprocessor of a message or payload table: an observer
+ * that gives each job the topics and the transactions as they are when it starts, and keeps the
+ * books of what was pruned; and the hook that decides (prune-job/prune-hook.ts).
+ *
+ * Failure behaviour: sources that throw never fail a flush or a compaction. Without topics nothing
+ * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
+ */
+import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../index.js'
+import { packPointers, packTopics } from './pack.js'
+import {
+  emptyPruneContext,
+  type PackedPointers,
+  type PackedTopics,
+  type PruneContext,
+} from './prune-job/prune-context.js'
+import type { PruneCounts, PrunedRows, PruneReport } from './prune-job/prune-hook.js'
+import type { PruneState } from './prune-state.js'
+import type { TopicRecord } from './topic.js'
+import { pruneUpperBound, type TransactionSnapshot } from './transactions.js'
+
+/** Options of {@link messagingPruning}. */
+export interface MessagingPruningOptions {
+  /** What the rows of the tables are. */
+  readonly rows: PrunedRows
+  /** Names of the tables; they need not exist yet. */
+  readonly tables: readonly string[]
+  /**
+   * The topics as they are now, deleted ones included, for instance those of `followTopics`. Asked
+   * when a job starts. An array that was returned before counts as unchanged.
+   */
+  readonly topics: () => readonly TopicRecord[]
+  /**
+   * The transactions as they are now; undefined if that is not known. Asked when a job starts. An
+   * object that was returned before counts as unchanged. Absent: never known.
+   */
+  readonly transactions?: () => TransactionSnapshot | undefined
+  /** Where it is remembered which invalid transactions may be forgotten. For message tables. */
+  readonly state?: PruneState
+  /** Told what a finished job did to the table's cells. */
+  readonly onPruned?: (pruned: PrunedJob) => void
+  /** Told when a source throws. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** What a finished job did. */
+export interface PrunedJob {
+  readonly table: string
+  readonly kind: 'flush' | 'minor' | 'major'
+  readonly counts: PruneCounts
+}
+
+/**
+ * Makes the coprocessor that prunes message or payload tables; to be registered whenever the
+ * database is open.
+ */
+export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
+  const { rows, tables } = options
+  const module = new URL('./prune-job/prune-hook.js', import.meta.url).href
+  return {
+    name: `pruning of ${rows} rows in ${tables.join(', ')}`,
+    tables,
+    observer: new PruneObserver(options),
+    cellHook: { module, options: { rows } },
+  }
+}
+
+class PruneObserver implements Observer {
+  private readonly options: MessagingPruningOptions
+  private records: readonly TopicRecord[] | undefined = undefined
+  private topics: PackedTopics = packTopics([])
+  private snapshot: TransactionSnapshot | undefined = undefined
+  private invalid: PackedPointers | undefined = undefined
+  private pruneBound: bigint | undefined = undefined
+
+  constructor(options: MessagingPruningOptions) {
+    this.options = options
+  }
+
+  jobContext(job: StoreJob): PruneContext {
+    const epoch = this.options.state?.epoch(job.table) ?? 0
+    try {
+      this.refresh()
+      const { topics, invalid, pruneBound } = this
+      return { topics, invalid, pruneBound, epoch }
+    } catch (error) {
+      this.options.onError?.(error)
+      return emptyPruneContext()
+    }
+  }
+
+  postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.tell(job, outcome)
+    const { state } = this.options
+    if (state === undefined) return
+    const { table, now } = job
+    const isClean =
+      outcome.entriesRead === 0 ||
+      (rewrittenBound(reports) !== undefined && reports.every(hasLeftNothing))
+    if (outcome.storeIsEmpty) state.noteEmpty(table, now)
+    else if (isClean) state.noteFlush(table, now)
+    else state.noteUncleanFlush(table)
+  }
+
+  postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.tell(job, outcome)
+    const { state } = this.options
+    if (state === undefined) return
+    const { table, now } = job
+    const bound = rewrittenBound(reports)
+    if (outcome.storeIsEmpty) state.noteEmpty(table, now)
+    else if (job.kind === 'major' && bound !== undefined) {
+      state.noteRewrite(table, now, bound, reports[0].epoch)
+    }
+  }
+
+  /** Reads the sources; packs again only what has changed. */
+  private refresh(): void {
+    const records = this.options.topics()
+    const snapshot = this.options.transactions?.()
+    if (records !== this.records) {
+      this.topics = packTopics(records)
+      this.records = records
+    }
+    if (snapshot === this.snapshot) return
+    this.invalid = snapshot && packPointers(snapshot.invalid)
+    this.pruneBound = snapshot && pruneUpperBound(snapshot)
+    this.snapshot = snapshot
+  }
+
+  /** Tells the listener what was pruned, and returns the reports of the job's parts. */
+  private tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
+    const reports = outcome.reports as readonly PruneReport[]
+    const { onPruned } = this.options
+    if (onPruned !== undefined && reports.length > 0) {
+      const counts = reports.map((report) => report.counts).reduce(addCounts)
+      onPruned({ table: job.table, kind: job.kind, counts })
+    }
+    return reports
+  }
+}
+
+function hasLeftNothing(report: PruneReport): boolean {
+  return report.pointerLeft === undefined
+}
+
+/** Up to which pointer the parts of a job left nothing; undefined if that is not known. */
+function rewrittenBound(reports: readonly PruneReport[]): bigint | undefined {
+  let lowest: bigint | undefined = undefined
+  for (const { pruneBound, pointerLeft } of reports) {
+    if (pruneBound === undefined) return undefined
+    if (lowest === undefined || pruneBound < lowest) lowest = pruneBound
+    if (pointerLeft !== undefined && pointerLeft <= lowest) lowest = pointerLeft - 1n
+  }
+  return lowest
+}
+
+function addCounts(a: PruneCounts, b: PruneCounts): PruneCounts {
+  return {
+    expired: a.expired + b.expired,
+    ended: a.ended + b.ended,
+    negated: a.negated + b.negated,
+    unknownTopic: a.unknownTopic + b.unknownTopic,
+    foreignRow: a.foreignRow + b.foreignRow,
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Remembers up to which write pointer the data of invalid transactions is rewritten, table by
+ * table, so that the transaction system knows which of them it may forget (Tephra: the state that
+ * InvalidListPruningDebug shows and HBaseTransactionPruningPlugin uses).
+ *
+ * The reasoning. A major compaction at time T with a snapshot of the transactions rewrites all data
+ * in files up to the snapshot's prune upper bound. Left are memtables, and flushes that ran then.
+ * A transaction that was older than its largest lifetime at T - grace has written nothing since,
+ * and every flush since knew it as invalid. So once a flush that started after T - grace / 2 is
+ * done, nothing of it is in memory, and it may be forgotten; the other half of the grace is for
+ * flushes that waited for their turn or took long. The bound of a table is therefore
+ *
+ *   min(prune upper bound at T, inactive bound at T - grace)   of its last *confirmed* rewrite.
+ *
+ * A flush that may have left pointers positive (no snapshot, an unknown topic, cells that an open
+ * snapshot protects) takes back the rewrites that were not confirmed yet.
+ *
+ * Invariants: the bound of a table never falls. What is lost (the state is written behind the
+ * job's back) only makes bounds lower. REQUIRES that the table's pruning is registered whenever its
+ * database is open.
+ *
+ * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
+ */
+import { invalidArgument } from './invalid-argument.js'
+import type { Table } from '../index.js'
+import { messagingFamily } from './prune-job/row-layout.js'
+import { inactiveBound } from './transactions.js'
+
+/** What is remembered of one table. */
+export interface PruneRecord {
+  /** The last major compaction that knew the transactions: its time, and its bound. */
+  readonly rewritten: { readonly time: number; readonly bound: bigint } | undefined
+  /** When the last flush started that left nothing behind, or found nothing in memory. */
+  readonly flushedTime: number | undefined
+  /** Transactions up to it may be forgotten as far as this table goes; -1 = none. */
+  readonly bound: bigint
+}
+
+/** Options of {@link PruneState}. */
+export interface PruneStateOptions {
+  /**
+   * A table with the family `d`, to survive a restart; absent: in memory only. One row for each
+   * pruned table, named like it.
+   */
+  readonly table?: Table
+  /**
+   * Milliseconds after which a transaction writes nothing more, whatever becomes of it. Default 25
+   * hours.
+   */
+  readonly lifetimeMilliseconds?: number
+  /** See the file header; milliseconds, default 24 hours. */
+  readonly graceMilliseconds?: number
+  /** Told when the table cannot be written. */
+  readonly onError?: (error: unknown) => void
+}
+
+const hourMilliseconds = 3_600_000
+const stateQualifier = 's'
+const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
+/** What an empty table is rewritten up to. */
+const pointerMax = 2n ** 63n - 1n
+
+/** The bounds of all pruned tables; see the file header. */
+export class PruneState {
+  private readonly table: Table | undefined
+  private readonly lifetimeMilliseconds: number
+  private readonly graceMilliseconds: number
+  private readonly onError: (error: unknown) => void
+  private readonly records = new Map<string, PruneRecord>()
+  private readonly epochs = new Map<string, number>()
+  private writes: Promise<void> = Promise.resolve()
+
+  private constructor(options: PruneStateOptions) {
+    this.table = options.table
+    this.lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
+    this.graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
+    this.onError = options.onError ?? (() => undefined)
+  }
+
+  /**
+   * Reads what the table of state holds. `ERR_INVALID_ARGUMENT` for times that are no milliseconds;
+   * rejects if the table cannot be read. Rows that cannot be understood count as absent.
+   */
+  static async open(options: PruneStateOptions = {}): Promise<PruneState> {
+    const state = new PruneState(options)
+    if (options.table === undefined) return state
+    const column = `${messagingFamily}:${stateQualifier}`
+    for await (const row of options.table.scan({ columns: [column] })) {
+      const record = decodeRecord(row.value(column))
+      if (record !== undefined) state.records.set(row.row!.toString('utf8'), record)
+    }
+    return state
+  }
+
+  /** What is remembered of a table. */
+  read(tableName: string): PruneRecord {
+    return this.records.get(tableName) ?? emptyRecord
+  }
+
+  /**
+   * The largest pointer up to which invalid transactions may be forgotten, given all tables that
+   * exist and hold data of transactions; -1 if a table does not know yet. Tables that were dropped
+   * must not be named, and a table not named is not asked.
+   */
+  bound(tableNames: Iterable<string>): bigint {
+    let bound = pointerMax
+    for (const name of tableNames) {
+      const own = this.read(name).bound
+      if (own < bound) bound = own
+    }
+    return bound === pointerMax ? -1n : bound
+  }
+
+  /**
+   * To be called when a table was just created, or is known to be empty: nothing older than `time`
+   * (milliseconds) can be in it, so it need not be compacted first.
+   */
+  noteEmpty(tableName: string, time: number): void {
+    this.update(tableName, { rewritten: { time, bound: pointerMax }, flushedTime: time })
+  }
+
+  /** A flush that started at `time` left no pointer of an invalid transaction positive. */
+  noteFlush(tableName: string, time: number): void {
+    this.update(tableName, { ...this.read(tableName), flushedTime: time })
+  }
+
+  /** A flush may have left such a pointer: rewrites that are not confirmed do not count. */
+  noteUncleanFlush(tableName: string): void {
+    this.epochs.set(tableName, this.epoch(tableName) + 1)
+    this.update(tableName, { ...this.read(tableName), rewritten: undefined })
+  }
+
+  /** Changes with {@link noteUncleanFlush}; to be taken when a compaction starts. */
+  epoch(tableName: string): number {
+    return this.epochs.get(tableName) ?? 0
+  }
+
+  /**
+   * A major compaction that started at `time` and `epoch` has rewritten everything in files up to
+   * `bound`.
+   */
+  noteRewrite(tableName: string, time: number, bound: bigint, epoch: number): void {
+    if (epoch !== this.epoch(tableName)) return
+    this.update(tableName, { ...this.read(tableName), rewritten: { time, bound } })
+  }
+
+  /** Resolves when everything noted so far is in the table of state, or was given up. */
+  async settled(): Promise<void> {
+    await this.writes
+  }
+
+  private update(tableName: string, changed: Omit<PruneRecord, 'bound'>): void {
+    const { rewritten, flushedTime } = changed
+    let { bound } = this.read(tableName)
+    if (
+      rewritten !== undefined &&
+      flushedTime !== undefined &&
+      flushedTime >= rewritten.time - this.graceMilliseconds / 2
+    ) {
+      const inactive = inactiveBound(
+        rewritten.time,
+        this.lifetimeMilliseconds + this.graceMilliseconds,
+      )
+      const confirmed = rewritten.bound < inactive ? rewritten.bound : inactive
+      if (confirmed > bound) bound = confirmed
+    }
+    const record: PruneRecord = { rewritten, flushedTime, bound }
+    this.records.set(tableName, record)
+    if (this.table === undefined) return
+    const cells = { [`${messagingFamily}:${stateQualifier}`]: encodeRecord(record) }
+    const write = this.table.put({ row: tableName, cells })
+    this.writes = Promise.all([this.writes, write]).then(
+      () => undefined,
+      (error: unknown) => this.onError(error),
+    )
+  }
+}
+
+function duration(value: number | undefined, defaultHours: number, name: string): number {
+  if (value === undefined) return defaultHours * hourMilliseconds
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw invalidArgument(`${name} must be whole milliseconds, 0 or more, got ${value}`)
+}
+
+function encodeRecord({ rewritten, flushedTime, bound }: PruneRecord): string {
+  const { time, bound: rewrittenBound } = rewritten ?? {}
+  return JSON.stringify({
+    rewrittenTime: time,
+    rewrittenBound: rewrittenBound?.toString(),
+    flushedTime,
+    bound: bound.toString(),
+  })
+}
+
+function decodeRecord(value: Uint8Array | undefined): PruneRecord | undefined {
+  try {
+    const parsed = JSON.parse(Buffer.from(value ?? []).toString('utf8')) as Record<string, unknown>
+    const { rewrittenTime: time, rewrittenBound, flushedTime, bound } = parsed
+    const isRewritten = typeof time === 'number' && typeof rewrittenBound === 'string'
+    return {
+      rewritten: isRewritten ? { time, bound: BigInt(rewrittenBound) } : undefined,
+      flushedTime: typeof flushedTime === 'number' ? flushedTime : undefined,
+      bound: BigInt(bound as string),
+    }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * What the prunings see of the transaction system: a snapshot of its state, and the bound up to
+ * which invalid transactions may be forgotten once their data is rewritten.
+ *
+ * Write pointers are about 1.8e18, beyond exact doubles: bigints here, pairs of 32-bit halves in
+ * the jobs.
+ */
+
+/** The state of the transaction system at one moment (Tephra: TransactionSnapshot). */
+export interface TransactionSnapshot {
+  /** No pointer above it is visible to new transactions. */
+  readonly readPointer: bigint
+  /** Transactions that may have left data behind that nobody undid; in any order. */
+  readonly invalid: Iterable<bigint>
+  /** Transactions that run, with their checkpoints; in any order. */
+  readonly inProgress: Iterable<bigint>
+}
+
+/** Ids handed out for each millisecond: an id divided by it is the start of the transaction. */
+export const idsPerMillisecond = 1_000_000n
+
+/**
+ * The largest pointer such that no data of an invalid transaction up to it is left in a store that
+ * was rewritten with this snapshot: below every running transaction, and no higher than the newest
+ * invalid one (Tephra: TxUtils.getPruneUpperBound).
+ */
+export function pruneUpperBound(snapshot: TransactionSnapshot): bigint {
+  const invalidMax = extreme(snapshot.invalid, (a, b) => a > b)
+  const runningMin = extreme(snapshot.inProgress, (a, b) => a < b)
+  if (invalidMax === undefined && runningMin === undefined) return snapshot.readPointer - 1n
+  if (runningMin === undefined) return invalidMax ?? -1n
+  if (invalidMax === undefined || runningMin - 1n < invalidMax) return runningMin - 1n
+  return invalidMax
+}
+
+/**
+ * The largest pointer whose transaction can have written nothing since `milliseconds`, because
+ * writes of older transactions than `lifetimeMilliseconds` are refused.
+ */
+export function inactiveBound(milliseconds: number, lifetimeMilliseconds: number): bigint {
+  return BigInt(milliseconds - lifetimeMilliseconds) * idsPerMillisecond - 1n
+}
+
+function extreme(
+  values: Iterable<bigint>,
+  wins: (a: bigint, b: bigint) => boolean,
+): bigint | undefined {
+  let found: bigint | undefined = undefined
+  for (const value of values) if (found === undefined || wins(value, found)) found = value
+  return found
+}

@@ -1,0 +1,107 @@
+/** Helpers of the pruning tests: hooks run over cells made by hand, and a naive model. */
+import type { CellView } from '../../../src/cell/cell-view.js'
+import { CellDecision, type StoreJob } from '../../../src/coprocessor/cell-hook.js'
+import type { PruneContext } from '../../../src/messaging/prune-job/prune-context.js'
+import {
+  createCellHook,
+  type PrunedRows,
+  type PruneReport,
+} from '../../../src/messaging/prune-job/prune-hook.js'
+import type { StoreJobOutcome } from '../../../src/coprocessor/job-observer.js'
+import { messagingPruning } from '../../../src/messaging/prune-observer.js'
+import type { TopicRecord } from '../../../src/messaging/topic.js'
+import { makeCell } from '../filter/made-cells.js'
+
+/** A cell of a messaging table. */
+export interface MadeCell {
+  readonly row: Buffer
+  readonly qualifier: string
+  readonly value: Buffer
+}
+
+/** 'keep', 'drop', or the new value in hexadecimal. */
+export type Outcome = string
+
+export interface HookRun {
+  readonly outcomes: readonly Outcome[]
+  readonly report: PruneReport
+}
+
+export interface HookSettings {
+  readonly rows?: PrunedRows
+  readonly kind?: StoreJob['kind']
+  readonly now: number
+  /** Undefined: the job has no context at all. */
+  readonly context: PruneContext | undefined
+}
+
+/** The context of topics `namespace:topic` and invalid pointers. */
+export function contextOf(
+  topics: Readonly<Record<string, { generation: number; ttl?: number }>>,
+  invalid?: readonly bigint[],
+): PruneContext {
+  const records = Object.entries(topics).map(([name, { generation, ttl }]): TopicRecord => {
+    const [namespace, topic] = name.split(':')
+    return { id: { namespace, topic }, generation, ttlMilliseconds: ttl ?? Infinity }
+  })
+  const snapshot = invalid && { readPointer: 1_000_000n, invalid, inProgress: [] }
+  const { observer } = messagingPruning({
+    rows: 'message',
+    tables: ['messages'],
+    topics: () => records,
+    transactions: () => snapshot,
+  })
+  return observer!.jobContext!(jobOf('flush', 0)) as PruneContext
+}
+
+/** A job of the table `messages`. */
+export function jobOf(kind: StoreJob['kind'], now: number): StoreJob {
+  return { kind, table: 'messages', family: 'd', now, readPointOldest: 0 }
+}
+
+/** Shows cells to a new hook, as a job does. */
+export function runHook(cells: readonly MadeCell[], settings: HookSettings): HookRun {
+  const hook = createCellHook({
+    job: jobOf(settings.kind ?? 'flush', settings.now),
+    options: { rows: settings.rows ?? 'message' },
+    // As it arrives in a worker thread.
+    context: structuredClone(settings.context),
+  })
+  const outcomes = cells.map((cell): Outcome => {
+    const view = viewOf(cell)
+    const before = Buffer.from(view.buffer)
+    let value: string | undefined = undefined
+    const decision = hook.decide(view, {
+      setValue: (bytes) => (value = Buffer.from(bytes).toString('hex')),
+    })
+    if (!before.equals(view.buffer)) throw new Error('the hook wrote into the memory of a cell')
+    if ((decision === CellDecision.replace) !== (value !== undefined)) {
+      throw new Error('a replacement has a value, and nothing else has')
+    }
+    if (decision === CellDecision.replace) return value!
+    return decision === CellDecision.drop ? 'drop' : 'keep'
+  })
+  return { outcomes, report: structuredClone(hook.finish!()) as PruneReport }
+}
+
+function viewOf(cell: MadeCell): CellView {
+  return makeCell(cell.row.toString('latin1'), 'd', cell.qualifier, 1, cell.value)
+}
+
+/** The outcome of a job in which nothing but the given things happened. */
+export function outcomeOf(
+  reports: readonly unknown[],
+  changes: Partial<StoreJobOutcome>,
+): StoreJobOutcome {
+  return {
+    files: 1,
+    entriesRead: 0,
+    entriesWritten: 0,
+    entriesDropped: 0,
+    hookDropped: 0,
+    hookReplaced: 0,
+    storeIsEmpty: false,
+    ...changes,
+    reports,
+  }
+}
