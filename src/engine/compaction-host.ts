@@ -1,9 +1,37 @@
 /** What the compactor needs of the engine. */
-import type { JobResult } from '../job/job.js'
+import type { CompactionChoice } from '../compaction/choice.js'
+import type { DropCounts } from '../job/job.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { TableReaders } from './table-readers.js'
+
+/** A choice that changes something. */
+export type CompactionWork = Exclude<CompactionChoice, { kind: 'nothing' }>
+
+/** What a compaction did. All zero but for the files if nothing was read (a move or drop). */
+export interface CompactionOutcome {
+  readonly kind: CompactionWork['kind']
+  readonly major: boolean
+  readonly inputFiles: number
+  readonly inputBytes: number
+  readonly outputFiles: number
+  readonly outputLevel: number
+  readonly bytesRead: number
+  readonly bytesWritten: number
+  readonly entriesRead: number
+  readonly entriesWritten: number
+  readonly entriesDropped: number
+  readonly dropped: DropCounts
+}
+
+/** How far a running compaction is. */
+export interface CompactionProgress {
+  readonly major: boolean
+  readonly inputFiles: number
+  readonly bytesDone: number
+  readonly bytesTotal: number
+}
 
 /** The engine, as the compactor sees it. */
 export interface CompactionHost {
@@ -13,14 +41,27 @@ export interface CompactionHost {
   readonly readers: TableReaders
   /** False while closing or poisoned. */
   readonly mayFlush: boolean
+  /** Whether policies are followed in the background. */
+  readonly compactionEnabled: boolean
+  readonly options: {
+    readonly compactionVerify: boolean
+    readonly compactionSplitBytesMin: number
+    readonly compactionBytesPerSecondMax: number
+  }
+  /** Throws the reason why nothing can be written. */
+  checkWritable(): void
   /** Publishes an edit; a failure of the manifest poisons the engine. */
   publish(edit: VersionEdit): Promise<void>
   now(): number
   readPointOldest(): number
+  compactionStarted(store: Store, work: CompactionWork): void
+  compactionMoved(store: Store, progress: CompactionProgress): void
   /** Files of a store were replaced. */
-  compacted(store: Store, major: boolean, inputs: number, result: JobResult): void
-  /** A background compaction failed; nothing was changed. */
-  compactionFailed(store: Store, error: unknown): void
+  compacted(store: Store, outcome: CompactionOutcome): void
+  /** A compaction failed; nothing was changed. `requested`: who asked is told by a promise. */
+  compactionFailed(store: Store, error: unknown, requested: boolean): void
   /** Removes the output of a job that is not wanted any more. */
   discardFile(fileNumber: number): void
+  /** Removes what a dead thread may have left of a file. */
+  discardRemains(fileNumber: number): void
 }

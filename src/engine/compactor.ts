@@ -1,212 +1,400 @@
 /**
- * Keeps the number of files per store in bounds: after each flush a policy looks at the store's
- * files, and one compaction at a time is run as a job.
+ * Keeps the number of files and the stale data of every store in bounds: decides which compactions
+ * run when.
  *
- * The steps of one compaction: choice, job (worker or inline), readers of the new files, manifest
- * edit; the version's listener then replaces the files in the store in the same moment. Inputs are
- * removed when no version, and so no scan, needs them. A failure leaves everything as it was and is
- * reported; the next flush or request tries again.
+ * Work comes from policies, which are asked after each flush and each compaction, and from users,
+ * who come first. A run occupies one place, or one for each of its slices while places are free;
+ * policies are told which files are busy, so that several compactions of one store do not meet.
+ *
+ * Failure behaviour: a failed run leaves everything as it was and is reported; one of the
+ * background is tried again after a pause that doubles from one second to a minute, or when the
+ * store is flushed.
  */
-import { CellarError, ErrorCode } from '../base/errors.js'
-import { exploringChoice, majorChoice, type CompactionChoice } from '../compaction/policy.js'
+import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import type { CompactionChoice, PolicyInput, RowInterval } from '../compaction/choice.js'
 import type { JobExecutor } from '../job/executor.js'
-import { JobCancelled, JobControl, type CompactionJob, type JobResult } from '../job/job.js'
-import { retentionOf, tableFormatOf } from '../store/family-settings.js'
+import { addDrops, JobCancelled, noDrops } from '../job/job.js'
+import { policyOf } from '../store/family-policy.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type { CompactionHost } from './compaction-host.js'
-
-type Merge = Extract<CompactionChoice, { kind: 'merge' }>
+import type { CompactionHost, CompactionOutcome, CompactionWork } from './compaction-host.js'
+import { CompactionRun } from './compaction-run.js'
 
 /** How a requested compaction reports and stops. */
 export interface CompactionRequest {
   /** Merge all files of the store and drop what only a major compaction may drop. */
   readonly major: boolean
+  /** Only files with rows of the interval, and what overlaps them; only with `major`. */
+  readonly rows?: RowInterval | undefined
   readonly signal?: AbortSignal | undefined
   /** Told now and then which part is done, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
 }
 
+/** A request that has not been served to its end. */
+interface PendingRequest extends CompactionRequest {
+  readonly store: Store
+  run: CompactionRun | undefined
+  resolve(): void
+  reject(error: unknown): void
+}
+
 /** How often progress is reported. */
 const progressMilliseconds = 100
-/** Attempts when a worker thread dies. */
-const attemptsMax = 3
+/** Pauses after a failure in the background. */
+const retryMillisecondsMin = 1000
+const retryMillisecondsMax = 60_000
+/** How often stores are looked at whose cells expire. */
+const expiryMilliseconds = 60_000
+/** Compactions side by side on threads: more than cores gain nothing. */
+const placesOfWorkers = 2
 
-export class Compactor {
-  /** Compactions done, and what they read, wrote and dropped. */
-  compactionCount = 0
-  entriesWritten = 0
-  entriesDropped = 0
+/** What compactions have done since the open. */
+export class CompactionTotals {
+  /** Merges, moves and drops. */
+  merges = 0
+  moves = 0
+  drops = 0
   bytesRead = 0
   bytesWritten = 0
+  entriesRead = 0
+  entriesWritten = 0
+  entriesDropped = 0
+  readonly dropped = noDrops()
+
+  /** Takes a finished compaction into account. */
+  add(outcome: CompactionOutcome): void {
+    if (outcome.kind === 'merge') this.merges++
+    else if (outcome.kind === 'move') this.moves++
+    else this.drops++
+    this.bytesRead += outcome.bytesRead
+    this.bytesWritten += outcome.bytesWritten
+    this.entriesRead += outcome.entriesRead
+    this.entriesWritten += outcome.entriesWritten
+    this.entriesDropped += outcome.entriesDropped
+    addDrops(this.dropped, outcome.dropped)
+  }
+}
+
+/** Schedules the compactions of a database; see the file header. */
+export class Compactor {
+  readonly totals = new CompactionTotals()
   private readonly host: CompactionHost
   private readonly executor: JobExecutor
+  private readonly places: number
+  private placesTaken = 0
+  private bytesPerSecondMax: number
   private readonly waiting = new Set<Store>()
-  private chain: Promise<void> = Promise.resolve()
-  private control: JobControl | undefined = undefined
+  private requests: PendingRequest[] = []
+  private readonly runs = new Map<CompactionRun, Promise<void>>()
+  /** Stores whose last background compaction failed: the pause before the next. */
+  private readonly pauses = new Map<Store, number>()
+  private readonly timers = new Set<NodeJS.Timeout>()
+  private ticker: NodeJS.Timeout | undefined = undefined
+  private paused = false
   private stopped = false
 
   constructor(host: CompactionHost, executor: JobExecutor) {
     this.host = host
     this.executor = executor
+    this.places = executor.kind === 'worker' ? placesOfWorkers : 1
+    this.bytesPerSecondMax = host.options.compactionBytesPerSecondMax
   }
 
-  /** Number of stores that wait for a compaction or are being compacted. */
+  /** Number of compactions that run, wait or were asked for. */
   get queueLength(): number {
-    return this.waiting.size
+    return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
+  }
+
+  /** Number of compactions that run. */
+  get runningCount(): number {
+    return this.runs.size
+  }
+
+  get isPaused(): boolean {
+    return this.paused
   }
 
   /** Compacts a store in the background if its policy finds something to do. */
   consider(store: Store): void {
-    if (this.stopped || this.waiting.has(store)) return
-    if (exploringChoice(this.filesOf(store)).kind === 'nothing') return
+    if (!this.mayRun(store)) return
     this.waiting.add(store)
-    this.enqueue(async () => {
-      this.waiting.delete(store)
-      if (this.mayRun(store)) await this.compactOnce(store, exploringChoice(this.filesOf(store)))
-      if (this.mayRun(store)) this.consider(store)
-    }).catch((error: unknown) => {
-      if (!(error instanceof JobCancelled)) this.host.compactionFailed(store, error)
-    })
+    this.pump()
   }
 
   /**
-   * Compacts a store because somebody asked; rejects with the error, `ERR_ABORTED` by its signal.
+   * Compacts a store because somebody asked. Rejects with the error of the compaction, with
+   * `ERR_ABORTED` by its signal, `ERR_TABLE_NOT_FOUND` if the store is dropped meanwhile,
+   * `ERR_CLOSED` by a close.
    */
   compact(store: Store, request: CompactionRequest): Promise<void> {
-    return this.enqueue(async () => {
-      if (!this.mayRun(store)) return
-      const files = this.filesOf(store)
-      const choice = request.major ? majorChoice(files) : exploringChoice(files)
-      try {
-        await this.compactOnce(store, choice, request)
-      } catch (error) {
-        if (!(error instanceof JobCancelled)) throw error
-        throw new CellarError(ErrorCode.aborted, 'the compaction was aborted', {
-          cause: request.signal?.reason,
-        })
+    return new Promise((resolve, reject) => {
+      const { signal } = request
+      if (signal?.aborted === true) {
+        reject(aborted(signal))
+        return
       }
+      const pending: PendingRequest = { ...request, store, run: undefined, resolve, reject }
+      const abort = (): void => {
+        // A run that has begun ends by itself.
+        if (pending.run !== undefined) pending.run.cancel()
+        else this.finishRequest(pending, aborted(signal))
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      const settled = (): void => signal?.removeEventListener('abort', abort)
+      pending.resolve = () => (settled(), resolve())
+      pending.reject = (error) => (settled(), reject(error))
+      this.requests.push(pending)
+      this.pump()
     })
   }
 
-  /** Cancels the running compaction, forgets the waiting ones and waits for the end. */
+  /** Rests or goes on; running jobs rest as well. Flushes are not concerned. */
+  pause(paused: boolean): void {
+    this.paused = paused
+    for (const run of this.runs.keys()) run.pause(paused)
+    this.pump()
+  }
+
+  /** Changes what all compactions together may read and write per second. */
+  limit(bytesPerSecondMax: number): void {
+    this.bytesPerSecondMax = bytesPerSecondMax
+    this.spreadLimit()
+  }
+
+  /** A store was dropped: its compactions end. */
+  forget(store: Store): void {
+    this.waiting.delete(store)
+    this.pauses.delete(store)
+    for (const run of this.runs.keys()) if (run.store === store) run.cancel()
+    for (const request of [...this.requests]) {
+      if (request.store === store && !request.run) this.finishRequest(request, dropped(store))
+    }
+  }
+
+  /** Cancels what runs, forgets what waits and waits for the end. */
   async stop(): Promise<void> {
     this.stopped = true
-    this.control?.cancel()
-    await this.chain
+    this.waiting.clear()
+    for (const timer of this.timers) clearTimeout(timer)
+    clearInterval(this.ticker)
+    for (const request of [...this.requests]) {
+      if (!request.run) this.finishRequest(request, closedError('the database'))
+    }
+    for (const run of this.runs.keys()) run.cancel()
+    await Promise.all(this.runs.values())
   }
 
   private mayRun(store: Store): boolean {
     return !this.stopped && !store.dropped && this.host.mayFlush
   }
 
-  private enqueue(step: () => Promise<void>): Promise<void> {
-    const run = this.chain.then(step)
-    this.chain = run.catch(() => undefined)
+  /** Starts whatever can be started. */
+  private pump(): void {
+    if (this.stopped || this.paused) return
+    for (const request of [...this.requests]) {
+      if (this.placesTaken >= this.places) return
+      if (request.run === undefined) this.serve(request)
+    }
+    for (const store of [...this.waiting]) {
+      if (this.placesTaken >= this.places) return
+      // Whoever asked for it waits for the running ones, so no others are added.
+      if (this.requests.some((request) => request.store === store)) continue
+      this.startBackground(store)
+    }
+  }
+
+  private serve(request: PendingRequest): void {
+    const { store, major, rows } = request
+    let choice: CompactionChoice
+    try {
+      this.host.checkWritable()
+      const policy = policyOf(store.settings)
+      const input = this.inputOf(store)
+      choice = major ? policy.chooseMajor(input, rows) : policy.choose(input)
+    } catch (error) {
+      this.finishRequest(request, error)
+      return
+    }
+    if (choice.kind === 'nothing') {
+      if (!choice.blocked) this.finishRequest(request, undefined)
+      return
+    }
+    const run = this.start(store, choice, (error) => {
+      request.run = undefined
+      if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
+      else if (major) this.finishRequest(request, undefined)
+      // Else the policy may find more: the request is served again.
+    })
+    request.run = run
+  }
+
+  private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
+    if (!(error instanceof JobCancelled)) return error
+    if (signal?.aborted === true) return aborted(signal)
+    if (store.dropped) return dropped(store)
+    try {
+      this.host.checkWritable()
+    } catch (reason) {
+      return reason
+    }
+    return closedError('the database')
+  }
+
+  private finishRequest(request: PendingRequest, error: unknown): void {
+    const index = this.requests.indexOf(request)
+    if (index < 0) return
+    this.requests.splice(index, 1)
+    if (error === undefined) {
+      request.onProgress?.(1)
+      request.resolve()
+    } else request.reject(error)
+  }
+
+  private startBackground(store: Store): void {
+    let choice: CompactionChoice
+    try {
+      choice = policyOf(store.settings).choose(this.inputOf(store))
+    } catch (error) {
+      this.waiting.delete(store)
+      this.host.compactionFailed(store, error, false)
+      return
+    }
+    if (choice.kind === 'nothing') {
+      // A blocked one is looked at again when a run ends.
+      if (!choice.blocked) this.waiting.delete(store)
+      return
+    }
+    this.start(store, choice, (error) => {
+      if (error === undefined) this.pauses.delete(store)
+      else if (!(error instanceof JobCancelled)) this.retryLater(store)
+    })
+  }
+
+  private start(
+    store: Store,
+    work: CompactionWork,
+    ended: (error: unknown) => void,
+  ): CompactionRun {
+    const run = new CompactionRun(this.host, this.executor, store, work)
+    const giveBack = this.takePlace()!
+    // Registered before it starts, so that the next choice knows which files are busy.
+    this.runs.set(run, Promise.resolve())
+    this.spreadLimit()
+    this.startTicker()
+    this.host.compactionStarted(store, work)
+    this.runs.set(
+      run,
+      this.execute(run, ended).then(() => {
+        giveBack()
+        this.spreadLimit()
+        this.pump()
+      }),
+    )
     return run
   }
 
-  private filesOf(store: Store): readonly FileMetadata[] {
-    return (this.host.versions.current.store(store.storeId)?.levels ?? []).flat()
-  }
-
-  private async compactOnce(
-    store: Store,
-    choice: CompactionChoice,
-    request?: CompactionRequest,
-  ): Promise<void> {
-    if (choice.kind === 'nothing') return
-    for (let attempt = 1; ; attempt++) {
-      const job = this.makeJob(store, choice)
-      try {
-        const result = await this.run(job, request)
-        await this.install(store, choice, job, result)
-        return
-      } catch (error) {
-        const died = error instanceof CellarError && error.code === ErrorCode.jobFailed
-        if (!died || attempt >= attemptsMax) throw error
-      } finally {
-        for (const fileNumber of job.fileNumbers) this.host.versions.unprotectFile(fileNumber)
-      }
-    }
-  }
-
-  private async run(job: CompactionJob, request?: CompactionRequest): Promise<JobResult> {
-    const control = new JobControl()
-    this.control = control
-    const cancel = (): void => control.cancel()
-    const { signal, onProgress } = request ?? {}
-    if (signal?.aborted === true) throw new JobCancelled()
-    signal?.addEventListener('abort', cancel, { once: true })
-    const timer =
-      onProgress === undefined
-        ? undefined
-        : setInterval(() => onProgress(control.progress), progressMilliseconds)
+  private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
+    const { store } = run
+    const requested = (): boolean => this.requests.some((request) => request.run === run)
     try {
-      const result = await this.executor.run(job, control)
-      if (control.cancelled) {
-        // The job was done before it looked.
-        for (const { fileNumber } of result.files) this.host.discardFile(fileNumber)
-        throw new JobCancelled()
+      const outcome = await run.execute(() => this.takePlace())
+      this.runs.delete(run)
+      this.totals.add(outcome)
+      this.host.compacted(store, outcome)
+      // There may be more to do.
+      if (this.host.compactionEnabled && this.mayRun(store)) this.waiting.add(store)
+      ended(undefined)
+    } catch (error) {
+      this.runs.delete(run)
+      // A run is only cancelled by somebody who knows.
+      const cancelled = error instanceof JobCancelled
+      if (!cancelled) this.host.compactionFailed(store, error, requested())
+      ended(error)
+    }
+  }
+
+  private takePlace(): (() => void) | undefined {
+    if (this.placesTaken >= this.places) return undefined
+    this.placesTaken++
+    return () => this.placesTaken--
+  }
+
+  private retryLater(store: Store): void {
+    this.waiting.delete(store)
+    const pause = this.pauses.get(store) ?? retryMillisecondsMin
+    this.pauses.set(store, Math.min(2 * pause, retryMillisecondsMax))
+    this.later(pause, () => this.consider(store))
+  }
+
+  private later(milliseconds: number, action: () => void): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer)
+      action()
+    }, milliseconds)
+    timer.unref()
+    this.timers.add(timer)
+  }
+
+  private spreadLimit(): void {
+    const share = this.bytesPerSecondMax / Math.max(1, this.runs.size)
+    for (const run of this.runs.keys()) run.limit(share)
+  }
+
+  /** Reports progress while something runs. */
+  private startTicker(): void {
+    if (this.ticker !== undefined) return
+    this.ticker = setInterval(() => {
+      for (const run of this.runs.keys()) this.host.compactionMoved(run.store, run.progress)
+      for (const { run, onProgress } of this.requests) {
+        if (run === undefined || onProgress === undefined) continue
+        const { bytesDone, bytesTotal } = run.progress
+        onProgress(bytesDone / Math.max(1, bytesTotal))
       }
-      onProgress?.(1)
-      return result
-    } finally {
-      clearInterval(timer)
-      signal?.removeEventListener('abort', cancel)
-      this.control = undefined
-    }
+      if (this.runs.size > 0) return
+      clearInterval(this.ticker)
+      this.ticker = undefined
+    }, progressMilliseconds)
+    this.ticker.unref()
   }
 
-  private async install(
-    store: Store,
-    choice: Merge,
-    job: CompactionJob,
-    result: JobResult,
-  ): Promise<void> {
-    if (!this.mayRun(store)) {
-      for (const { fileNumber } of result.files) this.host.discardFile(fileNumber)
-      return
+  private inputOf(store: Store): PolicyInput {
+    const { ttlSeconds, minVersions } = store.settings
+    const busyFiles = new Set<number>()
+    for (const run of this.runs.keys()) {
+      if (run.store !== store) continue
+      for (const { fileNumber } of run.work.files) busyFiles.add(fileNumber)
     }
-    const { storeId } = store
-    for (const file of result.files) this.host.readers.open(file)
-    await this.host.publish({
-      filesRemoved: choice.files.map(({ fileNumber }) => ({ storeId, fileNumber })),
-      filesAdded: result.files.map((file) => ({ storeId, file })),
-    })
-    this.compactionCount++
-    this.entriesWritten += result.entriesWritten
-    this.entriesDropped += result.entriesDropped
-    this.bytesRead += job.inputs.reduce((sum, input) => sum + input.fileBytes, 0)
-    this.bytesWritten += result.bytesWritten
-    this.host.compacted(store, choice.major, choice.files.length, result)
-  }
-
-  private makeJob(store: Store, choice: Merge): CompactionJob {
-    const { versions, directory, nativeFree } = this.host
-    const fileNumber = versions.allocateFileNumber()
-    versions.protectFile(fileNumber)
-    const earliest = choice.files.reduce(
-      (min, file) => (file.earliestPutTimestamp < min ? file.earliestPutTimestamp : min),
-      choice.files[0].earliestPutTimestamp,
-    )
     return {
-      kind: 'compaction',
-      directory,
-      inputs: choice.files.map(({ fileNumber: number, fileBytes, entryCount, level }) => {
-        return { fileNumber: number, fileBytes, entryCount, level }
-      }),
-      fileNumbers: [fileNumber],
-      outputLevel: 0,
-      outputBytesMax: Infinity,
-      format: tableFormatOf(store.settings),
-      retention: retentionOf(store.settings),
-      readPointOldest: this.host.readPointOldest(),
+      levels: this.levelsOf(store),
       now: this.host.now(),
-      major: choice.major,
-      markerRetentionMilliseconds: 0,
-      earliestPutTimestamp: Number(earliest),
-      nativeFree,
+      ttlMilliseconds: ttlSeconds * 1000,
+      minVersions,
+      busyFiles,
     }
   }
+
+  private levelsOf(store: Store): readonly (readonly FileMetadata[])[] {
+    return this.host.versions.current.store(store.storeId)?.levels ?? [[]]
+  }
+
+  /** Looks now and then at stores whose cells expire, for nobody may write to them any more. */
+  watchExpiry(stores: () => Iterable<Store>): void {
+    this.later(expiryMilliseconds, () => {
+      for (const store of stores()) {
+        if (store.settings.ttlSeconds !== Infinity) this.consider(store)
+      }
+      this.watchExpiry(stores)
+    })
+  }
+}
+
+function aborted(signal: AbortSignal | undefined): CellarError {
+  const cause: unknown = signal?.reason
+  return new CellarError(ErrorCode.aborted, 'the compaction was aborted', { cause })
+}
+
+function dropped(store: Store): CellarError {
+  const message = `column family '${store.family}' was dropped while it was being compacted`
+  return new CellarError(ErrorCode.tableNotFound, message)
 }

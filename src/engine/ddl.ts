@@ -102,6 +102,7 @@ export class Ddl {
     for (const { store } of table.families) {
       if (!gone(store.storeId)) continue
       store.dropped = true
+      this.engine.compactor.forget(store)
       this.engine.stores.delete(store.storeId)
     }
     this.engine.relief.account()

@@ -27,7 +27,12 @@ import type { VersionSet } from '../version/version-set.js'
 import type { Durability, Log } from '../wal/log.js'
 import type { TableState } from './catalog.js'
 import { closeParts, ClosingSteps, flushForClose } from './close-engine.js'
-import type { CompactionHost } from './compaction-host.js'
+import type {
+  CompactionHost,
+  CompactionOutcome,
+  CompactionProgress,
+  CompactionWork,
+} from './compaction-host.js'
 import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
@@ -39,23 +44,16 @@ import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
 import type { TableReaders } from './table-readers.js'
 
-/** A compaction that was carried out. */
-export interface CompactionReport {
-  readonly table: string
-  readonly family: string
-  readonly major: boolean
-  /** Number of files that were replaced. */
-  readonly inputs: number
-  readonly result: JobResult
-}
-
 /** What happens inside, for `Database` to tell its users. */
 export interface EngineEvents {
   onPoisoned(error: CellarError): void
   onFlushed(table: string, family: string, result: JobResult): void
   onFlushFailed(table: string, family: string, error: unknown): void
-  onCompacted(compaction: CompactionReport): void
-  onCompactionFailed(table: string, family: string, error: unknown): void
+  onCompactionStarted(table: string, family: string, work: CompactionWork): void
+  onCompactionMoved(table: string, family: string, progress: CompactionProgress): void
+  onCompacted(table: string, family: string, outcome: CompactionOutcome): void
+  /** `requested`: the one who asked is told by a promise. */
+  onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
   /**
    * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
    */
@@ -107,6 +105,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   lastSequence: number
   /** Bytes of keys and values written by users since the open, for write amplification. */
   userBytes = 0
+  /** Whether files are merged in the background. */
+  compactionEnabled: boolean
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
   /** Highest floor of the log that an edit was made with. */
@@ -123,6 +123,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.fileSystem = parts.fileSystem
     this.directory = parts.directory
     this.options = parts.options
+    this.compactionEnabled = parts.options.compactionEnabled
     this.codecs = parts.codecs
     this.nativeFree = parts.options.nativeFree
     this.versions = parts.versions
@@ -323,17 +324,24 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     }
     this.versions.removeObsoleteFiles()
     this.events.onFlushed(this.tableNameOf(store), store.family, result)
-    if (this.options.compactionEnabled) this.compactor.consider(store)
+    if (this.compactionEnabled) this.compactor.consider(store)
   }
 
-  compacted(store: Store, major: boolean, inputs: number, result: JobResult): void {
+  compactionStarted(store: Store, work: CompactionWork): void {
+    this.events.onCompactionStarted(this.tableNameOf(store), store.family, work)
+  }
+
+  compactionMoved(store: Store, progress: CompactionProgress): void {
+    this.events.onCompactionMoved(this.tableNameOf(store), store.family, progress)
+  }
+
+  compacted(store: Store, outcome: CompactionOutcome): void {
     this.versions.removeObsoleteFiles()
-    const table = this.tableNameOf(store)
-    this.events.onCompacted({ table, family: store.family, major, inputs, result })
+    this.events.onCompacted(this.tableNameOf(store), store.family, outcome)
   }
 
-  compactionFailed(store: Store, error: unknown): void {
-    this.events.onCompactionFailed(this.tableNameOf(store), store.family, error)
+  compactionFailed(store: Store, error: unknown, requested: boolean): void {
+    this.events.onCompactionFailed(this.tableNameOf(store), store.family, error, requested)
   }
 
   /**
@@ -395,6 +403,15 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   discardFile(fileNumber: number): void {
     try {
       this.fileSystem.unlinkSync(this.readers.pathOf(fileNumber))
+    } catch (error) {
+      this.events.onWarning(error)
+    }
+  }
+
+  discardRemains(fileNumber: number): void {
+    try {
+      const path = this.readers.pathOf(fileNumber)
+      if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
     } catch (error) {
       this.events.onWarning(error)
     }

@@ -40,4 +40,6 @@ export interface FlushHost {
   flushFailed(store: Store, error: unknown): void
   /** Removes the output of a job that is not wanted any more. */
   discardFile(fileNumber: number): void
+  /** Removes what a dead thread may have left of a file. */
+  discardRemains(fileNumber: number): void
 }

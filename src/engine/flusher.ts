@@ -9,8 +9,14 @@
  * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running
  * job and runs the same job inline. The cancelled job's output is never installed.
  */
-import { CellarError, ErrorCode } from '../base/errors.js'
-import { runInSlices, runToEnd, startJob, type JobExecutor } from '../job/executor.js'
+import {
+  attemptsMax,
+  runInSlices,
+  runToEnd,
+  startJob,
+  WorkerDied,
+  type JobExecutor,
+} from '../job/executor.js'
 import { JobCancelled, JobControl, type FlushJob, type JobResult } from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import { retentionOf, tableFormatOf } from '../store/family-settings.js'
@@ -19,9 +25,6 @@ import type { SsTableReader } from '../sstable/reader.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { FlushHost } from './flush-host.js'
-
-/** Attempts when a worker thread dies. */
-const attemptsMax = 3
 
 export class Flusher {
   /** Flushes done, and what they read, wrote and dropped. */
@@ -121,8 +124,9 @@ export class Flusher {
         await this.runJob(store, slot, job)
         return
       } catch (error) {
-        const died = error instanceof CellarError && error.code === ErrorCode.jobFailed
-        if (!died || attempt >= attemptsMax) throw error
+        if (!(error instanceof WorkerDied)) throw error
+        this.host.discardRemains(job.fileNumber)
+        if (attempt >= attemptsMax) throw error
       } finally {
         this.host.versions.unprotectFile(job.fileNumber)
       }

@@ -28,8 +28,8 @@ import { ServerClock } from './server-clock.js'
 import { TableReaders } from './table-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
 
-/** Threads for jobs: one compaction at a time, and a flush must never wait behind it. */
-const jobThreadsMax = 2
+/** Threads for jobs: two compactions, and a flush must never wait behind them. */
+const jobThreadsMax = 3
 
 /** Opens the engine of `directory`. Errors: see `Database.open`. */
 export async function openEngine(
@@ -122,6 +122,7 @@ function openLocked(
     })
     engine.clock.raiseFloor(versions.current.lastServerTimestamp)
     startLog(engine, replayLog(engine), events)
+    if (options.compactionEnabled) engine.compactor.watchExpiry(() => engine.stores.values())
     return engine
   } catch (error) {
     readers.closeAll()

@@ -33,6 +33,21 @@ export interface DatabaseOptions {
    */
   readonly compactionEnabled?: boolean
   /**
+   * Read every file that a compaction has written back, and check it down to the last byte, before
+   * it replaces its inputs. Default true.
+   */
+  readonly compactionVerify?: boolean
+  /**
+   * Merges into a level below 0 of at least so many bytes are cut into two jobs, each for a part of
+   * the rows, which run side by side in worker threads. Default 64 MiB, at least 1.
+   */
+  readonly compactionSplitBytesMin?: number
+  /**
+   * Bytes per second that all compactions together may read and write; see also
+   * `Database.limitCompaction`. Default Infinity, at least 1024.
+   */
+  readonly compactionBytesPerSecondMax?: number
+  /**
    * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
    * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
    * `CELLAR_EXECUTOR`, else 'auto'.
@@ -64,6 +79,9 @@ export interface ResolvedOptions {
   readonly logBytesMax: number
   readonly manifestBytesMax: number
   readonly compactionEnabled: boolean
+  readonly compactionVerify: boolean
+  readonly compactionSplitBytesMin: number
+  readonly compactionBytesPerSecondMax: number
   readonly executor: 'auto' | 'worker' | 'inline'
   readonly nativeFree: boolean
   readonly cellBytesMax: number
@@ -80,6 +98,7 @@ type BytesOption =
   | 'blockCacheBytesMax'
   | 'logBytesMax'
   | 'manifestBytesMax'
+  | 'compactionSplitBytesMin'
   | 'cellBytesMax'
 
 function bytesOption(
@@ -94,6 +113,24 @@ function bytesOption(
     throw invalidArgument(`option ${name} must be an integer >= ${min} (bytes), got ${value}`)
   }
   return value
+}
+
+function booleanOption(
+  options: DatabaseOptions,
+  name: 'compactionEnabled' | 'compactionVerify',
+): boolean {
+  const value = options[name] ?? true
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`option ${name} must be true or false`)
+}
+
+/** Checks a rate of compactions, bytes per second; `ERR_INVALID_ARGUMENT`. */
+export function checkRate(bytesPerSecondMax: unknown): number {
+  if (typeof bytesPerSecondMax === 'number' && bytesPerSecondMax >= kibibyte) {
+    return bytesPerSecondMax
+  }
+  const name = 'compactionBytesPerSecondMax'
+  throw invalidArgument(`option ${name} must be a number >= 1024, got ${String(bytesPerSecondMax)}`)
 }
 
 /** `CELLAR_EXECUTOR` chooses for databases that do not say, so that a test run can force one. */
@@ -114,10 +151,6 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   if (typeof slop !== 'number' || !(slop >= 0)) {
     throw invalidArgument(`option timestampSlopMilliseconds must be a number >= 0, got ${slop}`)
   }
-  const compactionEnabled = options.compactionEnabled ?? true
-  if (typeof compactionEnabled !== 'boolean') {
-    throw invalidArgument('option compactionEnabled must be true or false')
-  }
   const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
   return {
     createIfMissing: options.createIfMissing ?? true,
@@ -129,7 +162,10 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
     logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
     manifestBytesMax: bytesOption(options, 'manifestBytesMax', 4 * mebibyte, kibibyte),
-    compactionEnabled,
+    compactionEnabled: booleanOption(options, 'compactionEnabled'),
+    compactionVerify: booleanOption(options, 'compactionVerify'),
+    compactionSplitBytesMin: bytesOption(options, 'compactionSplitBytesMin', 64 * mebibyte, 1),
+    compactionBytesPerSecondMax: checkRate(options.compactionBytesPerSecondMax ?? Infinity),
     executor,
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),

@@ -4,13 +4,14 @@
  *
  * Keys are unique over all inputs, because they hold the sequence, so the merge decides nothing;
  * the retention rules do. Entries read must equal entries written plus dropped, and entries read
- * must equal what the inputs' footers count, or the job fails.
+ * must equal what the inputs' footers count, or the job fails. If a job merges a slice of the rows
+ * only, whoever split the work adds up the slices.
  *
  * Failure behaviour: any error removes the outputs written so far and is thrown; inputs are only
  * read.
  */
 import { assert } from '../base/assert.js'
-import { equalBytes } from '../base/bytes.js'
+import { compareBytes } from '../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
@@ -21,12 +22,21 @@ import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
-import { JobCancelled, type CompactionJob, type JobControl, type JobResult } from './job.js'
+import { CompactionOutputs } from './compaction-outputs.js'
+import type { CompactionInput, CompactionJob, DropCounts, JobControl, JobResult } from './job.js'
+import { Pace } from './pace.js'
 import { RetentionFilter } from './retention-filter.js'
-import { TableOutput } from './table-output.js'
 
-/** Entries handled between two looks at the cancel flag. */
-const entriesPerSlice = 2048
+/** Entries handled between two looks at the control. */
+const entriesPerSlice = 1024
+/** Part of the work that the merge is; the rest is reading the outputs back. */
+const mergePart = 0.9
+
+interface Merged {
+  readonly entriesRead: number
+  readonly entriesDropped: number
+  readonly dropped: DropCounts
+}
 
 /** Runs a compaction; yields after each slice, returns the result. */
 export function* runCompaction(
@@ -34,22 +44,30 @@ export function* runCompaction(
   codecs: Codecs,
   job: CompactionJob,
   control: JobControl,
-): Generator<void, JobResult> {
+): Generator<number, JobResult> {
   const readers: SsTableReader[] = []
-  const outputs = new Outputs(fileSystem, codecs, job)
+  const counters = new ReadCounters()
+  const outputs = new CompactionOutputs(fileSystem, codecs, job)
+  const pace = new Pace(control)
   try {
     for (const input of job.inputs) {
-      const path = fileSystem.join(job.directory, formatFileName('table', input.fileNumber))
-      const reader = SsTableReader.openSync(fileSystem, path, input.fileNumber, {
-        codecs,
-        cache: new BlockCache(0),
-        counters: new ReadCounters(),
-        expectedBytes: input.fileBytes,
-      })
-      readers.push(reader)
+      readers.push(openTable(fileSystem, codecs, job, input, counters))
     }
-    const { entriesRead, entriesDropped } = yield* merge(job, readers, outputs, control)
+    const { entriesRead, entriesDropped, dropped } = yield* merge(
+      job,
+      readers,
+      outputs,
+      pace,
+      () => counters.blockBytesRead + outputs.bytesWritten,
+    )
     const files = outputs.finish()
+    if (job.verify) {
+      for (const [index, file] of files.entries()) {
+        const bytes = counters.blockBytesRead + outputs.bytesWritten
+        yield* pace.checkpoint(mergePart + ((1 - mergePart) * index) / files.length, bytes)
+        yield* verifyOutput(fileSystem, codecs, job, file, counters)
+      }
+    }
     if (files.length > 0) fileSystem.syncDirectorySync(job.directory)
     const entriesWritten = files.reduce((sum, file) => sum + file.entryCount, 0)
     assert(
@@ -58,7 +76,7 @@ export function* runCompaction(
     )
     control.progress = 1
     const bytesWritten = files.reduce((sum, file) => sum + file.fileBytes, 0)
-    return { files, entriesRead, entriesWritten, entriesDropped, bytesWritten }
+    return { files, entriesRead, entriesWritten, entriesDropped, dropped, bytesWritten }
   } catch (error) {
     outputs.abandon()
     throw error
@@ -67,12 +85,45 @@ export function* runCompaction(
   }
 }
 
+function openTable(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  job: CompactionJob,
+  file: Pick<CompactionInput, 'fileNumber' | 'fileBytes'>,
+  counters: ReadCounters,
+): SsTableReader {
+  const path = fileSystem.join(job.directory, formatFileName('table', file.fileNumber))
+  return SsTableReader.openSync(fileSystem, path, file.fileNumber, {
+    codecs,
+    cache: new BlockCache(0),
+    counters,
+    expectedBytes: file.fileBytes,
+  })
+}
+
+function* verifyOutput(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  job: CompactionJob,
+  file: FileMetadata,
+  counters: ReadCounters,
+): Generator<number, void> {
+  const reader = openTable(fileSystem, codecs, job, file, counters)
+  try {
+    const steps = reader.verify()
+    while (steps.next().done !== true) yield 0
+  } finally {
+    reader.closeSync()
+  }
+}
+
 function* merge(
   job: CompactionJob,
   readers: readonly SsTableReader[],
-  outputs: Outputs,
-  control: JobControl,
-): Generator<void, { entriesRead: number; entriesDropped: number }> {
+  outputs: CompactionOutputs,
+  pace: Pace,
+  bytesMoved: () => number,
+): Generator<number, Merged> {
   const cursor = openCursor(readers)
   const cell = new CellView()
   const filter = new RetentionFilter({
@@ -83,21 +134,30 @@ function* merge(
     markerRetentionMilliseconds: job.markerRetentionMilliseconds,
     earliestPutTimestamp: job.earliestPutTimestamp,
   })
+  const { first, end, part = 1 } = job.slice ?? {}
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
+  const expected = Math.max(1, total * part)
   let entriesRead = 0
-  cursor.seek(Buffer.alloc(0), 0)
+  cursor.seek(first ?? Buffer.alloc(0), first?.length ?? 0)
   while (cursor.valid) {
     cell.set(cursor)
+    if (filter.entersRow(cell)) {
+      if (end !== undefined && isAtOrBehind(cell, end)) break
+      outputs.startRow(cell)
+    }
     if (filter.keeps(cell)) outputs.add(cell)
     cursor.next()
     if (++entriesRead % entriesPerSlice === 0) {
-      if (control.cancelled) throw new JobCancelled()
-      control.progress = entriesRead / total
-      yield
+      yield* pace.checkpoint(mergePart * Math.min(1, entriesRead / expected), bytesMoved())
     }
   }
-  assert(entriesRead === total, 'a compaction must read every entry of its inputs')
-  return { entriesRead, entriesDropped: filter.dropped }
+  const whole = job.slice === undefined
+  assert(!whole || entriesRead === total, 'a compaction must read every entry of its inputs')
+  return { entriesRead, entriesDropped: filter.dropped, dropped: filter.droppedBy }
+}
+
+function isAtOrBehind(cell: CellView, row: Buffer): boolean {
+  return compareBytes(cell.buffer, cell.keyStart, cell.keyEnd, row, 0, row.length) >= 0
 }
 
 function openCursor(readers: readonly SsTableReader[]): Cursor {
@@ -110,65 +170,4 @@ function openCursor(readers: readonly SsTableReader[]): Cursor {
   const merge = new MergeCursor()
   merge.setChildren(cursors)
   return merge
-}
-
-/** The outputs of a job: one table after the other, cut between rows. */
-class Outputs {
-  private readonly fileSystem: FileSystem
-  private readonly codecs: Codecs
-  private readonly job: CompactionJob
-  private readonly finished: FileMetadata[] = []
-  private readonly made: TableOutput[] = []
-  private current: TableOutput | undefined = undefined
-  private row: Buffer = Buffer.allocUnsafe(256)
-  private rowLength = -1
-
-  constructor(fileSystem: FileSystem, codecs: Codecs, job: CompactionJob) {
-    this.fileSystem = fileSystem
-    this.codecs = codecs
-    this.job = job
-  }
-
-  add(cell: CellView): void {
-    const full = this.current !== undefined && this.current.bytesWritten >= this.job.outputBytesMax
-    const last = this.made.length >= this.job.fileNumbers.length
-    if (full && !last && !this.inRow(cell)) this.finishCurrent()
-    if (this.job.outputBytesMax !== Infinity) this.noteRow(cell)
-    this.current ??= this.start()
-    this.current.add(cell)
-  }
-
-  finish(): FileMetadata[] {
-    this.finishCurrent()
-    return this.finished
-  }
-
-  abandon(): void {
-    for (const output of this.made) output.abandon()
-  }
-
-  private start(): TableOutput {
-    const { directory, fileNumbers, format } = this.job
-    const fileNumber = fileNumbers[this.made.length]
-    const output = new TableOutput(this.fileSystem, this.codecs, directory, fileNumber, format)
-    this.made.push(output)
-    return output
-  }
-
-  private finishCurrent(): void {
-    if (this.current === undefined) return
-    this.finished.push(this.current.finish(this.job.outputLevel, this.job.now))
-    this.current = undefined
-  }
-
-  private inRow(cell: CellView): boolean {
-    return equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, this.row, 0, this.rowLength)
-  }
-
-  private noteRow(cell: CellView): void {
-    if (this.inRow(cell)) return
-    this.rowLength = cell.rowEnd - cell.keyStart
-    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
-    cell.buffer.copy(this.row, 0, cell.keyStart, cell.rowEnd)
-  }
 }

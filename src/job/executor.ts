@@ -1,16 +1,34 @@
 /**
  * Where jobs run. Both executors run the same generators and give the same files byte for byte.
  */
+import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import { runCompaction } from './compaction-job.js'
 import { runFlush } from './flush-job.js'
 import type { Job, JobControl, JobResult } from './job.js'
 
+/** The thread of a job ended before the job did. Whatever it wrote is garbage. */
+export class WorkerDied extends CellarError {
+  constructor(kind: Job['kind'], cause: unknown) {
+    super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died again and again`, { cause })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Function.prototype[Symbol.hasInstance].call(this, value)
+  }
+}
+
+/** How often a job is run if its thread dies. */
+export const attemptsMax = 3
+
 /** Runs jobs. */
 export interface JobExecutor {
   readonly kind: 'inline' | 'worker'
-  /** Rejects with what the job threw; with `JobCancelled` if it was cancelled. */
+  /**
+   * Rejects with what the job threw; with `JobCancelled` if it was cancelled, with `WorkerDied` if
+   * its thread ended.
+   */
   run(job: Job, control: JobControl): Promise<JobResult>
   /** Ends threads. Running jobs must have been waited for or cancelled. */
   close(): Promise<void>
@@ -22,17 +40,21 @@ export function startJob(
   codecs: Codecs,
   job: Job,
   control: JobControl,
-): Generator<void, JobResult> {
+): Generator<number, JobResult> {
   return job.kind === 'flush'
     ? runFlush(fileSystem, codecs, job, control)
     : runCompaction(fileSystem, codecs, job, control)
 }
 
-/** Runs a generator to its end at once. */
-export function runToEnd<T>(generator: Generator<void, T>): T {
+/** Runs a generator to its end at once; `rest` is called with the milliseconds it wants to rest. */
+export function runToEnd<T>(
+  generator: Generator<number | void, T>,
+  rest?: (milliseconds: number) => void,
+): T {
   for (;;) {
     const step = generator.next()
     if (step.done === true) return step.value
+    if (rest !== undefined && typeof step.value === 'number' && step.value > 0) rest(step.value)
   }
 }
 
@@ -40,14 +62,19 @@ export function runToEnd<T>(generator: Generator<void, T>): T {
 const sliceMillisecondsMax = 2
 
 /** Drives a generator in slices with the event loop running in between. */
-export async function runInSlices<T>(generator: Generator<void, T>): Promise<T> {
+export async function runInSlices<T>(generator: Generator<number | void, T>): Promise<T> {
   for (;;) {
     const sliceEnd = performance.now() + sliceMillisecondsMax
+    let rest = 0
     do {
       const step = generator.next()
       if (step.done === true) return step.value
-    } while (performance.now() < sliceEnd)
-    await new Promise<void>((resolve) => setImmediate(resolve))
+      rest = step.value ?? 0
+    } while (rest === 0 && performance.now() < sliceEnd)
+    await new Promise<void>((resolve) => {
+      if (rest > 0) setTimeout(resolve, rest)
+      else setImmediate(resolve)
+    })
   }
 }
 

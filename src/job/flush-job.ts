@@ -10,7 +10,13 @@ import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
-import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
+import {
+  JobCancelled,
+  type DropCounts,
+  type FlushJob,
+  type JobControl,
+  type JobResult,
+} from './job.js'
 import { RetentionFilter } from './retention-filter.js'
 import { TableOutput } from './table-output.js'
 
@@ -23,15 +29,16 @@ export function* runFlush(
   codecs: Codecs,
   job: FlushJob,
   control: JobControl,
-): Generator<void, JobResult> {
+): Generator<number, JobResult> {
   const output = new TableOutput(fileSystem, codecs, job.directory, job.fileNumber, job.format)
   try {
-    const dropped = yield* copyEntries(job, output, control)
+    const { entriesDropped, dropped } = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount
-    assert(entriesRead === output.entryCount + dropped, 'a flush must account for every entry')
-    if (output.entryCount === 0) {
+    const entriesWritten = output.entryCount
+    assert(entriesRead === entriesWritten + entriesDropped, 'a flush must account for every entry')
+    if (entriesWritten === 0) {
       output.abandon()
-      return { files: [], entriesRead, entriesWritten: 0, entriesDropped: dropped, bytesWritten: 0 }
+      return { files: [], entriesRead, entriesWritten, entriesDropped, dropped, bytesWritten: 0 }
     }
     const file = output.finish(0, job.now)
     fileSystem.syncDirectorySync(job.directory)
@@ -39,8 +46,9 @@ export function* runFlush(
     return {
       files: [file],
       entriesRead,
-      entriesWritten: file.entryCount,
-      entriesDropped: dropped,
+      entriesWritten,
+      entriesDropped,
+      dropped,
       bytesWritten: file.fileBytes,
     }
   } catch (error) {
@@ -49,12 +57,17 @@ export function* runFlush(
   }
 }
 
+interface Copied {
+  readonly entriesDropped: number
+  readonly dropped: DropCounts
+}
+
 /** Copies what is kept and returns how many entries were dropped. */
 function* copyEntries(
   job: FlushJob,
   output: TableOutput,
   control: JobControl,
-): Generator<void, number> {
+): Generator<number, Copied> {
   const cursor = new FrozenEntriesCursor(job.entries)
   const cell = new CellView()
   const filter = new RetentionFilter({
@@ -70,13 +83,14 @@ function* copyEntries(
   cursor.seek(Buffer.alloc(0), 0)
   while (cursor.valid) {
     cell.set(cursor)
+    filter.entersRow(cell)
     if (filter.keeps(cell)) output.add(cell)
     cursor.next()
     if (++done % entriesPerSlice === 0) {
       if (control.cancelled) throw new JobCancelled()
       control.progress = done / total
-      yield
+      yield 0
     }
   }
-  return filter.dropped
+  return { entriesDropped: filter.dropped, dropped: filter.droppedBy }
 }

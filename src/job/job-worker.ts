@@ -44,11 +44,31 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
       codecsByMode.set(nativeFree, codecs)
     }
     const control = new JobControl(task.control)
-    return { outcome: 'done', result: runToEnd(startJob(fileSystem, codecs, task.job, control)) }
+    const steps = startJob(fileSystem, codecs, revive(task.job), control)
+    return { outcome: 'done', result: runToEnd(steps, (time) => control.rest(time)) }
   } catch (error) {
     if (error instanceof JobCancelled) return { outcome: 'cancelled' }
     const known = error instanceof CellarError ? error : undefined
     const message = error instanceof Error ? error.message : String(error)
     return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
   }
+}
+
+/** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */
+function revive(job: Job): Job {
+  if (job.kind === 'flush') return job
+  const { slice } = job
+  return {
+    ...job,
+    boundaries: job.boundaries.map(asBuffer),
+    slice: slice && {
+      ...slice,
+      first: slice.first && asBuffer(slice.first),
+      end: slice.end && asBuffer(slice.end),
+    },
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

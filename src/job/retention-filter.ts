@@ -6,16 +6,23 @@ import { equalBytes } from '../base/bytes.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { MatchCode } from '../scan/query.js'
-import { RetentionMatcher, type RetentionScope } from '../scan/retention-matcher.js'
+import {
+  RetentionMatcher,
+  type DropReason,
+  type RetentionScope,
+} from '../scan/retention-matcher.js'
+import { noDrops, type DropCounts } from './job.js'
 
 export class RetentionFilter {
   /** Cells dropped so far. */
   dropped = 0
+  readonly droppedBy: DropCounts = noDrops()
   private readonly matcher: RetentionMatcher
   private readonly readPointOldest: number
   private row: Buffer = Buffer.allocUnsafe(256)
   private rowLength = -1
   private skippingColumn = false
+  private skipReason: DropReason = 'versions'
   private column: Buffer = Buffer.allocUnsafe(256)
   private columnLength = 0
 
@@ -24,19 +31,23 @@ export class RetentionFilter {
     this.readPointOldest = scope.readPointOldest
   }
 
+  /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
+  entersRow(cell: CellView): boolean {
+    const { buffer, keyStart, rowEnd } = cell
+    if (equalBytes(buffer, keyStart, rowEnd, this.row, 0, this.rowLength)) return false
+    this.rowLength = rowEnd - keyStart
+    this.row = copyInto(this.row, buffer, keyStart, rowEnd)
+    this.skippingColumn = false
+    this.matcher.startRow()
+    return true
+  }
+
   /** Whether the cell is kept. Cells come in key order. */
   keeps(cell: CellView): boolean {
-    const { buffer, keyStart, rowEnd } = cell
-    if (!equalBytes(buffer, keyStart, rowEnd, this.row, 0, this.rowLength)) {
-      this.rowLength = rowEnd - keyStart
-      this.row = copyInto(this.row, buffer, keyStart, rowEnd)
-      this.skippingColumn = false
-      this.matcher.startRow()
-    }
     if (this.skippingColumn) {
       if (!this.inSkippedColumn(cell)) this.skippingColumn = false
       else if (!isDeleteMarker(cell.type) && cell.sequence <= this.readPointOldest) {
-        this.dropped++
+        this.count(this.skipReason)
         return false
       }
       // A marker behind dropped versions may still mask cells of older files, and a cell newer than
@@ -44,14 +55,20 @@ export class RetentionFilter {
     }
     const code = this.matcher.match(cell)
     if (code === MatchCode.include) return true
-    this.dropped++
+    this.count(this.matcher.reason)
     // In the empty column markers of the family follow, so it is never skipped as a whole.
     if (code === MatchCode.seekNextColumn && cell.qualifierEnd > cell.qualifierStart) {
       this.skippingColumn = true
+      this.skipReason = this.matcher.reason
       this.columnLength = cell.qualifierEnd - cell.qualifierStart
-      this.column = copyInto(this.column, buffer, cell.qualifierStart, cell.qualifierEnd)
+      this.column = copyInto(this.column, cell.buffer, cell.qualifierStart, cell.qualifierEnd)
     }
     return false
+  }
+
+  private count(reason: DropReason): void {
+    this.dropped++
+    this.droppedBy[reason]++
   }
 
   private inSkippedColumn(cell: CellView): boolean {

@@ -2,13 +2,13 @@
  * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and
  * may be missing (design D10).
  *
- * Failure behaviour: a thread that dies rejects its job with `ERR_JOB_FAILED`; the caller runs the
- * job again with a new file number. Output of a dead thread is garbage until the next open.
+ * Failure behaviour: a thread that dies rejects its job with `WorkerDied`; the caller removes what
+ * the thread may have written and runs the job again with new file numbers.
  */
 import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type { JobExecutor } from './executor.js'
+import { WorkerDied, type JobExecutor } from './executor.js'
 import { JobCancelled, type Job, type JobControl, type JobResult } from './job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
 
@@ -51,8 +51,7 @@ export class WorkerExecutor implements JobExecutor {
       const task = { job, control: control.words.buffer as SharedArrayBuffer }
       answer = await this.pool.run(task, { name: 'runTask' })
     } catch (cause) {
-      const message = `the worker thread of a ${job.kind} job died; the job is tried again`
-      throw new CellarError(ErrorCode.jobFailed, message, { cause })
+      throw new WorkerDied(job.kind, cause)
     }
     if (answer.outcome === 'cancelled') throw new JobCancelled()
     if (answer.outcome === 'done') return restore(answer.result)

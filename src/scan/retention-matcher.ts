@@ -15,6 +15,9 @@ import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions } from './query.js'
 import { oldestUnexpired, outlivedOwnTtl } from './user-matcher.js'
 
+/** Why a cell is dropped; see `DropCounts`. */
+export type DropReason = 'versions' | 'masked' | 'expired' | 'markers'
+
 /** What a job may drop. */
 export interface RetentionScope {
   readonly options: RetentionOptions
@@ -31,6 +34,8 @@ export interface RetentionScope {
 }
 
 export class RetentionMatcher {
+  /** Why the last cell that {@link match} did not include goes. */
+  reason: DropReason = 'versions'
   private readonly deletes = new DeleteTracker()
   private readonly columns = new ColumnTracker()
   private readonly scope: RetentionScope
@@ -57,6 +62,7 @@ export class RetentionMatcher {
   /** `include`, `skip`, or `seekNextColumn` (drop the rest of the column). */
   match(cell: CellView): MatchCode {
     const columns = this.columns
+    this.reason = 'expired'
     if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
     if (outlivedOwnTtl(cell, this.scope.now)) return MatchCode.skip
     const tooNew = cell.sequence > this.scope.readPointOldest
@@ -64,13 +70,16 @@ export class RetentionMatcher {
       if (tooNew) return MatchCode.include
       if (this.markerMasks(cell)) this.deletes.add(cell)
       if (!this.scope.dropsMarkers) return MatchCode.include
+      this.reason = 'markers'
       const fate = this.fateOfMarker(cell)
       if (fate !== undefined) return fate
     } else if (!this.deletes.empty) {
+      this.reason = 'masked'
       const masking = this.deletes.masking(cell)
       if (masking === Masking.column) return MatchCode.seekNextColumn
       if (masking === Masking.version) return MatchCode.skip
     }
+    this.reason = 'versions'
     return columns.check(cell, tooNew)
   }
 

@@ -195,6 +195,12 @@ export class BlockIndex {
     return low
   }
 
+  /** Separator `index`; borrowed. */
+  separatorAt(index: number): Buffer {
+    const { separators, separatorOffsets } = this
+    return separators.subarray(separatorOffsets[index], separatorOffsets[index + 1])
+  }
+
   /** Compares separator `index` with `key[start, end)`. */
   compareSeparator(index: number, key: Uint8Array, start: number, end: number): number {
     const { separators, separatorOffsets } = this

@@ -2,6 +2,12 @@
  * The options of a column family as the engine uses them, and their form in the manifest.
  */
 import type { CodecName } from '../codec/codec.js'
+import {
+  decodeCompaction,
+  defaultCompaction,
+  encodeCompaction,
+  type CompactionSetting,
+} from '../compaction/setting.js'
 import type { TableFormat } from '../job/table-output.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { JsonObject } from '../version/json-fields.js'
@@ -10,6 +16,7 @@ import type { JsonObject } from '../version/json-fields.js'
 export interface FamilySettings extends RetentionOptions, TableFormat {
   /** Whether reads admit blocks to the cache. */
   readonly blockCache: boolean
+  readonly compaction: CompactionSetting
 }
 
 /** HBase's defaults, except for smaller blocks and LZ4, which suit an embedded store. */
@@ -23,18 +30,24 @@ export const defaultFamilySettings: FamilySettings = {
   blockBytes: 16 * 1024,
   codec: 'lz4',
   blockCache: true,
+  compaction: defaultCompaction,
 }
 
 /** The settings as a JSON object for the manifest; an infinite TTL is left out. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
-  const { ttlSeconds, ...rest } = settings
-  return ttlSeconds === Infinity ? { ...rest } : { ...rest, ttlSeconds }
+  const { ttlSeconds, compaction, ...rest } = settings
+  const finite = ttlSeconds === Infinity ? {} : { ttlSeconds }
+  return { ...rest, ...finite, compaction: encodeCompaction(compaction) }
 }
 
 /** Reads settings back. The manifest's checksum vouches for the types. */
 export function decodeFamilySettings(options: JsonObject): FamilySettings {
-  const stored = options as unknown as Partial<FamilySettings> & { codec?: CodecName }
-  return { ...defaultFamilySettings, ...stored }
+  const { compaction, ...stored } = options as unknown as Partial<FamilySettings> & {
+    codec?: CodecName
+    compaction?: Record<string, unknown>
+  }
+  const decoded = compaction && { compaction: decodeCompaction(compaction) }
+  return { ...defaultFamilySettings, ...stored, ...decoded }
 }
 
 /** The part of the settings that decides what is kept, as jobs get it. */

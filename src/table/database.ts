@@ -28,13 +28,27 @@ export interface DatabaseEvents {
   flush: [flush: { table: string; family: string; entries: number; bytes: number }]
   /** A flush failed; it is tried again. Nothing was lost. */
   flushError: [failure: { table: string; family: string; error: unknown }]
-  /** Files of a family were merged. */
-  compaction: [
-    compaction: {
+  /** A running compaction has come further; told about ten times a second. */
+  compactionProgress: [
+    progress: {
       table: string
       family: string
       major: boolean
       inputFiles: number
+      bytesDone: number
+      bytesTotal: number
+    },
+  ]
+  /** Files of a family were merged, moved to another level or dropped. */
+  compaction: [
+    compaction: {
+      table: string
+      family: string
+      kind: 'merge' | 'move' | 'drop'
+      major: boolean
+      inputFiles: number
+      outputFiles: number
+      outputLevel: number
       entries: number
       droppedEntries: number
       bytes: number
@@ -254,18 +268,25 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
         bytes: result.bytesWritten,
       }),
     onFlushFailed: (table, family, error) => emitter.emit('flushError', { table, family, error }),
-    onCompacted: ({ table, family, major, inputs, result }) =>
+    onCompactionStarted: () => undefined,
+    onCompactionMoved: (table, family, progress) =>
+      emitter.emit('compactionProgress', { table, family, ...progress }),
+    onCompacted: (table, family, outcome) =>
       emitter.emit('compaction', {
         table,
         family,
-        major,
-        inputFiles: inputs,
-        entries: result.entriesWritten,
-        droppedEntries: result.entriesDropped,
-        bytes: result.bytesWritten,
+        kind: outcome.kind,
+        major: outcome.major,
+        inputFiles: outcome.inputFiles,
+        outputFiles: outcome.outputFiles,
+        outputLevel: outcome.outputLevel,
+        entries: outcome.entriesWritten,
+        droppedEntries: outcome.entriesDropped,
+        bytes: outcome.bytesWritten,
       }),
-    onCompactionFailed: (table, family, error) =>
-      emitter.emit('compactionError', { table, family, error }),
+    onCompactionFailed: (table, family, error, requested) => {
+      if (!requested) emitter.emit('compactionError', { table, family, error })
+    },
     onWarning: (error) => emitter.emit('warning', error),
   }
 }

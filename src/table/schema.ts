@@ -5,6 +5,8 @@
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { checkFamilyName } from '../cell/limits.js'
 import type { CodecName } from '../codec/codec.js'
+import { checkPolicyFamily } from '../compaction/choose-policy.js'
+import { parseCompaction } from '../compaction/setting.js'
 import type { TableSettings, TableState } from '../engine/catalog.js'
 import {
   defaultFamilySettings,
@@ -38,6 +40,7 @@ const familyOptionNames = [
   'blockBytes',
   'compression',
   'blockCache',
+  'compaction',
 ]
 
 function checkNames(options: object, known: readonly string[], what: string): void {
@@ -109,11 +112,15 @@ export function parseFamilyOptions(
     blockCache: given('blockCache')
       ? booleanOption(options.blockCache, `${what} blockCache`)
       : base.blockCache,
+    compaction: given('compaction') ? parseCompaction(options.compaction) : base.compaction,
   }
   if (settings.minVersions > settings.versions) {
     const { minVersions, versions } = settings
     throw invalidArgument(`${what} minVersions ${minVersions} is above versions ${versions}`)
   }
+  const { ttlSeconds, minVersions } = settings
+  const ttlMilliseconds = ttlSeconds * 1000
+  checkPolicyFamily(settings.compaction.policy, { ttlMilliseconds, minVersions })
   return settings
 }
 
@@ -222,6 +229,7 @@ export function describeTable(table: TableState): TableDescription {
       blockBytes: settings.blockBytes,
       compression,
       blockCache: settings.blockCache,
+      compaction: settings.compaction,
     }
   }
   const { durability, readOnly } = table.settings

@@ -31,7 +31,7 @@ export interface DatabaseStatistics {
   readonly compactions: number
   readonly compactedBytes: number
   readonly compactionDroppedEntries: number
-  /** Stores that wait for a compaction. */
+  /** Compactions that run, wait or were asked for. */
   readonly compactionQueue: number
   /** Encoded keys and values of all mutations. */
   readonly userBytes: number
@@ -85,7 +85,7 @@ export function collectStatistics(engine: Engine): DatabaseStatistics {
     }
     tables[table.name] = { families }
   }
-  const written = engine.logBytesWritten + flusher.bytesWritten + compactor.bytesWritten
+  const written = engine.logBytesWritten + flusher.bytesWritten + compactor.totals.bytesWritten
   return {
     tables,
     tableFiles,
@@ -109,9 +109,9 @@ export function collectStatistics(engine: Engine): DatabaseStatistics {
     flushedEntries: flusher.entriesWritten,
     droppedEntries: flusher.entriesDropped,
     flushedBytes: flusher.bytesWritten,
-    compactions: compactor.compactionCount,
-    compactedBytes: compactor.bytesWritten,
-    compactionDroppedEntries: compactor.entriesDropped,
+    compactions: compactor.totals.merges,
+    compactedBytes: compactor.totals.bytesWritten,
+    compactionDroppedEntries: compactor.totals.entriesDropped,
     compactionQueue: compactor.queueLength,
     userBytes,
     writeAmplification: userBytes === 0 ? 0 : written / userBytes,

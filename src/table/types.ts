@@ -8,6 +8,8 @@
 import type { CellTypeName } from '../cell/cell-type.js'
 import type { Timestamp } from '../cell/timestamp.js'
 import type { CellarError } from '../base/errors.js'
+import type { PolicyName } from '../compaction/choice.js'
+import type { CompactionSetting } from '../compaction/setting.js'
 import type { Filter } from '../filter/filter.js'
 import type { Result } from './result.js'
 
@@ -267,6 +269,12 @@ export interface FamilyOptions {
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD'
   /** BLOCKCACHE: whether reads admit blocks of the family to the cache. Default true. */
   readonly blockCache?: boolean
+  /**
+   * Which files are merged in the background, and when: the name of a policy, or its name and
+   * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'exploring'. 'fifo'
+   * needs a `ttl` and no `minVersions`.
+   */
+  readonly compaction?: PolicyName | CompactionSetting
 }
 
 /** Options of a table. */

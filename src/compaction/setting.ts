@@ -1,0 +1,49 @@
+/**
+ * How a column family names its compaction policy (HBase: the table's
+ * `hbase.hstore.defaultengine.compactionpolicy.class` and its options), and how that is stored.
+ */
+import { invalidArgument } from '../base/errors.js'
+import type { PolicyName } from './choice.js'
+import { choosePolicy, type PolicyOptions } from './choose-policy.js'
+
+/** A policy with the options that are not to have their defaults. */
+export type CompactionSetting = {
+  readonly [Name in PolicyName]: { readonly policy: Name } & Partial<PolicyOptions[Name]>
+}[PolicyName]
+
+/** What a family has that says nothing; see ARCHITECTURE.md for the measurement behind it. */
+export const defaultCompaction: CompactionSetting = { policy: 'exploring' }
+
+/**
+ * Checks what a user wrote: the name of a policy, or an object with `policy` and its options.
+ *
+ * @throws `ERR_INVALID_ARGUMENT`
+ */
+export function parseCompaction(value: unknown): CompactionSetting {
+  if (typeof value === 'string') return parseCompaction({ policy: value })
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidArgument('compaction must be the name of a policy or an object with its options')
+  }
+  const { policy, ...options } = value as CompactionSetting
+  choosePolicy(policy, options)
+  const given = Object.entries(options).filter(([, option]) => option !== undefined)
+  return Object.freeze({ policy, ...Object.fromEntries(given) })
+}
+
+/** The setting as JSON, which has no Infinity. */
+export function encodeCompaction(setting: CompactionSetting): Record<string, unknown> {
+  const entries = Object.entries(setting) as [string, unknown][]
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, value === Infinity ? 'Infinity' : value]),
+  )
+}
+
+/** The opposite of {@link encodeCompaction}. */
+export function decodeCompaction(stored: Record<string, unknown>): CompactionSetting {
+  const entries = Object.entries(stored)
+  return parseCompaction(
+    Object.fromEntries(
+      entries.map(([name, value]) => [name, value === 'Infinity' ? Infinity : value]),
+    ),
+  )
+}

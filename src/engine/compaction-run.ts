@@ -1,0 +1,264 @@
+/**
+ * One compaction, from the choice to the edit: a merge runs as one job or, if it is large, as
+ * several side by side, each for a slice of the rows; a move or a drop is an edit alone.
+ *
+ * Failure behaviour: until the edit is handed to the manifest, any failure removes all outputs and
+ * leaves the inputs untouched. A thread that dies costs its job a retry. If the manifest fails, the
+ * outputs stay, because the edit may have become durable; the next open tells.
+ */
+import { assert } from '../base/assert.js'
+import type { MergeChoice, MoveChoice } from '../compaction/choice.js'
+import { attemptsMax, WorkerDied, type JobExecutor } from '../job/executor.js'
+import {
+  addDrops,
+  inputOf,
+  JobCancelled,
+  JobControl,
+  noDrops,
+  type CompactionJob,
+  type JobResult,
+  type RowSlice,
+} from '../job/job.js'
+import { retentionOf, tableFormatOf } from '../store/family-settings.js'
+import type { Store } from '../store/store.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import type {
+  CompactionHost,
+  CompactionOutcome,
+  CompactionProgress,
+  CompactionWork,
+} from './compaction-host.js'
+import { sliceRows } from './row-slices.js'
+
+/** Takes a place for one more job, if there is one; the function gives it back. */
+export type TakeSlot = () => (() => void) | undefined
+
+export class CompactionRun {
+  readonly store: Store
+  readonly work: CompactionWork
+  private readonly host: CompactionHost
+  private readonly executor: JobExecutor
+  /** One for each slice of the rows. */
+  private readonly controls: readonly JobControl[]
+  private readonly slices: readonly (RowSlice | undefined)[]
+  private cancelled = false
+
+  constructor(host: CompactionHost, executor: JobExecutor, store: Store, work: CompactionWork) {
+    this.host = host
+    this.executor = executor
+    this.store = store
+    this.work = work
+    this.slices = work.kind === 'merge' ? this.slice(work) : []
+    this.controls = this.slices.map(() => new JobControl())
+  }
+
+  /** How far it is. */
+  get progress(): CompactionProgress {
+    const bytesTotal = totalBytes(this.work.files)
+    let part = 0
+    this.controls.forEach((control, index) => {
+      part += control.progress * (this.slices[index]?.part ?? 1)
+    })
+    const major = this.work.kind === 'merge' && this.work.major
+    const bytesDone = Math.round(Math.min(1, part) * bytesTotal)
+    return { major, inputFiles: this.work.files.length, bytesDone, bytesTotal }
+  }
+
+  /** Ends it with `JobCancelled`, unless its edit is on the way. */
+  cancel(): void {
+    this.cancelled = true
+    for (const control of this.controls) control.cancel()
+  }
+
+  pause(paused: boolean): void {
+    for (const control of this.controls) control.pause(paused)
+  }
+
+  /** Limits what all its jobs together read and write. */
+  limit(bytesPerSecondMax: number): void {
+    const share = bytesPerSecondMax / Math.max(1, this.controls.length)
+    for (const control of this.controls) control.bytesPerSecondMax = share
+  }
+
+  /** Does it. `takeSlot` is asked when a further job could run beside the first one. */
+  async execute(takeSlot: TakeSlot): Promise<CompactionOutcome> {
+    const { work } = this
+    switch (work.kind) {
+      case 'merge':
+        return this.merge(work, takeSlot)
+      case 'move':
+        await this.publish(work.files, work.files.map(movedBy(work)))
+        return this.outcome([], work.files.length, work.outputLevel)
+      case 'drop':
+        await this.publish(work.files, [])
+        return this.outcome([], 0, 0)
+    }
+  }
+
+  private async merge(work: MergeChoice, takeSlot: TakeSlot): Promise<CompactionOutcome> {
+    const fileNumbers: number[] = []
+    let published = false
+    try {
+      const results = await this.runJobs(work, takeSlot, fileNumbers)
+      const read = results.reduce((sum, result) => sum + result.entriesRead, 0)
+      const expected = work.files.reduce((sum, file) => sum + file.entryCount, 0)
+      assert(read === expected, 'the slices of a compaction must read every entry of its inputs')
+      const files = results.flatMap((result) => result.files)
+      if (this.cancelled || this.store.dropped || !this.host.mayFlush) throw new JobCancelled()
+      for (const file of files) this.host.readers.open(file)
+      published = true
+      await this.publish(work.files, files)
+      return this.outcome(results, files.length, work.outputLevel)
+    } catch (error) {
+      if (!published) for (const number of fileNumbers) this.discard(number)
+      throw error
+    } finally {
+      for (const number of fileNumbers) this.host.versions.unprotectFile(number)
+    }
+  }
+
+  /** Runs the jobs of all slices, as many side by side as there are places; results in order. */
+  private async runJobs(
+    work: MergeChoice,
+    takeSlot: TakeSlot,
+    fileNumbers: number[],
+  ): Promise<JobResult[]> {
+    const results: JobResult[] = []
+    let next = 0
+    let failure: { readonly error: unknown } | undefined
+    const lane = async (): Promise<void> => {
+      while (next < this.slices.length && failure === undefined) {
+        const index = next++
+        try {
+          results[index] = await this.runJob(work, index, fileNumbers)
+        } catch (error) {
+          // The others stop because of this one, not the other way round.
+          failure ??= { error }
+          for (const control of this.controls) control.cancel()
+        }
+      }
+    }
+    const lanes = [lane()]
+    while (next < this.slices.length) {
+      const giveBack = takeSlot()
+      if (giveBack === undefined) break
+      lanes.push(lane().finally(giveBack))
+    }
+    await Promise.all(lanes)
+    if (failure !== undefined) throw failure.error
+    return results
+  }
+
+  private async runJob(
+    work: MergeChoice,
+    index: number,
+    fileNumbers: number[],
+  ): Promise<JobResult> {
+    const control = this.controls[index]
+    for (let attempt = 1; ; attempt++) {
+      if (control.cancelled) throw new JobCancelled()
+      const job = this.makeJob(work, this.slices[index])
+      fileNumbers.push(...job.fileNumbers)
+      try {
+        return await this.executor.run(job, control)
+      } catch (error) {
+        if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
+      }
+    }
+  }
+
+  private makeJob(work: MergeChoice, slice: RowSlice | undefined): CompactionJob {
+    const { versions, directory, nativeFree, options } = this.host
+    const { settings } = this.store
+    const { files, outputLevel, outputBytesMax, boundaries, major } = work
+    const earliest = files.reduce(
+      (min, file) => (file.earliestPutTimestamp < min ? file.earliestPutTimestamp : min),
+      files[0].earliestPutTimestamp,
+    )
+    const outputsMax = Math.ceil(totalBytes(files) / outputBytesMax) + boundaries.length + 1
+    const fileNumbers = Array.from({ length: outputsMax }, () => {
+      const fileNumber = versions.allocateFileNumber()
+      versions.protectFile(fileNumber)
+      return fileNumber
+    })
+    return {
+      kind: 'compaction',
+      directory,
+      inputs: files.map(inputOf),
+      slice,
+      fileNumbers,
+      outputLevel,
+      outputBytesMax,
+      boundaries,
+      format: tableFormatOf(settings),
+      retention: retentionOf(settings),
+      readPointOldest: this.host.readPointOldest(),
+      now: this.host.now(),
+      major,
+      markerRetentionMilliseconds: 0,
+      earliestPutTimestamp: Number(earliest),
+      verify: options.compactionVerify,
+      nativeFree,
+    }
+  }
+
+  /**
+   * Large merges are cut into two, always in the same way, so that the outputs do not depend on the
+   * executor. On level 0 an output must hold all rows, or it would not be one run.
+   */
+  private slice(work: MergeChoice): readonly (RowSlice | undefined)[] {
+    const large = totalBytes(work.files) >= this.host.options.compactionSplitBytesMin
+    if (!large || work.outputLevel === 0) return [undefined]
+    const { readers } = this.host
+    return sliceRows(work.files.map((file) => readers.open(file)))
+  }
+
+  private publish(removed: readonly FileMetadata[], added: readonly FileMetadata[]): Promise<void> {
+    if (this.cancelled || this.store.dropped || !this.host.mayFlush) throw new JobCancelled()
+    const { storeId } = this.store
+    return this.host.publish({
+      filesRemoved: removed.map(({ fileNumber }) => ({ storeId, fileNumber })),
+      filesAdded: added.map((file) => ({ storeId, file })),
+    })
+  }
+
+  private outcome(
+    results: readonly JobResult[],
+    outputFiles: number,
+    outputLevel: number,
+  ): CompactionOutcome {
+    const { work } = this
+    const inputBytes = totalBytes(work.files)
+    const sum = (field: 'bytesWritten' | 'entriesRead' | 'entriesWritten' | 'entriesDropped') =>
+      results.reduce((total, result) => total + result[field], 0)
+    const dropped = noDrops()
+    for (const result of results) addDrops(dropped, result.dropped)
+    return {
+      kind: work.kind,
+      major: work.kind === 'merge' && work.major,
+      inputFiles: work.files.length,
+      inputBytes,
+      outputFiles,
+      outputLevel,
+      bytesRead: work.kind === 'merge' ? inputBytes : 0,
+      bytesWritten: sum('bytesWritten'),
+      entriesRead: sum('entriesRead'),
+      entriesWritten: sum('entriesWritten'),
+      entriesDropped: sum('entriesDropped'),
+      dropped,
+    }
+  }
+
+  private discard(fileNumber: number): void {
+    this.host.readers.close(fileNumber)
+    this.host.discardRemains(fileNumber)
+  }
+}
+
+function movedBy({ outputLevel }: MoveChoice): (file: FileMetadata) => FileMetadata {
+  return (file) => ({ ...file, level: outputLevel })
+}
+
+function totalBytes(files: readonly FileMetadata[]): number {
+  return files.reduce((sum, file) => sum + file.fileBytes, 0)
+}

@@ -1,0 +1,83 @@
+/**
+ * The outputs of a compaction: one table after the other, cut only between rows, at a size or at
+ * given rows.
+ *
+ * Failure behaviour: `abandon` removes all that was written; a job calls it on any error.
+ */
+import { compareBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
+import type { Codecs } from '../codec/codec.js'
+import type { FileSystem } from '../fs/types.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import type { CompactionJob } from './job.js'
+import { TableOutput } from './table-output.js'
+
+export class CompactionOutputs {
+  /** Bytes of the outputs that are finished. */
+  private bytesFinished = 0
+  private readonly fileSystem: FileSystem
+  private readonly codecs: Codecs
+  private readonly job: CompactionJob
+  private readonly finished: FileMetadata[] = []
+  private readonly made: TableOutput[] = []
+  private current: TableOutput | undefined = undefined
+  /** Boundaries that no key has reached yet begin here. */
+  private boundary = 0
+
+  constructor(fileSystem: FileSystem, codecs: Codecs, job: CompactionJob) {
+    this.fileSystem = fileSystem
+    this.codecs = codecs
+    this.job = job
+  }
+
+  /** Bytes written so far. */
+  get bytesWritten(): number {
+    return this.bytesFinished + (this.current?.bytesWritten ?? 0)
+  }
+
+  /** A row begins with this cell, whether or not the cell is kept: the place to cut. */
+  startRow(cell: CellView): void {
+    const { boundaries, outputBytesMax, fileNumbers } = this.job
+    let cut = this.current !== undefined && this.current.bytesWritten >= outputBytesMax
+    while (this.boundary < boundaries.length) {
+      const row = boundaries[this.boundary]
+      if (compareBytes(cell.buffer, cell.keyStart, cell.keyEnd, row, 0, row.length) < 0) break
+      this.boundary++
+      cut = true
+    }
+    if (cut && this.made.length < fileNumbers.length) this.finishCurrent()
+  }
+
+  /** Appends a cell; cells come in key order. */
+  add(cell: CellView): void {
+    this.current ??= this.start()
+    this.current.add(cell)
+  }
+
+  /** Completes the last output; all of them are synced, their directory is not. */
+  finish(): FileMetadata[] {
+    this.finishCurrent()
+    return this.finished
+  }
+
+  /** Removes everything. */
+  abandon(): void {
+    for (const output of this.made) output.abandon()
+  }
+
+  private start(): TableOutput {
+    const { directory, fileNumbers, format } = this.job
+    const fileNumber = fileNumbers[this.made.length]
+    const output = new TableOutput(this.fileSystem, this.codecs, directory, fileNumber, format)
+    this.made.push(output)
+    return output
+  }
+
+  private finishCurrent(): void {
+    if (this.current === undefined) return
+    const file = this.current.finish(this.job.outputLevel, this.job.now)
+    this.finished.push(file)
+    this.bytesFinished += file.fileBytes
+    this.current = undefined
+  }
+}

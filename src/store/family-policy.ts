@@ -1,0 +1,23 @@
+/** The compaction policy of a family, made once for its settings. */
+import type { CompactionPolicy } from '../compaction/choice.js'
+import { choosePolicy } from '../compaction/choose-policy.js'
+import type { FamilySettings } from './family-settings.js'
+
+const policies = new WeakMap<FamilySettings, CompactionPolicy>()
+
+/** The policy that the settings name. The settings were checked when they were made. */
+export function policyOf(settings: FamilySettings): CompactionPolicy {
+  let policy = policies.get(settings)
+  if (policy === undefined) {
+    policy = makePolicy(settings)
+    policies.set(settings, policy)
+  }
+  return policy
+}
+
+function makePolicy({ compaction, keepDeletedCells }: FamilySettings): CompactionPolicy {
+  const { policy, ...options } = compaction
+  // Rewriting a file for its markers is in vain where markers are kept.
+  const keeps = policy === 'leveled' && keepDeletedCells !== 'FALSE'
+  return choosePolicy(policy, keeps ? { ...options, tombstoneRatioMin: Infinity } : options)
+}
