@@ -1,0 +1,89 @@
+/** Checks of what callers give to tables: what is wrong is `IllegalOp`, before anything is done. */
+import { illegalOp } from './errors.js'
+import { checkKey, checkWellFormed, compareKeys } from './keys.js'
+import type { KeyRange, MetastoreWatcher } from './types.js'
+import { ALL_FIELDS, Value, type FieldSelection } from './value.js'
+import { isKnownVersion, type Version } from './version.js'
+
+/** Fields of a put: copies of the bytes, null for a field to delete. */
+export type FieldChanges = ReadonlyMap<string, Buffer | null>
+
+/** Copies the fields of a value, so that later changes of it do not matter. */
+export function checkValue(value: unknown): FieldChanges {
+  if (!(value instanceof Value)) throw illegalOp(`the value must be a Value, got ${kindOf(value)}`)
+  const changes = new Map<string, Buffer | null>()
+  for (const [name, data] of value.getFieldsMap()) {
+    checkFieldName(name)
+    changes.set(name, data === null ? null : Buffer.from(data))
+  }
+  return changes
+}
+
+/** A version that the stores here know. */
+export function checkVersion(version: unknown): asserts version is Version {
+  if (!isKnownVersion(version)) {
+    throw illegalOp(`the version must be NEW, ANY or a LongVersion, got ${kindOf(version)}`)
+  }
+}
+
+/** Copies a selection of fields; undefined and null mean all. */
+export function checkFields(fields: unknown): FieldSelection {
+  if (fields === undefined || fields === ALL_FIELDS) return ALL_FIELDS
+  if (!(fields instanceof Set)) {
+    throw illegalOp(`the fields must be a Set of names or null, got ${kindOf(fields)}`)
+  }
+  const copy = new Set<string>()
+  for (const name of fields as ReadonlySet<unknown>) {
+    checkFieldName(name)
+    copy.add(name)
+  }
+  return copy
+}
+
+function checkFieldName(name: unknown): asserts name is string {
+  if (typeof name !== 'string') throw illegalOp(`a field name must be a string: ${kindOf(name)}`)
+  checkWellFormed(name, 'a field name')
+}
+
+/** A watcher, or undefined for none; null is refused. */
+export function checkWatcher(watcher: unknown): asserts watcher is MetastoreWatcher | undefined {
+  if (watcher !== undefined && typeof watcher !== 'function') {
+    throw illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`)
+  }
+}
+
+/** A range whose keys do not lie against its order. */
+export function checkRange(range: unknown): KeyRange {
+  if (typeof range !== 'object' || range === null) {
+    throw illegalOp(`the range must be an object, got ${kindOf(range)}`)
+  }
+  const { firstKey, firstInclusive, lastKey, lastInclusive, order } = range as KeyRange
+  if (order !== 'ASC' && order !== 'DESC') {
+    throw illegalOp(`the order must be ASC or DESC, got ${kindOf(order)}`)
+  }
+  if (firstKey !== null) checkKey(firstKey, 'the first key')
+  if (lastKey !== null) checkKey(lastKey, 'the last key')
+  if (typeof firstInclusive !== 'boolean' || typeof lastInclusive !== 'boolean') {
+    throw illegalOp('whether the bounds are included must be true or false')
+  }
+  if (firstKey !== null && lastKey !== null) {
+    const compared = compareKeys(firstKey, lastKey)
+    if (order === 'ASC' ? compared > 0 : compared < 0) {
+      throw illegalOp(`the first key lies behind the last one in a range that is ${order}`)
+    }
+  }
+  return { firstKey, firstInclusive, lastKey, lastInclusive, order }
+}
+
+/** A count of entries: an integer, 0 or more. */
+export function checkCount(count: unknown): asserts count is number {
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 0) {
+    const shown = typeof count === 'number' ? String(count) : kindOf(count)
+    throw illegalOp(`the number of entries must be an integer, 0 or more, got ${shown}`)
+  }
+}
+
+/** What something is, for a message. */
+export function kindOf(value: unknown): string {
+  return value === null ? 'null' : typeof value
+}

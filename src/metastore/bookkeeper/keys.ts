@@ -1,0 +1,72 @@
+/**
+ * Keys of the metastore as rows of a table, and their order.
+ *
+ * A key is a string; its row is its UTF-8 form, so that keys lie in the order of their bytes, which
+ * is that of their code points. (BookKeeper's in-memory store orders by UTF-16 code units; the two
+ * differ only for characters beyond U+FFFF against U+E000 to U+FFFF.) A row cannot be empty, a key
+ * can: the empty key becomes the row 00, and a key that begins with 00 gets one more in front. That
+ * keeps the order and costs other keys nothing.
+ */
+import { illegalOp } from './errors.js'
+
+/** Longest row in bytes: that of the tables. */
+export const rowBytesMax = 32_767
+
+const escapeByte = 0
+
+/** With the flag u, surrogates in pairs are one character of another class. */
+const loneSurrogate = /\p{Surrogate}/u
+
+/**
+ * Checks that something can be a key.
+ *
+ * @throws MetastoreError `IllegalOp` if it is no string, has no UTF-8 form (lone surrogates) or is
+ * longer than 32,767 bytes.
+ */
+export function checkKey(key: unknown, what = 'the key'): asserts key is string {
+  if (typeof key !== 'string') {
+    throw illegalOp(`${what} must be a string, got ${key === null ? 'null' : typeof key}`)
+  }
+  checkWellFormed(key, what)
+  // Three bytes per code unit at most: short keys need no counting.
+  if (3 * key.length < rowBytesMax) return
+  const bytes = Buffer.byteLength(key) + (startsEscaped(key) ? 1 : 0)
+  if (bytes <= rowBytesMax) return
+  throw illegalOp(`${what} has ${bytes} bytes; at most ${rowBytesMax} are allowed`)
+}
+
+/** Checks that a string has a UTF-8 form; `IllegalOp`. */
+export function checkWellFormed(text: string, what: string): void {
+  if (!loneSurrogate.test(text)) return
+  throw illegalOp(`${what} holds a lone surrogate, so it has no UTF-8 form`)
+}
+
+function startsEscaped(key: string): boolean {
+  return key === '' || key.charCodeAt(0) === 0
+}
+
+/** The row of a key. REQUIRES that the key was checked. */
+export function rowOfKey(key: string): Buffer {
+  return Buffer.from(startsEscaped(key) ? `\0${key}` : key)
+}
+
+/** The key of a row. */
+export function keyOfRow(row: Buffer): string {
+  return row[0] === escapeByte ? row.toString('utf8', 1) : row.toString('utf8')
+}
+
+/** Surrogates stand for characters beyond U+FFFF, so they lie above all other code units. */
+function rank(codeUnit: number): number {
+  return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit
+}
+
+/** Compares two keys as their UTF-8 bytes: negative, zero or positive. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const left = a.charCodeAt(i)
+    const right = b.charCodeAt(i)
+    if (left !== right) return rank(left) - rank(right)
+  }
+  return a.length - b.length
+}

@@ -1,0 +1,28 @@
+/**
+ * What a backend provides for one table: operations on checked arguments, shared by all handles.
+ *
+ * Promises settle in the order of the calls, and a read sees the writes that were called before it.
+ * Errors are `MetastoreError`s.
+ */
+import type { FieldChanges } from './arguments.js'
+import type { CursorOwner } from './table-cursor.js'
+import type { KeyRange, MetastoreCursor } from './types.js'
+import type { FieldSelection, Value } from './value.js'
+import type { Version, Versioned } from './version.js'
+import type { Watchers } from './watchers.js'
+
+/** The rows of one table. */
+export interface RowStore {
+  readonly watchers: Watchers
+  /** `settled` runs when the promise is settled, before anybody who waits for it. */
+  get(
+    key: string,
+    fields: FieldSelection,
+    settled?: (error: unknown) => void,
+  ): Promise<Versioned<Value>>
+  put(key: string, changes: FieldChanges, version: Version): Promise<Version>
+  remove(key: string, version: Version): Promise<void>
+  /** Rejects in its turn: the arguments of a call were wrong. */
+  fail<T>(error: unknown): Promise<T>
+  openRange(range: KeyRange, fields: FieldSelection, owner: CursorOwner): Promise<MetastoreCursor>
+}
