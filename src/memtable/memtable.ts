@@ -54,7 +54,7 @@ export class Memtable {
    * Bytes of the arena in use plus bytes allocated for nodes: what the memory budget is charged.
    */
   get bytesUsed(): number {
-    return this.arena.bytesUsed + this.tree.leaves.bytes + this.tree.inners.bytes
+    return this.arena.bytesUsed + this.tree.nodeBytes
   }
 
   /**

@@ -50,6 +50,8 @@ export class EntryTree {
   readonly inners: NodeArrays
   /** Entries with different keys. */
   entryCount: number
+  /** Bytes allocated for nodes. */
+  nodeBytes: number
   /** Changes with every insert; cursors compare it to know whether their position is still good. */
   modificationCount: number
   /** Where {@link find} ended: the leaf. */
@@ -65,8 +67,10 @@ export class EntryTree {
   private lastLeaf: number
   private firstEntry: number
   private lastEntry: number
-  /** Bytes that the smallest and the greatest key share. */
+  /** Bytes that the smallest and the greatest key share, and the six behind them of both. */
   private sharedLength: number
+  private firstNumber: number
+  private lastNumber: number
   /**
    * Bytes that the key of the last {@link compareEdges} shares with the edge that it lies beyond.
    */
@@ -85,6 +89,7 @@ export class EntryTree {
     this.leaves = new NodeArrays(4, 2)
     this.inners = new NodeArrays(1, slotsPerNode)
     this.entryCount = 0
+    this.nodeBytes = this.leaves.bytes + this.inners.bytes
     this.modificationCount = 0
     this.foundLeaf = 0
     this.foundPosition = 0
@@ -94,6 +99,8 @@ export class EntryTree {
     this.firstEntry = 0
     this.lastEntry = 0
     this.sharedLength = 0
+    this.firstNumber = 0
+    this.lastNumber = 0
     this.edgeLength = 0
     this.leftPrefixMax = 0
     this.rightPrefixMax = 0
@@ -112,6 +119,7 @@ export class EntryTree {
    */
   reserve(entries: number, bytes: number): void {
     const arenaBytes = bytes + entries * entryOverheadBytesMax
+    if (entries === 1 && this.hasRoomForOne(arenaBytes)) return
     if (!(this.arena.bytesUsed + arenaBytes <= arenaBytesMax)) {
       throw memoryError(this.arena.bytesUsed + arenaBytes, undefined)
     }
@@ -126,6 +134,15 @@ export class EntryTree {
     )
     this.arena.reserve(arenaBytes)
     this.reserveNodes(leaves, inners)
+  }
+
+  private hasRoomForOne(arenaBytes: number): boolean {
+    const { arena, leaves, inners } = this
+    return (
+      arena.bytesUsed + arenaBytes <= arena.buffer.length &&
+      leaves.count < leaves.capacity &&
+      inners.count + this.height < inners.capacity
+    )
   }
 
   /** Copies an entry into the arena; an equal key gets the new value. */
@@ -189,6 +206,7 @@ export class EntryTree {
    * In the first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
    */
   private compareEdges(source: Uint8Array, start: number, end: number): number {
+    if (this.isSurelyWithin(source, start, end)) return 0
     const { buffer, lengths } = this.arena
     const lastStart = this.lastEntry * 4 + entryHeaderBytes
     const lastEnd = lastStart + lengths[this.lastEntry]
@@ -214,6 +232,18 @@ export class EntryTree {
     return -1
   }
 
+  /** Most keys within the edges differ from both in the first bytes that the edges differ in. */
+  private isSurelyWithin(source: Uint8Array, start: number, end: number): boolean {
+    const { sharedLength } = this
+    if (end - start < sharedLength) return false
+    const { buffer } = this.arena
+    const shift = this.lastEntry * 4 + entryHeaderBytes - start
+    const sharedEnd = start + sharedLength
+    for (let i = start; i < sharedEnd; i++) if (source[i] !== buffer[shift + i]) return false
+    const number = readPrefix48(source, sharedEnd, end)
+    return number > this.firstNumber && number < this.lastNumber
+  }
+
   /** Like {@link find} for a key within the edges; notes the path. */
   private descend(source: Uint8Array, start: number, end: number): boolean {
     const { inners, pathNodes, pathSlots } = this
@@ -234,16 +264,14 @@ export class EntryTree {
     const prefixLength = prefixLengths[node]
     const number = readPrefix48(source, start + prefixLength, end)
     const base = node * slotsPerNode
-    let low = base + 1
-    let high = base + counts[node]
+    const last = base + counts[node]
+    let low = lowerBound(numbers, base + 1, last, number)
+    if (low === last || numbers[low] !== number) return low - base - 1
+    let high = lowerBound(numbers, low, last, number + 1)
     while (low < high) {
       const middle = (low + high) >>> 1
-      const other = numbers[middle]
-      if (other < number) low = middle + 1
-      else if (other > number) high = middle
-      else if (this.compareKey(source, start, end, entries[middle], prefixLength) >= 0) {
-        low = middle + 1
-      } else high = middle
+      if (this.compareKey(source, start, end, entries[middle], prefixLength) >= 0) low = middle + 1
+      else high = middle
     }
     return low - base - 1
   }
@@ -253,23 +281,19 @@ export class EntryTree {
     const prefixLength = prefixLengths[leaf]
     const number = readPrefix48(source, start + prefixLength, end)
     const base = leaf * slotsPerNode
-    let low = base
-    let high = base + counts[leaf]
+    const last = base + counts[leaf]
+    let low = lowerBound(numbers, base, last, number)
     let exact = false
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = numbers[middle]
-      if (other < number) low = middle + 1
-      else if (other > number) high = middle
-      else {
+    if (low < last && numbers[low] === number) {
+      let high = lowerBound(numbers, low, last, number + 1)
+      while (low < high) {
+        const middle = (low + high) >>> 1
         const order = this.compareKey(source, start, end, entries[middle], prefixLength)
         if (order > 0) low = middle + 1
-        else {
-          high = middle
-          if (order === 0) {
-            low = middle
-            exact = true
-          }
+        else high = middle
+        if (order === 0) {
+          low = middle
+          exact = true
         }
       }
     }
@@ -301,6 +325,7 @@ export class EntryTree {
     this.firstEntry = entry
     this.lastEntry = entry
     this.sharedLength = keyLength
+    this.numberEdges()
     this.leftPrefixMax = keyLength
     this.rightPrefixMax = keyLength
     this.leaves.prefixLengths[0] = keyLength
@@ -319,6 +344,12 @@ export class EntryTree {
     if (side > 0) this.lastEntry = entry
     else this.firstEntry = entry
     if (length < this.sharedLength) this.sharedLength = length
+    this.numberEdges()
+  }
+
+  private numberEdges(): void {
+    this.firstNumber = this.numberOf(this.firstEntry, this.sharedLength)
+    this.lastNumber = this.numberOf(this.lastEntry, this.sharedLength)
   }
 
   /** Sets all prefix lengths along one edge to at most `length`. */
@@ -506,20 +537,40 @@ export class EntryTree {
   }
 
   private numberSlot(nodes: NodeArrays, node: number, slot: number): void {
-    const { buffer, lengths } = this.arena
     const place = node * slotsPerNode + slot
-    const entry = nodes.entries[place]
+    nodes.numbers[place] = this.numberOf(nodes.entries[place], nodes.prefixLengths[node])
+  }
+
+  /** The six key bytes of an entry behind a prefix. */
+  private numberOf(entry: number, prefixLength: number): number {
+    const { buffer, lengths } = this.arena
     const start = entry * 4 + entryHeaderBytes
-    const number = readPrefix48(buffer, start + nodes.prefixLengths[node], start + lengths[entry])
-    nodes.numbers[place] = number
+    return readPrefix48(buffer, start + prefixLength, start + lengths[entry])
   }
 
   private reserveNodes(leaves: number, inners: number): void {
     try {
       this.leaves.reserve(leaves)
       this.inners.reserve(inners)
+      this.nodeBytes = this.leaves.bytes + this.inners.bytes
     } catch (error) {
       throw memoryError(this.leaves.bytes + leaves * this.leaves.bytesPerNode, error)
     }
   }
+}
+
+/**
+ * The first place of `numbers[from, to)` whose number is >= `number`, or `to`. Without a branch per
+ * step: random keys would be guessed wrongly every other time.
+ */
+function lowerBound(numbers: Float64Array, from: number, to: number, number: number): number {
+  let low = from
+  let length = to - from
+  if (length <= 0) return from
+  while (length > 1) {
+    const half = length >>> 1
+    low += half & -Number(numbers[low + half - 1] < number)
+    length -= half
+  }
+  return low + Number(numbers[low] < number)
 }
