@@ -15,6 +15,10 @@ import type { Durability } from '../wal/log.js'
 export interface TableSettings {
   readonly durability: Durability
   readonly readOnly: boolean
+  /** A memtable of the table is flushed at so many bytes; Infinity = the database decides. */
+  readonly flushBytes: number
+  /** What users keep with the table; means nothing here. */
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 /** One family of a table. */
@@ -42,8 +46,13 @@ export interface TableState {
 
 /** Reads table settings from a definition. */
 export function decodeTableSettings(definition: TableDefinition): TableSettings {
-  const { durability, readOnly } = definition.options as Partial<TableSettings>
-  return { durability: durability ?? 'SYNC_WAL', readOnly: readOnly ?? false }
+  const stored = definition.options as Partial<TableSettings>
+  return {
+    durability: stored.durability ?? 'SYNC_WAL',
+    readOnly: stored.readOnly ?? false,
+    flushBytes: stored.flushBytes ?? Infinity,
+    metadata: stored.metadata ?? {},
+  }
 }
 
 /**
@@ -56,6 +65,7 @@ export function makeTableState(
   readersOf: (storeId: number) => readonly SsTableReader[],
   arenas: ArenaPool,
 ): TableState {
+  const tableSettings = decodeTableSettings(definition)
   const sorted = [...definition.families].sort((a, b) =>
     Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
   )
@@ -67,13 +77,14 @@ export function makeTableState(
       stores.set(storeId, store)
     }
     store.settings = settings
+    store.flushBytes = tableSettings.flushBytes
     return { index, name, settings, store }
   })
   return {
     tableId: definition.tableId,
     name: definition.name,
     definition,
-    settings: decodeTableSettings(definition),
+    settings: tableSettings,
     families,
     familyNames: families.map((family) => family.name),
     familyByName: new Map(families.map((family) => [family.name, family])),

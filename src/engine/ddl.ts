@@ -8,6 +8,7 @@
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { TableDefinition } from '../version/catalog.js'
 import type { VersionEdit } from '../version/version-edit.js'
+import { decodeFamilySettings } from '../store/family-settings.js'
 import { makeTableState, type TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
@@ -79,6 +80,10 @@ export class Ddl {
    * segments on their account.
    */
   private async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
+    // Codecs that this Node lacks are refused here, not at the first flush.
+    for (const { options } of definition?.families ?? []) {
+      this.engine.codecs.byName(decodeFamilySettings(options).codec)
+    }
     await this.engine.syncLog()
     const { lastSequence, stores } = this.engine
     const flushedSequences = (definition?.families ?? [])

@@ -199,7 +199,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       const keyEnd = keyEnds[i]
       grown += store.insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], sequence)
       if (!logged) store.active.hasUnloggedMutations = true
-      if (store.active.memtable.bytesUsed >= this.options.flushBytes) full = store
+      const { bytesUsed } = store.active.memtable
+      if (bytesUsed >= this.options.flushBytes || bytesUsed >= store.flushBytes) full = store
     }
     this.lastSequence = sequence
     this.budget.bytesUsed += grown

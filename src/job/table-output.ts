@@ -22,13 +22,47 @@ import { CellStatisticsCollector } from './cell-statistics.js'
 export interface TableFormat {
   readonly blockBytes: number
   readonly codec: CodecName
-  readonly bloomFilter: 'NONE' | 'ROW' | 'ROWCOL'
+  readonly bloomFilter: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
+  /** Bytes of a row that the filter ROWPREFIX_FIXED_LENGTH takes, at most 32,767; else 0. */
+  readonly rowPrefixBytes: number
 }
 
 /** What the keys of a table's filter stand for. On disk: never change. */
-export const FilterKind = { none: 0, row: 1, rowColumn: 2 } as const
+export const FilterKind = { none: 0, row: 1, rowColumn: 2, rowPrefix: 3 } as const
 
-const filterKinds = { NONE: FilterKind.none, ROW: FilterKind.row, ROWCOL: FilterKind.rowColumn }
+/** The number that a table stores: for prefixes their length as well. On disk: never change. */
+function filterKindOf(format: TableFormat): number {
+  switch (format.bloomFilter) {
+    case 'NONE':
+      return FilterKind.none
+    case 'ROW':
+      return FilterKind.row
+    case 'ROWCOL':
+      return FilterKind.rowColumn
+    case 'ROWPREFIX_FIXED_LENGTH':
+      return FilterKind.rowPrefix + 256 * format.rowPrefixBytes
+  }
+}
+
+/** Length of the prefixes in a table's filter; 0 if it is of another kind. */
+export function filterPrefixBytes(filterKind: number): number {
+  return filterKind % 256 === FilterKind.rowPrefix ? Math.floor(filterKind / 256) : 0
+}
+
+/**
+ * End of the first `bytes` bytes of an escaped row `buffer[start, end)`, counted as the user wrote
+ * them; `end` if the row is shorter.
+ */
+export function escapedPrefixEnd(
+  buffer: Buffer,
+  start: number,
+  end: number,
+  bytes: number,
+): number {
+  let at = start
+  for (let i = 0; i < bytes && at < end; i++) at += buffer[at] === 0 ? 2 : 1
+  return at
+}
 
 /** Bits per filter key: about 1 % false positives. */
 const filterBitsPerKey = 10
@@ -90,7 +124,7 @@ export class TableOutput {
    * one cell.
    */
   finish(level: number, createdMilliseconds: number): FileMetadata {
-    const filterKind = filterKinds[this.format.bloomFilter]
+    const filterKind = filterKindOf(this.format)
     const properties = this.writer.finish({ ...this.statistics.finish(), filterKind })
     this.file.closeSync()
     const reader = SsTableReader.openSync(this.fileSystem, this.path, this.fileNumber, {
@@ -134,7 +168,7 @@ export class TableOutput {
   }
 
   /**
-   * ROW: the escaped row. ROWCOL: escaped row, terminator and qualifier; and the row alone if it
+   * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator and qualifier; and the row alone if it
    * has a marker of the family, which a read of any column must find (spec case 43).
    */
   private addFilterKeys(cell: CellView): void {
@@ -144,9 +178,12 @@ export class TableOutput {
       rowLength === this.previousRowLength &&
       equalBytes(buffer, keyStart, rowEnd, this.previous, 0, rowLength)
     if (!sameRow) this.rowHasFamilyKey = false
-    if (this.format.bloomFilter === 'ROW') {
+    const { bloomFilter, rowPrefixBytes } = this.format
+    if (bloomFilter !== 'ROWCOL') {
       if (sameRow) return
-      this.writer.addFilterKey(buffer, keyStart, rowEnd)
+      const whole = bloomFilter === 'ROW'
+      const end = whole ? rowEnd : escapedPrefixEnd(buffer, keyStart, rowEnd, rowPrefixBytes)
+      this.writer.addFilterKey(buffer, keyStart, end)
     } else {
       if (isFamilyMarker(cell.type) && !this.rowHasFamilyKey) {
         this.writer.addFilterKey(buffer, keyStart, rowEnd)

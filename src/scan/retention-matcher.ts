@@ -7,6 +7,9 @@
  * sequence) are always kept and neither counted nor used for masking, so that what an open snapshot
  * sees stays. As in HBase, what is over VERSIONS at that read point goes even if a newer marker
  * would have made room for it: how many versions a delete brings back depends on when a flush ran.
+ *
+ * With NEW_VERSION_BEHAVIOR only a major compaction drops anything: what is invisible by the order of
+ * writing, and markers. It cannot become visible again, so nobody can tell when that happened.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
@@ -14,6 +17,7 @@ import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions } from './query.js'
 import { oldestUnexpired, outlivedOwnTtl } from './user-matcher.js'
+import { WriteOrderTracker } from './write-order-tracker.js'
 
 /** Why a cell is dropped; see `DropCounts`. */
 export type DropReason = 'versions' | 'masked' | 'expired' | 'markers'
@@ -38,6 +42,7 @@ export class RetentionMatcher {
   reason: DropReason = 'versions'
   private readonly deletes = new DeleteTracker()
   private readonly columns = new ColumnTracker()
+  private readonly history: WriteOrderTracker | undefined
   private readonly scope: RetentionScope
   private readonly oldest: number
 
@@ -52,15 +57,19 @@ export class RetentionMatcher {
       Math.floor(this.oldest / 0x1_0000_0000),
       this.oldest >>> 0,
     )
+    if (options.newVersionBehavior) this.history = new WriteOrderTracker()
+    this.history?.configure(options.versions)
   }
 
   startRow(): void {
     this.deletes.reset()
+    this.history?.startRow()
     this.columns.reset()
   }
 
   /** `include`, `skip`, or `seekNextColumn` (drop the rest of the column). */
   match(cell: CellView): MatchCode {
+    if (this.history !== undefined) return this.matchHistory(this.history, cell)
     const columns = this.columns
     this.reason = 'expired'
     if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
@@ -81,6 +90,19 @@ export class RetentionMatcher {
     }
     this.reason = 'versions'
     return columns.check(cell, tooNew)
+  }
+
+  private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode {
+    const { columns, scope } = this
+    if (!scope.dropsMarkers) return MatchCode.include
+    if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
+    if (outlivedOwnTtl(cell, scope.now)) return MatchCode.skip
+    if (cell.sequence > scope.readPointOldest) return MatchCode.include
+    if (isDeleteMarker(cell.type)) {
+      history.addMarker(cell)
+      return this.fateOfMarker(cell) ?? MatchCode.include
+    }
+    return history.sees(cell) ? columns.check(cell, false) : MatchCode.skip
   }
 
   /** With KEEP_DELETED_CELLS a marker drops nothing, except an expired one in mode TTL. */

@@ -44,6 +44,8 @@ export class StoreScanner {
   private seekLength = 0
   private rowStarted = false
   private cellsInRow = 0
+  /** Every version of a column has to be seen, also those that a filter would jump over. */
+  private inWriteOrder = false
   /** What the matcher said of the cell at which the collector was full; 0 = nothing waits. */
   private waitingCode: MatchCode | 0 = 0
 
@@ -61,6 +63,7 @@ export class StoreScanner {
     this.cell.family = family
     this.query = query
     this.matcher.configure(query, options, readPoint, now)
+    this.inWriteOrder = options.newVersionBehavior
     this.ended = false
     this.singleRow = false
     this.move = Move.none
@@ -240,7 +243,7 @@ export class StoreScanner {
     if (qualifier !== undefined) {
       at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, at, qualifier))
       const { timestampHigh, timestampLow } = hint
-      if (timestampHigh !== undefined && timestampLow !== undefined) {
+      if (timestampHigh !== undefined && timestampLow !== undefined && !this.inWriteOrder) {
         at = writeTimestamp(this.seekKey, at, timestampHigh, timestampLow)
       }
     }

@@ -1,6 +1,6 @@
 /**
- * The exact pipeline by which HBase decides what a get or scan sees of a store (spec 2.3, classic
- * mode; spec 2.5 for raw scans), one cell at a time in store order.
+ * The exact pipeline by which HBase decides what a get or scan sees of a store (spec 2.3; spec 2.5
+ * for raw scans and NEW_VERSION_BEHAVIOR), one cell at a time in store order.
  *
  * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
  * column selection and versions, filter, versions again behind the filter.
@@ -16,10 +16,14 @@ import { FilterCode, type Filter } from '../filter/filter.js'
 import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import { WriteOrderTracker } from './write-order-tracker.js'
 
 export class UserMatcher {
   private readonly deletes = new DeleteTracker()
   private readonly columns = new ColumnTracker()
+  /** In place of `deletes`, with NEW_VERSION_BEHAVIOR. */
+  private history: WriteOrderTracker | undefined = undefined
+  private readonly ownHistory = new WriteOrderTracker()
   private query!: StoreQuery
   private filter: Filter | undefined = undefined
   private readPoint = 0
@@ -45,6 +49,12 @@ export class UserMatcher {
     this.now = now
     this.seesPastMarkers = options.keepDeletedCells !== 'FALSE'
     this.versionsAfterFilter = wanted
+    if (options.newVersionBehavior && !query.raw) {
+      this.history = this.ownHistory
+      this.history.configure(options.versions)
+    } else {
+      this.history = undefined
+    }
     this.columns.configure(
       query.columns,
       beforeFilter,
@@ -56,6 +66,7 @@ export class UserMatcher {
 
   startRow(): void {
     this.deletes.reset()
+    this.history?.startRow()
     this.columns.reset()
     this.passedBuffer = undefined
     this.emptyColumnLeft = false
@@ -74,7 +85,10 @@ export class UserMatcher {
     if (columns.done) return MatchCode.seekNextRow
     if (columns.expiredForGood(cell)) return columns.skipColumn(cell)
     if (outlivedOwnTtl(cell, this.now)) return MatchCode.skip
-    if (!this.query.raw) {
+    if (this.history !== undefined) {
+      const code = this.matchHistory(this.history, cell)
+      if (code !== undefined) return code
+    } else if (!this.query.raw) {
       if (isDeleteMarker(cell.type)) {
         if (this.markerApplies(cell)) this.deletes.add(cell)
         return MatchCode.skip
@@ -96,6 +110,16 @@ export class UserMatcher {
     const code = columns.check(cell, false)
     if (filter === undefined || code > MatchCode.includeAndSeekNextRow) return code
     return this.applyFilter(filter, cell, code)
+  }
+
+  /** Undefined for a visible put. Versions are counted before the time range is looked at. */
+  private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode | undefined {
+    if (isDeleteMarker(cell.type)) {
+      if (this.markerApplies(cell)) history.addMarker(cell)
+      return MatchCode.skip
+    }
+    if (history.sees(cell)) return undefined
+    return history.isColumnFull ? this.columns.skipColumn(cell) : MatchCode.skip
   }
 
   /** Without KEEP_DELETED_CELLS a marker also counts when it lies behind the time range. */

@@ -5,7 +5,8 @@
  * queue if it was hit at least twice meanwhile, else it goes, leaving a mark in its table; a block
  * that comes back while its mark is young enters the main queue at once. At the tail of the main
  * queue a block that was hit since goes round again, one hit the poorer. So a scan of everything
- * passes through probation and leaves the main queue alone.
+ * passes through probation and leaves the main queue alone. Blocks of tables that are to stay in
+ * memory (HBase: IN_MEMORY) enter the main queue at once, with the highest count of hits.
  *
  * A lookup does not come here: the table holds an array from block index to block, and a hit adds
  * one to the block's `frequency`. All operations are O(1), those that evict in the long run.
@@ -100,8 +101,7 @@ export class BlockCache {
     if (present !== undefined) return present
     owner.blocks[index] = block
     this.used += costOf(block)
-    const queue = this.isRemembered(block) ? this.main : this.probation
-    queue.push(block)
+    this.firstQueueOf(block).push(block)
     this.evict()
     return block
   }
@@ -115,7 +115,7 @@ export class BlockCache {
     }
     block.owner.blocks[block.index] = block
     this.used += costOf(block)
-    block.queue = this.isRemembered(block) ? this.main.id : this.probation.id
+    block.queue = this.firstQueueOf(block).id
     block.pins = pins
     this.evict()
   }
@@ -144,6 +144,13 @@ export class BlockCache {
   private queueOf(block: Block): BlockQueue {
     assert(block.queue !== 0, 'block cache: block is not in the cache')
     return block.queue === this.main.id ? this.main : this.probation
+  }
+
+  /** Blocks of tables that are to stay in memory enter the main queue as if hit several times. */
+  private firstQueueOf(block: Block): BlockQueue {
+    if (!block.owner.inMemory) return this.isRemembered(block) ? this.main : this.probation
+    if (block.frequency >= 0) block.frequency = frequencyMax
+    return this.main
   }
 
   private isRemembered(block: Block): boolean {

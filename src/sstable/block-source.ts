@@ -15,6 +15,8 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly cache: BlockCache
   readonly counters: ReadCounters
   readonly closed: boolean
+  /** Its blocks stay in the cache before those of other tables. */
+  readonly inMemory: boolean
   /** Throws `ERR_CLOSED` if the table is closed. */
   throwIfClosed(): void
   /** Reads block `index` from the file, past the cache. */

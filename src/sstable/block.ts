@@ -28,6 +28,7 @@ const hotFrequency = 2
 
 /** What a block needs of the table it belongs to. */
 export interface BlockOwner {
+  readonly inMemory: boolean
   /**
    * Blocks of the table that are in the cache, by index. The cache clears entries of evicted ones.
    */

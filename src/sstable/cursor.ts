@@ -181,7 +181,12 @@ export class SsTableCursor implements Cursor {
     const { frequency } = cached
     // Below zero it is here because this call, made before, asked for it: not a hit.
     if (frequency >= 0) reader.counters.cacheHits++
-    if (this.cacheBlocks && frequency < frequencyMax) cached.frequency = frequency + 1
+    if (this.cacheBlocks) {
+      if (frequency < frequencyMax) cached.frequency = frequency + 1
+    } else if (frequency < 0 && cached.pins === 0) {
+      // Read ahead for this cursor, which holds it from now on.
+      reader.cache.remove(cached)
+    }
     return cached
   }
 

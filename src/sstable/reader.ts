@@ -67,6 +67,8 @@ export class SsTableReader implements BlockSource {
   readonly counters: ReadCounters
   /** @internal */
   closed = false
+  /** Whether its blocks stay in the cache before those of other tables (HBase: IN_MEMORY). */
+  inMemory = false
   private readonly file: File
   private readonly codecs: Codecs
   private readonly filter: Filter | undefined
@@ -246,7 +248,9 @@ export class SsTableReader implements BlockSource {
     // A close took the block out, pins and all.
     if (block === undefined && this.closed) return
     assert(block !== undefined, 'reader: released a block that is not loaded')
-    this.cache.unpin(block)
+    // Read by those only who keep nothing in the cache.
+    if (block.pins === 1 && block.frequency < 0) this.cache.remove(block)
+    else this.cache.unpin(block)
   }
 
   private async load(index: number, load: PendingLoad): Promise<void> {

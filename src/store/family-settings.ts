@@ -17,6 +17,10 @@ export interface FamilySettings extends RetentionOptions, TableFormat {
   /** Whether reads admit blocks to the cache. */
   readonly blockCache: boolean
   readonly compaction: CompactionSetting
+  /** Blocks that were read stay in the cache before those of other families. */
+  readonly inMemory: boolean
+  /** What users keep with the family; means nothing here. */
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 /** HBase's defaults, except for smaller blocks and LZ4, which suit an embedded store. */
@@ -31,13 +35,17 @@ export const defaultFamilySettings: FamilySettings = {
   codec: 'lz4',
   blockCache: true,
   compaction: defaultCompaction,
+  rowPrefixBytes: 0,
+  inMemory: false,
+  metadata: {},
 }
 
 /** The settings as a JSON object for the manifest; an infinite TTL is left out. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
-  const { ttlSeconds, compaction, ...rest } = settings
+  const { ttlSeconds, metadata, compaction, ...rest } = settings
   const finite = ttlSeconds === Infinity ? {} : { ttlSeconds }
-  return { ...rest, ...finite, compaction: encodeCompaction(compaction) }
+  const options = { metadata: { ...metadata }, compaction: encodeCompaction(compaction) }
+  return { ...rest, ...finite, ...options }
 }
 
 /** Reads settings back. The manifest's checksum vouches for the types. */
@@ -58,6 +66,6 @@ export function retentionOf(settings: FamilySettings): RetentionOptions {
 
 /** The part of the settings that decides how tables are written, as jobs get it. */
 export function tableFormatOf(settings: FamilySettings): TableFormat {
-  const { blockBytes, codec, bloomFilter } = settings
-  return { blockBytes, codec, bloomFilter }
+  const { blockBytes, codec, bloomFilter, rowPrefixBytes } = settings
+  return { blockBytes, codec, bloomFilter, rowPrefixBytes }
 }

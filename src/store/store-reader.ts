@@ -8,14 +8,15 @@
  * key range or Bloom filter excludes the row, whose sequences are above the read point, or whose
  * timestamps lie outside the time range or have expired.
  */
-import { compareBytes, copyBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes, prefixSuccessor } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
-import { writeTerminator } from '../cell/cell-key.js'
+import { unescape, writeTerminator } from '../cell/cell-key.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
 import type { Cursor } from '../cursor/cursor.js'
-import { FilterKind } from '../job/table-output.js'
+import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../job/table-output.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { StoreQuery } from '../scan/query.js'
+import type { RowBounds } from '../scan/row-scanner.js'
 import { StoreScanner } from '../scan/store-scanner.js'
 import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
@@ -82,6 +83,7 @@ export class StoreReader {
   openRange(
     familyIndex: number,
     query: StoreQuery,
+    bounds: RowBounds,
     readPoint: number,
     now: number,
     mode: ReadMode,
@@ -91,7 +93,14 @@ export class StoreReader {
     this.chooseMemtables()
     const tables = this.sources!.tables
     for (let i = 0; i < tables.length; i++) {
-      if (this.inTime(tables[i], query, readPoint, now)) this.chooseTable(i, mode)
+      const table = tables[i]
+      if (!this.inTime(table, query, readPoint, now)) continue
+      const { firstKey, lastKey, filterKind } = table.properties
+      if (!overlaps(bounds, firstKey, lastKey)) continue
+      const prefixBytes = filterPrefixBytes(filterKind)
+      if (prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)) {
+        this.chooseTable(i, mode)
+      }
     }
     const settings = this.store.settings
     this.scanner.open(familyIndex, this.store.family, this.chosen, query, settings, readPoint, now)
@@ -131,7 +140,9 @@ export class StoreReader {
   private chooseTable(index: number, mode: ReadMode): void {
     const cursor = this.tableCursors[index]
     cursor.mayBlock = mode.mayBlock
-    cursor.cacheBlocks = mode.cacheBlocks
+    const { blockCache, inMemory } = this.store.settings
+    cursor.cacheBlocks = mode.cacheBlocks && blockCache
+    this.sources!.tables[index].inMemory = inMemory
     this.chosen.push(cursor)
   }
 
@@ -163,6 +174,8 @@ export class StoreReader {
   ): boolean {
     const kind = table.properties.filterKind
     if (kind === FilterKind.row) return table.mayContain(this.rowHash)
+    const prefixBytes = filterPrefixBytes(kind)
+    if (prefixBytes > 0) return this.prefixInFilter(table, row, rowLength, prefixBytes)
     const columns = query.columns
     if (kind !== FilterKind.rowColumn || columns === undefined) return true
     // Markers of the family have the row as key: they concern every column.
@@ -173,6 +186,30 @@ export class StoreReader {
       if (table.mayContain(this.columnHash)) return true
     }
     return false
+  }
+
+  /** Whether a table may hold rows within bounds that share a prefix of the filter's length. */
+  private prefixAdmits(table: SsTableReader, bounds: RowBounds, prefixBytes: number): boolean {
+    const { first, last, lastInclusive } = ends(bounds)
+    if (first === undefined || last === undefined) return true
+    const end = escapedPrefixEnd(first, 0, first.length, prefixBytes)
+    // A row shorter than the prefix stands for itself only.
+    if (unescape(first, 0, end).length < prefixBytes) return true
+    const behind = prefixSuccessor(first.subarray(0, end))
+    const order = behind === undefined ? -1 : Buffer.compare(last, behind)
+    if (order > 0 || (order === 0 && lastInclusive)) return true
+    return this.prefixInFilter(table, first, first.length, prefixBytes)
+  }
+
+  private prefixInFilter(
+    table: SsTableReader,
+    row: Buffer,
+    rowLength: number,
+    prefixBytes: number,
+  ): boolean {
+    const end = escapedPrefixEnd(row, 0, rowLength, prefixBytes)
+    hashRange(row, 0, end, this.columnHash)
+    return table.mayContain(this.columnHash)
   }
 
   private columnKey(row: Buffer, rowLength: number, qualifier: Buffer): number {
@@ -194,7 +231,30 @@ export class StoreReader {
     const range = query.timeRange
     if (range === allTime) return true
     if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
-    if (properties.deleteCount > 0) return true
+    // What lies behind the range still counts as versions or as masks of what lies in it.
+    if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
     return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }
+}
+
+/** The bounds in ascending order; undefined = open on that side. */
+function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBounds): {
+  first: Buffer | undefined
+  last: Buffer | undefined
+  lastInclusive: boolean
+} {
+  return reversed
+    ? { first: stop, last: start, lastInclusive: startInclusive }
+    : { first: start, last: stop, lastInclusive: stopInclusive }
+}
+
+/** False only if a table with these first and last keys has no row within the bounds. */
+function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean {
+  const { first, last } = ends(bounds)
+  if (first !== undefined && Buffer.compare(lastKey, first) < 0) return false
+  if (last === undefined) return true
+  const length = Math.min(firstKey.length, last.length)
+  const order = compareBytes(firstKey, 0, length, last, 0, last.length)
+  // With equal bytes the first row is `last` itself only if its terminator follows.
+  return order === 0 ? firstKey[length] === 0 && firstKey[length + 1] === 1 : order < 0
 }

@@ -32,6 +32,8 @@ export class Store {
   readonly storeId: number
   readonly family: string
   settings: FamilySettings
+  /** The active memtable is flushed at so many bytes, if the engine does not want it earlier. */
+  flushBytes = Infinity
   active = new MemtableSlot()
   /** Frozen memtables, newest first. */
   frozen: readonly MemtableSlot[] = []

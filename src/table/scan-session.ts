@@ -45,7 +45,7 @@ export class ScanSession {
     for (const slot of this.pinned) slot.pinCount++
     const scanners = read.families.map(({ family, query }) => {
       const reader = new StoreReader(family.store)
-      reader.openRange(family.index, query, readPoint, now, mode)
+      reader.openRange(family.index, query, bounds, readPoint, now, mode)
       return reader.scanner
     })
     this.rows.open(scanners, bounds, read.filter)

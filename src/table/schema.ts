@@ -3,7 +3,7 @@
  * them between the public form and the engine's.
  */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import { checkFamilyName } from '../cell/limits.js'
+import { checkFamilyName, rowBytesMax } from '../cell/limits.js'
 import type { CodecName } from '../codec/codec.js'
 import { checkPolicyFamily } from '../compaction/choose-policy.js'
 import { parseCompaction } from '../compaction/setting.js'
@@ -41,7 +41,14 @@ const familyOptionNames = [
   'compression',
   'blockCache',
   'compaction',
+  'newVersionBehavior',
+  'rowPrefixBytes',
+  'inMemory',
+  'metadata',
 ]
+const tableOptionNames = ['durability', 'readOnly', 'flushBytes', 'metadata']
+const bloomFilters = ['NONE', 'ROW', 'ROWCOL', 'ROWPREFIX_FIXED_LENGTH'] as const
+const flushBytesMin = 64 * kibibyte
 
 function checkNames(options: object, known: readonly string[], what: string): void {
   for (const name of Object.keys(options)) {
@@ -99,9 +106,11 @@ export function parseFamilyOptions(
     keepDeletedCells: given('keepDeletedCells')
       ? parseKeepDeleted(options.keepDeletedCells, what)
       : base.keepDeletedCells,
-    newVersionBehavior: base.newVersionBehavior,
+    newVersionBehavior: given('newVersionBehavior')
+      ? booleanOption(options.newVersionBehavior, `${what} newVersionBehavior`)
+      : base.newVersionBehavior,
     bloomFilter: given('bloomFilter')
-      ? choice(options.bloomFilter, `${what} bloomFilter`, ['NONE', 'ROW', 'ROWCOL'])
+      ? choice(options.bloomFilter, `${what} bloomFilter`, bloomFilters)
       : base.bloomFilter,
     blockBytes: given('blockBytes')
       ? integerOption(options.blockBytes, `${what} blockBytes`, blockBytesMin, blockBytesMax)
@@ -113,22 +122,54 @@ export function parseFamilyOptions(
       ? booleanOption(options.blockCache, `${what} blockCache`)
       : base.blockCache,
     compaction: given('compaction') ? parseCompaction(options.compaction) : base.compaction,
+    rowPrefixBytes: given('rowPrefixBytes')
+      ? integerOption(options.rowPrefixBytes, `${what} rowPrefixBytes`, 0, rowBytesMax)
+      : base.rowPrefixBytes,
+    inMemory: given('inMemory')
+      ? booleanOption(options.inMemory, `${what} inMemory`)
+      : base.inMemory,
+    metadata: given('metadata') ? parseMetadata(options.metadata, what) : base.metadata,
   }
-  if (settings.minVersions > settings.versions) {
-    const { minVersions, versions } = settings
-    throw invalidArgument(`${what} minVersions ${minVersions} is above versions ${versions}`)
-  }
-  const { ttlSeconds, minVersions } = settings
-  const ttlMilliseconds = ttlSeconds * 1000
-  checkPolicyFamily(settings.compaction.policy, { ttlMilliseconds, minVersions })
+  checkTogether(settings, what)
   return settings
 }
 
-function parseTableSettings(
-  options: { readonly durability?: unknown; readonly readOnly?: unknown },
-  base: TableSettings,
-): TableSettings {
+/** What single options cannot say. */
+function checkTogether(settings: FamilySettings, what: string): void {
+  const { minVersions, versions, keepDeletedCells, bloomFilter, rowPrefixBytes } = settings
+  if (minVersions > versions) {
+    throw invalidArgument(`${what} minVersions ${minVersions} is above versions ${versions}`)
+  }
+  // HBase takes both and then counts deleted versions, so that compactions drop visible ones.
+  if (settings.newVersionBehavior && keepDeletedCells !== 'FALSE') {
+    throw invalidArgument(`${what} newVersionBehavior and keepDeletedCells exclude each other`)
+  }
+  if ((bloomFilter === 'ROWPREFIX_FIXED_LENGTH') !== rowPrefixBytes > 0) {
+    throw invalidArgument(
+      `${what} the bloom filter ROWPREFIX_FIXED_LENGTH, and no other, needs rowPrefixBytes`,
+    )
+  }
+  const ttlMilliseconds = settings.ttlSeconds * 1000
+  checkPolicyFamily(settings.compaction.policy, { ttlMilliseconds, minVersions })
+}
+
+function parseMetadata(metadata: unknown, what: string): Readonly<Record<string, string>> {
+  const parsed: Record<string, string> = {}
+  for (const [name, value] of Object.entries(checkObject(metadata as object, `${what} metadata`))) {
+    if (typeof value !== 'string') throw invalidArgument(`${what} metadata '${name}' is no string`)
+    parsed[name] = value
+  }
+  return parsed
+}
+
+function parseTableSettings(options: TableAlteration, base: TableSettings): TableSettings {
+  const { flushBytes, metadata } = options
   return {
+    flushBytes:
+      flushBytes === undefined || flushBytes === Infinity
+        ? (flushBytes ?? base.flushBytes)
+        : integerOption(flushBytes, 'flushBytes', flushBytesMin, Number.MAX_SAFE_INTEGER),
+    metadata: metadata === undefined ? base.metadata : parseMetadata(metadata, 'table'),
     durability:
       options.durability === undefined
         ? base.durability
@@ -138,9 +179,18 @@ function parseTableSettings(
   }
 }
 
-const defaultTableSettings: TableSettings = { durability: 'SYNC_WAL', readOnly: false }
+const defaultTableSettings: TableSettings = {
+  durability: 'SYNC_WAL',
+  readOnly: false,
+  flushBytes: Infinity,
+  metadata: {},
+}
 
-const asJson = (settings: TableSettings): JsonObject => ({ ...settings })
+/** JSON has no Infinity: it is left out. */
+function asJson({ flushBytes, metadata, ...rest }: TableSettings): JsonObject {
+  const options = { ...rest, metadata: { ...metadata } }
+  return flushBytes === Infinity ? options : { ...options, flushBytes }
+}
 
 /** The definition of a new table. */
 export function defineTable(
@@ -148,11 +198,7 @@ export function defineTable(
   options: TableOptions,
   allocateId: () => number,
 ): TableDefinition {
-  checkNames(
-    checkObject(options, 'table options'),
-    ['families', 'durability', 'readOnly'],
-    'a table',
-  )
+  checkNames(checkObject(options, 'table options'), ['families', ...tableOptionNames], 'a table')
   const families = Object.entries(checkObject(options.families, 'families of a table'))
   if (families.length === 0) throw invalidArgument(`table '${name}' needs at least one family`)
   const parsed = families.map(([family, familyOptions]) => {
@@ -180,7 +226,7 @@ export function alterDefinition(
 ): TableDefinition {
   checkNames(
     checkObject(alteration, 'table alteration'),
-    ['families', 'dropFamilies', 'durability', 'readOnly'],
+    ['families', 'dropFamilies', ...tableOptionNames],
     'an alteration',
   )
   const dropped = alteration.dropFamilies ?? []
@@ -230,8 +276,11 @@ export function describeTable(table: TableState): TableDescription {
       compression,
       blockCache: settings.blockCache,
       compaction: settings.compaction,
+      newVersionBehavior: settings.newVersionBehavior,
+      rowPrefixBytes: settings.rowPrefixBytes,
+      inMemory: settings.inMemory,
+      metadata: settings.metadata,
     }
   }
-  const { durability, readOnly } = table.settings
-  return { name: table.name, families, durability, readOnly }
+  return { name: table.name, families, ...table.settings }
 }

@@ -261,11 +261,22 @@ export interface FamilyOptions {
   readonly ttl?: number
   /** KEEP_DELETED_CELLS. Default false. */
   readonly keepDeletedCells?: boolean | 'TTL'
+  /**
+   * NEW_VERSION_BEHAVIOR: markers mask only what was written before them, and versions are counted
+   * in the order of writing. Not together with `keepDeletedCells`. Default false.
+   */
+  readonly newVersionBehavior?: boolean
   /** BLOOMFILTER. Default 'ROW'. */
-  readonly bloomFilter?: 'NONE' | 'ROW' | 'ROWCOL'
+  readonly bloomFilter?: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
+  /**
+   * RowPrefixBloomFilter.prefix_length: bytes of a row, 1 to 32,767, that the filter
+   * ROWPREFIX_FIXED_LENGTH takes; it then also serves scans whose rows share so many bytes. Needed
+   * with that filter. 0 (the default) with the others.
+   */
+  readonly rowPrefixBytes?: number
   /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 16 KiB. */
   readonly blockBytes?: number
-  /** COMPRESSION. Default 'LZ4'. */
+  /** COMPRESSION. Default 'LZ4'. ZSTD needs Node 22.15, else `ERR_MISSING_PACKAGE`. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD'
   /** BLOCKCACHE: whether reads admit blocks of the family to the cache. Default true. */
   readonly blockCache?: boolean
@@ -275,6 +286,13 @@ export interface FamilyOptions {
    * needs a `ttl` and no `minVersions`.
    */
   readonly compaction?: PolicyName | CompactionSetting
+  /**
+   * IN_MEMORY: blocks that were read stay in the cache before those of other families. Default
+   * false.
+   */
+  readonly inMemory?: boolean
+  /** METADATA: texts kept with the family; they mean nothing here. An alteration replaces all. */
+  readonly metadata?: Readonly<Record<string, string>>
 }
 
 /** Options of a table. */
@@ -285,6 +303,13 @@ export interface TableOptions {
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'>
   /** READONLY: mutations fail with `ERR_READ_ONLY`. Default false. */
   readonly readOnly?: boolean
+  /**
+   * MEMSTORE_FLUSHSIZE: a memtable of a family of the table is flushed at so many bytes, if the
+   * database's `flushBytes` does not come first. At least 64 KiB. Default Infinity.
+   */
+  readonly flushBytes?: number
+  /** METADATA: texts kept with the table; they mean nothing here. An alteration replaces all. */
+  readonly metadata?: Readonly<Record<string, string>>
 }
 
 /** A table with all defaults filled in. */
@@ -293,6 +318,8 @@ export interface TableDescription {
   readonly families: Readonly<Record<string, Required<FamilyOptions>>>
   readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'>
   readonly readOnly: boolean
+  readonly flushBytes: number
+  readonly metadata: Readonly<Record<string, string>>
 }
 
 /** Changes of an existing table; what is not mentioned stays. */
@@ -303,6 +330,8 @@ export interface TableAlteration {
   readonly dropFamilies?: readonly string[]
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'>
   readonly readOnly?: boolean
+  readonly flushBytes?: number
+  readonly metadata?: Readonly<Record<string, string>>
 }
 
 /** Rows of a scan, one result at a time. */

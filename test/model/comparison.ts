@@ -112,6 +112,9 @@ class Comparison {
       case 'flush':
         await this.test.flush()
         return 'done'
+      case 'compact':
+        await this.test.compact(true)
+        return 'done'
       case 'reopen':
         await this.test.reopen()
         this.calls = callsOf(this.test.database.table('table'), this.form)
@@ -157,6 +160,9 @@ class Comparison {
       }
       case 'flush':
         model.flush()
+        return 'done'
+      case 'compact':
+        model.compact()
         return 'done'
       case 'reopen':
         model.reopen()

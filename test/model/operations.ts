@@ -33,6 +33,8 @@ export type Operation =
   | { readonly kind: 'openSnapshot' }
   | { readonly kind: 'closeSnapshot'; readonly view: number }
   | { readonly kind: 'flush' }
+  /** A major compaction. */
+  | { readonly kind: 'compact' }
   | { readonly kind: 'reopen' }
   | { readonly kind: 'clock'; readonly milliseconds: number }
 
@@ -44,6 +46,17 @@ export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
   keptUntil: { versions: 2, minVersions: 1, ttl: 10, keepDeletedCells: 'TTL' },
   least: { versions: 4, minVersions: 2, ttl: 10 },
   one: {},
+  ordered: { versions: 2, newVersionBehavior: true, bloomFilter: 'ROWCOL' },
+  orderedLeast: {
+    versions: 3,
+    minVersions: 1,
+    ttl: 10,
+    newVersionBehavior: true,
+    bloomFilter: 'ROWPREFIX_FIXED_LENGTH',
+    rowPrefixBytes: 2,
+    compression: 'GZ',
+    inMemory: true,
+  },
   three: { versions: 3, blockBytes: 1024, bloomFilter: 'NONE' },
 }
 
@@ -293,6 +306,7 @@ export function operationsOn(families: readonly string[]): fc.Arbitrary<Operatio
     [2, fc.constant({ kind: 'openSnapshot' })],
     [2, fc.nat(3).map((view) => ({ kind: 'closeSnapshot', view }))],
     [5, fc.constant({ kind: 'flush' })],
+    [3, fc.constant({ kind: 'compact' })],
     [2, fc.constant({ kind: 'reopen' })],
     [
       3,

@@ -22,6 +22,7 @@ export interface FamilyRules {
   /** Milliseconds; undefined = forever. */
   readonly ttl: bigint | undefined
   readonly keepDeletedCells: boolean | 'TTL'
+  readonly newVersionBehavior: boolean
 }
 
 /** What a read asks of one family. */
@@ -105,7 +106,11 @@ export function readFamily(
     if (read.qualifiers !== undefined && !read.qualifiers.includes(column[0].qualifier)) continue
     const inRange = column.filter(({ timestamp }) => timestamp >= read.min && timestamp < read.max)
     if (read.raw) found.push(...rawVersions(inRange, read.versions))
-    else found.push(...liveVersions(inRange, markers, rules, read.versions, now))
+    else if (rules.newVersionBehavior) {
+      const alive = new Set(replayed(column, markers, rules.versions))
+      const visible = inRange.filter((cell) => alive.has(cell))
+      found.push(...liveVersions(visible, [], rules, read.versions, now))
+    } else found.push(...liveVersions(inRange, markers, rules, read.versions, now))
   }
   return found.slice(read.offset, read.offset + read.limit)
 }
@@ -126,6 +131,30 @@ function markersThatApply(
     if (cell.timestamp < read.min) return false
     return rules.keepDeletedCells === false || cell.timestamp < read.max
   })
+}
+
+/**
+ * NEW_VERSION_BEHAVIOR: the versions that are left of a column after its mutations were carried out
+ * in the order of writing. Of one mutation the puts come first.
+ */
+function replayed(
+  column: readonly StoredCell[],
+  markers: readonly StoredCell[],
+  versions: number,
+): StoredCell[] {
+  let alive: StoredCell[] = []
+  const sequences = new Set([...column, ...markers].map(({ sequence }) => sequence))
+  for (const sequence of [...sequences].sort((a, b) => a - b)) {
+    for (const put of column) {
+      if (put.sequence !== sequence || isMarker(put)) continue
+      alive = alive.filter(({ timestamp }) => timestamp !== put.timestamp)
+      alive.push(put)
+    }
+    alive = alive.sort(compareCells).slice(0, versions)
+    const now = markers.filter((marker) => marker.sequence === sequence)
+    alive = alive.filter((cell) => !now.some((marker) => masks(marker, cell)))
+  }
+  return alive
 }
 
 function liveVersions(
@@ -172,6 +201,7 @@ export function flushedCells(
   readPointOldest: number,
   now: bigint,
 ): StoredCell[] {
+  if (rules.newVersionBehavior) return [...cells]
   const expired = (cell: StoredCell): boolean =>
     outlivedOwnTtl(cell, now) || (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now))
   const masking = cells.filter((cell) => {
@@ -199,6 +229,56 @@ export function flushedCells(
       count++
       if (count > rules.versions) continue
       if (count > rules.minVersions && outlivedFamilyTtl(cell, rules, now)) continue
+      kept.push(cell)
+    }
+  }
+  return kept
+}
+
+/**
+ * What a major compaction keeps of one family of one row (spec 2.5). As a flush, but markers go
+ * too: all, or with KEEP_DELETED_CELLS those over VERSIONS and those older than `earliestPut`, the
+ * timestamp of the oldest put of the store.
+ */
+export function compactedCells(
+  cells: readonly StoredCell[],
+  rules: FamilyRules,
+  readPointOldest: number,
+  now: bigint,
+  earliestPut: bigint,
+): StoredCell[] {
+  const expired = (cell: StoredCell): boolean =>
+    outlivedOwnTtl(cell, now) || (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now))
+  const live = cells.filter((cell) => !expired(cell))
+  const old = live.filter(({ sequence }) => sequence <= readPointOldest)
+  const keepsMarker = (marker: StoredCell): boolean =>
+    rules.keepDeletedCells === 'TTL'
+      ? !outlivedFamilyTtl(marker, rules, now)
+      : rules.keepDeletedCells
+  const masking = old.filter((cell) => isMarker(cell) && !keepsMarker(cell))
+  // What is newer than the oldest read point may be masked, but neither masks nor counts.
+  const kept = live.filter((cell) => {
+    if (cell.sequence <= readPointOldest) return false
+    if (rules.newVersionBehavior || isMarker(cell)) return true
+    return !masking.some((marker) => masks(marker, cell))
+  })
+  for (const column of byColumn(old)) {
+    if (rules.newVersionBehavior) {
+      const alive = new Set(replayed(column, masking, rules.versions))
+      const visible = column.filter((cell) => alive.has(cell))
+      kept.push(...liveVersions(visible, [], rules, rules.versions, now))
+      continue
+    }
+    let last: StoredCell | undefined
+    let count = 0
+    for (const cell of column) {
+      if (isMarker(cell) && (!keepsMarker(cell) || cell.timestamp < earliestPut)) continue
+      if (!isMarker(cell) && masking.some((marker) => masks(marker, cell))) continue
+      if (last?.timestamp === cell.timestamp && last.type === cell.type) continue
+      if (!isMarker(cell)) count++
+      if (count > rules.versions) continue
+      if (count > rules.minVersions && outlivedFamilyTtl(cell, rules, now)) continue
+      last = cell
       kept.push(cell)
     }
   }

@@ -26,6 +26,7 @@ import type {
 } from '../../src/table/types.js'
 import { binary, type PlainCell, type PlainResult } from '../helpers/plain-cells.js'
 import {
+  compactedCells,
   compareCells,
   flushedCells,
   readFamily,
@@ -133,6 +134,7 @@ export class ReferenceModel {
         minVersions: options.minVersions ?? 0,
         ttl: seconds === Infinity ? undefined : BigInt(seconds) * 1000n,
         keepDeletedCells: options.keepDeletedCells ?? false,
+        newVersionBehavior: options.newVersionBehavior ?? false,
       })
     }
   }
@@ -476,6 +478,26 @@ export class ReferenceModel {
           cell.inMemtable = false
           kept.push(cell)
         }
+      }
+    }
+    this.cells = kept
+  }
+
+  /** Drops what a major compaction of every family drops; it flushes first. */
+  compact(): void {
+    this.flush()
+    const now = BigInt(this.clock.now())
+    const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
+    const kept: StoredCell[] = []
+    for (const [family, rules] of this.families) {
+      const store = this.cells.filter((cell) => cell.family === family)
+      let earliestPut = latest
+      for (const { type, timestamp } of store) {
+        if (type === 'Put' && timestamp < earliestPut) earliestPut = timestamp
+      }
+      for (const row of new Set(store.map((cell) => cell.row))) {
+        const cells = store.filter((cell) => cell.row === row)
+        kept.push(...compactedCells(cells, rules, readPointOldest, now, earliestPut))
       }
     }
     this.cells = kept

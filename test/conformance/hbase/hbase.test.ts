@@ -10,6 +10,7 @@ import { nameCases } from './b-names.js'
 import { deleteCases } from './c-deletes.js'
 import { keptDeleteCases } from './d-kept-deletes.js'
 import { minVersionCases } from './d-min-versions.js'
+import { writeOrderCases } from './e-write-order.js'
 import { scanCases } from './f-scans.js'
 import { checkCases } from './h-checks.js'
 import { updateCases } from './i-updates.js'
@@ -21,6 +22,7 @@ const cases: readonly HBaseCase[] = [
   ...deleteCases,
   ...keptDeleteCases,
   ...minVersionCases,
+  ...writeOrderCases,
   ...scanCases,
   ...checkCases,
   ...updateCases,
