@@ -168,8 +168,9 @@ export class TableOutput {
   }
 
   /**
-   * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator and qualifier; and the row alone if it
-   * has a marker of the family, which a read of any column must find (spec case 43).
+   * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator
+   * and qualifier; and the row alone if it has a marker of the family, which a read of any column
+   * must find (spec case 43).
    */
   private addFilterKeys(cell: CellView): void {
     const { buffer, keyStart, rowEnd, qualifierEnd } = cell

@@ -8,8 +8,8 @@
  * sees stays. As in HBase, what is over VERSIONS at that read point goes even if a newer marker
  * would have made room for it: how many versions a delete brings back depends on when a flush ran.
  *
- * With NEW_VERSION_BEHAVIOR only a major compaction drops anything: what is invisible by the order of
- * writing, and markers. It cannot become visible again, so nobody can tell when that happened.
+ * With NEW_VERSION_BEHAVIOR only a major compaction drops anything: what is invisible by the order
+ * of writing, and markers. It cannot become visible again, so nobody can tell when that happened.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
