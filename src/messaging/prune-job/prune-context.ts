@@ -51,33 +51,56 @@ export function emptyPruneContext(): PruneContext {
   return { topics, invalid: undefined, pruneBound: undefined, epoch: 0 }
 }
 
-/** Looks topics up by the first bytes of rows, remembering the last one. */
+/** What {@link TopicIndex.find} answers if there is no position. */
+export const NoTopic = {
+  /** The row begins with a topic that is not in the index. */
+  unknown: -1,
+  /** The row does not begin with `namespace:topic:`. */
+  foreign: -2,
+} as const
+
+const colon = 0x3a
+
+/** Finds the topics of rows, remembering the last one. */
 export class TopicIndex {
+  /** End of `namespace:topic:` in the buffer that was looked into; set by {@link find}. */
+  prefixEnd = 0
   private readonly topics: PackedTopics
-  /** Prefix asked for last, copied, and what was found. */
+  /** Prefix found last, copied, and its position; it ends with its second colon. */
   private lastPrefix: Uint8Array = new Uint8Array(64)
-  private lastLength = -1
-  private lastFound = -1
+  private lastLength = 0
+  private lastFound: number = NoTopic.unknown
 
   constructor(topics: PackedTopics) {
     this.topics = topics
   }
 
   /**
-   * The position of the topic with the prefix `source[start, prefixEnd)`, or -1 if it is unknown.
-   * The answer is never that of another topic, whatever was asked before.
+   * The position of the topic that the row `source[start, end)` belongs to, or one of
+   * {@link NoTopic}. The answer is never that of another topic, whatever was asked before. A topic
+   * has no byte 00, so rows may be escaped or not.
    */
-  find(source: Uint8Array, start: number, prefixEnd: number): number {
-    const length = prefixEnd - start
-    if (length === this.lastLength) {
-      let at = length - 1
-      while (at >= 0 && source[start + at] === this.lastPrefix[at]) at--
-      if (at < 0) return this.lastFound
+  find(source: Uint8Array, start: number, end: number): number {
+    const { lastPrefix, lastLength } = this
+    if (lastLength > 0 && lastLength <= end - start) {
+      // From the end: topics of one table usually share their beginning.
+      let at = lastLength - 1
+      while (at >= 0 && source[start + at] === lastPrefix[at]) at--
+      if (at < 0) {
+        this.prefixEnd = start + lastLength
+        return this.lastFound
+      }
     }
+    let prefixEnd = start
+    for (let colons = 0; colons < 2; prefixEnd++) {
+      if (prefixEnd >= end) return NoTopic.foreign
+      if (source[prefixEnd] === colon) colons++
+    }
+    this.prefixEnd = prefixEnd
     this.lastFound = this.search(source, start, prefixEnd)
-    if (this.lastPrefix.length < length) this.lastPrefix = new Uint8Array(2 * length)
-    for (let i = 0; i < length; i++) this.lastPrefix[i] = source[start + i]
-    this.lastLength = length
+    this.lastLength = prefixEnd - start
+    if (lastPrefix.length < this.lastLength) this.lastPrefix = new Uint8Array(2 * this.lastLength)
+    for (let i = start; i < prefixEnd; i++) this.lastPrefix[i - start] = source[i]
     return this.lastFound
   }
 
@@ -99,7 +122,7 @@ export class TopicIndex {
       if (order < 0) low = middle + 1
       else high = middle - 1
     }
-    return -1
+    return NoTopic.unknown
   }
 }
 

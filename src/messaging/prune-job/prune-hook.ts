@@ -23,6 +23,7 @@ import {
 import { invalidArgument } from '../../base/errors.js'
 import {
   emptyPruneContext,
+  NoTopic,
   PointerSet,
   TopicIndex,
   type PackedTopics,
@@ -76,6 +77,7 @@ class PruneHook implements CellHook {
   private readonly major: boolean
   private readonly hasPointers: boolean
   private readonly row: StoredRow
+  private fate: RowFate = RowFate.keep
   private readonly negative = new Uint8Array(pointerBytes)
   private expired = 0
   private ended = 0
@@ -99,32 +101,37 @@ class PruneHook implements CellHook {
       : new StoredRow(payloadTailBytes, 12)
   }
 
-  decide(cell: CellView, replacement: CellReplacement): CellDecision {
+  /** Judges the row; its cells have only to be counted then. */
+  startRow(cell: CellView): void {
+    const { buffer, keyStart, rowEnd } = cell
+    const topic = this.index.find(buffer, keyStart, rowEnd)
     const { row } = this
-    if (!row.parse(cell.buffer, cell.keyStart, cell.rowEnd)) {
-      this.foreignRow++
-      return this.leave(cell)
+    if (topic === NoTopic.foreign || !row.parse(buffer, this.index.prefixEnd, rowEnd)) {
+      this.fate = RowFate.foreign
+    } else if (topic === NoTopic.unknown) {
+      this.fate = RowFate.unknownTopic
+    } else {
+      const currentGeneration = this.topics.generations[topic]
+      this.fate = judgeRow(currentGeneration, this.timesOldest[topic], row.generation, row.time)
     }
-    const topic = this.index.find(cell.buffer, cell.keyStart, row.prefixEnd)
-    if (topic < 0) {
-      this.unknownTopic++
-      return this.leave(cell)
-    }
-    const currentGeneration = this.topics.generations[topic]
-    const fate = judgeRow(currentGeneration, this.timesOldest[topic], row.generation, row.time)
+  }
+
+  decide(cell: CellView, replacement: CellReplacement): CellDecision {
+    const { fate } = this
+    if (fate === RowFate.keep) return this.keep(cell, replacement)
     if (fate === RowFate.ended) {
       this.ended++
       return CellDecision.drop
     }
-    if (fate === RowFate.expired && (this.major || !this.isRolledBack(cell))) {
+    if (fate === RowFate.expired) {
+      if (!this.major && this.isRolledBack(cell)) return CellDecision.keep
       this.expired++
       return CellDecision.drop
     }
-    if (!this.isInvalid(cell)) return CellDecision.keep
-    negatePointer(cell.buffer, cell.contentStart, this.negative)
-    replacement.setValue(this.negative)
-    this.negated++
-    return CellDecision.replace
+    if (fate === RowFate.foreign) this.foreignRow++
+    else this.unknownTopic++
+    this.notePointer(cell)
+    return CellDecision.keep
   }
 
   finish(): PruneReport {
@@ -135,17 +142,23 @@ class PruneHook implements CellHook {
     return { counts, pruneBound, epoch, pointerLeft }
   }
 
-  /** Keeps a cell that may not be judged, and notes if that leaves an invalid pointer behind. */
-  private leave(cell: CellView): CellDecision {
-    if (this.isInvalid(cell)) {
-      const high = readUint32(cell.buffer, cell.contentStart)
-      const low = readUint32(cell.buffer, cell.contentStart + 4)
-      if (high < this.leftHigh || (high === this.leftHigh && low < this.leftLow)) {
-        this.leftHigh = high
-        this.leftLow = low
-      }
-    }
-    return CellDecision.keep
+  /** Keeps a cell of a row that stays. */
+  private keep(cell: CellView, replacement: CellReplacement): CellDecision {
+    if (!this.isInvalid(cell)) return CellDecision.keep
+    negatePointer(cell.buffer, cell.contentStart, this.negative)
+    replacement.setValue(this.negative)
+    this.negated++
+    return CellDecision.replace
+  }
+
+  /** Notes if a cell that stays as it is leaves an invalid pointer behind. */
+  private notePointer(cell: CellView): void {
+    if (!this.isInvalid(cell)) return
+    const high = readUint32(cell.buffer, cell.contentStart)
+    const low = readUint32(cell.buffer, cell.contentStart + 4)
+    if (high > this.leftHigh || (high === this.leftHigh && low >= this.leftLow)) return
+    this.leftHigh = high
+    this.leftLow = low
   }
 
   /** Whether the cell is the write pointer of a message. */

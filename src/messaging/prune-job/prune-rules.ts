@@ -10,21 +10,26 @@ export function isOlderGeneration(dataGeneration: number, currentGeneration: num
   return dataGeneration < currentGeneration
 }
 
-/** What becomes of a row of a known topic. */
+/** What becomes of a row. */
 export const RowFate = {
   keep: 0,
   /** Its topic's TTL has passed. */
   expired: 1,
   /** The generation that it was written in has ended. */
   ended: 2,
+  /** Nothing is known of its topic: it stays as it is. */
+  unknownTopic: 3,
+  /** It has not the form of the table's rows: it stays as it is. */
+  foreign: 4,
 } as const
 /** One of the codes of {@link RowFate}. */
 export type RowFate = (typeof RowFate)[keyof typeof RowFate]
 
 /**
- * Judges a row by generation and time. `timeOldest` is the earliest time that has not expired, now
- * minus the TTL; a row of exactly that time is kept. Times are milliseconds. TTL applies to the
- * current generation of a topic that exists; all others are ended, or newer than the metadata.
+ * Judges a row of a known topic by generation and time. `timeOldest` is the earliest time that has
+ * not expired, now minus the TTL; a row of exactly that time is kept. Times are milliseconds. The
+ * TTL is for the current generation of a topic that exists; all other generations have ended, or
+ * are newer than the metadata.
  */
 export function judgeRow(
   currentGeneration: number,

@@ -1,22 +1,18 @@
 /**
- * Takes stored rows apart without making objects: where the topic ends, and the numbers behind it.
+ * Takes the numbers behind the topic of stored rows apart, without making objects.
  *
- * Rows are as keys hold them, with each byte 00 escaped (cell/FORMAT.md). A topic holds no 00, so
- * its bytes stand in the key as they are; the numbers behind it are unescaped into a few bytes of
- * this object. One object serves a whole job.
+ * Rows are as keys hold them, with each byte 00 escaped (cell/FORMAT.md). The numbers are unescaped
+ * into a few bytes of this object; one object serves a whole job.
  */
 import { unescapeInto } from '../../cell/cell-key.js'
 
-const colon = 0x3a
 const generationBytes = 4
 /** High half of 2^53-1. */
 const safeHighMax = 0x1f_ffff
 
 export class StoredRow {
-  /** End of `namespace:topic:` in the buffer that was parsed. */
-  prefixEnd = 0
   generation = 0
-  /** The time of the message or payload in milliseconds, as a double: exact below 2^53. */
+  /** The time of the message or payload in milliseconds. */
   time = 0
   private readonly tail: Uint8Array
   private readonly timeOffset: number
@@ -31,19 +27,13 @@ export class StoredRow {
   }
 
   /**
-   * Parses the escaped row `source[start, end)`. False, with the fields undefined, if it is no row
-   * of that form: less than two colons, another length behind them, or a number that no writer
+   * Parses what is behind the topic, escaped: `source[start, end)`. False, with the fields
+   * undefined, if it has not the form of such a row: another length, or a number that no writer
    * gives (`encodeMessageRow`, `encodePayloadRow`).
    */
   parse(source: Buffer, start: number, end: number): boolean {
-    let at = start
-    for (let colons = 0; colons < 2; at++) {
-      if (at >= end) return false
-      if (source[at] === colon) colons++
-    }
     const { tail, timeOffset } = this
-    if (unescapeInto(source, at, end, tail) !== tail.length) return false
-    this.prefixEnd = at
+    if (unescapeInto(source, start, end, tail) !== tail.length) return false
     this.generation = readInt32(tail, 0)
     const timeHigh = readInt32(tail, timeOffset)
     this.time = timeHigh * 0x1_0000_0000 + (readInt32(tail, timeOffset + 4) >>> 0)

@@ -67,8 +67,9 @@ export function runHook(cells: readonly MadeCell[], settings: HookSettings): Hoo
     // As it arrives in a worker thread.
     context: structuredClone(settings.context),
   })
-  const outcomes = cells.map((cell): Outcome => {
+  const outcomes = cells.map((cell, index): Outcome => {
     const view = viewOf(cell)
+    if (index === 0 || !cell.row.equals(cells[index - 1].row)) hook.startRow!(view)
     const before = Buffer.from(view.buffer)
     let value: string | undefined = undefined
     const decision = hook.decide(view, {
