@@ -113,7 +113,12 @@ function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
 }
 
 /** Files that package.json leads to: the only ones that gather what others export. */
-const publicEntries = ['src/index.ts', 'src/metastore/index.ts', 'src/messaging/index.ts']
+const publicEntries = [
+  'src/index.ts',
+  'src/metastore/index.ts',
+  'src/messaging/index.ts',
+  'src/conformance/metastore/suite.ts',
+]
 
 /** Names that the package exports: users see their docstrings in the editor. */
 const publicNames = new Set(

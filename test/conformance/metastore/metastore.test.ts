@@ -1,0 +1,19 @@
+/**
+ * The published suite of the MetaStore against both backends.
+ *
+ * CELLAR_DROPPED_CURSORS: cursors that the case about leaks opens, default 20,000.
+ */
+import t from 'tap'
+import { runMetastoreSuite } from '../../../src/conformance/metastore/suite.js'
+import { cellarBackend, memoryBackend } from './backends.js'
+
+/** Numbered cases: those of sections 4.1 and 4.2, rulings, sharing, bad input. */
+const numberedCases = 71
+
+for (const backend of [memoryBackend, cellarBackend]) {
+  void t.test(`MetaStore over ${backend.name}`, async (t) => {
+    const { run, skipped } = await runMetastoreSuite(t, backend)
+    t.equal(run, numberedCases, 'cases run')
+    t.equal(skipped, 0, 'cases left out')
+  })
+}
