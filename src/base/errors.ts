@@ -32,6 +32,20 @@ export const ErrorCode = {
   tableNotFound: 'ERR_TABLE_NOT_FOUND',
   /** A table of that name exists already. */
   tableExists: 'ERR_TABLE_EXISTS',
+  /** The table is disabled (HBase: TableNotEnabledException). */
+  tableNotEnabled: 'ERR_TABLE_NOT_ENABLED',
+  /** The named namespace does not exist (HBase: NamespaceNotFoundException). */
+  namespaceNotFound: 'ERR_NAMESPACE_NOT_FOUND',
+  /** A namespace of that name exists already (HBase: NamespaceExistException). */
+  namespaceExists: 'ERR_NAMESPACE_EXISTS',
+  /** The namespace still has tables (HBase: ConstraintException). */
+  namespaceNotEmpty: 'ERR_NAMESPACE_NOT_EMPTY',
+  /** The named snapshot does not exist (HBase: SnapshotDoesNotExistException). */
+  snapshotNotFound: 'ERR_SNAPSHOT_NOT_FOUND',
+  /** A snapshot of that name exists already (HBase: SnapshotExistsException). */
+  snapshotExists: 'ERR_SNAPSHOT_EXISTS',
+  /** Changes that a feed asks for are no longer in the log. */
+  changesGone: 'ERR_CHANGES_GONE',
   /** The named column family does not exist in the table (HBase: NoSuchColumnFamilyException). */
   noSuchColumnFamily: 'ERR_NO_SUCH_COLUMN_FAMILY',
   /** A column family of that name exists already. */

@@ -81,14 +81,19 @@ export function writeKeySuffix(
 ): number {
   writeTimestamp(target, offset, timestampHigh, timestampLow)
   target[offset + 8] = 0xff - type
-  const sequenceHigh = 0xff_ffff - Math.floor(sequence / 0x1_0000_0000)
-  target[offset + 9] = sequenceHigh >>> 16
-  target[offset + 10] = (sequenceHigh >>> 8) & 0xff
-  target[offset + 11] = sequenceHigh & 0xff
-  writeUint32BE(target, offset + 12, 0xffff_ffff - (sequence >>> 0))
+  writeSequence(target, offset + keySuffixBytes, sequence)
   target[offset + 16] = escapedRowBytes >>> 8
   target[offset + 17] = escapedRowBytes & 0xff
   return offset + keySuffixBytes
+}
+
+/** Writes the sequence (below 2^53) into the key that ends at `keyEnd`. */
+export function writeSequence(target: Buffer, keyEnd: number, sequence: number): void {
+  const high = 0xff_ffff - Math.floor(sequence / 0x1_0000_0000)
+  target[keyEnd - 9] = high >>> 16
+  target[keyEnd - 8] = (high >>> 8) & 0xff
+  target[keyEnd - 7] = high & 0xff
+  writeUint32BE(target, keyEnd - 6, 0xffff_ffff - (sequence >>> 0))
 }
 
 /** Removes escapes of `source[start, end)` into a new buffer; a plain copy if there are none. */

@@ -19,6 +19,8 @@ export interface TableSettings {
   readonly flushBytes: number
   /** What users keep with the table; means nothing here. */
   readonly metadata: Readonly<Record<string, string>>
+  /** Nothing is read or written until it is enabled again. */
+  readonly disabled: boolean
 }
 
 /** One family of a table. */
@@ -52,6 +54,7 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
     readOnly: stored.readOnly ?? false,
     flushBytes: stored.flushBytes ?? Infinity,
     metadata: stored.metadata ?? {},
+    disabled: stored.disabled ?? false,
   }
 }
 

@@ -1,14 +1,16 @@
 /**
- * Changes of the catalog: create, alter, truncate and drop tables, each one manifest edit (design
- * D7).
+ * Changes of the catalog: create, alter, truncate and drop tables and namespaces, each one manifest
+ * edit (design D7). Snapshots and bulk loads run in the same line.
  *
  * Only one change runs at a time; they are short, and waiting for each other spares every caller
  * from thinking about half-made tables.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
+import type { JsonObject } from '../version/json-fields.js'
 import type { TableDefinition } from '../version/catalog.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import { decodeFamilySettings } from '../store/family-settings.js'
+import type { SsTableReader } from '../sstable/reader.js'
 import { makeTableState, type TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
@@ -26,6 +28,7 @@ export class Ddl {
       if (this.engine.tables.has(name)) {
         throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
       }
+      this.checkNamespace(name)
       const definition = define()
       await this.publish({ tablesCreated: [definition] }, definition)
       return this.install(definition)
@@ -69,17 +72,47 @@ export class Ddl {
     })
   }
 
-  private find(name: string): TableState {
+  /** Creates a namespace or replaces its properties; see `properties` of the version edit. */
+  putNamespace(name: string, decide: (known: JsonObject | undefined) => JsonObject): Promise<void> {
+    return this.enqueue(async () => {
+      const known = this.engine.versions.current.namespaces.get(name)
+      const properties = decide(known?.properties)
+      await this.publish({ namespacesPut: [{ name, properties }] })
+    })
+  }
+
+  /** Removes a namespace without tables; `ERR_NAMESPACE_NOT_FOUND`, `ERR_NAMESPACE_NOT_EMPTY`. */
+  dropNamespace(name: string): Promise<void> {
+    return this.enqueue(async () => {
+      if (!this.engine.versions.current.namespaces.has(name)) throw noSuchNamespace(name)
+      for (const table of this.engine.tables.keys()) {
+        if (namespaceOf(table) !== name) continue
+        const message = `namespace '${name}' still has the table '${table}'`
+        throw new CellarError(ErrorCode.namespaceNotEmpty, message)
+      }
+      await this.publish({ namespacesDropped: [name] })
+    })
+  }
+
+  /** @internal Throws `ERR_NAMESPACE_NOT_FOUND` unless the table's namespace exists. */
+  checkNamespace(table: string): void {
+    const namespace = namespaceOf(table)
+    if (namespace === defaultNamespace) return
+    if (!this.engine.versions.current.namespaces.has(namespace)) throw noSuchNamespace(namespace)
+  }
+
+  /** @internal The table of that name; `ERR_TABLE_NOT_FOUND`. */
+  find(name: string): TableState {
     const table = this.engine.tables.get(name)
     if (table !== undefined) return table
     throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
   }
 
   /**
-   * Stores that are new count as flushed up to now, so that recovery does not look for older log
-   * segments on their account.
+   * @internal Stores that are new count as flushed up to now, so that recovery does not look for
+   * older log segments on their account.
    */
-  private async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
+  async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
     // Codecs that this Node lacks are refused here, not at the first flush.
     for (const { options } of definition?.families ?? []) {
       this.engine.codecs.byName(decodeFamilySettings(options).codec)
@@ -92,17 +125,20 @@ export class Ddl {
     await this.engine.publish({ ...edit, flushedSequences, lastSequence })
   }
 
-  private install(definition: TableDefinition): TableState {
-    const state = makeTableState(definition, this.engine.stores, () => [], this.engine.arenas)
-    const before = this.engine.tables.get(definition.name)
+  /** @internal Makes the table as the current version defines it usable. */
+  install(definition: TableDefinition): TableState {
+    const { stores, readers, arenas, versions, tables } = this.engine
+    const readersOf = (storeId: number): SsTableReader[] =>
+      (versions.current.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
+    const state = makeTableState(definition, stores, readersOf, arenas)
+    const before = tables.get(definition.name)
     if (before !== undefined) before.live = false
-    this.engine.tables.set(definition.name, state)
-    this.engine.versions.removeObsoleteFiles()
+    tables.set(definition.name, state)
     return state
   }
 
-  /** Lets go of a table's stores, or of some of them, and of the memory of their memtables. */
-  private forget(table: TableState, gone: (storeId: number) => boolean): void {
+  /** @internal Lets the stores go that a change has dropped from the table. */
+  forget(table: TableState, gone: (storeId: number) => boolean): void {
     table.live = false
     for (const { store } of table.families) {
       if (!gone(store.storeId)) continue
@@ -114,7 +150,8 @@ export class Ddl {
     this.engine.versions.removeObsoleteFiles()
   }
 
-  private enqueue<T>(step: () => Promise<T>): Promise<T> {
+  /** @internal Runs a change when those before it are done. */
+  enqueue<T>(step: () => Promise<T>): Promise<T> {
     const run = this.running.then(() => {
       this.engine.checkWritable()
       return step()
@@ -122,4 +159,18 @@ export class Ddl {
     this.running = run.catch(() => undefined)
     return run
   }
+}
+
+/** The namespace of tables whose name has none. */
+export const defaultNamespace = 'default'
+
+/** The namespace in a table's name. */
+export function namespaceOf(table: string): string {
+  const colon = table.indexOf(':')
+  return colon < 0 ? defaultNamespace : table.slice(0, colon)
+}
+
+/** `ERR_NAMESPACE_NOT_FOUND`. */
+export function noSuchNamespace(name: string): CellarError {
+  return new CellarError(ErrorCode.namespaceNotFound, `namespace '${name}' does not exist`)
 }

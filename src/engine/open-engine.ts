@@ -142,6 +142,7 @@ function openTables(
     (version.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
   const tables = new Map<string, TableState>()
   for (const definition of version.tables.values()) {
+    if (definition.snapshot !== undefined) continue
     tables.set(definition.name, makeTableState(definition, stores, readersOf, arenas))
   }
   return tables
@@ -171,8 +172,8 @@ function makeExecutor(
 function replayLog(engine: Engine): RecoveredLog {
   const { versions, stores } = engine
   const flushed = new Map<number, number>()
-  for (const [storeId, store] of versions.current.stores) {
-    flushed.set(storeId, store.flushedSequence)
+  for (const storeId of stores.keys()) {
+    flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
   }
   const recovered = recoverLog({
     fileSystem: engine.fileSystem,

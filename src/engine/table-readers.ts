@@ -10,7 +10,7 @@ import type { FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
-import type { FileMetadata } from '../version/file-metadata.js'
+import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
 export class TableReaders {
@@ -38,11 +38,12 @@ export class TableReaders {
     let reader = this.byNumber.get(file.fileNumber)
     if (reader === undefined) {
       const path = this.pathOf(file.fileNumber)
-      reader = SsTableReader.openSync(this.fileSystem, path, file.fileNumber, {
+      reader = SsTableReader.openSync(this.fileSystem, path, checksumNumberOf(file), {
         codecs: this.codecs,
         cache: this.cache,
         counters: this.counters,
         expectedBytes: file.fileBytes,
+        sequenceAssigned: file.sequenceAssigned,
       })
       this.byNumber.set(file.fileNumber, reader)
     }

@@ -18,6 +18,7 @@ export interface FaultyOperation {
     | 'stat'
     | 'makeDirectory'
     | 'rename'
+    | 'link'
     | 'unlink'
     | 'syncDirectory'
     | 'lock'
@@ -192,6 +193,11 @@ export class FaultyFileSystem implements FileSystem {
   renameSync(from: string, to: string): void {
     this.check('rename', from)
     this.inner.renameSync(from, to)
+  }
+
+  linkSync(from: string, to: string): void {
+    this.check('link', from)
+    this.inner.linkSync(from, to)
   }
 
   unlinkSync(path: string): void {

@@ -42,11 +42,12 @@ export interface FileOperation {
     | 'sync'
     | 'makeDirectory'
     | 'rename'
+    | 'link'
     | 'unlink'
     | 'syncDirectory'
-  /** The file or directory, absolute; the old name of a rename. */
+  /** The file or directory, absolute; the old name of a rename or a link. */
   readonly path: string
-  /** The new name of a rename, absolute. */
+  /** The new name of a rename or a link, absolute. */
   readonly to?: string
 }
 
@@ -225,6 +226,19 @@ export class MemoryFileSystem implements FileSystem {
     this.begin('rename', fullFrom, fullTo)
     const change = { directory, name: posix.basename(fullTo), from: posix.basename(fullFrom) }
     this.change({ kind: 'rename', ...change, node })
+  }
+
+  linkSync(from: string, to: string): void {
+    const fullFrom = absolute(from)
+    const fullTo = absolute(to)
+    const node = this.parentOf('link', fullFrom).entries.get(posix.basename(fullFrom))
+    const directory = this.parentOf('link', fullTo)
+    const name = posix.basename(fullTo)
+    if (node === undefined) throw fileError('link', fullFrom, syntheticError('ENOENT'))
+    if (node.kind !== 'file') throw fileError('link', fullFrom, syntheticError('EPERM'))
+    if (directory.entries.has(name)) throw fileError('link', fullTo, syntheticError('EEXIST'))
+    this.begin('link', fullFrom, fullTo)
+    this.change({ kind: 'create', directory, name, node })
   }
 
   unlinkSync(path: string): void {

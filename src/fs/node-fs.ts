@@ -296,6 +296,10 @@ export class NodeFileSystem implements FileSystem {
     attempt('rename', from, () => nodeFs.renameSync(from, to))
   }
 
+  linkSync(from: string, to: string): void {
+    attempt('link', from, () => nodeFs.linkSync(from, to))
+  }
+
   unlinkSync(path: string): void {
     attempt('unlink', path, () => nodeFs.unlinkSync(path))
   }

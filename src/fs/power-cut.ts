@@ -220,7 +220,7 @@ function copyDirectory(
   const entries = new Map<string, Node>()
   for (const [name, node] of kept.get(directory) ?? directory.durableEntries) {
     if (node.kind === 'directory') entries.set(name, copyDirectory(node, kept, contentOf))
-    // Two names of one file, which P4 can leave, become two files with the same bytes.
+    // Two names of one file, by a link or by P4, become two files with the same bytes.
     else entries.set(name, new FileNode(contentOf(node)))
   }
   return new DirectoryNode(entries)

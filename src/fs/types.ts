@@ -69,6 +69,12 @@ export interface FileSystem {
   makeDirectorySync(path: string): void
   /** Atomic; replaces an existing target. Durable only after {@link syncDirectorySync}. */
   renameSync(from: string, to: string): void
+  /**
+   * Gives the file at `from` a second name, which must be free. The file is gone when its last name
+   * is. Durable only after {@link syncDirectorySync}. Fails with `ERR_IO` or `ERR_READ_ONLY` where
+   * the system has no such links.
+   */
+  linkSync(from: string, to: string): void
   /** Removes a file. A missing file is an error. */
   unlinkSync(path: string): void
   /** Makes creations, renames and removals in the directory durable. */

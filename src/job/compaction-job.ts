@@ -20,7 +20,7 @@ import type { FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
-import type { FileMetadata } from '../version/file-metadata.js'
+import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CompactionOutputs } from './compaction-outputs.js'
 import type { CompactionInput, CompactionJob, DropCounts, JobControl, JobResult } from './job.js'
@@ -89,15 +89,16 @@ function openTable(
   fileSystem: FileSystem,
   codecs: Codecs,
   job: CompactionJob,
-  file: Pick<CompactionInput, 'fileNumber' | 'fileBytes'>,
+  file: Pick<CompactionInput, 'fileNumber' | 'fileBytes' | 'writtenAs' | 'sequenceAssigned'>,
   counters: ReadCounters,
 ): SsTableReader {
   const path = fileSystem.join(job.directory, formatFileName('table', file.fileNumber))
-  return SsTableReader.openSync(fileSystem, path, file.fileNumber, {
+  return SsTableReader.openSync(fileSystem, path, checksumNumberOf(file), {
     codecs,
     cache: new BlockCache(0),
     counters,
     expectedBytes: file.fileBytes,
+    sequenceAssigned: file.sequenceAssigned,
   })
 }
 

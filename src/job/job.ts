@@ -31,12 +31,14 @@ export interface CompactionInput {
   readonly fileBytes: number
   readonly entryCount: number
   readonly level: number
+  readonly writtenAs?: number | undefined
+  readonly sequenceAssigned?: number | undefined
 }
 
 /** What a compaction must know of a file that it reads. */
 export function inputOf(file: FileMetadata): CompactionInput {
-  const { fileNumber, fileBytes, entryCount, level } = file
-  return { fileNumber, fileBytes, entryCount, level }
+  const { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned } = file
+  return { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned }
 }
 
 /** Escaped rows between which a job works; an absent limit is open. */

@@ -11,6 +11,8 @@ import type { SectionFile } from './section.js'
 export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly fileBytes: number
   readonly properties: SsTableProperties
+  /** See `SsTableReaderOptions`. */
+  readonly sequenceAssigned: number | undefined
   readonly index: BlockIndex
   readonly cache: BlockCache
   readonly counters: ReadCounters

@@ -6,8 +6,10 @@
  * order, so any of them is found by binary search over the slots without decoding neighbours, and
  * the next one starts where the value of the one before ends.
  *
- * Ownership: a {@link Block} owns its buffer alone and never changes it, so results may go on
- * referring to it after the block has left the cache.
+ * Ownership: a {@link Block} owns its buffer alone and never changes it once it is in use, so
+ * results may go on referring to it after the block has left the cache. Before that, the keys of a
+ * table that was taken in from outside get their sequence ({@link assignSequence}), the one place
+ * where this layer knows what a key ends with.
  *
  * Failure behaviour: block bytes are checked against their checksum before they come here. Lengths
  * are still compared with the block before they are used, so bytes that carry a right checksum
@@ -16,6 +18,7 @@
 import { assert } from '../base/assert.js'
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
 import type { CellarError } from '../base/errors.js'
+import { keySuffixBytes, writeSequence } from '../cell/cell-key.js'
 import { readVarint, varintLength, writeVarint } from '../base/varint.js'
 import { wideSlotsFlag } from './format.js'
 import { growBuffer, growNumbers } from './grow.js'
@@ -119,6 +122,18 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
   place.keyStart = keyStart
   place.keyEnd = keyStart + keyLength
   place.valueEnd = valueEnd
+}
+
+/** Writes the same sequence into the key of every entry. REQUIRES a block nobody else sees yet. */
+export function assignSequence(block: Block, sequence: number): void {
+  const place = new EntryPlace()
+  for (let slot = 0; slot < block.count; slot++) {
+    readEntry(block, entryOffset(block, slot), place)
+    if (place.keyEnd - place.keyStart < keySuffixBytes) {
+      throw damagedEntry(block, entryOffset(block, slot))
+    }
+    writeSequence(block.buffer, place.keyEnd, sequence)
+  }
 }
 
 /** Makes the error for an entry that does not lie within its block. */

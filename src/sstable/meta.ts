@@ -4,6 +4,7 @@
  * Two reads: the footer, whose lengths are compared with the file's size, then all sections at once
  * into one buffer that the results refer to.
  */
+import { keySuffixBytes, writeSequence } from '../cell/cell-key.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
@@ -36,6 +37,7 @@ export function readTableMeta(
   fileNumber: number,
   codecs: Codecs,
   expectedBytes: number | undefined,
+  sequenceAssigned: number | undefined,
 ): TableMeta {
   const place: SectionFile = { path: file.path, fileNumber }
   const fileBytes = file.sizeSync()
@@ -73,8 +75,19 @@ export function readTableMeta(
   const codec = codecs.byId(stored.codecId)
   if (codec === undefined) throw missingCodec(stored.codecId, place, propertiesOffset)
   const { codecId, ...known } = stored
-  const properties = { ...known, codecName: codec.name }
+  const named = { ...known, codecName: codec.name }
+  const properties = sequenceAssigned === undefined ? named : withSequence(named, sequenceAssigned)
   return { fileBytes, codecId, properties, index, filter, bytes: sections.length }
+}
+
+/** The properties of a table all of whose entries count as written under one sequence. */
+function withSequence(properties: SsTableProperties, sequence: number): SsTableProperties {
+  const firstKey = Buffer.from(properties.firstKey)
+  const lastKey = Buffer.from(properties.lastKey)
+  for (const key of [firstKey, lastKey]) {
+    if (key.length >= keySuffixBytes) writeSequence(key, key.length, sequence)
+  }
+  return { ...properties, firstKey, lastKey, minSequence: sequence, maxSequence: sequence }
 }
 
 /** Reads the footer's checksummed lengths. Throws `ERR_CORRUPTION` or `ERR_FORMAT_VERSION`. */

@@ -16,7 +16,7 @@ import type { Hash64 } from '../base/hash.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
-import { Block } from './block.js'
+import { assignSequence, Block } from './block.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
 import type { BlockSource } from './block-source.js'
@@ -38,6 +38,8 @@ export interface SsTableReaderOptions {
   readonly counters: ReadCounters
   /** Size that the file must have, if somebody knows. */
   readonly expectedBytes?: number
+  /** The sequence that all entries count as, in place of what their keys hold in the file. */
+  readonly sequenceAssigned?: number | undefined
 }
 
 /** Stored bytes pass through here when they are decompressed or copied at once. */
@@ -55,6 +57,7 @@ export class SsTableReader implements BlockSource {
   /** Size of the file. */
   readonly fileBytes: number
   readonly properties: SsTableProperties
+  readonly sequenceAssigned: number | undefined
   /** @internal */
   readonly index: BlockIndex
   /** @internal Blocks in the cache by index; the cache clears entries. */
@@ -90,6 +93,7 @@ export class SsTableReader implements BlockSource {
     this.fileNumber = fileNumber
     this.fileBytes = meta.fileBytes
     this.properties = meta.properties
+    this.sequenceAssigned = options.sequenceAssigned
     this.index = meta.index
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
     this.ghosts = new Uint32Array(blockCount)
@@ -114,7 +118,8 @@ export class SsTableReader implements BlockSource {
   ): SsTableReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      const meta = readTableMeta(file, fileNumber, options.codecs, options.expectedBytes)
+      const { codecs, expectedBytes, sequenceAssigned } = options
+      const meta = readTableMeta(file, fileNumber, codecs, expectedBytes, sequenceAssigned)
       return new SsTableReader(file, fileNumber, meta, options)
     } catch (error) {
       file.closeSync()
@@ -310,7 +315,9 @@ export class SsTableReader implements BlockSource {
       const buffer = raw
         ? stored
         : decompressSection(stored, start, end, length, this, offsets[index], this.codecs)
-      target.push(new Block(this, index, buffer, length))
+      const block = new Block(this, index, buffer, length)
+      if (this.sequenceAssigned !== undefined) assignSequence(block, this.sequenceAssigned)
+      target.push(block)
       counters.blocksRead++
       counters.blockBytesRead += end - start
     }

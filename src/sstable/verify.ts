@@ -27,7 +27,9 @@ export function* verifyTable(
   file: File,
   codecs: Codecs,
 ): Generator<void, void> {
-  const { index, properties } = readTableMeta(file, reader.fileNumber, codecs, reader.fileBytes)
+  const { fileNumber, fileBytes, sequenceAssigned } = reader
+  const meta = readTableMeta(file, fileNumber, codecs, fileBytes, sequenceAssigned)
+  const { index, properties } = meta
   const totals = new Totals()
   for (let i = 0; i < index.blockCount; i++) {
     verifyBlock(reader, reader.readBlockSync(i), totals)

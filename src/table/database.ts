@@ -5,18 +5,17 @@
  * without listener is ignored.
  */
 import { EventEmitter } from 'node:events'
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import { checkTableName } from '../cell/limits.js'
+import { invalidArgument, type CellarError } from '../base/errors.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
-import type { Store } from '../store/store.js'
-import { noSuchFamily } from './column-name.js'
+import { TableSnapshots } from '../engine/snapshots.js'
+import { Admin } from './admin.js'
 import { EmbeddedTable } from './embedded-table.js'
-import { alterDefinition, defineTable, describeTable } from './schema.js'
 import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
+import { plainTableName } from './table-name.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
 import type { Snapshot, TableAlteration, TableDescription, TableOptions } from './types.js'
 
@@ -76,11 +75,13 @@ export interface CompactOptions {
 export class Database {
   readonly #engine: Engine
   readonly #ddl: Ddl
+  readonly #admin: Admin
   readonly #emitter: EventEmitter
 
   private constructor(engine: Engine, emitter: EventEmitter) {
     this.#engine = engine
     this.#ddl = new Ddl(engine)
+    this.#admin = new Admin(engine, this.#ddl, new TableSnapshots(engine, this.#ddl))
     this.#emitter = emitter
   }
 
@@ -139,63 +140,53 @@ export class Database {
     return this
   }
 
-  /** Creates a table. `ERR_TABLE_EXISTS`, `ERR_INVALID_ARGUMENT`. Durable when it resolves. */
-  async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
-    checkTableName(name)
-    const allocateId = (): number => this.#engine.versions.allocateId()
-    const state = await this.#ddl.create(name, () => defineTable(name, options, allocateId))
-    return new EmbeddedTable(this.#engine, state)
+  /** Schema and upkeep under HBase's names: namespaces, snapshots, everything below. */
+  get admin(): Admin {
+    return this.#admin
+  }
+
+  /** Creates a table: `Admin.createTable`. Durable when it resolves. */
+  createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    return this.#admin.createTable(name, options)
   }
 
   /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
     this.#engine.checkOpen()
-    const state = this.#engine.tables.get(name)
-    if (state !== undefined) return new EmbeddedTable(this.#engine, state)
-    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
+    return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)))
   }
 
-  /** Whether the table exists. */
+  /** Whether the table exists: `Admin.tableExists`. */
   hasTable(name: string): boolean {
-    this.#engine.checkOpen()
-    return this.#engine.tables.has(name)
+    return this.#admin.tableExists(name)
   }
 
-  /** Names of all tables, sorted. */
+  /** Names of all tables, sorted: `Admin.listTableNames`. */
   listTables(): string[] {
-    this.#engine.checkOpen()
-    return [...this.#engine.tables.keys()].sort()
+    return this.#admin.listTableNames()
   }
 
-  /** Options of a table and its families. `ERR_TABLE_NOT_FOUND`. */
+  /** Options of a table and its families: `Admin.getDescriptor`. `ERR_TABLE_NOT_FOUND`. */
   describeTable(name: string): TableDescription {
-    return this.table(name).describe()
+    return this.#admin.getDescriptor(name)
   }
 
   /**
-   * Changes options, adds and drops families. Takes effect for existing files too. Durable when it
-   * resolves.
+   * Changes options, adds and drops families: `Admin.modifyTable`. Takes effect for existing files
+   * too. Durable when it resolves.
    */
-  async alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
-    this.#engine.checkWritable()
-    const allocateId = (): number => this.#engine.versions.allocateId()
-    const state = await this.#ddl.alter(name, (table) =>
-      alterDefinition(table, alteration, allocateId),
-    )
-    return describeTable(state)
+  alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+    return this.#admin.modifyTable(name, alteration)
   }
 
-  /** Removes all rows of a table at once. Running scans go on; snapshots no longer see the rows. */
-  async truncateTable(name: string): Promise<void> {
-    this.#engine.checkWritable()
-    await this.#ddl.truncate(name)
+  /** Removes all rows of a table at once: `Admin.truncateTable`. */
+  truncateTable(name: string): Promise<void> {
+    return this.#admin.truncateTable(name)
   }
 
-  /** Removes a table with all its data. */
-  async dropTable(name: string): Promise<void> {
-    this.#engine.checkWritable()
-    await this.#ddl.drop(name)
+  /** Removes a table with all its data: `Admin.deleteTable`. */
+  dropTable(name: string): Promise<void> {
+    return this.#admin.deleteTable(name)
   }
 
   /**
@@ -207,10 +198,9 @@ export class Database {
     return new EngineSnapshot(this.#engine)
   }
 
-  /** Writes the memtables of a table, or of all, to disk. Resolves when they are there. */
-  async flush(tableName?: string): Promise<void> {
-    this.#engine.checkOpen()
-    return this.#engine.flush(this.#storesOf(tableName))
+  /** Writes the memtables of a table, or of all, to disk: `Admin.flush`. */
+  flush(tableName?: string): Promise<void> {
+    return this.#admin.flush(tableName)
   }
 
   /**
@@ -221,21 +211,9 @@ export class Database {
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
-    const { major = true, family, onProgress, signal } = checkObject(options, 'compact options')
-    const stores = this.#storesOf(tableName, family)
-    await this.#engine.flush(stores)
-    await this.#engine.compact(stores, { major, onProgress, signal })
-  }
-
-  #storesOf(tableName: string | undefined, family?: string): Store[] {
-    if (tableName === undefined) return [...this.#engine.stores.values()]
-    const state = this.#engine.tables.get(tableName)
-    if (state === undefined) {
-      throw new CellarError(ErrorCode.tableNotFound, `table '${tableName}' does not exist`)
-    }
-    const families = state.families.filter(({ name }) => family === undefined || name === family)
-    if (families.length === 0) throw noSuchFamily(family!, tableName, state.familyNames)
-    return families.map(({ store }) => store)
+    const { major = true, family, ...watch } = checkObject(options, 'compact options')
+    if (major) await this.#admin.majorCompact(tableName, family, watch)
+    else await this.#admin.compact(tableName, family, watch)
   }
 
   /** Counters and sizes of this moment. */

@@ -41,7 +41,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   describe(): types.TableDescription {
-    return describeTable(this.#core.state())
+    return describeTable(this.#core.description())
   }
 
   get(get: types.Get): Promise<Result> {

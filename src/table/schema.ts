@@ -176,6 +176,7 @@ function parseTableSettings(options: TableAlteration, base: TableSettings): Tabl
         : (choice(options.durability, 'durability', durabilities) as TableSettings['durability']),
     readOnly:
       options.readOnly === undefined ? base.readOnly : booleanOption(options.readOnly, 'readOnly'),
+    disabled: base.disabled,
   }
 }
 
@@ -184,6 +185,7 @@ const defaultTableSettings: TableSettings = {
   readOnly: false,
   flushBytes: Infinity,
   metadata: {},
+  disabled: false,
 }
 
 /** JSON has no Infinity: it is left out. */

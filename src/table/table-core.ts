@@ -78,10 +78,22 @@ export class TableCore {
     this.writer = new MutationWriter(engine)
   }
 
-  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`. */
+  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_NOT_ENABLED`. */
   state(): TableState {
     this.engine.checkOpen()
-    if (this.current.live) return this.current
+    const table = this.current.live ? this.current : this.refresh()
+    if (!table.settings.disabled) return table
+    const message = `table '${this.name}' is disabled; Admin.enableTable opens it again`
+    throw new CellarError(ErrorCode.tableNotEnabled, message)
+  }
+
+  /** As {@link state}, of a disabled table as well. */
+  description(): TableState {
+    this.engine.checkOpen()
+    return this.current.live ? this.current : this.refresh()
+  }
+
+  private refresh(): TableState {
     const table = this.engine.tables.get(this.name)
     if (table === undefined || table.tableId !== this.current.tableId) {
       throw new CellarError(ErrorCode.tableNotFound, `table '${this.name}' was dropped`)

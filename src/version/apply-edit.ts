@@ -48,6 +48,7 @@ export function applyEdit(base: VersionState, edit: ManifestEdit): VersionState 
   }
   return {
     tables,
+    namespaces: applyNamespaces(base, edit),
     stores,
     nextFileNumber,
     nextId,
@@ -68,6 +69,7 @@ export function snapshotEdit(state: VersionState): ManifestEdit {
   return {
     snapshot: true,
     tablesCreated: Array.from(state.tables.values()),
+    ...(state.namespaces.size > 0 && { namespacesPut: Array.from(state.namespaces.values()) }),
     filesAdded,
     flushedSequences,
     nextFileNumber: state.nextFileNumber,
@@ -139,6 +141,20 @@ function applyTables(base: VersionState, edit: ManifestEdit): Map<number, TableD
     tables.set(table.tableId, table)
   }
   return tables
+}
+
+function applyNamespaces(base: VersionState, edit: ManifestEdit): VersionState['namespaces'] {
+  if (edit.namespacesDropped === undefined && edit.namespacesPut === undefined) {
+    return base.namespaces
+  }
+  const namespaces = new Map(base.namespaces)
+  for (const name of edit.namespacesDropped ?? []) {
+    if (!namespaces.delete(name)) {
+      throw new InvariantError(`dropped namespace ${name} does not exist`)
+    }
+  }
+  for (const namespace of edit.namespacesPut ?? []) namespaces.set(namespace.name, namespace)
+  return namespaces
 }
 
 /** A store keeps its name and its table for life. */

@@ -27,19 +27,46 @@ export interface FamilyDefinition {
   readonly options: JsonObject
 }
 
-/** One table. Immutable. */
+/** Where a table that is a snapshot comes from. Immutable. */
+export interface SnapshotOrigin {
+  /** Name of the table that it was taken of. */
+  readonly table: string
+  /** It holds the table's mutations up to this sequence. */
+  readonly sequence: number
+  /** When it was taken, milliseconds since the Unix epoch. */
+  readonly createdMilliseconds: number
+}
+
+/** One table, or a snapshot of one. Immutable. */
 export interface TableDefinition {
   /** Identifier, from 1; shares its numbers with the stores. */
   readonly tableId: number
-  /** Unique in the database. */
+  /** Unique among the tables of the database, or among its snapshots. */
   readonly name: string
+  /** Present: the definition and its stores are a snapshot, which nobody writes to. */
+  readonly snapshot?: SnapshotOrigin
   /** In the order in which they were defined. */
   readonly families: readonly FamilyDefinition[]
   /** A JSON object that means nothing at this layer. */
   readonly options: JsonObject
 }
 
-const tableFields: ReadonlySet<string> = new Set(['tableId', 'name', 'families', 'options'])
+/** A namespace of tables. Immutable. */
+export interface NamespaceDefinition {
+  readonly name: string
+  /** A JSON object that means nothing at this layer. */
+  readonly properties: JsonObject
+}
+
+const tableFields: ReadonlySet<string> = new Set([
+  'tableId',
+  'name',
+  'snapshot',
+  'families',
+  'options',
+])
+const snapshotFields: ReadonlySet<string> = new Set(['table', 'sequence', 'createdMilliseconds'])
+const namespaceFields: ReadonlySet<string> = new Set(['name', 'properties'])
 const familyFields: ReadonlySet<string> = new Set(['storeId', 'name', 'options'])
 
 /** The table as a JSON object. */
@@ -47,6 +74,7 @@ export function encodeTable(table: TableDefinition): JsonObject {
   return {
     tableId: table.tableId,
     name: table.name,
+    ...(table.snapshot !== undefined && { snapshot: { ...table.snapshot } }),
     families: table.families.map(({ storeId, name, options }) => ({ storeId, name, options })),
     options: table.options,
   }
@@ -59,9 +87,27 @@ export function decodeTable(value: unknown): TableDefinition {
   return {
     tableId: readCount(object, 'tableId', 1),
     name: readName(object, 'name'),
+    ...(object.snapshot !== undefined && { snapshot: decodeOrigin(object.snapshot) }),
     families: readArray(object.families, 'families').map(decodeFamily),
     options: readOptions(object, 'options'),
   }
+}
+
+function decodeOrigin(value: unknown): SnapshotOrigin {
+  const object = readObject(value, 'a snapshot')
+  refuseUnknownFields(object, snapshotFields, 'a snapshot')
+  return {
+    table: readName(object, 'table'),
+    sequence: readCount(object, 'sequence'),
+    createdMilliseconds: readCount(object, 'createdMilliseconds'),
+  }
+}
+
+/** Reads a namespace. Throws an `InvariantError` on anything malformed. */
+export function decodeNamespace(value: unknown): NamespaceDefinition {
+  const object = readObject(value, 'a namespace')
+  refuseUnknownFields(object, namespaceFields, 'a namespace')
+  return { name: readName(object, 'name'), properties: readOptions(object, 'properties') }
 }
 
 function decodeFamily(value: unknown): FamilyDefinition {
@@ -75,8 +121,8 @@ function decodeFamily(value: unknown): FamilyDefinition {
 }
 
 /**
- * Throws an `InvariantError` unless names are unique, identifiers are unique among tables and
- * stores together, and every identifier is below `nextId`.
+ * Throws an `InvariantError` unless names are unique (those of snapshots apart), identifiers are
+ * unique among tables and stores together, and every identifier is below `nextId`.
  */
 export function checkCatalog(tables: Iterable<TableDefinition>, nextId: number): void {
   const identifiers = new Set<number>()
@@ -86,9 +132,14 @@ export function checkCatalog(tables: Iterable<TableDefinition>, nextId: number):
     identifiers.add(id)
   }
   const tableNames = new Set<string>()
+  const snapshotNames = new Set<string>()
   for (const table of tables) {
-    if (tableNames.has(table.name)) throw new InvariantError(`table ${table.name} exists twice`)
-    tableNames.add(table.name)
+    const names = table.snapshot === undefined ? tableNames : snapshotNames
+    if (names.has(table.name)) {
+      const kind = table.snapshot === undefined ? 'table' : 'snapshot'
+      throw new InvariantError(`${kind} ${table.name} exists twice`)
+    }
+    names.add(table.name)
     claim(table.tableId)
     const familyNames = new Set<string>()
     for (const family of table.families) {

@@ -43,6 +43,13 @@ export interface FileMetadata {
   readonly earliestPutTimestamp: bigint
   /** When the file was written, milliseconds since the Unix epoch. */
   readonly createdMilliseconds: number
+  /**
+   * The number that the file was written under, to which its checksums are bound; absent means
+   * `fileNumber`. Files that are linked or taken in from outside have one.
+   */
+  readonly writtenAs?: number
+  /** The sequence that all entries of the file count as, whatever their keys hold. */
+  readonly sequenceAssigned?: number
 }
 
 /** Deepest level that a file may have. */
@@ -64,6 +71,8 @@ const fields: ReadonlySet<string> = new Set([
   'maxTimestamp',
   'earliestPutTimestamp',
   'createdMilliseconds',
+  'writtenAs',
+  'sequenceAssigned',
 ])
 
 /** The file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
@@ -84,6 +93,8 @@ export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObj
     maxTimestamp: String(file.maxTimestamp),
     earliestPutTimestamp: String(file.earliestPutTimestamp),
     createdMilliseconds: file.createdMilliseconds,
+    ...(file.writtenAs !== undefined && { writtenAs: file.writtenAs }),
+    ...(file.sequenceAssigned !== undefined && { sequenceAssigned: file.sequenceAssigned }),
   }
 }
 
@@ -106,6 +117,10 @@ export function decodeFileMetadata(value: unknown): { storeId: number; file: Fil
     maxTimestamp: readInt64(object, 'maxTimestamp'),
     earliestPutTimestamp: readInt64(object, 'earliestPutTimestamp'),
     createdMilliseconds: readCount(object, 'createdMilliseconds'),
+    ...(object.writtenAs !== undefined && { writtenAs: readCount(object, 'writtenAs') }),
+    ...(object.sequenceAssigned !== undefined && {
+      sequenceAssigned: readCount(object, 'sequenceAssigned'),
+    }),
   }
   checkFileMetadata(file)
   return { storeId: readCount(object, 'storeId', 1), file }
@@ -121,6 +136,11 @@ function findContradiction(file: FileMetadata): string | undefined {
   if (file.deleteCount > file.entryCount) return 'more deletes than entries'
   if (file.familyDeleteCount > file.entryCount) return 'more family deletes than entries'
   if (file.minSequence > file.maxSequence) return 'the sequence range is reversed'
+  const { sequenceAssigned } = file
+  if (sequenceAssigned !== undefined) {
+    const same = file.minSequence === sequenceAssigned && file.maxSequence === sequenceAssigned
+    if (!same) return 'the sequence range is not the assigned sequence'
+  }
   if (file.minTimestamp > file.maxTimestamp) return 'the timestamp range is reversed'
   if (compareFileKeys(file.firstKey, file.lastKey) > 0) return 'the key range is reversed'
   return undefined
@@ -129,6 +149,14 @@ function findContradiction(file: FileMetadata): string | undefined {
 /** Compares two keys in the order of the store. */
 export function compareFileKeys(a: Buffer, b: Buffer): number {
   return compareBytes(a, 0, a.length, b, 0, b.length)
+}
+
+/** The number that the checksums of a file are bound to. */
+export function checksumNumberOf(file: {
+  readonly fileNumber: number
+  readonly writtenAs?: number | undefined
+}): number {
+  return file.writtenAs ?? file.fileNumber
 }
 
 /** Whether two descriptions can be of the same file; the level may differ, as after a move. */

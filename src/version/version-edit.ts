@@ -8,11 +8,18 @@
 import { isUtf8 } from 'node:buffer'
 import { InvariantError } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { decodeTable, encodeTable, type TableDefinition } from './catalog.js'
+import {
+  decodeNamespace,
+  decodeTable,
+  encodeTable,
+  type NamespaceDefinition,
+  type TableDefinition,
+} from './catalog.js'
 import { decodeFileMetadata, encodeFileMetadata, type FileMetadata } from './file-metadata.js'
 import {
   readArray,
   readCount,
+  readName,
   readObject,
   refuseUnknownFields,
   type JsonObject,
@@ -39,7 +46,8 @@ export interface StoreSequence {
 
 /**
  * What changes from one version to the next. Absent fields change nothing. The parts take effect in
- * this order: files removed, tables dropped, altered and created, files added, numbers.
+ * this order: files removed, tables dropped, altered and created, namespaces dropped and put, files
+ * added, numbers.
  */
 export interface VersionEdit {
   /** New tables with all their families. */
@@ -48,6 +56,10 @@ export interface VersionEdit {
   readonly tablesDropped?: readonly number[]
   /** Complete new definitions; a store that is no longer named goes with all its files. */
   readonly tablesAltered?: readonly TableDefinition[]
+  /** Namespaces, new or in place of the one of their name. */
+  readonly namespacesPut?: readonly NamespaceDefinition[]
+  /** Names of namespaces that go. */
+  readonly namespacesDropped?: readonly string[]
   /** New files, or files removed by the same edit that come back on another level (a move). */
   readonly filesAdded?: readonly StoreFile[]
   readonly filesRemoved?: readonly StoreFileNumber[]
@@ -82,6 +94,8 @@ const editFields: ReadonlySet<string> = new Set([
   'tablesCreated',
   'tablesDropped',
   'tablesAltered',
+  'namespacesDropped',
+  'namespacesPut',
   'filesAdded',
   'filesRemoved',
   'flushedSequences',
@@ -102,6 +116,8 @@ export function encodeEdit(edit: ManifestEdit): Buffer {
     tablesCreated: edit.tablesCreated?.map(encodeTable),
     tablesDropped: edit.tablesDropped,
     tablesAltered: edit.tablesAltered?.map(encodeTable),
+    namespacesDropped: edit.namespacesDropped,
+    namespacesPut: edit.namespacesPut?.map(({ name, properties }) => ({ name, properties })),
     filesAdded: edit.filesAdded?.map(({ storeId, file }) => encodeFileMetadata(storeId, file)),
     filesRemoved: edit.filesRemoved?.map(({ storeId, fileNumber }) => ({ storeId, fileNumber })),
     flushedSequences: edit.flushedSequences?.map(({ storeId, sequence }) => ({
@@ -137,6 +153,8 @@ export function decodeEdit(payload: Buffer, start: number, end: number): Manifes
     ...readList(object, 'tablesCreated', decodeTable),
     ...readList(object, 'tablesDropped', decodeTableId),
     ...readList(object, 'tablesAltered', decodeTable),
+    ...readList(object, 'namespacesDropped', decodeNamespaceName),
+    ...readList(object, 'namespacesPut', decodeNamespace),
     ...readList(object, 'filesAdded', decodeFileMetadata),
     ...readList(object, 'filesRemoved', decodeFileNumber),
     ...readList(object, 'flushedSequences', decodeSequence),
@@ -178,6 +196,10 @@ function readOptionalCount<Field extends string>(
 
 function decodeTableId(value: unknown): number {
   return readCount({ tablesDropped: value }, 'tablesDropped', 1)
+}
+
+function decodeNamespaceName(value: unknown): string {
+  return readName({ namespacesDropped: value }, 'namespacesDropped')
 }
 
 function decodeFileNumber(value: unknown): StoreFileNumber {

@@ -73,7 +73,7 @@ export class VersionSet {
   private readonly manifestBytesMax: number
   private readonly onError: (error: unknown) => void
   private readonly onObsolete: (fileNumber: number) => void
-  private readonly listeners: VersionListener[]
+  private listeners: readonly VersionListener[]
   private readonly live: Set<Version>
   private readonly obsolete: ObsoleteFiles
   private currentVersion: Version
@@ -149,7 +149,12 @@ export class VersionSet {
 
   /** Calls `listener` after each version that becomes current from now on. */
   addListener(listener: VersionListener): void {
-    this.listeners.push(listener)
+    this.listeners = [...this.listeners, listener]
+  }
+
+  /** Takes back {@link addListener}. */
+  removeListener(listener: VersionListener): void {
+    this.listeners = this.listeners.filter((other) => other !== listener)
   }
 
   /** A number for a new file of any kind, never handed out before. */

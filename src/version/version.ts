@@ -6,7 +6,7 @@
  */
 
 import { assert } from '../base/assert.js'
-import type { TableDefinition } from './catalog.js'
+import type { NamespaceDefinition, TableDefinition } from './catalog.js'
 import type { FileMetadata } from './file-metadata.js'
 
 /** The files of one store (one family of one table). Immutable. */
@@ -24,8 +24,10 @@ export interface StoreVersion {
 
 /** The content of a version, without its life cycle. Immutable. */
 export interface VersionState {
-  /** By identifier. */
+  /** By identifier; snapshots are among them. */
   readonly tables: ReadonlyMap<number, TableDefinition>
+  /** By name; those that every database has are not among them. */
+  readonly namespaces: ReadonlyMap<string, NamespaceDefinition>
   /** By identifier; exactly the stores that the families of {@link tables} name. */
   readonly stores: ReadonlyMap<number, StoreVersion>
   /** Greater than every file number that the state names. */
@@ -43,6 +45,7 @@ export interface VersionState {
 /** The state of a new database. */
 export const emptyState: VersionState = {
   tables: new Map(),
+  namespaces: new Map(),
   stores: new Map(),
   nextFileNumber: 1,
   nextId: 1,
@@ -56,6 +59,7 @@ export class Version implements VersionState {
   /** Counts the versions of one version set, ascending. Not stored. */
   readonly versionNumber: number
   readonly tables: ReadonlyMap<number, TableDefinition>
+  readonly namespaces: ReadonlyMap<string, NamespaceDefinition>
   readonly stores: ReadonlyMap<number, StoreVersion>
   readonly nextFileNumber: number
   readonly nextId: number
@@ -73,6 +77,7 @@ export class Version implements VersionState {
   ) {
     this.versionNumber = versionNumber
     this.tables = state.tables
+    this.namespaces = state.namespaces
     this.stores = state.stores
     this.nextFileNumber = state.nextFileNumber
     this.nextId = state.nextId
@@ -104,7 +109,17 @@ export class Version implements VersionState {
 
   /** The table of that name; undefined if none exists. */
   tableNamed(name: string): TableDefinition | undefined {
-    for (const table of this.tables.values()) if (table.name === name) return table
+    for (const table of this.tables.values()) {
+      if (table.name === name && table.snapshot === undefined) return table
+    }
+    return undefined
+  }
+
+  /** The snapshot of that name; undefined if none exists. */
+  snapshotNamed(name: string): TableDefinition | undefined {
+    for (const table of this.tables.values()) {
+      if (table.name === name && table.snapshot !== undefined) return table
+    }
     return undefined
   }
 }
@@ -117,4 +132,13 @@ export function forEachFile(
   for (const store of state.stores.values()) {
     for (const level of store.levels) for (const file of level) visit(file, store.storeId)
   }
+}
+
+/** Calls `visit` for every file of one store. */
+export function forEachFileOf(
+  state: VersionState,
+  storeId: number,
+  visit: (file: FileMetadata) => void,
+): void {
+  for (const level of state.stores.get(storeId)?.levels ?? []) for (const file of level) visit(file)
 }

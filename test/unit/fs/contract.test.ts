@@ -144,6 +144,24 @@ function unlinks(t: Test, place: Place): void {
   t.throws(() => fileSystem.unlinkSync(path), { code: 'ERR_IO', message: path })
 }
 
+function links(t: Test, place: Place): void {
+  const { fileSystem, directory } = place
+  const from = put(place, 'a', 'text')
+  const to = fileSystem.join(directory, 'b')
+  fileSystem.linkSync(from, to)
+  t.same(fileSystem.listSync(directory).sort(), ['a', 'b'])
+  fileSystem.unlinkSync(from)
+  t.equal(content(fileSystem, to), 'text', 'a file lives as long as one of its names')
+  t.throws(() => fileSystem.linkSync(from, to), { code: 'ERR_IO', cause: { code: 'ENOENT' } })
+  const other = put(place, 'c', 'other')
+  t.throws(() => fileSystem.linkSync(other, to), { code: 'ERR_IO', cause: { code: 'EEXIST' } })
+  t.equal(content(fileSystem, to), 'text', 'a link replaces nothing')
+  fileSystem.makeDirectorySync(fileSystem.join(directory, 'x'))
+  const inner = fileSystem.join(fileSystem.join(directory, 'x'), 'd')
+  fileSystem.linkSync(to, inner)
+  t.equal(content(fileSystem, inner), 'text', 'into another directory')
+}
+
 async function closes(t: Test, place: Place): Promise<void> {
   const path = put(place, 'a', 'hello')
   const file = place.fileSystem.openSync(path, 'write')
@@ -195,6 +213,7 @@ for (const [name, makePlace] of places) {
     'directories are made, listed, looked at and synced': directories,
     'a rename replaces its target': renames,
     'an unlinked file has no name any more': unlinks,
+    'a linked file has two names': links,
     'closing is final, lets calls under way finish, and can be repeated': closes,
     'ranges outside of the array are refused': wrongRanges,
     'a directory is locked once at a time': locks,

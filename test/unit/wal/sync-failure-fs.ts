@@ -105,6 +105,10 @@ export class SyncFailureFileSystem implements FileSystem {
     this.inner.renameSync(from, to)
   }
 
+  linkSync(from: string, to: string): void {
+    this.inner.linkSync(from, to)
+  }
+
   unlinkSync(path: string): void {
     this.inner.unlinkSync(path)
   }

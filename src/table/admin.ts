@@ -1,0 +1,387 @@
+/**
+ * Schema and upkeep under the names of HBase's `Admin`, as `Database.admin`.
+ *
+ * Every change of the catalog is one manifest edit: all of it or nothing is there after a crash,
+ * and it is durable when its promise resolves. Changes run one after the other. Tables are named
+ * `table` or `namespace:table`; `default:table` is `table`.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { namespaceOf, type Ddl } from '../engine/ddl.js'
+import type { TableState } from '../engine/catalog.js'
+import type { Engine } from '../engine/engine.js'
+import type { TableSnapshots } from '../engine/snapshots.js'
+import type { Store } from '../store/store.js'
+import type { TableDefinition } from '../version/catalog.js'
+import { noSuchFamily } from './column-name.js'
+import { EmbeddedTable } from './embedded-table.js'
+import { Namespaces, type NamespaceDescription } from './namespaces.js'
+import { alterDefinition, defineTable, describeTable } from './schema.js'
+import { checkObject } from './table-core.js'
+import { checkSnapshotName, newTableName, plainTableName } from './table-name.js'
+import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from './types.js'
+
+/** A snapshot of a table. */
+export interface SnapshotDescription {
+  readonly name: string
+  /** The table that it was taken of. */
+  readonly table: string
+  /** It holds the table's mutations up to this sequence. */
+  readonly sequence: number
+  /** When it was taken, milliseconds since the Unix epoch. */
+  readonly createdMilliseconds: number
+  /** Bytes of its files, which cost space only once the table has others. */
+  readonly fileBytes: number
+}
+
+/** How a compaction that was asked for reports and stops. */
+export interface CompactionWatch {
+  /** Told now and then which part is done, 0 to 1. */
+  readonly onProgress?: (part: number) => void
+  /** Ends it with `ERR_ABORTED`; the files stay as they were. */
+  readonly signal?: AbortSignal
+}
+
+/** Schema and upkeep of one database; see the file header. */
+export class Admin {
+  readonly #engine: Engine
+  readonly #ddl: Ddl
+  readonly #snapshots: TableSnapshots
+  readonly #namespaces: Namespaces
+
+  /** @internal Made by `Database`. */
+  constructor(engine: Engine, ddl: Ddl, snapshots: TableSnapshots) {
+    this.#engine = engine
+    this.#ddl = ddl
+    this.#snapshots = snapshots
+    this.#namespaces = new Namespaces(engine, ddl)
+  }
+
+  // Tables
+
+  /** `ERR_TABLE_EXISTS`, `ERR_NAMESPACE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    const plain = newTableName(name)
+    const allocateId = this.#allocateId()
+    const state = await this.#ddl.create(plain, () => defineTable(plain, options, allocateId))
+    return new EmbeddedTable(this.#engine, state)
+  }
+
+  /** Makes an empty table with the options and families of another. */
+  async cloneTableSchema(name: string, newName: string): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    const plain = newTableName(newName)
+    const allocateId = this.#allocateId()
+    const state = await this.#ddl.create(plain, () => {
+      const { families, options } = this.#find(name).definition
+      const copies = families.map((family) => ({ ...family, storeId: allocateId() }))
+      return { tableId: allocateId(), name: plain, families: copies, options: enabled(options) }
+    })
+    return new EmbeddedTable(this.#engine, state)
+  }
+
+  /** Removes a table with all its rows; its snapshots stay. It need not be disabled first. */
+  async deleteTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.drop(plainTableName(name))
+  }
+
+  /**
+   * Removes all rows of a table at once. Running scans go on; views no longer see the rows. There
+   * are no splits to preserve.
+   */
+  async truncateTable(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.truncate(plainTableName(name))
+  }
+
+  tableExists(name: string): boolean {
+    this.#engine.checkOpen()
+    return this.#engine.tables.has(plainTableName(name))
+  }
+
+  /** Names of the tables, sorted; with a pattern, of those that match it as a whole. */
+  listTableNames(pattern?: RegExp): string[] {
+    this.#engine.checkOpen()
+    return matching([...this.#engine.tables.keys()].sort(), pattern)
+  }
+
+  /** Names of the tables of a namespace, sorted. `ERR_NAMESPACE_NOT_FOUND`. */
+  listTableNamesByNamespace(namespace: string): string[] {
+    this.#namespaces.get(namespace)
+    return this.listTableNames().filter((table) => namespaceOf(table) === namespace)
+  }
+
+  listTableDescriptors(pattern?: RegExp): TableDescription[] {
+    return this.listTableNames(pattern).map((name) => this.getDescriptor(name))
+  }
+
+  /** Options of a table and its families. `ERR_TABLE_NOT_FOUND`. */
+  getDescriptor(name: string): TableDescription {
+    this.#engine.checkOpen()
+    return describeTable(this.#find(name))
+  }
+
+  /** Changes options, adds and drops families; takes effect for existing files too. */
+  async modifyTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+    return this.#alter(name, () => alteration)
+  }
+
+  /** `ERR_COLUMN_FAMILY_EXISTS`. */
+  async addColumnFamily(name: string, family: string, options: FamilyOptions = {}): Promise<void> {
+    await this.#alter(name, (table) => {
+      if (table.familyByName.has(family)) {
+        const message = `table '${table.name}' has a column family '${family}' already`
+        throw new CellarError(ErrorCode.columnFamilyExists, message)
+      }
+      return { families: { [family]: options } }
+    })
+  }
+
+  /** Changes the options that are given. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  async modifyColumnFamily(name: string, family: string, options: FamilyOptions): Promise<void> {
+    await this.#alter(name, (table) => {
+      if (!table.familyByName.has(family)) {
+        throw noSuchFamily(family, table.name, table.familyNames)
+      }
+      return { families: { [family]: options } }
+    })
+  }
+
+  /** Removes a family with all its cells. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  async deleteColumnFamily(name: string, family: string): Promise<void> {
+    await this.#alter(name, () => ({ dropFamilies: [family] }))
+  }
+
+  /** Refuses reads and writes of the table (`ERR_TABLE_NOT_ENABLED`) until it is enabled. */
+  async disableTable(name: string): Promise<void> {
+    await this.#switch(name, true)
+  }
+
+  async enableTable(name: string): Promise<void> {
+    await this.#switch(name, false)
+  }
+
+  isTableEnabled(name: string): boolean {
+    return !this.isTableDisabled(name)
+  }
+
+  isTableDisabled(name: string): boolean {
+    this.#engine.checkOpen()
+    return this.#find(name).settings.disabled
+  }
+
+  // Namespaces
+
+  /** `ERR_NAMESPACE_EXISTS`, `ERR_INVALID_ARGUMENT`. */
+  createNamespace(name: string, properties: Readonly<Record<string, string>> = {}): Promise<void> {
+    return this.#namespaces.create(name, properties)
+  }
+
+  /** Sets properties; `null` removes one. `ERR_NAMESPACE_NOT_FOUND`. */
+  modifyNamespace(
+    name: string,
+    properties: Readonly<Record<string, string | null>>,
+  ): Promise<void> {
+    return this.#namespaces.modify(name, properties)
+  }
+
+  /** `ERR_NAMESPACE_NOT_FOUND`; `ERR_NAMESPACE_NOT_EMPTY` as long as it has tables. */
+  deleteNamespace(name: string): Promise<void> {
+    return this.#namespaces.delete(name)
+  }
+
+  /** `ERR_NAMESPACE_NOT_FOUND`. */
+  getNamespaceDescriptor(name: string): NamespaceDescription {
+    return this.#namespaces.get(name)
+  }
+
+  /** Names of the namespaces, sorted; `default` and `hbase` are always there. */
+  listNamespaces(): string[] {
+    return this.#namespaces.list()
+  }
+
+  listNamespaceDescriptors(): NamespaceDescription[] {
+    return this.listNamespaces().map((name) => this.#namespaces.get(name))
+  }
+
+  // Snapshots
+
+  /**
+   * Takes a snapshot: exactly the table's mutations up to one moment, over all families, as links
+   * to its files. With `flush` false, only what is in files already (HBase: SKIPFLUSH).
+   * `ERR_TABLE_NOT_FOUND`, `ERR_SNAPSHOT_EXISTS`.
+   */
+  async snapshot(
+    name: string,
+    table: string,
+    options: { readonly flush?: boolean } = {},
+  ): Promise<SnapshotDescription> {
+    this.#engine.checkWritable()
+    checkSnapshotName(name)
+    const { flush = true } = checkObject(options, 'snapshot options')
+    await this.#snapshots.take(plainTableName(table), name, flush)
+    return this.listSnapshots().find((snapshot) => snapshot.name === name)!
+  }
+
+  /** All snapshots by name; with a pattern, those whose name matches it as a whole. */
+  listSnapshots(pattern?: RegExp): SnapshotDescription[] {
+    this.#engine.checkOpen()
+    const all = this.#snapshots.list()
+    const names = new Set(
+      matching(
+        all.map(({ name }) => name),
+        pattern,
+      ),
+    )
+    return all
+      .filter(({ name }) => names.has(name))
+      .map(({ name, table, sequence, createdMilliseconds, fileBytes }) => {
+        return { name, table, sequence, createdMilliseconds, fileBytes }
+      })
+  }
+
+  /** Snapshots of tables whose name matches. */
+  listTableSnapshots(table: RegExp, pattern?: RegExp): SnapshotDescription[] {
+    const tables = new Set(
+      matching(
+        this.listSnapshots().map((one) => one.table),
+        table,
+      ),
+    )
+    return this.listSnapshots(pattern).filter((snapshot) => tables.has(snapshot.table))
+  }
+
+  /** Makes a new table of a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
+  async cloneSnapshot(name: string, table: string): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    checkSnapshotName(name)
+    const state = await this.#snapshots.clone(name, newTableName(table))
+    return new EmbeddedTable(this.#engine, state)
+  }
+
+  /**
+   * Gives the snapshot's table back the options, families and rows that it had. The table need not
+   * be disabled, and comes back if it was dropped. `ERR_SNAPSHOT_NOT_FOUND`.
+   */
+  async restoreSnapshot(name: string): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    checkSnapshotName(name)
+    return new EmbeddedTable(this.#engine, await this.#snapshots.restore(name))
+  }
+
+  /** Removes a snapshot; tables made of it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
+  async deleteSnapshot(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    checkSnapshotName(name)
+    await this.#snapshots.delete(name)
+  }
+
+  /** Removes the snapshots whose name matches as a whole; returns their names. */
+  async deleteSnapshots(pattern: RegExp): Promise<string[]> {
+    const names = this.listSnapshots(pattern).map(({ name }) => name)
+    for (const name of names) await this.deleteSnapshot(name)
+    return names
+  }
+
+  // Upkeep
+
+  /** Writes the memtables of a table, of one family of it, or of all tables to disk. */
+  async flush(name?: string, family?: string): Promise<void> {
+    this.#engine.checkOpen()
+    return this.#engine.flush(this.#storesOf(name, family))
+  }
+
+  /** Flushes, then merges what the family's compaction policy finds worth merging. */
+  async compact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
+    await this.#compact(false, name, family, watch)
+  }
+
+  /** Flushes, then merges all files of each family into one and drops delete markers. */
+  async majorCompact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
+    await this.#compact(true, name, family, watch)
+  }
+
+  /** Switches compactions in the background on or off; returns what they were. */
+  compactionSwitch(on: boolean): boolean {
+    this.#engine.checkOpen()
+    if (typeof on !== 'boolean') throw invalidArgument('compactionSwitch takes true or false')
+    const before = this.#engine.compactionEnabled
+    this.#engine.compactionEnabled = on
+    if (on) for (const store of this.#engine.stores.values()) this.#engine.compactor.consider(store)
+    return before
+  }
+
+  isCompactionEnabled(): boolean {
+    this.#engine.checkOpen()
+    return this.#engine.compactionEnabled
+  }
+
+  /** Goes on in a new segment of the log. */
+  rollWALWriter(): void {
+    this.#engine.checkWritable()
+    this.#engine.log.roll()
+  }
+
+  async #compact(
+    major: boolean,
+    name: string | undefined,
+    family: string | undefined,
+    watch: CompactionWatch,
+  ): Promise<void> {
+    this.#engine.checkOpen()
+    const { onProgress, signal } = checkObject(watch, 'options of a compaction')
+    const stores = this.#storesOf(name, family)
+    await this.#engine.flush(stores)
+    await this.#engine.compact(stores, { major, onProgress, signal })
+  }
+
+  #storesOf(name: string | undefined, family: string | undefined): Store[] {
+    if (name === undefined) return [...this.#engine.stores.values()]
+    const state = this.#find(name)
+    if (family === undefined) return state.families.map(({ store }) => store)
+    const found = state.familyByName.get(family)
+    if (found === undefined) throw noSuchFamily(family, name, state.familyNames)
+    return [found.store]
+  }
+
+  async #alter(
+    name: string,
+    decide: (table: TableState) => TableAlteration,
+  ): Promise<TableDescription> {
+    this.#engine.checkWritable()
+    const allocateId = this.#allocateId()
+    const state = await this.#ddl.alter(plainTableName(name), (table) =>
+      alterDefinition(table, decide(table), allocateId),
+    )
+    return describeTable(state)
+  }
+
+  async #switch(name: string, disabled: boolean): Promise<void> {
+    this.#engine.checkWritable()
+    await this.#ddl.alter(plainTableName(name), ({ definition }) => {
+      return { ...definition, options: { ...definition.options, disabled } }
+    })
+  }
+
+  #find(name: string): TableState {
+    return this.#ddl.find(plainTableName(name))
+  }
+
+  #allocateId(): () => number {
+    return () => this.#engine.versions.allocateId()
+  }
+}
+
+/** Options of a table that nobody has disabled. */
+function enabled(options: TableDefinition['options']): TableDefinition['options'] {
+  return { ...options, disabled: false }
+}
+
+/** The names that a pattern matches from their first to their last character. */
+function matching(names: string[], pattern: RegExp | undefined): string[] {
+  if (pattern === undefined) return names
+  if (!(pattern instanceof RegExp)) throw invalidArgument('the pattern must be a RegExp')
+  const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
+  return names.filter((name) => whole.test(name))
+}

@@ -1,0 +1,123 @@
+/**
+ * Runs one operation of a database under a power cut at each of its steps, and with each of its
+ * calls to the file system failing.
+ *
+ * The judge gets the database as it is found afterwards, and whether the operation had been
+ * acknowledged; it returns a complaint or nothing.
+ */
+import { ManualClock } from '../../src/base/clock.js'
+import { FaultyFileSystem } from '../../src/fs/faulty-fs.js'
+import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
+import { crashPolicies } from '../../src/fs/power-cut.js'
+import { Database, type DatabaseOptions, type FileSystem } from '../../src/index.js'
+import { randomFrom, seed } from '../unit/version/fixtures.js'
+
+/** Says what is wrong with a database that was found; undefined = nothing. */
+export type Judge = (
+  database: Database,
+  acknowledged: boolean,
+) => Promise<string | undefined> | string | undefined
+
+/** One operation and what may be found after it was interrupted. */
+export interface Interrupted {
+  /** Runs undisturbed; what it leaves is made durable by its own calls. */
+  readonly prepare: (database: Database, fileSystem: FileSystem) => Promise<void>
+  readonly act: (database: Database, fileSystem: FileSystem) => Promise<unknown>
+  readonly judge: Judge
+  readonly options?: DatabaseOptions
+}
+
+const directory = '/database'
+
+function open(fileSystem: FileSystem, options: DatabaseOptions | undefined): Promise<Database> {
+  return Database.open(directory, {
+    executor: 'inline',
+    compactionEnabled: false,
+    ...options,
+    clock: new ManualClock(),
+    fileSystem,
+  })
+}
+
+async function judgeFound(
+  test: Interrupted,
+  fileSystem: FileSystem,
+  acknowledged: boolean,
+): Promise<string | undefined> {
+  try {
+    const database = await open(fileSystem, test.options)
+    try {
+      return await test.judge(database, acknowledged)
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    return `${(error as Error).message}`
+  }
+}
+
+/** Cuts the power before every operation of the file system and after the last, in every way. */
+export async function cutEverywhere(
+  test: Interrupted,
+): Promise<{ images: number; places: number; complaints: string[] }> {
+  const fileSystem = new MemoryFileSystem()
+  const database = await open(fileSystem, test.options)
+  await test.prepare(database, fileSystem)
+  const random = randomFrom(seed)
+  const images: { name: string; image: MemoryFileSystem; acknowledged: boolean }[] = []
+  let places = 0
+  const photograph = (what: string, acknowledged: boolean): void => {
+    places++
+    for (const policy of crashPolicies) {
+      const image = fileSystem.crash(policy, random)
+      images.push({ name: `${policy} before ${what}`, image, acknowledged })
+    }
+  }
+  fileSystem.beforeOperation = ({ kind, path }) => photograph(`${places} ${kind} ${path}`, false)
+  await test.act(database, fileSystem)
+  fileSystem.beforeOperation = undefined
+  photograph('the end', true)
+  await database.close()
+  const complaints: string[] = []
+  for (const { name, image, acknowledged } of images) {
+    const complaint = await judgeFound(test, image, acknowledged)
+    if (complaint !== undefined) complaints.push(`${name}: ${complaint}`)
+  }
+  return { images: images.length, places, complaints }
+}
+
+/** Lets every call of the file system fail once, and from then on. */
+export async function failEverywhere(
+  test: Interrupted,
+): Promise<{ runs: number; complaints: string[] }> {
+  const complaints: string[] = []
+  let runs = 0
+  for (const persistent of [false, true]) {
+    for (let failAt = 1; ; failAt++) {
+      const memory = new MemoryFileSystem()
+      const fileSystem = new FaultyFileSystem(memory)
+      const database = await open(fileSystem, test.options)
+      await test.prepare(database, fileSystem)
+      fileSystem.arm({ failAt, persistent, errno: 'EIO' })
+      let failure: Error | undefined
+      await test.act(database, fileSystem).catch((error: unknown) => (failure = error as Error))
+      const { failures } = fileSystem
+      fileSystem.disarm()
+      const name = `${persistent ? 'all calls from' : 'call'} ${failAt} failing`
+      if (failure === undefined && failures === 0) {
+        await database.close()
+        break
+      }
+      runs++
+      if (failure !== undefined && !('code' in failure)) complaints.push(`${name}: ${failure}`)
+      if (database.failure === undefined) {
+        const complaint = await test.judge(database, failure === undefined)
+        if (complaint !== undefined) complaints.push(`${name}, still open: ${complaint}`)
+      }
+      await database.close().catch(() => undefined)
+      const complaint = await judgeFound(test, memory, failure === undefined)
+      if (complaint !== undefined) complaints.push(`${name}, opened again: ${complaint}`)
+    }
+  }
+  return { runs, complaints }
+}
