@@ -1,7 +1,14 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
 export { Database, type CompactOptions, type DatabaseEvents } from './table/database.js'
 export type { DatabaseStatistics, TableStatistics } from './table/statistics.js'
-export { Admin, type CompactionWatch, type SnapshotDescription } from './table/admin.js'
+export {
+  Admin,
+  type BulkLoaded,
+  type BulkLoadOptions,
+  type CompactionWatch,
+  type SnapshotDescription,
+} from './table/admin.js'
+export { BulkWriter, type BulkSummary, type BulkWriterOptions } from './table/bulk-writer.js'
 export type { NamespaceDescription } from './table/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export { Result, type Cell } from './table/result.js'

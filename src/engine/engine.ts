@@ -390,7 +390,10 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** A version has become current: its files replace what the stores had, in the same moment. */
   private versionChanged(version: Version, edit: VersionEdit): void {
     const flushed = new Set((edit.flushedSequences ?? []).map(({ storeId }) => storeId))
-    const changed = new Set((edit.filesRemoved ?? []).map(({ storeId }) => storeId))
+    const changed = new Set([
+      ...(edit.filesRemoved ?? []).map(({ storeId }) => storeId),
+      ...(edit.filesAdded ?? []).map(({ storeId }) => storeId),
+    ])
     for (const storeId of new Set([...flushed, ...changed])) {
       const store = this.stores.get(storeId)
       const levels = version.store(storeId)?.levels
@@ -399,6 +402,11 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       if (flushed.has(storeId)) this.flusher.install(store, tables)
       else store.installTables(tables)
     }
+  }
+
+  /** Tells of a failure that changes nothing. */
+  warn(error: unknown): void {
+    this.events.onWarning(error)
   }
 
   discardFile(fileNumber: number): void {

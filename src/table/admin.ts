@@ -9,7 +9,8 @@ import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { namespaceOf, type Ddl } from '../engine/ddl.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
-import type { TableSnapshots } from '../engine/snapshots.js'
+import { Ingest } from '../engine/ingest.js'
+import { TableSnapshots } from '../engine/snapshots.js'
 import type { Store } from '../store/store.js'
 import type { TableDefinition } from '../version/catalog.js'
 import { noSuchFamily } from './column-name.js'
@@ -33,6 +34,22 @@ export interface SnapshotDescription {
   readonly fileBytes: number
 }
 
+/** How a bulk load is carried out. */
+export interface BulkLoadOptions {
+  /** Leave the files where they are. Default false: they are moved. */
+  readonly copy?: boolean
+  /** Told now and then which part of the bytes is verified, 0 to 1. */
+  readonly onProgress?: (part: number) => void
+  readonly signal?: AbortSignal
+}
+
+/** What a bulk load made part of a table. */
+export interface BulkLoaded {
+  readonly files: number
+  readonly cells: number
+  readonly bytes: number
+}
+
 /** How a compaction that was asked for reports and stops. */
 export interface CompactionWatch {
   /** Told now and then which part is done, 0 to 1. */
@@ -46,13 +63,15 @@ export class Admin {
   readonly #engine: Engine
   readonly #ddl: Ddl
   readonly #snapshots: TableSnapshots
+  readonly #ingest: Ingest
   readonly #namespaces: Namespaces
 
   /** @internal Made by `Database`. */
-  constructor(engine: Engine, ddl: Ddl, snapshots: TableSnapshots) {
+  constructor(engine: Engine, ddl: Ddl) {
     this.#engine = engine
     this.#ddl = ddl
-    this.#snapshots = snapshots
+    this.#snapshots = new TableSnapshots(engine, ddl)
+    this.#ingest = new Ingest(engine, ddl)
     this.#namespaces = new Namespaces(engine, ddl)
   }
 
@@ -282,6 +301,32 @@ export class Admin {
     const names = this.listSnapshots(pattern).map(({ name }) => name)
     for (const name of names) await this.deleteSnapshot(name)
     return names
+  }
+
+  // Bulk load
+
+  /**
+   * Makes the files of finished bulk directories ({@link BulkWriter}) part of a table: all of them
+   * at once, over all families, or none. They are verified first and then moved; with `copy` they
+   * stay where they are. Their cells count as written at this moment, in the order of the
+   * directories and files. Durable when it resolves; a change feed does not show it.
+   *
+   * Nothing was loaded after: `ERR_INVALID_ARGUMENT` (no finished bulk directory),
+   * `ERR_CORRUPTION`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_TABLE_NOT_FOUND`, `ERR_READ_ONLY`,
+   * `ERR_TABLE_NOT_ENABLED`, `ERR_ABORTED`, `ERR_NO_SPACE`.
+   */
+  async bulkLoad(
+    table: string,
+    directories: string | readonly string[],
+    options: BulkLoadOptions = {},
+  ): Promise<BulkLoaded> {
+    this.#engine.checkWritable()
+    const list = typeof directories === 'string' ? [directories] : directories
+    if (!Array.isArray(list) || list.some((directory) => typeof directory !== 'string')) {
+      throw invalidArgument('bulkLoad takes a directory or an array of directories')
+    }
+    const { copy = false, signal, onProgress } = checkObject(options, 'bulk load options')
+    return this.#ingest.load(plainTableName(table), list, { copy, signal, onProgress })
   }
 
   // Upkeep

@@ -10,7 +10,6 @@ import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
-import { TableSnapshots } from '../engine/snapshots.js'
 import { Admin } from './admin.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { checkObject } from './table-core.js'
@@ -81,7 +80,7 @@ export class Database {
   private constructor(engine: Engine, emitter: EventEmitter) {
     this.#engine = engine
     this.#ddl = new Ddl(engine)
-    this.#admin = new Admin(engine, this.#ddl, new TableSnapshots(engine, this.#ddl))
+    this.#admin = new Admin(engine, this.#ddl)
     this.#emitter = emitter
   }
 

@@ -32,7 +32,7 @@ import type {
 } from './types.js'
 
 /** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
-const cellOverheadBytes = 20
+export const cellOverheadBytes = 20
 
 export class MutationWriter {
   readonly engine: Engine

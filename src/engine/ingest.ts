@@ -1,0 +1,314 @@
+/**
+ * Makes finished SSTables part of a table: bulk load and the last step of an import.
+ *
+ * Semantics are those of HBase's bulk load: the cells of a file count as written by one mutation at
+ * the moment of the load. Each file gets a sequence of its own, in the order of the files, so of
+ * equal cells (same column, timestamp and type) the last file's is seen, and any load hides what
+ * was written before it. All files of a load become visible in one turn, by one edit, over all
+ * families; views and scans of before do not see them.
+ *
+ * Durability: the edit is on the disk when the promise resolves. The log holds nothing of it, so a
+ * change feed does not show it.
+ *
+ * Failure behaviour: files are taken in under names of their own and verified there; until the edit
+ * they are garbage that an error removes at once, and a crash with the next open.
+ */
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { copyFile, linkOrCopy } from '../fs/copy-file.js'
+import { bulkListPath, readBulkListSync, type BulkFile } from '../job/bulk-list.js'
+import { runInSlices } from '../job/executor.js'
+import { verifyBulkFile } from '../job/verify-bulk-file.js'
+import { BlockCache } from '../sstable/block-cache.js'
+import { ReadCounters } from '../sstable/read-counters.js'
+import { SsTableReader } from '../sstable/reader.js'
+import type { TableDefinition } from '../version/catalog.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import { formatFileName } from '../version/file-names.js'
+import type { StoreFile } from '../version/version-edit.js'
+import type { TableState } from './catalog.js'
+import type { Ddl } from './ddl.js'
+import type { Engine } from './engine.js'
+import { FileAdoption } from './file-adoption.js'
+
+/** A file that was taken in, not yet part of its table. */
+export interface NewFile {
+  readonly family: string
+  readonly file: FileMetadata
+}
+
+/** How a bulk load is carried out. */
+export interface LoadRequest {
+  /** Leave the files where they are and copy them. */
+  readonly copy: boolean
+  readonly signal?: AbortSignal | undefined
+  /** Told now and then which part of the bytes is verified, 0 to 1. */
+  readonly onProgress?: ((part: number) => void) | undefined
+}
+
+/** What was loaded. */
+export interface Loaded {
+  readonly files: number
+  readonly cells: number
+  readonly bytes: number
+}
+
+interface Source {
+  readonly directory: string
+  readonly listed: BulkFile
+}
+
+export class Ingest {
+  private readonly engine: Engine
+  private readonly ddl: Ddl
+
+  constructor(engine: Engine, ddl: Ddl) {
+    this.engine = engine
+    this.ddl = ddl
+  }
+
+  /** Loads the files of finished bulk directories. Errors: see `Admin.bulkLoad`. */
+  async load(
+    tableName: string,
+    directories: readonly string[],
+    request: LoadRequest,
+  ): Promise<Loaded> {
+    const { fileSystem } = this.engine
+    const table = this.ddl.find(tableName)
+    checkLoadable(table)
+    const sources = directories.flatMap((directory) =>
+      readBulkListSync(fileSystem, directory).map((listed) => ({ directory, listed })),
+    )
+    for (const { listed } of sources) storeIdOf(table, listed.family)
+    const adoption = new FileAdoption(this.engine)
+    let published: readonly NewFile[]
+    try {
+      const files = await this.takeIn(adoption, sources, request)
+      if (request.signal?.aborted === true) throw aborted(request.signal)
+      published = await this.publish(tableName, files)
+    } catch (error) {
+      // If the edit itself failed it may be in the manifest, and its files must stay.
+      if (this.engine.failure === undefined) adoption.abandon()
+      throw error
+    }
+    if (!request.copy) this.removeSources(directories, sources)
+    return {
+      files: published.length,
+      cells: published.reduce((sum, { file }) => sum + file.entryCount, 0),
+      bytes: published.reduce((sum, { file }) => sum + file.fileBytes, 0),
+    }
+  }
+
+  /** Publishes files that lie in the directory already; `ERR_TABLE_NOT_FOUND` and so on. */
+  publish(tableName: string, files: readonly NewFile[]): Promise<readonly NewFile[]> {
+    return this.ddl.enqueue(async () => {
+      const table = this.ddl.find(tableName)
+      checkLoadable(table)
+      await this.publishNow(files, (family) => storeIdOf(table, family))
+      for (const family of new Set(files.map((file) => file.family))) {
+        const { store } = table.familyByName.get(family)!
+        if (this.engine.compactionEnabled) this.engine.compactor.consider(store)
+      }
+      return files
+    })
+  }
+
+  /** As {@link publish}, together with the creation of the table. `ERR_TABLE_EXISTS`. */
+  publishNew(
+    name: string,
+    define: () => TableDefinition,
+    files: readonly NewFile[],
+  ): Promise<TableState> {
+    return this.ddl.enqueue(async () => {
+      if (this.engine.tables.has(name)) {
+        throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
+      }
+      this.ddl.checkNamespace(name)
+      const definition = define()
+      const storeId = (family: string): number =>
+        definition.families.find((other) => other.name === family)!.storeId
+      await this.publishNow(files, storeId, definition)
+      return this.ddl.install(definition)
+    })
+  }
+
+  /**
+   * From the assignment of the sequences to the visibility of the files no turn is given up, so no
+   * reader can have a read point that is above the sequences and not see the files.
+   */
+  private async publishNow(
+    files: readonly NewFile[],
+    storeIdOfFamily: (family: string) => number,
+    created?: TableDefinition,
+  ): Promise<void> {
+    const { engine } = this
+    await engine.syncLog()
+    engine.checkWritable()
+    engine.syncLogSync()
+    const base = engine.lastSequence
+    const filesAdded = files.map(({ family, file }, position): StoreFile => {
+      const sequence = base + 1 + position
+      const assigned = {
+        ...file,
+        sequenceAssigned: sequence,
+        minSequence: sequence,
+        maxSequence: sequence,
+      }
+      const { firstKey, lastKey } = engine.readers.open(assigned).properties
+      return { storeId: storeIdOfFamily(family), file: { ...assigned, firstKey, lastKey } }
+    })
+    const lastSequence = base + files.length
+    const creation =
+      created === undefined
+        ? {}
+        : {
+            tablesCreated: [created],
+            flushedSequences: created.families.map(({ storeId }) => {
+              return { storeId, sequence: lastSequence }
+            }),
+          }
+    engine.publishSync({ ...creation, filesAdded, lastSequence })
+    engine.lastSequence = lastSequence
+  }
+
+  private async takeIn(
+    adoption: FileAdoption,
+    sources: readonly Source[],
+    request: LoadRequest,
+  ): Promise<NewFile[]> {
+    const { fileSystem, directory } = this.engine
+    const total = sources.reduce((sum, { listed }) => sum + listed.fileBytes, 0)
+    const files: NewFile[] = []
+    let done = 0
+    for (const source of sources) {
+      const { family, fileBytes } = source.listed
+      const onPart = (bytes: number): void => {
+        if (request.signal?.aborted === true) throw aborted(request.signal)
+        request.onProgress?.((done + bytes) / total)
+      }
+      files.push({ family, file: await this.takeInFile(adoption, source, request.copy, onPart) })
+      done += fileBytes
+    }
+    if (files.length > 0) fileSystem.syncDirectorySync(directory)
+    return files
+  }
+
+  private async takeInFile(
+    adoption: FileAdoption,
+    { directory, listed }: Source,
+    copy: boolean,
+    onPart: (bytes: number) => void,
+  ): Promise<FileMetadata> {
+    const { fileSystem, readers } = this.engine
+    onPart(0)
+    const from = fileSystem.join(directory, formatFileName('table', listed.fileNumber))
+    const fileNumber = adoption.allocate()
+    const path = readers.pathOf(fileNumber)
+    if (copy) await copyFile(fileSystem, from, path)
+    else await linkOrCopy(fileSystem, from, path)
+    await this.syncFile(path)
+    const reader = SsTableReader.openSync(fileSystem, path, listed.fileNumber, {
+      codecs: this.engine.codecs,
+      cache: new BlockCache(0),
+      counters: new ReadCounters(),
+      expectedBytes: listed.fileBytes,
+    })
+    try {
+      if (reader.properties.entryCount !== listed.entryCount) {
+        throw reader.damagedBlock(0, `${listed.entryCount} entries`, 'another number')
+      }
+      await runInSlices(withProgress(verifyBulkFile(reader), reader, onPart))
+      onPart(listed.fileBytes)
+      return metadataOf(reader, fileNumber, this.engine.now())
+    } finally {
+      reader.closeSync()
+    }
+  }
+
+  /** Whoever wrote the file may not have synced it. */
+  private async syncFile(path: string): Promise<void> {
+    const file = this.engine.fileSystem.openSync(path, 'read')
+    try {
+      await file.sync()
+    } finally {
+      file.closeSync()
+    }
+  }
+
+  /** The files are part of the table now; their old names go, as in HBase. */
+  private removeSources(directories: readonly string[], sources: readonly Source[]): void {
+    const { fileSystem } = this.engine
+    const paths = [
+      ...directories.map((directory) => bulkListPath(fileSystem, directory)),
+      ...sources.map(({ directory, listed }) =>
+        fileSystem.join(directory, formatFileName('table', listed.fileNumber)),
+      ),
+    ]
+    for (const path of paths) {
+      try {
+        fileSystem.unlinkSync(path)
+      } catch (error) {
+        this.engine.warn(error)
+      }
+    }
+  }
+}
+
+function* withProgress(
+  steps: Generator<void, void>,
+  reader: SsTableReader,
+  onPart: (bytes: number) => void,
+): Generator<void, void> {
+  const { counters, fileBytes } = reader
+  while (steps.next().done !== true) {
+    // Each block is read twice.
+    onPart(Math.min(fileBytes, counters.blockBytesRead / 2))
+    yield
+  }
+}
+
+function metadataOf(
+  reader: SsTableReader,
+  fileNumber: number,
+  createdMilliseconds: number,
+): FileMetadata {
+  const { properties } = reader
+  return {
+    fileNumber,
+    writtenAs: reader.fileNumber,
+    fileBytes: reader.fileBytes,
+    level: 0,
+    entryCount: properties.entryCount,
+    deleteCount: properties.deleteCount,
+    familyDeleteCount: properties.familyDeleteCount,
+    firstKey: properties.firstKey,
+    lastKey: properties.lastKey,
+    minSequence: properties.minSequence,
+    maxSequence: properties.maxSequence,
+    minTimestamp: properties.minTimestamp,
+    maxTimestamp: properties.maxTimestamp,
+    earliestPutTimestamp: properties.earliestPutTimestamp,
+    createdMilliseconds,
+  }
+}
+
+function storeIdOf(table: TableState, family: string): number {
+  const found = table.familyByName.get(family)
+  if (found !== undefined) return found.store.storeId
+  const message =
+    `the bulk files hold column family '${family}', which table '${table.name}' does not have; ` +
+    `it has: ${table.familyNames.join(', ')}`
+  throw new CellarError(ErrorCode.noSuchColumnFamily, message)
+}
+
+function checkLoadable(table: TableState): void {
+  if (table.settings.disabled) {
+    throw new CellarError(ErrorCode.tableNotEnabled, `table '${table.name}' is disabled`)
+  }
+  if (table.settings.readOnly) {
+    throw new CellarError(ErrorCode.readOnly, `table '${table.name}' is read-only`)
+  }
+}
+
+function aborted(signal: AbortSignal): CellarError {
+  return new CellarError(ErrorCode.aborted, 'the bulk load was aborted', { cause: signal.reason })
+}

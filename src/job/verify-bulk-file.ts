@@ -1,0 +1,108 @@
+/**
+ * Checks an SSTable that somebody else wrote, before it becomes part of a store: every checksum and
+ * the order of keys, that each entry is a cell of a form that the store itself writes, and that
+ * properties and filter say of the cells what is so. What reads rely on is thus proven, not
+ * believed.
+ */
+import { corruption, type CellarError } from '../base/errors.js'
+import { Hash64, hashRange } from '../base/hash.js'
+import { isFamilyMarker, isWellFormedKey } from '../cell/cell-key.js'
+import { contentStart } from '../cell/cell-value.js'
+import { isCellType } from '../cell/cell-type.js'
+import { CellView } from '../cell/cell-view.js'
+import { rowBytesMax } from '../cell/limits.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import { CellStatisticsCollector } from './cell-statistics.js'
+import { FilterKind } from './table-output.js'
+
+/** Entries handled between two yields. */
+const entriesPerSlice = 1024
+
+/** Yields after each slice; throws `ERR_CORRUPTION` at the first contradiction. */
+export function* verifyBulkFile(reader: SsTableReader): Generator<void, void> {
+  yield* reader.verify()
+  const statistics = new CellStatisticsCollector()
+  const cell = new CellView()
+  const hash = new Hash64()
+  const cursor = reader.cursor()
+  cursor.mayBlock = true
+  cursor.cacheBlocks = false
+  let done = 0
+  cursor.seek(Buffer.alloc(0), 0)
+  while (cursor.valid) {
+    if (!isWellFormedKey(cursor.buffer, cursor.keyStart, cursor.keyEnd)) {
+      throw wrong(reader, done, 'a cell key', 'something else')
+    }
+    cell.set(cursor)
+    checkCell(reader, done, cell)
+    checkFilter(reader, done, cell, hash)
+    statistics.add(cell)
+    cursor.next()
+    if (++done % entriesPerSlice === 0) yield
+  }
+  checkStatistics(reader, statistics)
+}
+
+function checkCell(reader: SsTableReader, entry: number, cell: CellView): void {
+  const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
+  const rowBytes = unescapedLength(buffer, keyStart, rowEnd)
+  if (rowBytes < 1 || rowBytes > rowBytesMax) {
+    throw wrong(reader, entry, `a row of 1 to ${rowBytesMax} bytes`, `${rowBytes}`)
+  }
+  if (unescapedLength(buffer, qualifierStart, qualifierEnd) < 0) {
+    throw wrong(reader, entry, 'an escaped qualifier', 'a zero byte without escape')
+  }
+  if (!isCellType(cell.type)) throw wrong(reader, entry, 'a cell type', `${cell.type}`)
+  if (isFamilyMarker(cell.type) && qualifierEnd > qualifierStart) {
+    throw wrong(reader, entry, 'a family marker without qualifier', 'one with a qualifier')
+  }
+  if (cell.sequence !== 0) throw wrong(reader, entry, 'sequence 0', `${cell.sequence}`)
+  if (cell.timestampHigh < 0 || cell.timestampHigh > 0x7fff_ffff) {
+    throw wrong(reader, entry, 'a timestamp of 0 to 2^63-1', 'another')
+  }
+  const flags = valueEnd > valueStart ? buffer[valueStart] : -1
+  const known = flags === 0 || (flags === 1 && contentStart(buffer, valueStart) <= valueEnd)
+  if (!known) throw wrong(reader, entry, 'a stored value', `flags ${flags}`)
+}
+
+/** Length without escapes, -1 if a zero byte stands there without one. */
+function unescapedLength(buffer: Buffer, start: number, end: number): number {
+  let length = 0
+  for (let at = start; at < end; at++, length++) {
+    if (buffer[at] === 0 && (++at >= end || buffer[at] !== 0xff)) return -1
+  }
+  return length
+}
+
+function checkFilter(reader: SsTableReader, entry: number, cell: CellView, hash: Hash64): void {
+  const kind = reader.properties.filterKind
+  if (kind === FilterKind.none) return
+  const { buffer, keyStart, rowEnd, qualifierEnd } = cell
+  const marker = isFamilyMarker(cell.type)
+  if (kind === FilterKind.row || marker) {
+    hashRange(buffer, keyStart, rowEnd, hash)
+    if (!reader.mayContain(hash)) throw wrong(reader, entry, 'the row in the filter', 'none')
+  }
+  if (kind === FilterKind.row) return
+  if (kind !== FilterKind.rowColumn) throw wrong(reader, entry, 'a known filter', `${kind}`)
+  hashRange(buffer, keyStart, qualifierEnd, hash)
+  if (!reader.mayContain(hash)) throw wrong(reader, entry, 'the column in the filter', 'none')
+}
+
+function checkStatistics(reader: SsTableReader, collector: CellStatisticsCollector): void {
+  const { properties } = reader
+  for (const [name, value] of Object.entries(collector.finish())) {
+    const claimed = properties[name as keyof typeof properties]
+    if (claimed === value) continue
+    throw wrong(reader, properties.entryCount, `${name} ${value}`, `${String(claimed)}`)
+  }
+}
+
+function wrong(reader: SsTableReader, entry: number, expected: string, found: string): CellarError {
+  return corruption(`bulk file with a wrong cell (number ${entry})`, {
+    file: reader.path,
+    offset: 0,
+    expected,
+    found,
+  })
+}
