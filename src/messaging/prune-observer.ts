@@ -7,7 +7,7 @@
  * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
  */
 import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../index.js'
-import { packPointers, packTopics } from './pack.js'
+import { largestPointer, packPointers, packTopics } from './pack.js'
 import {
   emptyPruneContext,
   type PackedPointers,
@@ -124,7 +124,7 @@ class PruneObserver implements Observer {
     }
     if (snapshot === this.snapshot) return
     this.invalid = snapshot && packPointers(snapshot.invalid)
-    this.pruneBound = snapshot && pruneUpperBound(snapshot)
+    this.pruneBound = snapshot && boundOf(snapshot, this.invalid!)
     this.snapshot = snapshot
   }
 
@@ -138,6 +138,17 @@ class PruneObserver implements Observer {
     }
     return reports
   }
+}
+
+/** `pruneUpperBound`, without another walk over the list of invalid transactions. */
+function boundOf(snapshot: TransactionSnapshot, packed: PackedPointers): bigint {
+  const largest = largestPointer(packed)
+  const { readPointer, inProgress } = snapshot
+  return pruneUpperBound({
+    readPointer,
+    inProgress,
+    invalid: largest === undefined ? [] : [largest],
+  })
 }
 
 function hasLeftNothing(report: PruneReport): boolean {

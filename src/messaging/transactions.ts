@@ -10,7 +10,10 @@
 export interface TransactionSnapshot {
   /** No pointer above it is visible to new transactions. */
   readonly readPointer: bigint
-  /** Transactions that may have left data behind that nobody undid; in any order. */
+  /**
+   * Transactions that may have left data behind that nobody undid; in any order. An ascending
+   * `BigInt64Array` or `BigUint64Array` is taken fastest.
+   */
   readonly invalid: Iterable<bigint>
   /** Transactions that run, with their checkpoints; in any order. */
   readonly inProgress: Iterable<bigint>
