@@ -11,6 +11,7 @@ import { showProgress, type Progress } from './harness/progress.js'
 import { loadSuite, suiteEntries, suiteEntry, type Entry } from './harness/registry.js'
 import { makeReport, type Report } from './harness/report.js'
 import type { SuiteContext, SuiteOutcome } from './harness/suite.js'
+import { runWorkloads } from './harness/run-workloads.js'
 import { formatTable } from './harness/table.js'
 
 function usage(): string {
@@ -27,7 +28,7 @@ ${optionsUsage}`
 async function runSuite(entry: Entry, context: SuiteContext): Promise<SuiteOutcome> {
   const suite = await loadSuite(entry)
   if ('run' in suite) return suite.run(context)
-  throw new Error(`${entry.name} cannot be run yet`)
+  return runWorkloads(entry.module, suite, context)
 }
 
 function writeReport(path: string, report: Report): void {

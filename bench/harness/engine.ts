@@ -121,6 +121,8 @@ export interface EngineAdapter {
   /** Layouts that make sense for wide rows; the first is used where rows have one column. */
   readonly layouts: readonly Layout[]
   readonly durabilities: readonly Durability[]
+  /** Keeps nothing when it is closed. Default false. */
+  readonly isVolatile?: boolean
   /** Version, if the engine can be used here; else throws an error that says why not. */
   version(): Awaitable<string>
   open(settings: OpenSettings): Promise<OpenedEngine>
@@ -142,8 +144,8 @@ export interface ProgramSettings {
   readonly directory: string
   readonly durability: Durability
   readonly suite: string
-  /** Workloads of the suite to run, in order; those it does not know are left out. */
-  readonly workloads: readonly string[]
+  /** Workloads of one sequence, in order; those it does not know are left out. */
+  readonly workloads: readonly { readonly name: string; readonly calls: number }[]
   readonly records: number
   readonly keyBytes: number
   readonly valueBytes: number

@@ -28,10 +28,35 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     module: at('micro/main.js'),
     summary: 'single structures; parts are the names of files in bench/micro',
   },
+  {
+    name: 'db-bench',
+    module: at('suites/db-bench.js'),
+    summary: 'the workloads of LevelDB and RocksDB: keys of 16, values of 100 bytes',
+  },
+  {
+    name: 'ycsb',
+    module: at('suites/ycsb.js'),
+    summary: 'YCSB A to F: rows of 10 fields of 100 bytes, scrambled zipfian',
+  },
+  {
+    name: 'cas',
+    module: at('suites/cas.js'),
+    summary: 'compare-and-set and counters, one after the other and contended',
+  },
 ]
 
 /** In the order of the tables. */
-export const engineEntries: readonly Entry[] = []
+export const engineEntries: readonly Entry[] = [
+  { name: 'cellar', module: at('engines/cellar.js') },
+  { name: 'classic-level', module: at('engines/classic-level.js') },
+  { name: 'lmdb', module: at('engines/lmdb.js') },
+  { name: 'better-sqlite3', module: at('engines/better-sqlite3.js') },
+  { name: 'rocksdb-native', module: at('engines/rocksdb-native.js') },
+  { name: 'rocksdb-cpp', module: at('engines/rocksdb-cpp.js') },
+]
+
+/** Answers what the others are compared with; not measured. */
+export const modelEntry: Entry = { name: 'model', module: at('engines/model.js') }
 
 function entryOf(kind: string, entries: readonly Entry[], name: string): Entry {
   const found = entries.find((entry) => entry.name === name)
@@ -54,7 +79,8 @@ async function load<T>(kind: string, { name, module }: Entry): Promise<T> {
 export const suiteEntry = (name: string): Entry => entryOf('suite', suiteEntries, name)
 
 /** The engine of that name or path. @throws UsageError */
-export const engineEntry = (name: string): Entry => entryOf('engine', engineEntries, name)
+export const engineEntry = (name: string): Entry =>
+  name === modelEntry.name ? modelEntry : entryOf('engine', engineEntries, name)
 
 /** Loads a suite's module. */
 export function loadSuite(entry: Entry): Promise<Suite | WorkloadSuite> {

@@ -6,44 +6,9 @@
  * carries them out, times each, and folds every answer into a checksum that must be equal for all
  * engines.
  */
-import type { CallForm, Durability, RowPut } from './engine.js'
+import type { CallForm, Durability } from './engine.js'
+import type { Operation } from './operation.js'
 import type { Random } from './random.js'
-
-/** What an operation does; see the methods of `Store`. */
-export type OperationKind =
-  | 'get'
-  | 'put'
-  | 'putMany'
-  | 'delete'
-  | 'scan'
-  | 'readModifyWrite'
-  | 'checkAndPut'
-  | 'increment'
-  | 'append'
-  /** The operation does nothing: the generator chose to skip this number. */
-  | 'none'
-
-/** One operation, filled by a generator and reused; fields that a kind does not use are ignored. */
-export interface Operation {
-  kind: OperationKind
-  /** The row, or the first row of a scan. */
-  row: Buffer
-  /** Columns that a put or the write of a readModifyWrite sets. */
-  columns: readonly number[]
-  values: readonly Buffer[]
-  /** Rows of a putMany. */
-  rows: readonly RowPut[]
-  /** Most rows of a scan, 0 = all. */
-  limit: number
-  stop: Buffer | undefined
-  reversed: boolean
-  valueEquals: Buffer | undefined
-  /** What a checkAndPut expects in `columns[0]`. */
-  expected: Buffer
-  /** What it writes; undefined: it removes the column. */
-  value: Buffer | undefined
-  amount: number
-}
 
 /** Fills `operation` for the index-th call (0-based). */
 export type Generator = (operation: Operation, index: number) => void
@@ -72,6 +37,8 @@ export interface Phase {
   calls(records: number): number
   /** Operations that one call counts for: 1000 for a batch of 1000. Default 1. */
   readonly operationsPerCall?: number
+  /** The rows that scans visit are the operations, instead of the calls. Default false. */
+  readonly countsRows?: boolean
   generate(context: GeneratorContext): Generator
   /** Default 'fastest'. */
   readonly form?: CallForm
@@ -85,8 +52,6 @@ export interface Phase {
    * the intended start. Calls per second.
    */
   readonly ratePerSecond?: number
-  /** This durability, whatever is asked for. Phases of one sequence must agree. */
-  readonly durability?: Durability
   /** Not an own row of the results: preparation. Default true. */
   readonly isMeasured?: boolean
   /** Instead of operations: the engine's own maintenance. One operation, timed. */
@@ -109,6 +74,8 @@ export interface Sequence {
   readonly valueBytes: number
   /** This durability, whatever is asked for. */
   readonly durability?: Durability
+  /** Multiplies the records of the suite. Default 1. */
+  readonly recordsFactor?: number
 }
 
 /** A suite made of sequences: what most suites are. */

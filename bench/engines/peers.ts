@@ -1,0 +1,68 @@
+/**
+ * The packages of the peers: a package of its own in `bench/peers`, so that `npm ci` in the project
+ * compiles nothing.
+ *
+ * All are optional dependencies there: one that cannot be installed on this machine is left out by
+ * npm, and loading it fails with a message that names it.
+ */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+
+/** The folder of the package, in the sources: it is not compiled. */
+export const peersFolder = resolve(import.meta.dirname, '../../../bench/peers')
+
+const requirePeer = createRequire(join(peersFolder, 'package.json'))
+
+/** Loads a peer; throws with a short reason if it is not there. */
+export function loadPeer<T>(name: string): T {
+  try {
+    return requirePeer(name) as T
+  } catch (error) {
+    throw new Error(`not installed (${String((error as Error).message).split('\n')[0]})`)
+  }
+}
+
+/** Version of an installed peer; throws if it cannot be loaded. */
+export function peerVersion(name: string): string {
+  loadPeer(name)
+  const path = join(peersFolder, 'node_modules', name, 'package.json')
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
+}
+
+/** Names the lock file that was installed, inside of what was installed. */
+const stampPath = (folder: string): string => join(folder, 'node_modules', '.installed-lock')
+
+function hashOfLock(folder: string): string {
+  const lock = readFileSync(join(folder, 'package-lock.json'))
+  return createHash('sha256').update(lock).digest('hex')
+}
+
+/** Whether what is installed is what the lock file says. */
+export function arePeersInstalled(folder: string = peersFolder): boolean {
+  const path = stampPath(folder)
+  return existsSync(path) && readFileSync(path, 'utf8') === hashOfLock(folder)
+}
+
+/**
+ * Installs the peers. Resolves to undefined, or to the reason why npm failed: then what is there is
+ * used, and the others are left out.
+ */
+export function installPeers(folder: string = peersFolder): Promise<string | undefined> {
+  return new Promise((done) => {
+    const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      shell: process.platform === 'win32',
+    })
+    let errors = ''
+    npm.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
+    npm.on('error', (error) => done(error.message))
+    npm.on('close', (code) => {
+      if (code === 0) writeFileSync(stampPath(folder), hashOfLock(folder))
+      done(code === 0 ? undefined : `npm ci ended with ${code}: ${errors.trim().slice(0, 500)}`)
+    })
+  })
+}

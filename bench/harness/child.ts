@@ -1,0 +1,86 @@
+/**
+ * The process in which one engine runs one sequence: started by `child-process.ts`, told what to do
+ * by one message, answers with one message.
+ *
+ * After the phases the store is closed, opened again and read from end to end: what the checksum of
+ * the state is made of was really written.
+ */
+import { engineEntry, loadEngine, loadSuite } from './registry.js'
+import { checksumOfState, runSequence, type PhaseOutcome } from './runner.js'
+import type { Durability, EngineAdapter, Layout } from './engine.js'
+import type { Sequence } from './workload.js'
+
+/** What the child is told. */
+export interface ChildTask {
+  /** URL of the suite's module. */
+  readonly suiteModule: string
+  readonly sequence: string
+  /** Names of the phases to run; all that come before the last wanted one. */
+  readonly phases: readonly string[]
+  readonly engine: string
+  readonly layout: Layout
+  readonly durability: Durability
+  readonly directory: string
+  readonly records: number
+  readonly seed: number
+  readonly cacheBytes: number
+  /** Whether the final state is read. */
+  readonly readsState: boolean
+}
+
+/** What the child answers. */
+export type ChildAnswer =
+  | {
+      readonly kind: 'done'
+      readonly outcomes: readonly PhaseOutcome[]
+      readonly state: { readonly rows: number; readonly checksum: string } | undefined
+    }
+  | { readonly kind: 'failed'; readonly message: string }
+
+async function findSequence(task: ChildTask): Promise<Sequence> {
+  const suite = await loadSuite({ name: task.suiteModule, module: task.suiteModule })
+  const sequences = 'sequences' in suite ? suite.sequences : []
+  const found = sequences.find(({ name }) => name === task.sequence)
+  if (found === undefined) throw new Error(`no sequence ${task.sequence} in ${task.suiteModule}`)
+  return found
+}
+
+async function loadAdapter(task: ChildTask): Promise<EngineAdapter> {
+  const engine = await loadEngine(engineEntry(task.engine))
+  if (engine.kind !== 'store') throw new Error(`${task.engine} runs in a program of its own`)
+  return engine
+}
+
+/** Runs the task in this process. */
+export async function runTask(task: ChildTask): Promise<ChildAnswer> {
+  const sequence = await findSequence(task)
+  const adapter = await loadAdapter(task)
+  const { directory, durability, layout, records, seed, cacheBytes } = task
+  const phases = sequence.phases.filter(({ name }) => task.phases.includes(name))
+  const settings = { directory, durability, layout, columns: sequence.columns, cacheBytes }
+  let opened = await adapter.open(settings)
+  const run = { directory, records, seed }
+  const outcomes = await runSequence(opened, sequence, phases, run)
+  if (!task.readsState) {
+    await opened.close()
+    return { kind: 'done', outcomes, state: undefined }
+  }
+  if (adapter.isVolatile !== true) {
+    await opened.close()
+    opened = await adapter.open(settings)
+  }
+  const state = await checksumOfState(opened.fastest)
+  await opened.close()
+  return { kind: 'done', outcomes, state }
+}
+
+if (process.send !== undefined) {
+  process.once('message', (task: ChildTask) => {
+    runTask(task)
+      .catch((error: unknown): ChildAnswer => {
+        return { kind: 'failed', message: String((error as Error).stack ?? error) }
+      })
+      .then((answer) => process.send!(answer, () => process.exit(0)))
+      .catch(() => process.exit(1))
+  })
+}

@@ -1,0 +1,218 @@
+/**
+ * Runs the phases of a sequence on one open engine, in this process, and measures them.
+ *
+ * The clock is read once after every call, so latencies include the making of the operation (some
+ * tens of nanoseconds) and nothing is sampled. A loop that never awaits gives up its turn every ten
+ * milliseconds, as an application would have to.
+ */
+import { openLoop } from './open-loop.js'
+import { Checksum } from './checksum.js'
+import type { OpenedEngine, RowValues, Store } from './engine.js'
+import { Histogram } from './histogram.js'
+import { Operation } from './operation.js'
+import { observeProcess } from './process-counters.js'
+import { seededRandom } from './random.js'
+import { Slot } from './slot.js'
+import type { Generator, Phase, Sequence } from './workload.js'
+
+/** What a phase gave on one engine, once. */
+export interface PhaseOutcome {
+  readonly workload: string
+  readonly isMeasured: boolean
+  readonly operations: number
+  readonly seconds: number
+  /** Undefined, as what follows: a program of its own did not tell. */
+  readonly p50us?: number
+  readonly p99us?: number
+  readonly p999us?: number
+  readonly maxUs?: number
+  readonly bytesOnDisk?: number
+  /** Rows and values that the phase wrote. */
+  readonly bytesGiven: number
+  /** Undefined where the platform does not tell. */
+  readonly bytesWritten?: number
+  readonly peakRssBytes?: number
+  readonly checksum?: string
+  readonly extra: Readonly<Record<string, number>>
+}
+
+/** What the phases are run with. */
+export interface RunSettings {
+  readonly directory: string
+  readonly records: number
+  readonly seed: number
+}
+
+/** Longest time without a turn of the event loop, in milliseconds. */
+const turnMilliseconds = 10
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** What the loops add up. */
+export interface Tally {
+  readonly histogram: Histogram
+  seconds: number
+  readonly extra: Record<string, number>
+}
+
+async function runOneByOne(
+  store: Store,
+  generate: Generator,
+  calls: number,
+  slot: Slot,
+  tally: Tally,
+): Promise<void> {
+  const { operation } = slot
+  const { histogram } = tally
+  const started = performance.now()
+  let last = started
+  let turnStarted = started
+  for (let index = 0; index < calls; index++) {
+    generate(operation, index)
+    const done = slot.carryOut(store)
+    if (done instanceof Promise) await done
+    const now = performance.now()
+    histogram.record((now - last) * 1e6)
+    last = now
+    if (now - turnStarted > turnMilliseconds) {
+      await nextTurn()
+      turnStarted = performance.now()
+    }
+  }
+  tally.seconds = (performance.now() - started) / 1000
+}
+
+/** Starts `slots.length` calls at once and waits for all; the latency is that of the wave. */
+async function runInWaves(
+  store: Store,
+  generate: Generator,
+  calls: number,
+  slots: readonly Slot[],
+  tally: Tally,
+): Promise<void> {
+  const pending: Promise<void>[] = []
+  const started = performance.now()
+  let last = started
+  for (let index = 0; index < calls; index += slots.length) {
+    const size = Math.min(slots.length, calls - index)
+    pending.length = 0
+    for (let at = 0; at < size; at++) {
+      const slot = slots[at]
+      generate(slot.operation, index + at)
+      const done = slot.carryOut(store)
+      if (done instanceof Promise) pending.push(done)
+    }
+    if (pending.length > 0) await Promise.all(pending)
+    const now = performance.now()
+    tally.histogram.record((now - last) * 1e6)
+    last = now
+  }
+  tally.seconds = (performance.now() - started) / 1000
+}
+
+async function runMaintenance(engine: OpenedEngine, phase: Phase, tally: Tally): Promise<void> {
+  const started = performance.now()
+  await (phase.maintenance === 'flush' ? engine.flush?.() : engine.compact?.())
+  tally.seconds = (performance.now() - started) / 1000
+  tally.histogram.record(tally.seconds * 1e9)
+}
+
+/** Calls that a phase makes for so many records. */
+export function callsOf(phase: Phase, records: number): number {
+  if (phase.maintenance !== undefined) return 1
+  return Math.max(1, Math.floor(phase.calls(records)))
+}
+
+/** Runs one phase. */
+async function runPhase(
+  engine: OpenedEngine,
+  sequence: Sequence,
+  phase: Phase,
+  position: number,
+  settings: RunSettings,
+  memory: Map<string, number>,
+): Promise<PhaseOutcome> {
+  const calls = callsOf(phase, settings.records)
+  const store = phase.form === 'awaited' ? engine.awaited : engine.fastest
+  const slots: Slot[] = []
+  for (let at = 0; at < (phase.concurrency ?? 1); at++) {
+    slots.push(new Slot(new Operation(), sequence.columns.length))
+  }
+  const tally: Tally = { histogram: new Histogram(), seconds: 0, extra: {} }
+  // Every phase has numbers of its own, so leaving one out changes nothing for the others.
+  const seed = (settings.seed + Math.imul(position + 1, 0x9e3779b1)) >>> 0
+  const context = {
+    records: settings.records,
+    calls,
+    random: seededRandom(seed),
+    seed: settings.seed,
+    memory,
+  }
+  const observed = observeProcess(settings.directory)
+  const canMaintain = phase.maintenance === undefined || engine[phase.maintenance] !== undefined
+  if (phase.maintenance !== undefined) await runMaintenance(engine, phase, tally)
+  else {
+    const generate = phase.generate(context)
+    if (phase.ratePerSecond !== undefined) {
+      await openLoop(store, generate, calls, phase.ratePerSecond, slots, tally)
+    } else if (slots.length === 1) await runOneByOne(store, generate, calls, slots[0], tally)
+    else await runInWaves(store, generate, calls, slots, tally)
+  }
+  const { histogram, seconds, extra } = tally
+  return {
+    workload: phase.name,
+    isMeasured: (phase.isMeasured ?? true) && canMaintain,
+    operations:
+      phase.countsRows === true
+        ? slots.reduce((sum, slot) => sum + slot.rowsVisited, 0)
+        : calls * (phase.operationsPerCall ?? 1),
+    seconds,
+    p50us: histogram.quantile(0.5) / 1000,
+    p99us: histogram.quantile(0.99) / 1000,
+    p999us: histogram.quantile(0.999) / 1000,
+    maxUs: histogram.max / 1000,
+    ...observed.end(),
+    bytesGiven: slots.reduce((sum, slot) => sum + slot.bytesGiven, 0),
+    checksum: checksumOf(slots, phase.isUnordered ?? false),
+    extra,
+  }
+}
+
+function checksumOf(slots: readonly Slot[], isUnordered: boolean): string {
+  const checksum = new Checksum()
+  if (isUnordered) checksum.addNumber(slots.reduce((sum, slot) => sum + slot.successes, 0))
+  else for (const slot of slots) checksum.addNumber(parseInt(slot.checksum.hex, 16))
+  return checksum.hex
+}
+
+/** Checksum over every byte of every row, and the number of rows. */
+export async function checksumOfState(store: Store): Promise<{ rows: number; checksum: string }> {
+  const checksum = new Checksum()
+  const range = { start: Buffer.alloc(0), stop: undefined, limit: 0, reversed: false }
+  const rows = await store.scan(range, (row: Buffer, values: RowValues) => {
+    checksum.addAll(row)
+    for (const value of values) {
+      if (value === undefined) checksum.addNumber(-1)
+      else checksum.addAll(value)
+    }
+  })
+  return { rows, checksum: checksum.hex }
+}
+
+/** Runs the phases one after the other. */
+export async function runSequence(
+  engine: OpenedEngine,
+  sequence: Sequence,
+  phases: readonly Phase[],
+  settings: RunSettings,
+  onPhase: (phase: Phase) => void = () => undefined,
+): Promise<PhaseOutcome[]> {
+  const outcomes: PhaseOutcome[] = []
+  const memory = new Map<string, number>()
+  for (const [position, phase] of phases.entries()) {
+    onPhase(phase)
+    ;(globalThis as { gc?: () => void }).gc?.()
+    outcomes.push(await runPhase(engine, sequence, phase, position, settings, memory))
+  }
+  return outcomes
+}

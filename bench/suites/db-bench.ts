@@ -1,0 +1,217 @@
+/**
+ * The workloads of `db_bench`, as LevelDB defines them: keys of 16 decimal digits, values of 100
+ * bytes that compress to half, random numbers of Park and Miller with the seed 1000.
+ *
+ * `fillrandom` draws with repeats, so that about 63 % of the keys exist afterwards. Beside
+ * LevelDB's own there are the forms that matter in Node: awaited calls, 1000 concurrent ones, scans
+ * of 50 rows.
+ */
+import { decimalKeys } from '../harness/keys.js'
+import type { Operation } from '../harness/operation.js'
+import { ParkMiller } from '../harness/random.js'
+import { compressiblePool, ValuePool } from '../harness/values.js'
+import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
+
+const keyBytes = 16
+const valueBytes = 100
+const largeValueBytes = 100_000
+const batchRows = 1000
+const concurrentCalls = 1000
+const scanRows = 50
+
+/** Seed of the first thread of db_bench. */
+const threadSeed = 1000
+
+const keys = decimalKeys(keyBytes)
+const all = [0]
+
+/** Draws the number of a record for each call. */
+type Draw = (index: number) => number
+
+const inOrder: (context: GeneratorContext) => Draw = () => (index) => index
+
+const atRandom = ({ records, seed }: GeneratorContext): Draw => {
+  const random = new ParkMiller(threadSeed + (seed - defaultSeed))
+  return () => random.below(records)
+}
+
+/** Runs with this seed draw the numbers that db_bench draws. */
+const defaultSeed = 301
+
+function puts(draw: (context: GeneratorContext) => Draw, bytes = valueBytes): Phase['generate'] {
+  return (context) => {
+    const next = draw(context)
+    const pool = new ValuePool(compressiblePool(context.seed), bytes)
+    const values: Buffer[] = [pool.next()]
+    return (operation, index) => {
+      operation.kind = 'put'
+      keys.set(operation, next(index))
+      values[0] = pool.next()
+      operation.columns = all
+      operation.values = values
+    }
+  }
+}
+
+/** Batches of 1000 random keys; the same rows are filled again and again. */
+function batches(context: GeneratorContext): Generator {
+  const next = atRandom(context)
+  const pool = new ValuePool(compressiblePool(context.seed), valueBytes)
+  const rows = Array.from({ length: batchRows }, () => {
+    return { row: Buffer.alloc(keyBytes), columns: all, values: [pool.next()] }
+  })
+  return (operation) => {
+    operation.kind = 'putMany'
+    for (const row of rows) {
+      keys.write(row.row, next(0))
+      row.values[0] = pool.next()
+    }
+    operation.rows = rows
+  }
+}
+
+function gets(draw: (context: GeneratorContext) => Draw): Phase['generate'] {
+  return (context) => {
+    const next = draw(context)
+    return (operation, index) => {
+      operation.kind = 'get'
+      keys.set(operation, next(index))
+    }
+  }
+}
+
+/** Keys without their last digit: between two that may exist, so filters do not end the search. */
+function missing(context: GeneratorContext): Generator {
+  const next = atRandom(context)
+  const key = Buffer.alloc(keyBytes)
+  return (operation) => {
+    operation.kind = 'get'
+    keys.write(key, next(0))
+    key.copy(operation.makeRow(keyBytes - 1))
+  }
+}
+
+/** The first hundredth of the keys. */
+const inHotRange = ({ records, seed }: GeneratorContext): Draw => {
+  const random = new ParkMiller(threadSeed + (seed - defaultSeed))
+  const range = Math.ceil(records / 100)
+  return () => random.below(range)
+}
+
+function scans(rows: number): Phase['generate'] {
+  return (context) => {
+    const next = atRandom(context)
+    return (operation) => {
+      operation.kind = 'scan'
+      operation.limit = rows
+      keys.set(operation, next(0))
+    }
+  }
+}
+
+const fullScan =
+  (reversed: boolean): Phase['generate'] =>
+  () =>
+  (operation: Operation) => {
+    operation.kind = 'scan'
+    operation.makeRow(0)
+    operation.limit = 0
+    operation.reversed = reversed
+  }
+
+function deletes(context: GeneratorContext): Generator {
+  const next = atRandom(context)
+  return (operation) => {
+    operation.kind = 'delete'
+    keys.set(operation, next(0))
+  }
+}
+
+const every = (records: number): number => records
+const part =
+  (divisor: number) =>
+  (records: number): number =>
+    records / divisor
+
+const batchCalls = (records: number): number => records / batchRows
+
+const fullScanOf = (name: string, reversed: boolean): Phase => ({
+  name,
+  calls: () => 1,
+  countsRows: true,
+  generate: fullScan(reversed),
+})
+
+const random: readonly Phase[] = [
+  { name: 'fillrandom', calls: every, generate: puts(atRandom) },
+  { name: 'overwrite', calls: every, generate: puts(atRandom) },
+  { name: 'readrandom', calls: every, generate: gets(atRandom) },
+  { name: 'readmissing', calls: every, generate: missing },
+  { name: 'readhot', calls: every, generate: gets(inHotRange) },
+  { name: 'readrandom-awaited', calls: part(10), generate: gets(atRandom), form: 'awaited' },
+  fullScanOf('readseq', false),
+  fullScanOf('readreverse', true),
+  { name: 'compact', calls: () => 1, maintenance: 'compact', generate: fullScan(false) },
+  { name: 'readrandom-compacted', calls: every, generate: gets(atRandom) },
+  fullScanOf('readseq-compacted', false),
+  { name: 'seekrandom', calls: part(10), generate: scans(1) },
+  { name: 'scan50', calls: part(50), generate: scans(scanRows) },
+  { name: 'deleterandom', calls: part(10), generate: deletes },
+]
+
+const sizes = { columns: ['value'], keyBytes, valueBytes }
+
+/** LevelDB's and RocksDB's micro-workloads. */
+export const suite: WorkloadSuite = {
+  name: 'db-bench',
+  summary: 'the workloads of LevelDB and RocksDB: keys of 16, values of 100 bytes',
+  defaultRecords: 50_000,
+  sequences: [
+    {
+      name: 'fillseq',
+      ...sizes,
+      phases: [{ name: 'fillseq', calls: every, generate: puts(inOrder) }],
+    },
+    {
+      name: 'fillbatch',
+      ...sizes,
+      phases: [
+        { name: 'fillbatch', calls: batchCalls, operationsPerCall: batchRows, generate: batches },
+      ],
+    },
+    {
+      name: 'fillrandom-awaited',
+      ...sizes,
+      phases: [
+        {
+          name: 'fillrandom-awaited',
+          calls: part(2),
+          generate: puts(atRandom),
+          form: 'awaited',
+        },
+      ],
+    },
+    { name: 'random', ...sizes, phases: random },
+    {
+      name: 'sync',
+      ...sizes,
+      durability: 'sync',
+      phases: [
+        { name: 'fillsync', calls: part(100), generate: puts(atRandom) },
+        {
+          name: 'fillsync-concurrent',
+          calls: part(5),
+          generate: puts(atRandom),
+          form: 'awaited',
+          concurrency: concurrentCalls,
+        },
+      ],
+    },
+    {
+      name: 'fill100K',
+      ...sizes,
+      valueBytes: largeValueBytes,
+      phases: [{ name: 'fill100K', calls: part(1000), generate: puts(atRandom, largeValueBytes) }],
+    },
+  ],
+}
