@@ -37,6 +37,7 @@ export class Checksum {
 
   /** Adds the values of a row, absent ones too. */
   addRow(values: RowValues): void {
+    this.#mix(values.length)
     for (let column = 0; column < values.length; column++) {
       const value = values[column]
       if (value === undefined) this.#mix(-1)
