@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { optionsUsage, parseOptions, UsageError, type BenchOptions } from './harness/options.js'
+import { formatPage } from './harness/plot.js'
 import { showProgress, type Progress } from './harness/progress.js'
 import { loadSuite, suiteEntries, suiteEntry, type Entry } from './harness/registry.js'
 import { makeReport, type Report } from './harness/report.js'
@@ -31,9 +32,11 @@ async function runSuite(entry: Entry, context: SuiteContext): Promise<SuiteOutco
   return runWorkloads(entry.module, suite, context)
 }
 
+/** Writes the figures, and the page that shows them beside. */
 function writeReport(path: string, report: Report): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, `${JSON.stringify(report, undefined, 2)}\n`)
+  writeFileSync(`${path.replace(/\.json$/, '')}.html`, formatPage(report))
 }
 
 /** Runs one suite, prints its table and writes its file. Returns whether all went well. */

@@ -8,6 +8,8 @@ export interface ProcessCounters {
   /** Given to the block layer; undefined where the platform does not tell. */
   readonly bytesWritten: number | undefined
   readonly peakRssBytes: number
+  /** Of all threads, in the program and in the kernel. */
+  readonly cpuSeconds: number
 }
 
 const blockBytes = 512
@@ -57,13 +59,16 @@ function resetPeak(): void {
 export function observeProcess(directory: string): { end(): ProcessCounters } {
   resetPeak()
   const before = bytesWritten()
+  const cpuBefore = process.cpuUsage()
   return {
     end: () => {
       const after = bytesWritten()
+      const cpu = process.cpuUsage(cpuBefore)
       return {
         bytesOnDisk: allocatedBytes(directory),
         bytesWritten: before === undefined || after === undefined ? undefined : after - before,
         peakRssBytes: peakRss(),
+        cpuSeconds: (cpu.user + cpu.system) / 1e6,
       }
     },
   }

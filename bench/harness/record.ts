@@ -30,6 +30,8 @@ export interface ResultRecord {
   /** Bytes that the process gave to the block layer for each byte of rows and values written. */
   readonly writeAmplification?: number
   readonly peakRssBytes?: number
+  /** Of all threads of the process: more than `seconds` if several worked. */
+  readonly cpuSeconds?: number
   /** Over all answers, as hexadecimal; equal for all engines that ran the same operations. */
   readonly checksum?: string
   /** Repetitions behind the medians. */

@@ -2,8 +2,8 @@
  * Suites and engines by name. A module is loaded only if it is asked for: peers may be absent.
  *
  * A suite's module exports `suite`, an engine's module exports `engine`. A name that contains a
- * slash after a dot, or ends in `.js`, is the path of such a module instead: that is how users add
- * their own without touching this file.
+ * slash after a dot, or ends in `.js` or `.mjs`, is the path of such a module instead: that is how
+ * users add their own without touching this file.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -61,7 +61,7 @@ export const modelEntry: Entry = { name: 'model', module: at('engines/model.js')
 function entryOf(kind: string, entries: readonly Entry[], name: string): Entry {
   const found = entries.find((entry) => entry.name === name)
   if (found !== undefined) return found
-  if (name.startsWith('.') || name.startsWith('/') || name.endsWith('.js')) {
+  if (name.startsWith('.') || name.startsWith('/') || /\.m?js$/.test(name)) {
     return { name, module: pathToFileURL(resolve(name)).href }
   }
   const names = entries.map((entry) => entry.name).join(', ')

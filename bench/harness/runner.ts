@@ -32,6 +32,7 @@ export interface PhaseOutcome {
   /** Undefined where the platform does not tell. */
   readonly bytesWritten?: number
   readonly peakRssBytes?: number
+  readonly cpuSeconds?: number
   readonly checksum?: string
   readonly extra: Readonly<Record<string, number>>
 }

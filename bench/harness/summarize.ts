@@ -56,6 +56,7 @@ function recordOf(group: readonly Measured[]): ResultRecord {
     bytesOnDisk: medianOf(outcomes.map(({ bytesOnDisk }) => bytesOnDisk)),
     writeAmplification: round(medianOf(outcomes.map(amplificationOf)), 3),
     peakRssBytes: medianOf(outcomes.map(({ peakRssBytes }) => peakRssBytes)),
+    cpuSeconds: round(medianOf(outcomes.map(({ cpuSeconds }) => cpuSeconds)), 6),
     checksum: first.checksum,
     repeats: group.length,
     spread: { low: round(Math.min(...rates), 2)!, high: round(Math.max(...rates), 2)! },

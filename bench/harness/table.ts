@@ -46,11 +46,26 @@ export function groupResults(results: readonly ResultRecord[]): ResultRecord[][]
   )
 }
 
-/** All results; `x` is how many times as fast the row's engine is as the slowest of its group. */
+/** How many times as fast as the row's engine Cellar is. */
+function ratioOf(group: readonly ResultRecord[], { engine, opsPerSecond }: ResultRecord): string {
+  const own = group.find((result) => result.engine === 'cellar')
+  if (own === undefined || engine === 'cellar') return ''
+  return `${trim(own.opsPerSecond / opsPerSecond)} x`
+}
+
+/** Microseconds of all threads for one operation. */
+function cpuPerOperation({ cpuSeconds, operations }: ResultRecord): number | undefined {
+  return cpuSeconds === undefined ? undefined : (cpuSeconds / operations) * 1e6
+}
+
+/** All results, the winner of each workload first. */
 export function formatTable(results: readonly ResultRecord[]): string {
   const table = new Table({
-    head: ['workload', 'engine', 'ops/s', '', 'p50 µs', 'p99 µs', 'p99.9 µs', 'MiB', 'WA', 'RSS'],
-    colAligns: ['left', 'left', ...Array<'right'>(8).fill('right')],
+    head: [
+      ...['workload', 'engine', 'ops/s', '', 'cellar is', 'p50 µs', 'p99 µs', 'p99.9 µs'],
+      ...['CPU µs', 'MiB', 'WA', 'RSS'],
+    ],
+    colAligns: ['left', 'left', ...Array<'right'>(10).fill('right')],
     style: { head: [], border: [], compact: true },
   })
   for (const group of groupResults(results)) {
@@ -61,9 +76,11 @@ export function formatTable(results: readonly ResultRecord[]): string {
         result.engine,
         formatCount(result.opsPerSecond),
         spreadPercent(result),
+        ratioOf(group, result),
         optional(result.p50us, trim),
         optional(result.p99us, trim),
         optional(result.p999us, trim),
+        optional(cpuPerOperation(result), trim),
         optional(result.bytesOnDisk, mebibytes),
         optional(result.writeAmplification, trim),
         optional(result.peakRssBytes, mebibytes),

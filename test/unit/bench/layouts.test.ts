@@ -14,7 +14,9 @@ import { seededRandom, type Random } from '../../../bench/harness/random.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 301)
 
-/** Keys and values in an array that is sorted when it is scanned; answers with promises if asked. */
+/**
+ * Keys and values in an array that is sorted when it is scanned; answers with promises if asked.
+ */
 function openKeyValue(isAsynchronous: boolean): KeyValueStore {
   const values = new Map<string, Buffer>()
   const answer = <T>(value: T): T | Promise<T> => (isAsynchronous ? Promise.resolve(value) : value)
