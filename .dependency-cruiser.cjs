@@ -116,10 +116,17 @@ module.exports = {
     },
     {
       name: 'packages-through-codec',
-      comment: 'src/codec imports lz4-napi and xxhash-wasm; no other file of src names a package.',
+      comment: 'src/codec imports lz4-napi and xxhash-wasm; no other file of the engine names one.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/codec/' },
+      from: { path: '^src/', pathNot: '^src/(codec|metastore/records)/' },
       to: { dependencyTypes: packageTypes },
+    },
+    {
+      name: 'packages-of-records',
+      comment: 'src/metastore/records imports @bufbuild/protobuf and no other package.',
+      severity: 'error',
+      from: { path: '^src/metastore/records/' },
+      to: { dependencyTypes: packageTypes, pathNot: '(^|/)@bufbuild/protobuf/' },
     },
     {
       name: 'packages-of-codec',

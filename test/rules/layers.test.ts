@@ -62,6 +62,7 @@ const planted: Readonly<Record<string, string>> = {
     "import { pack } from '../../native-free/lz4.js'\nimport * as n from 'lz4-napi'\n" +
     'export const both = [pack, n]\n',
   'src/codec/pool.ts': "import * as p from 'piscina'\nexport const pool = p\n",
+  'src/metastore/records/form.ts': "import * as p from 'piscina'\nexport const pool = p\n",
   'src/wal/log.ts': "import { block } from '../sstable/block.js'\nexport const log = block\n",
   'src/sstable/block.ts':
     "import { a } from '../base/bytes.js'\nimport * as x from 'xxhash-wasm'\n" +
@@ -130,6 +131,7 @@ const expected = [
   'no-cycle: src/base/loop-one.ts -> src/base/loop-two.ts',
   'no-unresolvable: src/scan/lost.ts -> ../base/absent.js',
   'packages-of-codec: src/codec/pool.ts -> node_modules/piscina/index.js',
+  'packages-of-records: src/metastore/records/form.ts -> node_modules/piscina/index.js',
   'packages-through-codec: src/sstable/block.ts -> node_modules/xxhash-wasm/index.js',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
@@ -153,6 +155,7 @@ const packageHomes: Readonly<Record<string, RegExp>> = {
   piscina: /^src\/job\/worker-executor\.ts$/,
   'lz4-napi': /^src\/codec\//,
   'xxhash-wasm': /^src\/codec\//,
+  '@bufbuild/protobuf/wire': /^src\/metastore\/records\//,
 }
 
 /** Every string literal that names a package outside its home. */
