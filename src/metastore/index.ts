@@ -27,3 +27,49 @@ export { cleanTable } from './bookkeeper/clean-table.js'
 export { MemoryMetaStore, MemoryMetastoreData } from './bookkeeper/memory-metastore.js'
 export type { MemoryMetastoreConfiguration } from './bookkeeper/memory-metastore.js'
 export type { MetastoreDatabase, MetastoreDurability } from './bookkeeper/shared-database.js'
+export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledger-manager.js'
+export { LedgerIdGenerator, type LedgerIdOptions } from './bookkeeper/ledger-ids.js'
+export { LedgerRangeIterator, type LedgerIdRange } from './bookkeeper/ledger-ranges.js'
+export { LedgerError, LedgerErrorCode } from './bookkeeper/ledger-errors.js'
+export type { LedgerMetadataListener } from './bookkeeper/ledger-listeners.js'
+export {
+  ledgerMetadataCodec,
+  type LedgerCustomMetadata,
+  type LedgerMetadata,
+  type LedgerMetadataCodec,
+  type LedgerSegment,
+} from './bookkeeper/ledger-metadata.js'
+export {
+  collectLedgers,
+  type CollectionOptions,
+  type ListedLedgers,
+} from './bookkeeper/ledger-collector.js'
+export { HedwigError, StatusCode, type StatusName } from './hedwig/errors.js'
+export type * from './hedwig/records.js'
+export type { RecordForm } from './hedwig/record-form.js'
+export type { UnknownField, WithUnknownFields } from './records/message-type.js'
+export type { TopicName } from './hedwig/topic-key.js'
+export { formatHubInfo, hubAddress, parseHubInfo } from './hedwig/hub-info.js'
+export { formatHubLoad, parseHubLoad } from './hedwig/hub-info.js'
+export { TopicOwnershipManager } from './hedwig/topic-ownership-manager.js'
+export { TopicPersistenceManager } from './hedwig/topic-persistence-manager.js'
+export { SubscriptionDataManager } from './hedwig/subscription-data-manager.js'
+export {
+  createMetadataManagerFactory,
+  type FactoryOptions,
+  type MetadataConfiguration,
+  type MetadataManagerFactory,
+} from './hedwig/metadata-manager-factory.js'
+export { MsMetadataManagerFactory } from './hedwig/ms-metadata-manager-factory.js'
+export { FactoryLayout } from './hedwig/layout.js'
+export { MemoryHubRegistry, type HubRegistration, type HubRegistry } from './hedwig/hub-registry.js'
+export {
+  LeaseHubRegistry,
+  type LeaseOptions,
+  type LeaseRegistration,
+} from './hedwig/lease-hub-registry.js'
+export {
+  TopicManager,
+  type TopicManagerOptions,
+  type TopicOwnershipChangeListener,
+} from './hedwig/topic-manager.js'

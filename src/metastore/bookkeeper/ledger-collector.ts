@@ -1,0 +1,57 @@
+/**
+ * Finds ledgers that a bookie still stores although they were removed (BookKeeper: the garbage
+ * collector). A ledger is collected only if a complete listing lacks it; with verification, which
+ * is the default, only if reading it also says that there is no such ledger.
+ */
+import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
+import type { LedgerIdRange } from './ledger-ranges.js'
+
+/** What the collector needs of a ledger manager. */
+export interface ListedLedgers {
+  getLedgerRanges(): AsyncIterable<LedgerIdRange>
+  readLedger(ledgerId: bigint): Promise<unknown>
+}
+
+/** Settings of a collection. */
+export interface CollectionOptions {
+  /** Whether to read the metadata of each candidate once more. Default true. */
+  readonly verify?: boolean
+}
+
+/**
+ * Those of `localLedgers` (in any order) that are to be deleted, ascending. A listing that fails
+ * rejects with its error and yields nothing. A ledger that was created after the caller took
+ * `localLedgers` is never among them; take them before the listing begins, that is, pass an array.
+ */
+export async function collectLedgers(
+  manager: ListedLedgers,
+  localLedgers: readonly bigint[],
+  options: CollectionOptions = {},
+): Promise<bigint[]> {
+  const local = [...localLedgers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const candidates: bigint[] = []
+  let at = 0
+  for await (const { ids, end } of manager.getLedgerRanges()) {
+    const listed = new Set(ids)
+    for (; at < local.length && local[at] <= end; at++) {
+      if (!listed.has(local[at])) candidates.push(local[at])
+    }
+  }
+  for (; at < local.length; at++) candidates.push(local[at])
+  if (options.verify === false) return candidates
+  const gone: bigint[] = []
+  for (const ledgerId of candidates) {
+    if (await isGone(manager, ledgerId)) gone.push(ledgerId)
+  }
+  return gone
+}
+
+/** Any other failure than "no such ledger" says nothing. */
+async function isGone(manager: ListedLedgers, ledgerId: bigint): Promise<boolean> {
+  try {
+    await manager.readLedger(ledgerId)
+    return false
+  } catch (error) {
+    return error instanceof LedgerError && error.code === LedgerErrorCode.noSuchLedger
+  }
+}

@@ -1,0 +1,55 @@
+/** Why an operation of the ledger manager failed, with BookKeeper's numbers (`BKException.Code`). */
+
+/** Every code that a {@link LedgerError} can carry, with the situation that raises it. */
+export const LedgerErrorCode = {
+  /** There is no such ledger. Nothing was changed. */
+  noSuchLedger: 'ERR_LEDGER_NO_SUCH_LEDGER',
+  /** The ledger exists already. Nothing was changed. */
+  ledgerExists: 'ERR_LEDGER_EXISTS',
+  /** The metadata have another version than the one given. Nothing was changed. */
+  metadataVersion: 'ERR_LEDGER_METADATA_VERSION',
+  /** The store failed, or holds what is no ledger; told by `cause`. */
+  metaStore: 'ERR_LEDGER_META_STORE',
+  /** There are no more ledger ids. */
+  idOverflow: 'ERR_LEDGER_ID_OVERFLOW',
+} as const
+
+/** One of the stable codes. */
+export type LedgerErrorCode = (typeof LedgerErrorCode)[keyof typeof LedgerErrorCode]
+
+const returnCodes: Readonly<Record<LedgerErrorCode, number>> = {
+  ERR_LEDGER_NO_SUCH_LEDGER: -7,
+  ERR_LEDGER_EXISTS: -20,
+  ERR_LEDGER_METADATA_VERSION: -17,
+  ERR_LEDGER_META_STORE: -18,
+  ERR_LEDGER_ID_OVERFLOW: -106,
+}
+
+const brand = Symbol.for('cellardb.LedgerError')
+
+/** The error class of the ledger manager. */
+export class LedgerError extends Error {
+  override readonly name = 'LedgerError'
+  /** The stable code. */
+  readonly code: LedgerErrorCode
+  readonly [brand] = true
+
+  constructor(code: LedgerErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+  }
+
+  /** BookKeeper's number of {@link code}. */
+  get returnCode(): number {
+    return returnCodes[this.code]
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value
+  }
+}
+
+/** Makes an `ERR_LEDGER_META_STORE`. */
+export function metaStoreError(message: string, cause?: unknown): LedgerError {
+  return new LedgerError(LedgerErrorCode.metaStore, message, cause)
+}

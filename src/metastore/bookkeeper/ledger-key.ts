@@ -1,0 +1,34 @@
+/**
+ * Keys of the `LEDGER` table: the id in decimal, padded to 19 digits, so that all ids of 63 bits
+ * are in order. BookKeeper pads to 10, which puts longer ids before shorter ones.
+ */
+import { CellarError, ErrorCode } from '../../index.js'
+import { metaStoreError } from './ledger-errors.js'
+
+/** The highest ledger id, 2^63 - 1. */
+export const ledgerIdMax = 2n ** 63n - 1n
+
+const keyDigits = 19
+
+/** Comes behind all ledgers; a listing that does not meet it is not complete. */
+export const endKey = '~END'
+
+/** The key of a ledger. `ERR_INVALID_ARGUMENT` unless the id is a bigint of 0 to 2^63-1. */
+export function ledgerKey(ledgerId: bigint): string {
+  if (typeof ledgerId !== 'bigint' || ledgerId < 0n || ledgerId > ledgerIdMax) {
+    throw new CellarError(
+      ErrorCode.invalidArgument,
+      `a ledger id is a bigint from 0 to 2^63-1, not ${String(ledgerId)}`,
+    )
+  }
+  return ledgerId.toString().padStart(keyDigits, '0')
+}
+
+/** The ledger of a key. `ERR_LEDGER_META_STORE` if the key is none of ours. */
+export function ledgerIdOf(key: string): bigint {
+  if (key.length === keyDigits && /^[0-9]+$/.test(key)) {
+    const ledgerId = BigInt(key)
+    if (ledgerId <= ledgerIdMax) return ledgerId
+  }
+  throw metaStoreError(`the ledger table holds the key ${JSON.stringify(key)}, which is no ledger`)
+}

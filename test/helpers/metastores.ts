@@ -1,0 +1,238 @@
+/** MetaStores for tests: the backends that every numbered case runs on, and one that fails. */
+import t from 'tap'
+import type { Test } from 'tap'
+import {
+  CellarMetaStore,
+  MemoryMetaStore,
+  MemoryMetastoreData,
+  type FieldSelection,
+  type GetOptions,
+  type KeyRange,
+  type MetaStore,
+  type MetastoreCursor,
+  type MetastoreItem,
+  type MetastoreScannableTable,
+  type MetastoreWatcher,
+  type Value,
+  type Version,
+  type Versioned,
+} from '../../src/metastore/index.js'
+import { TestDatabase } from './test-database.js'
+
+/** Several store objects over the same data. */
+export interface StoreGroup {
+  readonly store: MetaStore
+  /** Another store object on the same data. */
+  another(): Promise<MetaStore>
+  close(): Promise<void>
+}
+
+async function openMemory(): Promise<StoreGroup> {
+  const data = new MemoryMetastoreData()
+  const another = async (): Promise<MetaStore> => {
+    const store = new MemoryMetaStore()
+    await store.init({ data }, store.getVersion())
+    return store
+  }
+  const store = await another()
+  return { store, another, close: () => store.close() }
+}
+
+async function openCellar(): Promise<StoreGroup> {
+  const { database } = await TestDatabase.open()
+  const another = async (): Promise<MetaStore> => {
+    const store = new CellarMetaStore()
+    await store.init({ database }, store.getVersion())
+    return store
+  }
+  const store = await another()
+  const close = async (): Promise<void> => {
+    await store.close()
+    await database.close()
+  }
+  return { store, another, close }
+}
+
+/** By name. */
+export const backends: Readonly<Record<string, () => Promise<StoreGroup>>> = {
+  memory: openMemory,
+  Cellar: openCellar,
+}
+
+const numbers = new Set<string>()
+
+/**
+ * A test on each backend. The name begins with the numbers of the cases of the specification that
+ * it shows, if any: `74, 75: …`.
+ */
+export function onEachBackend(
+  name: string,
+  run: (t: Test, group: StoreGroup) => Promise<void>,
+): void {
+  for (const [backend, open] of Object.entries(backends)) {
+    void t.test(`${name} [${backend}]`, async (t) => {
+      const group = await open()
+      t.teardown(() => group.close())
+      await run(t, group)
+    })
+  }
+  const before = /^([0-9]+(?:, [0-9]+)*): /.exec(name)
+  for (const number of before?.[1].split(', ') ?? []) numbers.add(number)
+}
+
+/** Says at the end of a file how many numbered cases it has. */
+export function countNumberedCases(): void {
+  t.comment(`${numbers.size} numbered cases, on ${Object.keys(backends).join(' and ')}`)
+}
+
+/** What a {@link FaultyStore} is about to do. */
+export interface StoreCall {
+  readonly operation: 'get' | 'put' | 'remove' | 'open' | 'read' | 'more'
+  readonly table: string
+  readonly key: string | undefined
+}
+
+/**
+ * A store that asks before each call. What `before` throws, the call fails with; for `more` a
+ * failure makes the cursor say that there is no more.
+ */
+export class FaultyStore implements MetaStore {
+  readonly #store: MetaStore
+  before: (call: StoreCall) => void = () => undefined
+  /** Number of calls so far. */
+  calls = 0
+
+  constructor(store: MetaStore) {
+    this.#store = store
+  }
+
+  getName(): string {
+    return this.#store.getName()
+  }
+
+  getVersion(): number {
+    return this.#store.getVersion()
+  }
+
+  init(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  createTable(name: string): Promise<MetastoreScannableTable> {
+    return this.createScannableTable(name)
+  }
+
+  async createScannableTable(name: string): Promise<MetastoreScannableTable> {
+    const table = await this.#store.createScannableTable(name)
+    return new FaultyTable(table, (operation, key) => {
+      this.calls++
+      this.before({ operation, table: name, key })
+    })
+  }
+}
+
+type Ask = (operation: StoreCall['operation'], key?: string) => void
+
+class FaultyTable implements MetastoreScannableTable {
+  readonly #table: MetastoreScannableTable
+  readonly #ask: Ask
+
+  constructor(table: MetastoreScannableTable, ask: Ask) {
+    this.#table = table
+    this.#ask = ask
+  }
+
+  getName(): string {
+    return this.#table.getName()
+  }
+
+  async get(key: string, options?: GetOptions): Promise<Versioned<Value>> {
+    this.#ask('get', key)
+    return this.#table.get(key, options)
+  }
+
+  async put(key: string, value: Value, version: Version): Promise<Version> {
+    this.#ask('put', key)
+    return this.#table.put(key, value, version)
+  }
+
+  async remove(key: string, version: Version): Promise<void> {
+    this.#ask('remove', key)
+    return this.#table.remove(key, version)
+  }
+
+  unwatch(key: string, watcher: MetastoreWatcher): boolean {
+    return this.#table.unwatch(key, watcher)
+  }
+
+  async openCursor(fields?: FieldSelection): Promise<MetastoreCursor> {
+    this.#ask('open')
+    return new FaultyCursor(await this.#table.openCursor(fields), this.#ask)
+  }
+
+  async openRange(range: KeyRange, fields?: FieldSelection): Promise<MetastoreCursor> {
+    this.#ask('open')
+    return new FaultyCursor(await this.#table.openRange(range, fields), this.#ask)
+  }
+
+  close(): void {
+    this.#table.close()
+  }
+}
+
+class FaultyCursor implements MetastoreCursor {
+  readonly #cursor: MetastoreCursor
+  readonly #ask: Ask
+
+  constructor(cursor: MetastoreCursor, ask: Ask) {
+    this.#cursor = cursor
+    this.#ask = ask
+  }
+
+  hasMoreEntries(): boolean {
+    try {
+      this.#ask('more')
+    } catch {
+      return false
+    }
+    return this.#cursor.hasMoreEntries()
+  }
+
+  async asyncReadEntries(count: number): Promise<MetastoreItem[]> {
+    this.#ask('read')
+    return this.#cursor.asyncReadEntries(count)
+  }
+
+  readEntries(count: number): MetastoreItem[] {
+    this.#ask('read')
+    return this.#cursor.readEntries(count)
+  }
+
+  close(): void {
+    this.#cursor.close()
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<MetastoreItem> {
+    return this.#cursor[Symbol.asyncIterator]()
+  }
+}
+
+/** Checks that a promise rejects with an error that matches. */
+export async function fails(
+  t: Test,
+  promise: Promise<unknown>,
+  expected: object,
+  sentence = 'rejects',
+): Promise<void> {
+  try {
+    await promise
+  } catch (error) {
+    t.match(error, expected, sentence)
+    return
+  }
+  t.fail(`${sentence}: did not reject`)
+}
