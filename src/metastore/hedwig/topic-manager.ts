@@ -109,7 +109,10 @@ export class TopicManager {
     // Outside the queue: two topics that push out each other must not wait for each other.
     while (this.#owned.size > this.#topicsMax) {
       const [oldest] = this.#owned.keys()
-      await this.releaseTopic(topicOfKey(oldest))
+      await this.#queue.run(oldest, async () => {
+        const isNeeded = this.#owned.size > this.#topicsMax
+        if (isNeeded && this.#owned.has(oldest)) await this.#release(oldest)
+      })
     }
     return owner
   }

@@ -7,7 +7,6 @@ import {
   Version,
   type LedgerMetadata,
   type LedgerMetadataListener,
-  type Versioned,
 } from '../../../src/metastore/index.js'
 import { countNumberedCases, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
