@@ -1,4 +1,4 @@
-/** Why an operation of the ledger manager failed, with BookKeeper's numbers (`BKException.Code`). */
+/** Why an operation of the ledger manager failed, with the numbers of `BKException.Code`. */
 
 /** Every code that a {@link LedgerError} can carry, with the situation that raises it. */
 export const LedgerErrorCode = {

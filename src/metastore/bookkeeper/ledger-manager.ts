@@ -140,7 +140,7 @@ export class LedgerManager<M = LedgerMetadata> {
 
   /**
    * Calls `processor` with each ledger of this moment, ascending, never two at a time. The first
-   * failure, of the processor or of the listing, ends the walk and is what the promise rejects with.
+   * failure, of the processor or of the listing, ends the walk; the promise rejects with it.
    */
   async asyncProcessLedgers(processor: (ledgerId: bigint) => Promise<void> | void): Promise<void> {
     for await (const { ids } of this.getLedgerRanges()) {

@@ -58,6 +58,7 @@ export interface LedgerMetadata extends WithUnknownFields {
   readonly cToken?: bigint
 }
 
+/** The table of {@link LedgerMetadata}. */
 export const ledgerMetadataType = messageType<LedgerMetadata>('LedgerMetadataFormat', [
   required(1, 'quorumSize', 'int32'),
   required(2, 'ensembleSize', 'int32'),

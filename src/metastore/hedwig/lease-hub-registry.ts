@@ -38,8 +38,8 @@ const kind: RecordKind = {
 export interface LeaseOptions {
   /** Milliseconds that a registration lives without being renewed. Default 10,000. */
   readonly leaseMilliseconds?: number
-  /** Returns the wall clock in milliseconds. Default: `Date.now`. */
-  readonly now?: () => number
+  /** Returns the wall clock in milliseconds, as `Date.now` does. */
+  readonly now: () => number
   /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
   readonly random?: () => number
 }
@@ -58,6 +58,7 @@ export interface LeaseRegistration extends HubRegistration {
   renew(): Promise<void>
 }
 
+/** The registry; see the head of this file. */
 export class LeaseHubRegistry implements HubRegistry {
   readonly #table: MetastoreTable
   readonly #leaseMilliseconds: number
@@ -67,12 +68,12 @@ export class LeaseHubRegistry implements HubRegistry {
   private constructor(table: MetastoreTable, options: LeaseOptions) {
     this.#table = table
     this.#leaseMilliseconds = options.leaseMilliseconds ?? 10_000
-    this.#now = options.now ?? Date.now
+    this.#now = options.now
     this.#random = options.random ?? (() => 0)
   }
 
   /** Opens the table; `store` is initialised. */
-  static async open(store: MetaStore, options: LeaseOptions = {}): Promise<LeaseHubRegistry> {
+  static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
     return new LeaseHubRegistry(await store.createTable(tableName), options)
   }
 

@@ -18,6 +18,7 @@ const anyRecord: RecordKind = {
   exists: 'UNEXPECTED_CONDITION',
 }
 
+/** The factory that Hedwig calls by this name. */
 export class MsMetadataManagerFactory implements MetadataManagerFactory {
   #store: MetaStore | undefined
   #configuration: Required<MetadataConfiguration> = { form: 'text', metastoreMaxEntriesPerScan: 50 }

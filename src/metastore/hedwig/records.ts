@@ -55,6 +55,7 @@ export interface MapEntry extends WithUnknownFields {
   readonly value?: Uint8Array
 }
 
+/** A map, as a list of its entries. */
 export interface OptionMap extends WithUnknownFields {
   readonly entries?: readonly MapEntry[]
 }
@@ -86,11 +87,13 @@ export interface ManagerMeta extends WithUnknownFields {
   readonly managerVersion: number
 }
 
+/** The table of {@link HubInfoData}. */
 export const hubInfoDataType = messageType<HubInfoData>('HubInfoData', [
   required(2, 'hostname', 'string'),
   required(3, 'czxid', 'uint64'),
 ])
 
+/** The table of {@link HubLoadData}. */
 export const hubLoadDataType = messageType<HubLoadData>('HubLoadData', [
   required(2, 'numTopics', 'uint64'),
 ])
@@ -100,6 +103,7 @@ const regionSpecificSeqIdType = messageType<RegionSpecificSeqId>('RegionSpecific
   required(2, 'seqId', 'uint64'),
 ])
 
+/** The table of {@link MessageSeqId}. */
 export const messageSeqIdType = messageType<MessageSeqId>('MessageSeqId', [
   optional(1, 'localComponent', 'uint64'),
   repeated(2, 'remoteComponents', regionSpecificSeqIdType),
@@ -111,6 +115,7 @@ const ledgerRangeType = messageType<LedgerRange>('LedgerRange', [
   optional(3, 'startSeqIdIncluded', 'uint64'),
 ])
 
+/** The table of {@link LedgerRanges}. */
 export const ledgerRangesType = messageType<LedgerRanges>('LedgerRanges', [
   repeated(1, 'ranges', ledgerRangeType),
 ])
@@ -123,11 +128,13 @@ const mapType = messageType<OptionMap>('Map', [
   ),
 ])
 
+/** The table of {@link SubscriptionState}. */
 export const subscriptionStateType = messageType<SubscriptionState>('SubscriptionState', [
   required(1, 'msgId', messageSeqIdType),
   optional(2, 'messageBound', 'uint32'),
 ])
 
+/** The table of {@link SubscriptionPreferences}. */
 export const subscriptionPreferencesType = messageType<SubscriptionPreferences>(
   'SubscriptionPreferences',
   [
@@ -138,11 +145,13 @@ export const subscriptionPreferencesType = messageType<SubscriptionPreferences>(
   ],
 )
 
+/** The table of {@link SubscriptionData}. */
 export const subscriptionDataType = messageType<SubscriptionData>('SubscriptionData', [
   optional(1, 'state', subscriptionStateType),
   optional(2, 'preferences', subscriptionPreferencesType),
 ])
 
+/** The table of {@link ManagerMeta}. */
 export const managerMetaType = messageType<ManagerMeta>('ManagerMeta', [
   required(2, 'managerImpl', 'string'),
   required(3, 'managerVersion', 'uint32'),

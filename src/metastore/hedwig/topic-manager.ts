@@ -32,7 +32,10 @@ export interface TopicManagerOptions {
   readonly hubs: HubRegistry
   /** This hub. */
   readonly registration: HubRegistration
-  /** Returns milliseconds, for {@link TopicManager.releaseIdleTopics}. Default: `Date.now`. */
+  /**
+   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`; default: time
+   * stands still.
+   */
   readonly now?: () => number
   /** Topics that this hub owns at most; the one unused for longest goes. Default: no limit. */
   readonly topicsMax?: number
@@ -65,7 +68,7 @@ export class TopicManager {
     this.#ownership = options.ownership
     this.#hubs = options.hubs
     this.#registration = options.registration
-    this.#now = options.now ?? Date.now
+    this.#now = options.now ?? (() => 0)
     this.#topicsMax = options.topicsMax ?? Infinity
     this.#retention = options.retentionMilliseconds ?? Infinity
   }
@@ -90,7 +93,7 @@ export class TopicManager {
     return this.#owned.has(topicKey(topic))
   }
 
-  /** Refuses all topics with `SERVICE_DOWN` until {@link resume}: the registry cannot be reached. */
+  /** Refuses all topics with `SERVICE_DOWN` until {@link resume}: the registry is out of reach. */
   suspend(): void {
     this.#isSuspended = true
   }

@@ -25,7 +25,7 @@ import {
   type MessageType,
 } from './message-type.js'
 
-/** Wire types as the format numbers them; the package's enumeration is not there before it loads. */
+/** Wire types of the format; the package's own names are not there before it is loaded. */
 const varint = 0
 const lengthDelimited = 2
 const endGroup = 4
