@@ -1,5 +1,10 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
-export { Database, type CompactOptions, type DatabaseEvents } from './table/database.js'
+export {
+  Database,
+  type CompactOptions,
+  type DatabaseEvents,
+  type OpenOptions,
+} from './table/database.js'
 export type { DatabaseStatistics, TableStatistics } from './table/statistics.js'
 export {
   Admin,
@@ -12,6 +17,7 @@ export { BulkWriter, type BulkSummary, type BulkWriterOptions } from './table/bu
 export type { NamespaceDescription } from './table/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export { Result, type Cell } from './table/result.js'
+export type { AggregateRequest } from './table/endpoints.js'
 export type * from './table/observer.js'
 export type * from './table/coprocessor.js'
 export { CellDecision } from './coprocessor/cell-hook.js'

@@ -19,6 +19,9 @@ import {
 import { contentStart, ttlOf } from './cell-value.js'
 import { approximateTimestamp, joinTimestamp } from './timestamp.js'
 
+/** Where an entry lies: the part of a cursor that a view is set from. */
+export type EntryRanges = Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd' | 'valueStart' | 'valueEnd'>
+
 /** A borrowed view of one stored cell; see the file header. */
 export class CellView {
   /** Memory that holds key and value. */
@@ -44,7 +47,7 @@ export class CellView {
   family = ''
 
   /** Points the view at the current entry of a cursor. REQUIRES `cursor.valid`. */
-  set(cursor: Cursor): void {
+  set(cursor: EntryRanges): void {
     const buffer = cursor.buffer
     const keyEnd = cursor.keyEnd
     this.buffer = buffer

@@ -21,6 +21,15 @@ export interface TableSettings {
   readonly metadata: Readonly<Record<string, string>>
   /** Nothing is read or written until it is enabled again. */
   readonly disabled: boolean
+  /** Modules that the table layer loads when the table is opened, in their form in the manifest. */
+  readonly coprocessors: readonly CoprocessorSetting[]
+}
+
+/** A coprocessor that the schema of a table names. */
+export interface CoprocessorSetting {
+  readonly module: string
+  readonly options: Readonly<Record<string, unknown>>
+  readonly priority: number
 }
 
 /** One family of a table. */
@@ -55,6 +64,7 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
     flushBytes: stored.flushBytes ?? Infinity,
     metadata: stored.metadata ?? {},
     disabled: stored.disabled ?? false,
+    coprocessors: stored.coprocessors ?? [],
   }
 }
 

@@ -14,12 +14,23 @@ import type { SsTableReader } from '../sstable/reader.js'
 import { makeTableState, type TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
+/** Somebody who goes with the tables of the catalog; the table layer's coprocessors do. */
+export interface CatalogWatcher {
+  /** A table is about to be created or changed; an error refuses that. */
+  prepare(definition: TableDefinition): Promise<void>
+  /** The table is as `prepare` was told. */
+  installed(table: TableState): void
+  dropped(name: string): void
+}
+
 export class Ddl {
   private readonly engine: Engine
+  private readonly watcher: CatalogWatcher
   private running: Promise<unknown> = Promise.resolve()
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, watcher: CatalogWatcher) {
     this.engine = engine
+    this.watcher = watcher
   }
 
   /** Creates a table; `ERR_TABLE_EXISTS`. `define` is called when its turn has come. */
@@ -69,6 +80,7 @@ export class Ddl {
       await this.publish({ tablesDropped: [table.tableId] })
       this.engine.tables.delete(name)
       this.forget(table, () => true)
+      this.watcher.dropped(name)
     })
   }
 
@@ -117,6 +129,7 @@ export class Ddl {
     for (const { options } of definition?.families ?? []) {
       this.engine.codecs.byName(decodeFamilySettings(options).codec)
     }
+    if (definition !== undefined) await this.watcher.prepare(definition)
     await this.engine.syncLog()
     const { lastSequence, stores } = this.engine
     const flushedSequences = (definition?.families ?? [])
@@ -134,6 +147,7 @@ export class Ddl {
     const before = tables.get(definition.name)
     if (before !== undefined) before.live = false
     tables.set(definition.name, state)
+    this.watcher.installed(state)
     return state
   }
 

@@ -28,6 +28,7 @@ export class MutationBuffer {
   buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
   length = 0
   entryCount = 0
+  private serverTimestamp = 0
   /** Bytes of keys and values, for the memory budget. */
   payloadBytes = 0
   /** For each entry: its store, and where its key starts and ends and its value ends. */
@@ -43,10 +44,13 @@ export class MutationBuffer {
     this.length = headerBytes
     this.entryCount = 0
     this.payloadBytes = 0
+    this.serverTimestamp = 0
   }
 
-  /** Notes the timestamp that the engine assigned. */
-  setServerTimestamp(timestamp: number): void {
+  /** Notes a timestamp that the engine assigned; of several rows' the highest counts. */
+  raiseServerTimestamp(timestamp: number): void {
+    if (timestamp <= this.serverTimestamp) return
+    this.serverTimestamp = timestamp
     writeUint48BE(this.buffer, 1, timestamp)
   }
 

@@ -46,7 +46,7 @@ export function followTopics(metadataTable: string): TopicDirectory {
     name: `topics of ${metadataTable}`,
     tables: [metadataTable],
     observer: {
-      preOpen: (context) => {
+      postOpen: (context) => {
         table = context.table
         changed()
       },

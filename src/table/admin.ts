@@ -14,6 +14,7 @@ import { TableSnapshots } from '../engine/snapshots.js'
 import type { Store } from '../store/store.js'
 import type { TableDefinition } from '../version/catalog.js'
 import { noSuchFamily } from './column-name.js'
+import type { CoprocessorRegistry } from './coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { Namespaces, type NamespaceDescription } from './namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './schema.js'
@@ -65,10 +66,12 @@ export class Admin {
   readonly #snapshots: TableSnapshots
   readonly #ingest: Ingest
   readonly #namespaces: Namespaces
+  readonly #registry: CoprocessorRegistry
 
   /** @internal Made by `Database`. */
-  constructor(engine: Engine, ddl: Ddl) {
+  constructor(engine: Engine, ddl: Ddl, registry: CoprocessorRegistry) {
     this.#engine = engine
+    this.#registry = registry
     this.#ddl = ddl
     this.#snapshots = new TableSnapshots(engine, ddl)
     this.#ingest = new Ingest(engine, ddl)
@@ -83,7 +86,7 @@ export class Admin {
     const plain = newTableName(name)
     const allocateId = this.#allocateId()
     const state = await this.#ddl.create(plain, () => defineTable(plain, options, allocateId))
-    return new EmbeddedTable(this.#engine, state)
+    return new EmbeddedTable(this.#engine, state, this.#registry)
   }
 
   /** Makes an empty table with the options and families of another. */
@@ -96,7 +99,7 @@ export class Admin {
       const copies = families.map((family) => ({ ...family, storeId: allocateId() }))
       return { tableId: allocateId(), name: plain, families: copies, options: enabled(options) }
     })
-    return new EmbeddedTable(this.#engine, state)
+    return new EmbeddedTable(this.#engine, state, this.#registry)
   }
 
   /** Removes a table with all its rows; its snapshots stay. It need not be disabled first. */
@@ -276,7 +279,7 @@ export class Admin {
     this.#engine.checkWritable()
     checkSnapshotName(name)
     const state = await this.#snapshots.clone(name, newTableName(table))
-    return new EmbeddedTable(this.#engine, state)
+    return new EmbeddedTable(this.#engine, state, this.#registry)
   }
 
   /**
@@ -286,7 +289,8 @@ export class Admin {
   async restoreSnapshot(name: string): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
-    return new EmbeddedTable(this.#engine, await this.#snapshots.restore(name))
+    const state = await this.#snapshots.restore(name)
+    return new EmbeddedTable(this.#engine, state, this.#registry)
   }
 
   /** Removes a snapshot; tables made of it stay. `ERR_SNAPSHOT_NOT_FOUND`. */

@@ -38,10 +38,10 @@ export interface TableCoprocessor {
 /** What the module of a table's schema exports: at least one of these. */
 export interface CoprocessorModule {
   readonly createCellHook?: CreateCellHook
-  createObserver?(setup: {
+  readonly createObserver?: (setup: {
     readonly table: string
     readonly options: Readonly<Record<string, unknown>>
-  }): Observer
+  }) => Observer
   readonly endpoints?: Readonly<Record<string, Endpoint>>
 }
 

@@ -11,6 +11,8 @@ import type { Engine, EngineEvents } from '../engine/engine.js'
 import { openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
 import { Admin } from './admin.js'
+import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
+import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
@@ -60,6 +62,17 @@ export interface DatabaseEvents {
   warning: [error: unknown]
 }
 
+/** What {@link Database.open} takes. */
+export interface OpenOptions extends DatabaseOptions {
+  /** Live coprocessors, as by `registerCoprocessor`; they are there before any table is used. */
+  readonly coprocessors?: readonly Coprocessor[]
+  /**
+   * False opens tables without the coprocessors of their schemas, to repair a schema whose module
+   * is lost (HBase: hbase.coprocessor.user.enabled). Default true.
+   */
+  readonly schemaCoprocessorsEnabled?: boolean
+}
+
 /** Options of {@link Database.compact}. */
 export interface CompactOptions {
   /** Default true. */
@@ -76,12 +89,14 @@ export class Database {
   readonly #ddl: Ddl
   readonly #admin: Admin
   readonly #emitter: EventEmitter
+  readonly #registry: CoprocessorRegistry
 
-  private constructor(engine: Engine, emitter: EventEmitter) {
+  private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
     this.#engine = engine
-    this.#ddl = new Ddl(engine)
-    this.#admin = new Admin(engine, this.#ddl)
+    this.#ddl = new Ddl(engine, registry)
+    this.#admin = new Admin(engine, this.#ddl, registry)
     this.#emitter = emitter
+    this.#registry = registry
   }
 
   /**
@@ -91,15 +106,34 @@ export class Database {
    * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE`
    * if the directory holds something else; `ERR_CORRUPTION` with file and offset if files are
    * damaged; `ERR_FORMAT_VERSION` if a newer version wrote them; `ERR_READ_ONLY` if the directory
-   * cannot be written; `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
+   * cannot be written; `ERR_COPROCESSOR` if a coprocessor of a table cannot be loaded;
+   * `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
    */
-  static async open(directory: string, options: DatabaseOptions = {}): Promise<Database> {
+  static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
     if (typeof directory !== 'string' || directory === '') {
       throw invalidArgument('the directory must be a non-empty string')
     }
+    const { coprocessors = [], schemaCoprocessorsEnabled = true } = checkObject(
+      options,
+      'database options',
+    )
+    checkCoprocessorList(coprocessors)
     const emitter = new EventEmitter()
     const engine = await openEngine(directory, options, eventsOf(emitter))
-    return new Database(engine, emitter)
+    const registry: CoprocessorRegistry = new CoprocessorRegistry(
+      (name) => database.table(name),
+      (error) => emitter.emit('warning', error),
+      schemaCoprocessorsEnabled,
+    )
+    const database = new Database(engine, emitter, registry)
+    try {
+      for (const coprocessor of coprocessors) await registry.register(coprocessor)
+      await registry.openTables(engine.tables.values())
+    } catch (error) {
+      await engine.close().catch((failure: unknown) => emitter.emit('warning', failure))
+      throw error
+    }
+    return database
   }
 
   /** Path of the directory as given to {@link open}. */
@@ -152,7 +186,7 @@ export class Database {
   /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
     this.#engine.checkOpen()
-    return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)))
+    return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)), this.#registry)
   }
 
   /** Whether the table exists: `Admin.tableExists`. */
@@ -189,6 +223,15 @@ export class Database {
   }
 
   /**
+   * Adds a coprocessor to its tables, those that exist and those that will. `ERR_INVALID_ARGUMENT`,
+   * `ERR_COPROCESSOR` if the module of its hook cannot be loaded.
+   */
+  async registerCoprocessor(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
+    this.#engine.checkOpen()
+    return this.#registry.register(coprocessor)
+  }
+
+  /**
    * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`. It
    * keeps flushes and compactions from dropping what it sees, so close it.
    */
@@ -218,7 +261,7 @@ export class Database {
   /** Counters and sizes of this moment. */
   statistics(): DatabaseStatistics {
     this.#engine.checkOpen()
-    return collectStatistics(this.#engine)
+    return collectStatistics(this.#engine, this.#registry)
   }
 
   /**
@@ -226,7 +269,8 @@ export class Database {
    * Calling it again waits for the same close.
    */
   close(): Promise<void> {
-    return this.#engine.close()
+    this.#registry.closing()
+    return this.#engine.close().finally(() => this.#registry.hasClosed())
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -10,6 +10,11 @@ import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { Durability } from '../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
+import type { CoprocessorRegistry } from './coprocessor-registry.js'
+import { callEndpoint } from './endpoints.js'
+import { ObservedOperations, type Step } from './observed-operations.js'
+import { openObservedScan } from './observed-scan.js'
+import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
 import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
@@ -32,12 +37,19 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly name: string
   readonly #engine: Engine
   readonly #core: TableCore
+  readonly #registry: CoprocessorRegistry
+  readonly #chain: ObserverChain
+  /** The operations for a table that is observed, that is, while `#chain.active`. */
+  readonly #observed: ObservedOperations
 
   /** @internal Made by `Database`. */
-  constructor(engine: Engine, table: TableState) {
+  constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
     this.name = table.name
     this.#engine = engine
     this.#core = new TableCore(engine, table)
+    this.#registry = registry
+    this.#chain = registry.of(table.name).chain
+    this.#observed = new ObservedOperations(this.#core, this.#chain)
   }
 
   describe(): types.TableDescription {
@@ -45,10 +57,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   get(get: types.Get): Promise<Result> {
+    if (this.#chain.active) return this.#readStep(() => this.#observed.get(get))
     return this.#read(() => this.#core.get(get, nonBlocking))
   }
 
   getSync(get: types.Get): Result {
+    if (this.#chain.active) return this.#observed.get(get)(blocking)
     return this.#core.get(get, blocking)
   }
 
@@ -61,15 +75,17 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async exists(get: types.Get): Promise<boolean> {
+    if (this.#chain.active) return this.#readStep(() => this.#observed.exists(get))
     return !(await this.get(get)).isEmpty
   }
 
   existsSync(get: types.Get): boolean {
+    if (this.#chain.active) return this.#observed.exists(get)(blocking)
     return !this.getSync(get).isEmpty
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
-    return (await this.getList(gets)).map((result) => !result.isEmpty)
+    return Promise.all(checkList(gets, 'gets').map((get) => this.exists(get)))
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
@@ -82,6 +98,10 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   #openScan(scan: types.Scan, mayBlock: boolean): ScanSession {
     const table = this.#core.state()
+    if (this.#chain.active) {
+      const { warn } = this.#registry
+      return openObservedScan(this.#engine, table, this.#chain, scan, mayBlock, warn)
+    }
     const plan = planScan(table, checkObject(scan, 'scan'))
     const readPoint = readPointOf(scan.snapshot, this.#engine)
     return new ScanSession(this.#engine, table, plan, readPoint, mayBlock)
@@ -89,6 +109,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   put(put: types.Put): Promise<void> {
     const engine = this.#engine
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.put(put))
     if (engine.budget.isExceeded) return this.#putWhenAdmitted(put)
     try {
       return engine.commit(this.#core.put(put))
@@ -112,19 +133,33 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   putSync(put: types.Put): void {
+    if (this.#chain.active) return this.#mutateSync(() => this.#observed.put(put)(blocking))
     this.#engine.admitSync()
     this.#engine.commitSync(this.#core.put(put))
   }
 
   putList(puts: readonly types.Put[]): Promise<void> {
+    if (this.#chain.active) {
+      return this.#applyObserved(puts, 'puts', checkHasCells, (put) => this.#observed.put(put))
+    }
     return this.#applyList(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
   }
 
   putListSync(puts: readonly types.Put[]): void {
+    if (this.#chain.active) {
+      this.#applyListSync(
+        puts,
+        'puts',
+        checkHasCells,
+        (put) => this.#observed.put(put)(blocking).durability,
+      )
+      return
+    }
     this.#applyListSync(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
   }
 
   delete(deletion: types.Delete): Promise<void> {
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.delete(deletion))
     return this.#mutate((mode) => ({
       value: undefined,
       durability: this.#core.delete(deletion, mode),
@@ -132,27 +167,45 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   deleteSync(deletion: types.Delete): void {
+    if (this.#chain.active) return this.#mutateSync(() => this.#observed.delete(deletion)(blocking))
     this.#engine.admitSync()
     this.#engine.commitSync(this.#core.delete(deletion, blocking))
   }
 
   deleteList(deletions: readonly types.Delete[]): Promise<void> {
+    if (this.#chain.active) {
+      return this.#applyObserved(deletions, 'deletions', checkNothing, (deletion) =>
+        this.#observed.delete(deletion),
+      )
+    }
     return this.#applyList(deletions, 'deletions', checkNothing, (deletion, mode) =>
       this.#core.delete(deletion, mode),
     )
   }
 
   deleteListSync(deletions: readonly types.Delete[]): void {
+    if (this.#chain.active) {
+      this.#applyListSync(
+        deletions,
+        'deletions',
+        checkNothing,
+        (deletion) => this.#observed.delete(deletion)(blocking).durability,
+      )
+      return
+    }
     this.#applyListSync(deletions, 'deletions', checkNothing, (deletion, mode) =>
       this.#core.delete(deletion, mode),
     )
   }
 
   increment(increment: types.Increment): Promise<Result> {
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.increment(increment))
     return this.#mutate((mode) => this.#core.increment(increment, mode))
   }
 
   incrementSync(increment: types.Increment): Result {
+    if (this.#chain.active)
+      return this.#mutateSync(() => this.#observed.increment(increment)(blocking))
     return this.#mutateSync(() => this.#core.increment(increment, blocking))
   }
 
@@ -177,10 +230,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   append(append: types.Append): Promise<Result> {
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.append(append))
     return this.#mutate((mode) => this.#core.append(append, mode))
   }
 
   appendSync(append: types.Append): Result {
+    if (this.#chain.active) return this.#mutateSync(() => this.#observed.append(append)(blocking))
     return this.#mutateSync(() => this.#core.append(append, blocking))
   }
 
@@ -188,10 +243,16 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     check: types.Check,
     action: types.CheckAction,
   ): Promise<types.CheckAndMutateResult> {
+    if (this.#chain.active) {
+      return this.#mutateObserved(() => this.#observed.checkAndMutate(check, action))
+    }
     return this.#mutate((mode) => this.#core.checkAndMutate(check, action, mode))
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
+    if (this.#chain.active) {
+      return this.#mutateSync(() => this.#observed.checkAndMutate(check, action)(blocking))
+    }
     return this.#mutateSync(() => this.#core.checkAndMutate(check, action, blocking))
   }
 
@@ -212,10 +273,13 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.mutateRow(mutations))
     return this.#mutate((mode) => this.#core.mutateRow(mutations, mode))
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
+    if (this.#chain.active)
+      return this.#mutateSync(() => this.#observed.mutateRow(mutations)(blocking))
     return this.#mutateSync(() => this.#core.mutateRow(mutations, blocking))
   }
 
@@ -225,6 +289,16 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   batchSync(operations: readonly types.BatchOperation[]): types.BatchResult[] {
     return runBatchSync(this, checkList(operations, 'operations'))
+  }
+
+  /**
+   * Calls a named function next to the data (HBase: coprocessor endpoint): one of a coprocessor of
+   * the table, or `rowCount`, `sum`, `min`, `max` (see `endpoints.ts`). Rejects with what it
+   * throws; `ERR_INVALID_ARGUMENT` if there is no such function.
+   */
+  async callEndpoint(name: string, request?: unknown): Promise<unknown> {
+    this.#core.state()
+    return callEndpoint(this, this.#registry.of(this.name), name, request)
   }
 
   /** Runs a read without promises in between if all it needs is in memory. */
@@ -241,6 +315,32 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   async #nextTurn<T>(value: T): Promise<T> {
     await this.#engine.turn.waitForTurn()
     return value
+  }
+
+  /** As {@link EmbeddedTable.get} of an observed table: the step is made once and may repeat. */
+  #readStep<T>(make: () => Step<T>): Promise<T> {
+    try {
+      const step = make()
+      return this.#read(() => step(nonBlocking))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** A mutation of an observed table: the step is made once and may repeat. */
+  async #mutateObserved<T>(make: () => Step<Applied<T>>): Promise<T> {
+    return this.#mutate(make())
+  }
+
+  async #applyObserved<T>(
+    operations: readonly T[],
+    what: string,
+    check: (operation: T) => void,
+    make: (operation: T) => Step<Applied<void>>,
+  ): Promise<void> {
+    for (const operation of checkList(operations, what)) check(operation)
+    const steps = operations.map(make)
+    return this.#applyList(steps, what, checkNothing, (step, mode) => step(mode).durability)
   }
 
   async #admit(): Promise<void> {

@@ -69,6 +69,16 @@ export class MutationWriter {
     this.engine.mutation.begin()
   }
 
+  /**
+   * Goes on with another row under the same sequence, after the caller has changed the row that
+   * `begin` was given. The timestamp of the row before is taken, whatever becomes of the mutation.
+   */
+  nextRow(): void {
+    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+    this.serverTimestamp = 0
+    this.putTimestampMin = 0
+  }
+
   /** Number of cells encoded so far. */
   get cellCount(): number {
     return this.engine.mutation.entryCount
@@ -189,7 +199,7 @@ export class MutationWriter {
     if (this.serverTimestamp === 0) {
       const { engine, row } = this
       this.serverTimestamp = this.isTrial ? 1 : engine.clock.propose(row.buffer, row.length)
-      engine.mutation.setServerTimestamp(this.serverTimestamp)
+      engine.mutation.raiseServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp
   }

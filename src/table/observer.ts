@@ -3,7 +3,7 @@
  *
  * All methods are optional and **synchronous**: they run in the same turn as the operation, so that
  * nothing can come between a check and its mutation. A method that returns a promise is refused
- * with `ERR_COPROCESSOR`; only `postOpen` and `preClose`, which belong to no operation, may wait.
+ * with `ERR_COPROCESSOR`.
  *
  * Observers are called in the order of their priorities. A `pre` method may return a changed
  * operation, which goes to the observers that follow and to the table; a `post` method may return a
@@ -68,12 +68,16 @@ export interface ObservedScan {
 
 /** Watches the operations of a table; see the file header. */
 export interface Observer extends JobObserver {
-  /** The table is being opened: with the database, or because it was created or altered. */
-  preOpen?(context: ObserverContext): void
-  postOpen?(context: ObserverContext): void | Promise<void>
-  /** The database is being closed, or the table dropped. */
-  preClose?(context: ObserverContext): void | Promise<void>
-  postClose?(context: ObserverContext): void
+  /**
+   * The observer is about to watch the table: the database opens, or the table or the coprocessor
+   * is new. An error refuses that. The table may not exist yet.
+   */
+  preOpen?(): void
+  /** The observer watches the table. An error here and below is a warning. */
+  postOpen?(context: ObserverContext): void
+  /** The database is about to close, or the coprocessor was taken away, or the table dropped. */
+  preClose?(context: ObserverContext): void
+  postClose?(): void
 
   /** (HBase: preGetOp.) */
   preGet?(context: BypassContext<Result>, get: Get): Get | void

@@ -15,6 +15,7 @@ import {
 } from '../store/family-settings.js'
 import type { FamilyDefinition, TableDefinition } from '../version/catalog.js'
 import type { JsonObject } from '../version/json-fields.js'
+import { parseTableCoprocessors } from './coprocessor-options.js'
 import { checkObject } from './table-core.js'
 import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from './types.js'
 
@@ -46,7 +47,7 @@ const familyOptionNames = [
   'inMemory',
   'metadata',
 ]
-const tableOptionNames = ['durability', 'readOnly', 'flushBytes', 'metadata']
+const tableOptionNames = ['durability', 'readOnly', 'flushBytes', 'metadata', 'coprocessors']
 const bloomFilters = ['NONE', 'ROW', 'ROWCOL', 'ROWPREFIX_FIXED_LENGTH'] as const
 const flushBytesMin = 64 * kibibyte
 
@@ -177,6 +178,10 @@ function parseTableSettings(options: TableAlteration, base: TableSettings): Tabl
     readOnly:
       options.readOnly === undefined ? base.readOnly : booleanOption(options.readOnly, 'readOnly'),
     disabled: base.disabled,
+    coprocessors:
+      options.coprocessors === undefined
+        ? base.coprocessors
+        : parseTableCoprocessors(options.coprocessors),
   }
 }
 
@@ -186,12 +191,17 @@ const defaultTableSettings: TableSettings = {
   flushBytes: Infinity,
   metadata: {},
   disabled: false,
+  coprocessors: [],
 }
 
-/** JSON has no Infinity: it is left out. */
-function asJson({ flushBytes, metadata, ...rest }: TableSettings): JsonObject {
-  const options = { ...rest, metadata: { ...metadata } }
-  return flushBytes === Infinity ? options : { ...options, flushBytes }
+/** JSON has no Infinity: it is left out, and so are coprocessors if there are none. */
+function asJson({ flushBytes, metadata, coprocessors, ...rest }: TableSettings): JsonObject {
+  return {
+    ...rest,
+    metadata: { ...metadata },
+    ...(flushBytes !== Infinity && { flushBytes }),
+    ...(coprocessors.length > 0 && { coprocessors }),
+  }
 }
 
 /** The definition of a new table. */
@@ -284,5 +294,7 @@ export function describeTable(table: TableState): TableDescription {
       metadata: settings.metadata,
     }
   }
-  return { name: table.name, families, ...table.settings }
+  const { coprocessors, ...settings } = table.settings
+  const description = { name: table.name, families, ...settings }
+  return coprocessors.length === 0 ? description : { ...description, coprocessors }
 }

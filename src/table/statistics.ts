@@ -1,4 +1,5 @@
 /** What a database tells about itself. */
+import type { HookCounters, JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import type { Engine } from '../engine/engine.js'
 
 /** Sizes are bytes; counters count since the open. */
@@ -47,6 +48,8 @@ export interface DatabaseStatistics {
 
 /** One table. */
 export interface TableStatistics {
+  /** What cell hooks dropped and replaced in installed jobs, by coprocessor. */
+  readonly hooks: Readonly<Record<string, HookCounters>>
   readonly families: Readonly<
     Record<
       string,
@@ -62,7 +65,10 @@ export interface TableStatistics {
 }
 
 /** Reads all counters. */
-export function collectStatistics(engine: Engine): DatabaseStatistics {
+export function collectStatistics(
+  engine: Engine,
+  coprocessors: JobCoprocessors,
+): DatabaseStatistics {
   const { readers, log, flusher, compactor, budget, userBytes } = engine
   const { counters, cache } = readers
   const tables: Record<string, TableStatistics> = {}
@@ -83,7 +89,7 @@ export function collectStatistics(engine: Engine): DatabaseStatistics {
         memtableBytes: store.memtableBytes,
       }
     }
-    tables[table.name] = { families }
+    tables[table.name] = { families, hooks: coprocessors.countersOf(table.name) }
   }
   const written = engine.logBytesWritten + flusher.bytesWritten + compactor.totals.bytesWritten
   return {

@@ -54,6 +54,20 @@ const durabilities: ReadonlySet<string> = new Set([
   'FSYNC_WAL',
 ])
 
+/** What observers do in the middle of an operation. */
+export interface Intervention {
+  /**
+   * The condition of a checkAndMutate was judged: true = the operation ends here without its
+   * action.
+   */
+  judged(matched: boolean): boolean
+  /** Puts and deletes, each of a row of its own, that join the mutation. */
+  readonly additions: readonly RowAddition[]
+}
+
+/** A put or delete that joins the mutation of another row. */
+export type RowAddition = { readonly put: Put } | { readonly delete: Delete }
+
 const emptyRow: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
 
 /** Reads may wait for the disk: the mode of the synchronous forms. */
@@ -114,39 +128,44 @@ export class TableCore {
   }
 
   /** Applies a put. */
-  put(put: Put): Durability {
+  put(put: Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
     const table = this.begin(put, 'put')
     this.writer.addPut(put)
-    return this.apply(this.durability(table, put.durability))
+    const durability = this.durability(table, put.durability)
+    return this.apply(table, durability, mode, intervention)
   }
 
   /** Applies a delete. */
-  delete(deletion: Delete, mode: ReadMode): Durability {
+  delete(deletion: Delete, mode: ReadMode, intervention?: Intervention): Durability {
     const table = this.begin(deletion, 'delete')
     this.addDelete(table, deletion, mode)
-    return this.apply(this.durability(table, deletion.durability))
+    const durability = this.durability(table, deletion.durability)
+    return this.apply(table, durability, mode, intervention)
   }
 
   /** Applies an increment or an append. */
-  increment(increment: Increment, mode: ReadMode): Applied<Result> {
+  increment(increment: Increment, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.begin(increment, 'increment')
     addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
-    const durability = this.apply(this.durability(table, increment.durability))
+    const durability = this.durability(table, increment.durability)
+    this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table), durability }
   }
 
-  append(append: Append, mode: ReadMode): Applied<Result> {
+  append(append: Append, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.begin(append, 'append')
     addAppend(this.writer, append, (families) => this.readStored(families, mode))
-    const durability = this.apply(this.durability(table, append.durability))
+    const durability = this.durability(table, append.durability)
+    this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table), durability }
   }
 
   /** Applies all mutations of a row under one sequence. */
-  mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result> {
+  mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.begin(mutations, 'mutateRow')
     this.addMutations(table, mutations.row, mutations.mutations, mode)
-    const durability = this.apply(this.durability(table, mutations.durability))
+    const durability = this.durability(table, mutations.durability)
+    this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table), durability }
   }
 
@@ -155,16 +174,25 @@ export class TableCore {
     check: Check,
     action: CheckAction,
     mode: ReadMode,
+    intervention?: Intervention,
   ): Applied<{ success: boolean; result: Result | undefined }> {
     const table = this.writable()
     const condition = parseCondition(checkObject(check, 'check'))
     this.row.set(check.row)
     const matched = this.evaluate(table, check, condition, mode)
+    if (intervention !== undefined) {
+      if (intervention.judged(matched !== undefined)) {
+        const durability = table.settings.durability
+        return { value: { success: false, result: undefined }, durability }
+      }
+      // The observer may have read another row by this core.
+      this.row.set(check.row)
+    }
     // The action is checked even if it is not carried out, so that mistakes show early.
     this.writer.begin(table, this.row, matched, matched === undefined)
     const durability = this.durability(table, this.addAction(table, check.row, action, mode))
     if (matched === undefined) return { value: { success: false, result: undefined }, durability }
-    this.apply(durability)
+    this.apply(table, durability, mode, intervention)
     const result = this.writer.hasResult ? this.writtenResult(table) : undefined
     return { value: { success: true, result }, durability }
   }
@@ -277,9 +305,25 @@ export class TableCore {
     throw new CellarError(ErrorCode.readOnly, `table '${this.name}' is read-only`)
   }
 
-  private apply(durability: Durability): Durability {
+  private apply(
+    table: TableState,
+    durability: Durability,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): Durability {
+    if (intervention !== undefined) this.addAdditions(table, intervention.additions, mode)
     this.writer.apply(durability)
     return durability
+  }
+
+  private addAdditions(table: TableState, additions: readonly RowAddition[], mode: ReadMode): void {
+    for (const addition of additions) {
+      const isPut = 'put' in addition
+      this.row.set(isPut ? addition.put.row : addition.delete.row)
+      this.writer.nextRow()
+      if (isPut) this.writer.addPut(addition.put)
+      else this.addDelete(table, addition.delete, mode)
+    }
   }
 
   private durability(table: TableState, asked: DurabilityOption | undefined): Durability {

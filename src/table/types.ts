@@ -11,6 +11,7 @@ import type { CellarError } from '../base/errors.js'
 import type { PolicyName } from '../compaction/choice.js'
 import type { CompactionSetting } from '../compaction/setting.js'
 import type { Filter } from '../filter/filter.js'
+import type { TableCoprocessor } from './coprocessor.js'
 import type { Result } from './result.js'
 
 /** Bytes as callers give them: a string is encoded as UTF-8. */
@@ -310,6 +311,8 @@ export interface TableOptions {
   readonly flushBytes?: number
   /** METADATA: texts kept with the table; they mean nothing here. An alteration replaces all. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Coprocessors that are loaded whenever the table is opened; `ERR_COPROCESSOR`. */
+  readonly coprocessors?: readonly TableCoprocessor[]
 }
 
 /** A table with all defaults filled in. */
@@ -320,6 +323,8 @@ export interface TableDescription {
   readonly readOnly: boolean
   readonly flushBytes: number
   readonly metadata: Readonly<Record<string, string>>
+  /** Absent if there are none. */
+  readonly coprocessors?: readonly TableCoprocessor[]
 }
 
 /** Changes of an existing table; what is not mentioned stays. */
@@ -332,6 +337,8 @@ export interface TableAlteration {
   readonly readOnly?: boolean
   readonly flushBytes?: number
   readonly metadata?: Readonly<Record<string, string>>
+  /** Takes the place of the whole list; empty = none. */
+  readonly coprocessors?: readonly TableCoprocessor[]
 }
 
 /** Rows of a scan, one result at a time. */

@@ -1,0 +1,212 @@
+/**
+ * The cell hooks of one job, asked one after the other.
+ *
+ * Counts what each hook drops and replaces, so that the job can prove that its numbers add up, and
+ * notes in shared memory which hook is running, so that a watchdog in another thread can tell a
+ * hook that loops from a disk that is slow.
+ *
+ * Failure behaviour: whatever a hook throws, and any answer without meaning, is an
+ * `ERR_COPROCESSOR` that names the coprocessor and the method. The chain is not used afterwards.
+ */
+import { isDeleteMarker } from '../cell/cell-type.js'
+import type { CellView } from '../cell/cell-view.js'
+import { CellDecision, type CellHook, type CellHookSetup, type StoreJob } from './cell-hook.js'
+import { badAnswer, coprocessorError } from './coprocessor-error.js'
+import { HookReplacement } from './hook-replacement.js'
+import { loadedModule, loadModule } from './load-module.js'
+
+/** One hook of a job. Structured-cloneable. */
+export interface HookTask {
+  /** Name of the coprocessor. */
+  readonly name: string
+  readonly module: string
+  readonly options: Readonly<Record<string, unknown>>
+  readonly context: unknown
+}
+
+/** The hooks of a job. Structured-cloneable. */
+export interface HookPlan {
+  readonly job: StoreJob
+  /** In the order in which they are asked. */
+  readonly tasks: readonly HookTask[]
+  /** Cells up to this sequence are seen by an open snapshot and kept without asking; 0 = none. */
+  readonly protectedSequence: number
+  /** Two shared words, see {@link HookWatch}. */
+  readonly watch: SharedArrayBuffer
+}
+
+/** What a hook did in a job. Structured-cloneable. */
+export interface HookOutcome {
+  readonly name: string
+  readonly dropped: number
+  readonly replaced: number
+  /** What `finish` returned: one element for each part of the job that had such a hook. */
+  readonly reports: readonly unknown[]
+}
+
+/** Positions of the words of {@link HookPlan.watch}. */
+export const HookWatch = {
+  /** 1 + position of the hook that is running, 0 if none is. */
+  running: 0,
+  /** Changes with every call of a hook. */
+  calls: 1,
+} as const
+
+interface Link {
+  readonly name: string
+  readonly hook: CellHook
+  readonly decidesMarkers: boolean
+  readonly hasStartRow: boolean
+  /** Number of the last row that `startRow` was called for. */
+  row: number
+  dropped: number
+  replaced: number
+}
+
+/** Memory for {@link HookPlan.watch}. */
+export function makeHookWatch(): SharedArrayBuffer {
+  return new SharedArrayBuffer(8)
+}
+
+/** Loads the modules of a plan; REQUIRED in the thread of the job before {@link HookChain}. */
+export async function loadHooks(plan: HookPlan | undefined): Promise<void> {
+  if (plan === undefined) return
+  const watch = new Int32Array(plan.watch)
+  for (let i = 0; i < plan.tasks.length; i++) {
+    const { name, module } = plan.tasks[i]
+    watch[HookWatch.running] = i + 1
+    watch[HookWatch.calls]++
+    await loadModule(name, module)
+  }
+  watch[HookWatch.running] = 0
+}
+
+/** The hooks of one job, or of one part of it. */
+export class HookChain {
+  /** Cells dropped by all hooks together. */
+  dropped = 0
+  private readonly links: Link[] = []
+  private readonly protectedSequence: number
+  private readonly watch: Int32Array
+  private readonly replacement = new HookReplacement()
+
+  constructor(plan: HookPlan) {
+    this.protectedSequence = plan.protectedSequence
+    this.watch = new Int32Array(plan.watch)
+    for (let i = 0; i < plan.tasks.length; i++) {
+      const { name, module, options, context } = plan.tasks[i]
+      const exports = loadedModule(name, module)
+      const hook = this.call(i, name, 'createCellHook', () =>
+        makeHook(name, exports['createCellHook'], { job: plan.job, options, context }),
+      )
+      const { decidesMarkers = false } = hook
+      const hasStartRow = 'startRow' in hook && hook.startRow !== undefined
+      this.links.push({ name, hook, decidesMarkers, hasStartRow, row: -1, dropped: 0, replaced: 0 })
+    }
+  }
+
+  /**
+   * Asks the hooks about a cell: itself if it stays, another view if it was replaced (borrowed
+   * until the next call), undefined if it goes. `row` is a number that changes with the cell's row.
+   */
+  apply(cell: CellView, row: number): CellView | undefined {
+    if (cell.sequence <= this.protectedSequence) return cell
+    const { links, watch, replacement } = this
+    const isMarker = isDeleteMarker(cell.type)
+    let current = cell
+    let i = 0
+    try {
+      for (; i < links.length; i++) {
+        const link = links[i]
+        if (isMarker && !link.decidesMarkers) continue
+        watch[HookWatch.running] = i + 1
+        watch[HookWatch.calls]++
+        replacement.begin(current)
+        if (link.hasStartRow && link.row !== row) {
+          link.row = row
+          link.hook.startRow!(current)
+        }
+        const decision = link.hook.decide(current, replacement)
+        if (decision === CellDecision.keep && !replacement.given) continue
+        if (decision === CellDecision.drop) {
+          link.dropped++
+          this.dropped++
+          watch[HookWatch.running] = 0
+          return undefined
+        }
+        if (decision !== CellDecision.replace || !replacement.given) throw nonsense(link, decision)
+        link.replaced++
+        current = replacement.take()
+      }
+    } catch (error) {
+      throw coprocessorError(links[i].name, 'decide', error)
+    }
+    watch[HookWatch.running] = 0
+    return current
+  }
+
+  /** Ends the hooks, in order, and gathers what they did. */
+  finish(): HookOutcome[] {
+    return this.links.map(({ name, hook, dropped, replaced }, i) => {
+      const reports = this.call(i, name, 'finish', () =>
+        hook.finish === undefined ? [] : [structuredClone(hook.finish())],
+      )
+      return { name, dropped, replaced, reports }
+    })
+  }
+
+  private call<T>(position: number, name: string, method: string, step: () => T): T {
+    this.watch[HookWatch.running] = position + 1
+    this.watch[HookWatch.calls]++
+    try {
+      const value = step()
+      this.watch[HookWatch.running] = 0
+      return value
+    } catch (error) {
+      throw coprocessorError(name, method, error)
+    }
+  }
+}
+
+function makeHook(name: string, create: unknown, setup: CellHookSetup): CellHook {
+  if (typeof create !== 'function') {
+    throw badAnswer(name, 'its module', 'export a function createCellHook')
+  }
+  const hook: unknown = (create as (setup: CellHookSetup) => unknown)(setup)
+  const made = (typeof hook === 'object' && hook !== null ? hook : {}) as Partial<CellHook>
+  if (typeof made.decide !== 'function') {
+    throw badAnswer(name, 'createCellHook', 'return an object with a method decide, at once')
+  }
+  for (const method of ['startRow', 'finish'] as const) {
+    const value: unknown = made[method]
+    if (value === undefined || typeof value === 'function') continue
+    throw badAnswer(name, 'createCellHook', `return a hook whose ${method} is a method`)
+  }
+  return made as CellHook
+}
+
+function nonsense(link: Link, decision: number): Error {
+  if (decision === CellDecision.replace) {
+    return badAnswer(link.name, 'decide', 'call setValue before it answers replace')
+  }
+  if (decision === CellDecision.keep) {
+    return badAnswer(link.name, 'decide', 'answer replace after it called setValue')
+  }
+  const { keep, drop, replace } = CellDecision
+  const answers = `answer ${keep} (keep), ${drop} (drop) or ${replace} (replace)`
+  return badAnswer(link.name, 'decide', `${answers}, not ${String(decision)}`)
+}
+
+/** Adds up what the parts of a job did; all parts have the same hooks. */
+export function mergeHookOutcomes(parts: readonly (readonly HookOutcome[])[]): HookOutcome[] {
+  const [first = [], ...rest] = parts
+  return first.map((outcome, i) => {
+    const others = rest.map((part) => part[i])
+    return {
+      name: outcome.name,
+      dropped: others.reduce((sum, other) => sum + other.dropped, outcome.dropped),
+      replaced: others.reduce((sum, other) => sum + other.replaced, outcome.replaced),
+      reports: [...outcome.reports, ...others.flatMap((other) => other.reports)],
+    }
+  })
+}
