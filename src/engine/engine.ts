@@ -311,8 +311,11 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   }
 
   logFloorAfter(flushed: Store, slot: MemtableSlot): number {
+    const oldest = this.relief.oldestUnflushedAfter(flushed, slot)
+    // With nothing left in it, even the current segment need not stay on disk.
+    if (oldest > this.lastSequence) this.log.rollIfLong()
     // Edits of other flushes may be on their way; what they allow to go stays gone.
-    const floor = this.log.floorFor(this.relief.oldestUnflushedAfter(flushed, slot) - 1)
+    const floor = this.log.floorFor(oldest - 1)
     this.logFloor = Math.max(this.logFloor, floor, this.versions.current.logFileNumberFloor)
     return this.logFloor
   }

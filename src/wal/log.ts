@@ -67,6 +67,9 @@ export interface LogOptions {
 
 /** Payload bytes after which a frame is finished and another begun. */
 const frameBytesMax = 1024 * 1024
+/** A segment shorter than this may stay although nothing needs it. */
+const rollBytesMin = 1024 * 1024
+
 const segmentBytesMaxDefault = 64 * 1024 * 1024
 const mutationBytesMax = framePayloadBytesMax - 5
 const done = Promise.resolve()
@@ -222,6 +225,12 @@ export class Log {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
     this.writePending(false)
     this.startSegment()
+  }
+
+  /** As {@link roll}, if the current segment is worth a file of its own. */
+  rollIfLong(): void {
+    const { length, position } = this.writer
+    if (length + position > Math.min(rollBytesMin, this.segmentBytesMax / 2)) this.roll()
   }
 
   /**
