@@ -182,7 +182,9 @@ export const badInputCases: readonly MetastoreCase[] = [
         opened.openCursor(),
         cursor.asyncReadEntries(1),
       ]
-      for (const call of calls) t.equal(await outcome(call), illegal, 'after close')
+      for (const result of await Promise.all(calls.map(outcome))) {
+        t.equal(result, illegal, 'after close')
+      }
       t.equal(cursor.hasMoreEntries(), false, 'its cursors have no more')
       t.equal(await outcome(last), 'OK', 'before close')
       t.equal(await shown(other, 'a'), 'name=last', 'another handle goes on')

@@ -12,6 +12,7 @@ import {
   type MetaStore,
   type MetastoreCallback,
   type MetastoreCursor,
+  type MetastoreItem,
   type MetastoreScannableTable,
   type MetastoreTable,
   type Order,
@@ -142,14 +143,24 @@ export function valueText(value: Value): string {
     .join(' ')
 }
 
+/** A page of a cursor that says it has more; throws if that was wrong, or if it is too long. */
+export async function pageOf(cursor: MetastoreCursor, count: number): Promise<MetastoreItem[]> {
+  const items = await cursor.asyncReadEntries(count)
+  checkPage(items, count)
+  return items
+}
+
+/** Throws if a page of a cursor that said it has more is empty or too long. */
+export function checkPage(items: readonly MetastoreItem[], count: number): void {
+  if (items.length === 0) throw new Error('hasMoreEntries was true, but nothing was read')
+  if (items.length > count) throw new Error(`${items.length} entries, not ${count}, were read`)
+}
+
 /** All keys that a cursor returns, in its order; checks `hasMoreEntries` before every page. */
-export async function keysOf(cursor: MetastoreCursor, page = 3): Promise<string[]> {
+export async function keysOf(cursor: MetastoreCursor, count = 3): Promise<string[]> {
   const keys: string[] = []
   while (cursor.hasMoreEntries()) {
-    const items = await cursor.asyncReadEntries(page)
-    if (items.length === 0) throw new Error('hasMoreEntries was true, but nothing was read')
-    if (items.length > page) throw new Error(`${items.length} entries, not ${page}, were read`)
-    keys.push(...items.map(({ key }) => key))
+    keys.push(...(await pageOf(cursor, count)).map(({ key }) => key))
   }
   return keys
 }

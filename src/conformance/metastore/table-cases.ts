@@ -168,8 +168,9 @@ export const tableCases: readonly MetastoreCase[] = [
         ['both', opened.put('test', missing, missing)],
         ['key', opened.put(missing, fields(both), Version.NEW)],
       ]
-      for (const [what, put] of puts) {
-        t.equal(await outcome(put), 'ERR_METASTORE_ILLEGAL_OP', `null ${what}`)
+      const results = await Promise.all(puts.map(([, put]) => outcome(put)))
+      for (const [index, result] of results.entries()) {
+        t.equal(result, 'ERR_METASTORE_ILLEGAL_OP', `null ${puts[index][0]}`)
       }
       t.equal(await shown(opened, 'test'), 'none', 'nothing was written')
     },

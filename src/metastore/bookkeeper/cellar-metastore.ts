@@ -107,6 +107,7 @@ export class CellarMetaStore implements MetaStore {
 
   async #open(name: string): Promise<TableHandle> {
     if (this.#shared === undefined) throw new MetastoreException('the store is not open')
+    if (typeof name !== 'string') throw new MetastoreException('a table is named by a string')
     const { durability, cursorIdleMilliseconds, onListenerError } = this.#configuration
     try {
       const rows = await this.#shared.table(name, durability)

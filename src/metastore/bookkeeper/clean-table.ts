@@ -1,7 +1,6 @@
 /** Empties a table (BookKeeper: `MetastoreUtils.cleanTable`). */
-import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { checkCount } from './arguments.js'
-import { illegalOp } from './errors.js'
+import { illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
 import type { MetastoreTable } from './types.js'
 import { NON_FIELDS } from './value.js'
 import { Version } from './version.js'
@@ -17,6 +16,10 @@ export async function cleanTable(table: MetastoreTable, entriesAtOnce = 1000): P
   try {
     while (cursor.hasMoreEntries()) {
       const items = await cursor.asyncReadEntries(entriesAtOnce)
+      if (items.length === 0) {
+        const message = 'the cursor says that it has more entries, but returns none'
+        throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+      }
       await Promise.all(items.map(({ key }) => removeIfPresent(table, key)))
     }
   } finally {

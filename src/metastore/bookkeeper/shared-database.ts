@@ -79,7 +79,7 @@ export class SharedDatabase implements SharedParts {
   }
 
   /** The rows of a table, which is created if it does not exist. */
-  table(name: string, durability: MetastoreDurability | undefined): Promise<CellarRows> {
+  async table(name: string, durability: MetastoreDurability | undefined): Promise<CellarRows> {
     let rows = this.#tables.get(name)
     if (rows === undefined) {
       const opened = openTable(this.#database, tablePrefix + name, durability)
@@ -87,7 +87,14 @@ export class SharedDatabase implements SharedParts {
       this.#tables.set(name, rows)
       rows.catch(() => this.#tables.delete(name))
     }
+    await rows
+    if (durability !== undefined) await this.#setDurability(tablePrefix + name, durability)
     return rows
+  }
+
+  async #setDurability(name: string, durability: MetastoreDurability): Promise<void> {
+    if (this.#database.table(name).describe().durability === durability) return
+    await this.#database.alterTable(name, { durability })
   }
 
   /** Resolves when all operations that were called have ended. */
@@ -101,17 +108,11 @@ async function openTable(
   name: string,
   durability: MetastoreDurability | undefined,
 ): Promise<ViewedTable> {
-  if (!database.hasTable(name)) {
-    return database.createTable(name, {
-      families: rowFamilies,
-      durability: durability ?? 'FSYNC_WAL',
-    })
-  }
-  const table = database.table(name)
-  if (durability !== undefined && table.describe().durability !== durability) {
-    await database.alterTable(name, { durability })
-  }
-  return table
+  if (database.hasTable(name)) return database.table(name)
+  return database.createTable(name, {
+    families: rowFamilies,
+    durability: durability ?? 'FSYNC_WAL',
+  })
 }
 
 /** A database that store objects opened by its directory. */

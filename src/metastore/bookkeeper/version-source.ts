@@ -23,6 +23,8 @@ export class VersionSource {
   #end = 1n
   /** Behind the last one of a block in reserve; 0 if there is none. */
   #spareEnd = 0n
+  /** Behind the last one that was ever reserved. */
+  #reservedEnd = 0n
   #reserving: Promise<void> | undefined = undefined
 
   /** Counts in the given row of a table with a family `r`. */
@@ -59,10 +61,15 @@ export class VersionSource {
   /** Makes all versions to come higher than one that another process gave out. */
   async leave(version: bigint): Promise<void> {
     while (this.#next <= version) {
+      if (version < this.#end) {
+        this.#next = version + 1n
+        return
+      }
       this.#next = this.#end
       if (this.#useSpare()) continue
       await this.reserve()
-      if (this.#spareEnd > version) continue
+      // Somebody else may have taken the block already, but not all that was reserved.
+      if (version < this.#reservedEnd) continue
       const message = `a row has version ${version}, which was never given out`
       throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
     }
@@ -75,9 +82,9 @@ export class VersionSource {
   }
 
   async #reserve(): Promise<void> {
-    this.#spareEnd = await this.#table
-      .incrementColumnValue(this.#row, column, blockVersions)
-      .then((last) => last + 1n)
+    const last = await this.#table.incrementColumnValue(this.#row, column, blockVersions)
+    this.#spareEnd = last + 1n
+    this.#reservedEnd = this.#spareEnd
   }
 
   #useSpare(): boolean {

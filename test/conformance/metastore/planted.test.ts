@@ -1,0 +1,235 @@
+/**
+ * The suite finds what it is for: the defects of BookKeeper's in-memory store, and some more, are
+ * planted one at a time into the store in memory, and the cases that fail are those that should.
+ */
+import t from 'tap'
+import { runMetastoreSuite, type SuiteTest } from '../../../src/conformance/metastore/suite.js'
+import {
+  LongVersion,
+  MemoryMetaStore,
+  MemoryMetastoreData,
+  MetastoreError,
+  MetastoreErrorCode,
+  Value,
+  Version,
+  type MetaStore,
+  type MetastoreCursor,
+  type MetastoreScannableTable,
+} from '../../../src/metastore/index.js'
+import { withMembers } from '../../helpers/planted.js'
+
+/** Methods of a table to replace; `table` is the one in memory. */
+type Defect = (table: MetastoreScannableTable) => Partial<MetastoreScannableTable>
+
+class PlantedStore extends MemoryMetaStore implements MetaStore {
+  readonly #defect: Defect
+
+  constructor(defect: Defect) {
+    super()
+    this.#defect = defect
+  }
+
+  override async createTable(name: string): Promise<MetastoreScannableTable> {
+    const table = (await super.createTable(name)) as MetastoreScannableTable
+    return withMembers(table, this.#defect(table))
+  }
+
+  override async createScannableTable(name: string): Promise<MetastoreScannableTable> {
+    return this.createTable(name)
+  }
+}
+
+/** Runs the suite and returns the numbers of the cases that failed. */
+async function failures(defect: Defect): Promise<string[]> {
+  const failed = new Set<string>()
+  const recorder = (number: string): SuiteTest => ({
+    test: async (name, { skip }, body) => {
+      if (skip !== undefined) return
+      const [, number] = /^MetaStore (\w+ \d+)/.exec(name)!
+      try {
+        await body(recorder(number))
+      } catch {
+        failed.add(number)
+      }
+    },
+    equal: (found, wanted) => found === wanted || failed.add(number),
+    comment: () => undefined,
+  })
+  await runMetastoreSuite(recorder(''), {
+    name: 'planted',
+    caseMilliseconds: 1000,
+    create: async () => {
+      const data = new MemoryMetastoreData()
+      return {
+        open: async () => {
+          const store = new PlantedStore(defect)
+          await store.init({ data }, store.getVersion())
+          return store
+        },
+        dispose: async () => undefined,
+      }
+    },
+  })
+  return [...failed]
+}
+
+/** Changes the cursors that a table opens. */
+function cursors(change: (cursor: MetastoreCursor) => Partial<MetastoreCursor>): Defect {
+  return (table) => ({
+    openCursor: async (fields) => {
+      const cursor = await table.openCursor(fields)
+      return withMembers(cursor, change(cursor))
+    },
+    openRange: async (range, fields) => {
+      const cursor = await table.openRange(range, fields)
+      return withMembers(cursor, change(cursor))
+    },
+  })
+}
+
+const defects: Readonly<Record<string, { defect: Defect; found: readonly string[] }>> = {
+  'no defect': { defect: () => ({}), found: [] },
+  'a foreign version is never answered': {
+    defect: (table) => ({
+      put: (key, value, version) => {
+        const known = version instanceof LongVersion || typeof version?.compare !== 'function'
+        const singleton = version === Version.NEW || version === Version.ANY
+        return known || singleton ? table.put(key, value, version) : new Promise(() => undefined)
+      },
+    }),
+    found: ['case 50', 'input 1'],
+  },
+  'ANY creates rows': {
+    defect: (table) => ({
+      put: (key, value, version) =>
+        version !== Version.ANY
+          ? table.put(key, value, version)
+          : table.put(key, value, version).catch(() => table.put(key, value, Version.NEW)),
+    }),
+    found: ['case 14'],
+  },
+  'a version from before a removal matches': {
+    defect: (table) => ({
+      put: (key, value, version) =>
+        version instanceof LongVersion && version.value > 0n
+          ? table.put(key, value, Version.ANY)
+          : table.put(key, value, version),
+    }),
+    found: ['case 52', 'case 56'],
+  },
+  'a put replaces the row': {
+    defect: (table) => ({
+      put: async (key, value, version) => {
+        const whole = new Value(value)
+        const before = await table.get(key).catch(() => undefined)
+        for (const name of before?.value.getFields() ?? []) {
+          if (!whole.getFields().has(name)) whole.setField(name, null)
+        }
+        return table.put(key, whole, version)
+      },
+    }),
+    found: ['case 8', 'case 11'],
+  },
+  'empty fields are absent': {
+    defect: (table) => ({
+      get: async (key, options) => {
+        const { value, version } = await table.get(key, options)
+        const kept = new Value()
+        for (const [name, data] of value.getFieldsMap()) {
+          if (data !== null && data.length > 0) kept.setField(name, data)
+        }
+        return { value: kept, version }
+      },
+    }),
+    found: ['case 49'],
+  },
+  'ranges outside the rows are refused': {
+    defect: (table) => ({
+      openRange: async (range, fields) => {
+        const cursor = await table.openRange(range, fields)
+        const bounded = range.firstKey !== null && range.firstKey !== range.lastKey
+        if (cursor.hasMoreEntries() || !bounded) return cursor
+        throw new MetastoreError(MetastoreErrorCode.illegalOp, 'outside')
+      },
+    }),
+    found: ['case 41', 'ruling 1'],
+  },
+  'hasMoreEntries guesses': {
+    defect: cursors(() => ({ hasMoreEntries: () => true })),
+    found: ['case 62', 'ruling 4'],
+  },
+  'a read returns one entry too many': {
+    defect: cursors((cursor) => ({
+      asyncReadEntries: (count) => cursor.asyncReadEntries(count === 2 ? 3 : count),
+    })),
+    found: ['case 61'],
+  },
+  'cursors are live': {
+    defect: (table) =>
+      cursors((cursor) => ({
+        asyncReadEntries: async (count) => {
+          const items = await cursor.asyncReadEntries(count)
+          return Promise.all(
+            items.map(async ({ key, value }) => {
+              return { key, value: await table.get(key).catch(() => value) }
+            }),
+          )
+        },
+      }))(table),
+    found: ['case 59'],
+  },
+  'one watcher per key': {
+    defect: (table) => {
+      const only = new Map<string, () => void>()
+      return {
+        get: (key, options) => {
+          const watcher = options?.watcher
+          if (watcher === undefined) return table.get(key, options)
+          only.get(key)?.()
+          only.set(key, () => table.unwatch(key, watcher))
+          return table.get(key, options)
+        },
+      }
+    },
+    found: ['case 68'],
+  },
+  'buffers are shared': {
+    defect: (table) => {
+      const shared = new Map<string, Promise<Awaited<ReturnType<typeof table.get>>>>()
+      return {
+        get: (key, options) => {
+          if (options !== undefined) return table.get(key, options)
+          if (!shared.has(key)) shared.set(key, table.get(key))
+          return shared.get(key)!
+        },
+        put: (key, value, version) => {
+          shared.delete(key)
+          return table.put(key, value, version)
+        },
+        remove: (key, version) => {
+          shared.delete(key)
+          return table.remove(key, version)
+        },
+      }
+    },
+    found: ['case 53'],
+  },
+  'answers overtake each other': {
+    defect: (table) => ({
+      get: async (key, options) => {
+        await new Promise((resolve) => setTimeout(resolve, 2))
+        return table.get(key, options)
+      },
+    }),
+    found: ['case 55'],
+  },
+}
+
+for (const [what, { defect, found }] of Object.entries(defects)) {
+  void t.test(`planted: ${what}`, async (t) => {
+    const failed = await failures(defect)
+    t.comment(`failed: ${failed.join(', ') || 'none'}`)
+    if (found.length === 0) t.strictSame(failed, [])
+    for (const number of found) t.ok(failed.includes(number), number)
+  })
+}
