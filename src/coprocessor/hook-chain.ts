@@ -40,6 +40,8 @@ export interface HookOutcome {
   readonly name: string
   readonly dropped: number
   readonly replaced: number
+  /** Cells kept without asking, because an open snapshot sees them. */
+  readonly notAsked: number
   /** What `finish` returned: one element for each part of the job that had such a hook. */
   readonly reports: readonly unknown[]
 }
@@ -85,6 +87,8 @@ export async function loadHooks(plan: HookPlan | undefined): Promise<void> {
 export class HookChain {
   /** Cells dropped by all hooks together. */
   dropped = 0
+  /** Cells kept without asking any hook. */
+  private notAsked = 0
   private readonly links: Link[] = []
   private readonly protectedSequence: number
   private readonly watch: Int32Array
@@ -110,7 +114,10 @@ export class HookChain {
    * until the next call), undefined if it goes. `row` is a number that changes with the cell's row.
    */
   apply(cell: CellView, row: number): CellView | undefined {
-    if (cell.sequence <= this.protectedSequence) return cell
+    if (cell.sequence <= this.protectedSequence) {
+      this.notAsked++
+      return cell
+    }
     const { links, watch, replacement } = this
     const isMarker = isDeleteMarker(cell.type)
     let current = cell
@@ -151,7 +158,7 @@ export class HookChain {
       const reports = this.call(i, name, 'finish', () =>
         hook.finish === undefined ? [] : [structuredClone(hook.finish())],
       )
-      return { name, dropped, replaced, reports }
+      return { name, dropped, replaced, notAsked: this.notAsked, reports }
     })
   }
 
@@ -206,6 +213,7 @@ export function mergeHookOutcomes(parts: readonly (readonly HookOutcome[])[]): H
       name: outcome.name,
       dropped: others.reduce((sum, other) => sum + other.dropped, outcome.dropped),
       replaced: others.reduce((sum, other) => sum + other.replaced, outcome.replaced),
+      notAsked: others.reduce((sum, other) => sum + other.notAsked, outcome.notAsked),
       reports: [...outcome.reports, ...others.flatMap((other) => other.reports)],
     }
   })

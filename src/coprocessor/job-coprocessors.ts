@@ -6,7 +6,7 @@ import type { StoreFileInfo, StoreJobOutcome } from './job-observer.js'
 /** What a job did, for all coprocessors of its table. */
 export interface JobSummary extends Omit<
   StoreJobOutcome,
-  'hookDropped' | 'hookReplaced' | 'reports'
+  'hookDropped' | 'hookReplaced' | 'hookNotAsked' | 'reports'
 > {
   readonly hooks: readonly HookOutcome[]
 }

@@ -19,6 +19,8 @@ export interface StoreJobOutcome {
   /** Cells that this coprocessor's hook dropped and replaced. */
   readonly hookDropped: number
   readonly hookReplaced: number
+  /** Cells kept without asking the hook, because a snapshot sees them that was open. */
+  readonly hookNotAsked: number
   /**
    * What `finish` of this coprocessor's cell hook returned: one element for each part of the job (a
    * large compaction is split by key range); empty if there is no hook or no `finish`.

@@ -96,7 +96,7 @@ class PruneObserver implements Observer {
     const { table, now } = job
     const isClean =
       outcome.entriesRead === 0 ||
-      (rewrittenBound(reports) !== undefined && reports.every(hasLeftNothing))
+      (rewrittenBound(reports, outcome) !== undefined && reports.every(hasLeftNothing))
     if (outcome.storeIsEmpty) state.noteEmpty(table, now)
     else if (isClean) state.noteFlush(table, now)
     else state.noteUncleanFlush(table)
@@ -107,7 +107,7 @@ class PruneObserver implements Observer {
     const { state } = this.options
     if (state === undefined) return
     const { table, now } = job
-    const bound = rewrittenBound(reports)
+    const bound = rewrittenBound(reports, outcome)
     if (outcome.storeIsEmpty) state.noteEmpty(table, now)
     else if (job.kind === 'major' && bound !== undefined) {
       state.noteRewrite(table, now, bound, reports[0].epoch)
@@ -155,8 +155,15 @@ function hasLeftNothing(report: PruneReport): boolean {
   return report.pointerLeft === undefined
 }
 
-/** Up to which pointer the parts of a job left nothing; undefined if that is not known. */
-function rewrittenBound(reports: readonly PruneReport[]): bigint | undefined {
+/**
+ * Up to which pointer a job left nothing; undefined if that is not known: it had no snapshot of the
+ * transactions, or there were cells that the hook was not asked about.
+ */
+function rewrittenBound(
+  reports: readonly PruneReport[],
+  outcome: StoreJobOutcome,
+): bigint | undefined {
+  if (outcome.hookNotAsked > 0) return undefined
   let lowest: bigint | undefined = undefined
   for (const { pruneBound, pointerLeft } of reports) {
     if (pruneBound === undefined) return undefined

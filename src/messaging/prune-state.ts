@@ -17,7 +17,7 @@
  *
  * Invariants: the bound of a table never falls. What is lost (the state is written behind the
  * job's back) only makes bounds lower. REQUIRES that the table's pruning is registered whenever its
- * database is open.
+ * database is open, and that no files with pointers of older transactions are bulk loaded.
  *
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */

@@ -111,6 +111,7 @@ export class TableCoprocessors {
         ...facts,
         hookDropped: own?.dropped ?? 0,
         hookReplaced: own?.replaced ?? 0,
+        hookNotAsked: own?.notAsked ?? 0,
         reports: own?.reports ?? [],
       }
       try {

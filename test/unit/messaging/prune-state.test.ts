@@ -5,6 +5,7 @@
  */
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
+import type { StoreJobOutcome } from '../../../src/index.js'
 import { messagingPruning } from '../../../src/messaging/prune-observer.js'
 import { PruneState } from '../../../src/messaging/prune-state.js'
 import type { TransactionSnapshot } from '../../../src/messaging/transactions.js'
@@ -24,6 +25,7 @@ async function observed(): Promise<{
     kind: 'flush' | 'minor' | 'major',
     now: number,
     snapshot: TransactionSnapshot | undefined,
+    changes?: Partial<StoreJobOutcome>,
   ) => void
 }> {
   const state = await PruneState.open(times)
@@ -37,11 +39,11 @@ async function observed(): Promise<{
   })
   return {
     state,
-    job: (kind, now, snapshot) => {
+    job: (kind, now, snapshot, changes) => {
       current = snapshot
       const job = jobOf(kind, now)
       const { report } = runHook([], { kind, now, context: observer!.jobContext!(job) as never })
-      const outcome = outcomeOf([report], { entriesRead: 1 })
+      const outcome = outcomeOf([report], { entriesRead: 1, ...changes })
       if (kind === 'flush') observer!.postFlush!(job, outcome)
       else observer!.postCompact!(job, outcome)
     },
@@ -155,6 +157,18 @@ void t.test('an invalid pointer that stays keeps its transaction in the list', a
   observer!.postFlush!(jobOf('flush', 131_000), left({ pointerLeft: 30n * n }))
   observer!.postFlush!(jobOf('flush', 132_000), left({}))
   t.equal(state.bound(['messages']), 30n * n - 1n)
+})
+
+void t.test('cells that the hook was not asked about make no bound', async (t) => {
+  const { state, job } = await observed()
+  const protectedCells = { hookNotAsked: 1 }
+  job('flush', 120_000, snapshotOf([40n * n]))
+  job('major', 120_000, snapshotOf([40n * n]), protectedCells)
+  t.equal(state.read('messages').rewritten, undefined)
+  job('major', 190_000, snapshotOf([40n * n]))
+  job('flush', 200_000, snapshotOf([40n * n]), protectedCells)
+  job('flush', 201_000, snapshotOf([40n * n]))
+  t.equal(state.bound(['messages']), -1n)
 })
 
 void t.test('the state survives a restart in a table, and is read as it was written', async (t) => {

@@ -101,6 +101,7 @@ export function outcomeOf(
     entriesDropped: 0,
     hookDropped: 0,
     hookReplaced: 0,
+    hookNotAsked: 0,
     storeIsEmpty: false,
     ...changes,
     reports,
