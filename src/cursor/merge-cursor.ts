@@ -4,7 +4,8 @@
  * Invariants
  * 1. `heap[0, size)` holds the valid children as a min-heap by current key; equal keys are ordered
  *    by child number, so callers list newer sources first.
- * 2. The public fields mirror the child at the top.
+ * 2. The public fields mirror the child at the top, which is settled if it is a deferred one
+ *    (deferred-cursor.ts).
  *
  * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
  * can be repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the
@@ -14,6 +15,9 @@
  */
 import { compareBytes, emptyBytes } from '../base/bytes.js'
 import type { Cursor } from './cursor.js'
+import type { DeferredCursor } from './deferred-cursor.js'
+
+const noneDeferred: readonly (DeferredCursor | undefined)[] = []
 
 export class MergeCursor implements Cursor {
   valid = false
@@ -27,17 +31,32 @@ export class MergeCursor implements Cursor {
   private size = 0
   /** Whether the heap describes where the children are. */
   private ordered = false
+  /** The children that can be deferred, at their positions; empty if none can. */
+  private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
+  /** A move is done but for settling the child at the top. */
+  private unsettled = false
 
-  /** Replaces the children; the cursor is invalid until the next seek. Newer sources come first. */
-  setChildren(children: readonly Cursor[]): void {
+  /**
+   * Replaces the children; the cursor is invalid until the next seek. Newer sources come first.
+   * `deferring` names those that can be deferred, at their positions.
+   */
+  setChildren(children: readonly Cursor[], deferring = noneDeferred): void {
     this.children = children
+    this.deferring = deferring
+    this.unsettled = false
     if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
     this.size = 0
     this.ordered = false
     this.valid = false
   }
 
+  /** Whether steps might carry out seeks that a seek would spare. */
+  get hasDeferred(): boolean {
+    return this.deferring.length > 0
+  }
+
   seek(key: Uint8Array, length: number): void {
+    this.unsettled = false
     if (this.valid && this.ordered && this.compareTop(key, length) <= 0) {
       this.seekForward(key, length)
       return
@@ -58,7 +77,7 @@ export class MergeCursor implements Cursor {
       if (!child.valid) this.heap[0] = this.heap[--this.size]
       if (this.size > 1) this.siftDown(0)
     }
-    if (this.size > 0) this.mirror(this.children[this.heap[0]])
+    if (this.size > 0) this.settleTop()
   }
 
   /** Compares the key of the child at the top with `key`. REQUIRES size > 0. */
@@ -70,6 +89,7 @@ export class MergeCursor implements Cursor {
   /** Moves to the last entry before the key; afterwards only `seek` and `seekBefore` may follow. */
   seekBefore(key: Uint8Array, length: number): void {
     this.valid = false
+    this.unsettled = false
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
     let best = -1
@@ -82,16 +102,42 @@ export class MergeCursor implements Cursor {
   }
 
   next(): void {
-    const top = this.heap[0]
-    const child = this.children[top]
-    child.next()
+    if (!this.unsettled) {
+      const child = this.children[this.heap[0]]
+      child.next()
+      this.placeTop(child)
+    }
+    if (this.size === 0) this.valid = false
+    else this.settleTop()
+  }
+
+  /** Restores the order after the child at the top has moved. */
+  private placeTop(child: Cursor): void {
     if (!child.valid) {
       this.size--
       this.heap[0] = this.heap[this.size]
     }
     if (this.size > 1) this.siftDown(0)
-    if (this.size === 0) this.valid = false
-    else this.mirror(this.children[this.heap[0]])
+  }
+
+  /** Lets deferred children that come to the top seek. REQUIRES size > 0. */
+  private settleTop(): void {
+    const { deferring } = this
+    if (deferring.length > 0) {
+      this.unsettled = true
+      while (this.size > 0) {
+        const child = deferring[this.heap[0]]
+        if (child === undefined || !child.deferred) break
+        child.settle()
+        this.placeTop(child)
+      }
+      this.unsettled = false
+      if (this.size === 0) {
+        this.valid = false
+        return
+      }
+    }
+    this.mirror(this.children[this.heap[0]])
   }
 
   private mirror(child: Cursor): void {
@@ -110,8 +156,7 @@ export class MergeCursor implements Cursor {
     this.size = size
     this.ordered = true
     for (let i = (size >> 1) - 1; i >= 0; i--) this.siftDown(i)
-    this.valid = size > 0
-    if (size > 0) this.mirror(children[this.heap[0]])
+    if (size > 0) this.settleTop()
   }
 
   private siftDown(start: number): void {

@@ -13,6 +13,7 @@ import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import { writeBehind, writeEscaped, writeTerminator, writeTimestamp } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
+import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
 import type { CellCollector } from './cell-collector.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
@@ -46,10 +47,14 @@ export class StoreScanner {
   private cellsInRow = 0
   /** Every version of a column has to be seen, also those that a filter would jump over. */
   private inWriteOrder = false
+  private mayStep = true
   /** What the matcher said of the cell at which the collector was full; 0 = nothing waits. */
   private waitingCode: MatchCode | 0 = 0
 
-  /** Takes over cursors (newest source first) and a query. Position undefined until a seek. */
+  /**
+   * Takes over cursors (newest source first) and a query. Position undefined until a seek.
+   * `deferring` as in `MergeCursor.setChildren`.
+   */
   open(
     familyIndex: number,
     family: string,
@@ -58,6 +63,7 @@ export class StoreScanner {
     options: RetentionOptions,
     readPoint: number,
     now: number,
+    deferring?: readonly (DeferredCursor | undefined)[],
   ): void {
     this.cell.familyIndex = familyIndex
     this.cell.family = family
@@ -69,10 +75,12 @@ export class StoreScanner {
     this.move = Move.none
     this.rowStarted = false
     this.waitingCode = 0
+    // A step would let deferred cursors seek, and for a version that nobody wants.
+    this.mayStep = deferring === undefined || deferring.length === 0
     if (cursors.length === 1) {
       this.cursor = cursors[0]
     } else {
-      this.merge.setChildren(cursors)
+      this.merge.setChildren(cursors, deferring)
       this.cursor = this.merge
     }
   }
@@ -279,7 +287,7 @@ export class StoreScanner {
     if (this.move === Move.none) return
     if (this.move === Move.next) {
       this.cursor.next()
-    } else if (this.move === Move.hint || !this.stepForward()) {
+    } else if (this.move === Move.hint || !this.mayStep || !this.stepForward()) {
       this.cursor.seek(this.seekKey, this.seekLength)
     }
     this.move = Move.none

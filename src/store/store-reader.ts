@@ -21,6 +21,7 @@ import { StoreScanner } from '../scan/store-scanner.js'
 import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
+import { DeferredTableCursor } from './deferred-table-cursor.js'
 import type { Store, StoreSources } from './store.js'
 
 /** How a read may touch the disk. */
@@ -37,7 +38,10 @@ export class StoreReader {
   private sources: StoreSources | undefined = undefined
   private memtableCursors: readonly MemtableCursor[] = []
   private tableCursors: readonly SsTableCursor[] = []
+  /** For single rows: the same, made when first needed. */
+  private readonly deferred: (DeferredTableCursor | undefined)[] = []
   private readonly chosen: Cursor[] = []
+  private readonly deferring: (DeferredTableCursor | undefined)[] = []
   private readonly rowHash = new Hash64()
   private readonly columnHash = new Hash64()
   private column: Buffer = Buffer.allocUnsafe(128)
@@ -58,10 +62,12 @@ export class StoreReader {
     mode: ReadMode,
   ): void {
     this.refresh()
-    const chosen = this.chosen
+    const { chosen, deferring } = this
     chosen.length = 0
+    deferring.length = 0
     this.chooseMemtables()
     this.prepareRowKey(row, rowLength)
+    const columns = query.raw ? undefined : query.columns
     const tables = this.sources!.tables
     let hashed = false
     for (let i = 0; i < tables.length; i++) {
@@ -74,9 +80,16 @@ export class StoreReader {
         if (!this.filterAdmits(table, row, rowLength, query)) continue
       }
       this.chooseTable(i, mode)
+      // A marker of the family stands before the columns, so such a table is read from the start.
+      if (columns === undefined || table.properties.familyDeleteCount > 0) continue
+      const cursor = (this.deferred[i] ??= new DeferredTableCursor(table, this.tableCursors[i]))
+      cursor.begin(this.key, rowLength, columns)
+      deferring[chosen.length - 1] = cursor
     }
-    const settings = this.store.settings
-    this.scanner.open(familyIndex, this.store.family, chosen, query, settings, readPoint, now)
+    if (chosen.length === 1) deferring.length = 0
+    for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
+    const { family, settings } = this.store
+    this.scanner.open(familyIndex, family, chosen, query, settings, readPoint, now, deferring)
   }
 
   /** Opens the scanner for a range of rows; the caller moves it. */
@@ -117,7 +130,9 @@ export class StoreReader {
       this.sources = undefined
       this.memtableCursors = []
       this.tableCursors = []
+      this.deferred.length = 0
       this.chosen.length = 0
+      this.deferring.length = 0
       this.scanner.release()
     }
   }
@@ -128,6 +143,7 @@ export class StoreReader {
     this.sources = sources
     this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
     this.tableCursors = sources.tables.map((table) => table.cursor())
+    this.deferred.length = 0
   }
 
   private chooseMemtables(): void {
