@@ -47,6 +47,11 @@ export class FilterList implements Filter {
     return this.members.map(({ filter }) => filter)
   }
 
+  isFamilyEssential(family: string): boolean {
+    if (this.members.length === 0) return true
+    return this.members.some(({ filter }) => filter.isFamilyEssential?.(family) ?? true)
+  }
+
   setReversed(reversed: boolean): void {
     for (const { filter } of this.members) filter.setReversed?.(reversed)
   }

@@ -66,6 +66,11 @@ export interface Filter {
   /** Asked after `seekUsingHint`; undefined means "next cell". */
   nextCellHint?(cell: CellView): CellHint | undefined
   /**
+   * False if the cells of a family change nothing about which rows pass: a scan may then read them
+   * only for rows that do (HBase: isFamilyEssential). Absent = every family matters.
+   */
+  isFamilyEssential?(family: string): boolean
+  /**
    * Called before each scan (or get): says whether rows come in descending order, and is the moment
    * to forget what was learned in an earlier scan, so that a filter object can be used again.
    */

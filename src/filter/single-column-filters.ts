@@ -90,6 +90,11 @@ export class SingleColumnValueFilter extends FilterBase {
   override filterRow(): boolean {
     return this.found ? !this.matched : this.filterIfMissing
   }
+
+  /** A row without the column passes unless `filterIfMissing`, so then every family has a say. */
+  isFamilyEssential(family: string): boolean {
+    return !this.filterIfMissing || family === this.column.family
+  }
 }
 
 /**

@@ -45,6 +45,10 @@ abstract class WrappingFilter extends FilterBase {
   nextCellHint(cell: CellView): CellHint | undefined {
     return this.inner.nextCellHint?.(cell)
   }
+
+  isFamilyEssential(family: string): boolean {
+    return this.inner.isFamilyEssential?.(family) ?? true
+  }
 }
 
 /** Drops each row of which the inner filter rejects any cell (HBase: SkipFilter). */

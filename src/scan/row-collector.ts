@@ -39,15 +39,25 @@ export class RowCollector implements CellCollector, RowCells {
   private rowStart = 0
   private cells: number[] = []
   private batch = -1
+  private bytesMax = Infinity
   private families: readonly string[] = []
   private readonly view = new CellView()
   private readonly entry: EntryCursor = emptyCursor()
 
-  /** Prepares for a scan; `batch` is the most cells in a piece, negative = whole rows. */
-  configure(families: readonly string[], batch: number): void {
+  /**
+   * Prepares for a scan. `batch` is the most cells in a piece, negative = whole rows; a piece also
+   * ends with the cell that brings it to `bytesMax` bytes.
+   */
+  configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
     this.families = families
-    this.batch = batch
+    this.bytesMax = bytesMax
     this.startRow()
+    this.cutAt(batch)
+  }
+
+  /** Changes how many cells a piece has at most. */
+  cutAt(batch: number): void {
+    this.batch = batch
   }
 
   /** Forgets cells that were not taken. */
@@ -59,6 +69,11 @@ export class RowCollector implements CellCollector, RowCells {
 
   get count(): number {
     return this.cells.length / numbersPerCell
+  }
+
+  /** Bytes of the cells not taken yet, without what a filter has dropped behind them. */
+  get bytes(): number {
+    return this.used - this.rowStart
   }
 
   add(cell: CellView, filter: Filter | undefined): void {
@@ -85,6 +100,7 @@ export class RowCollector implements CellCollector, RowCells {
     this.used = keyEnd + valueBytes
     this.cells.push(cell.familyIndex, keyStart, keyEnd, this.used)
     if (this.batch > 0 && this.cells.length >= this.batch * numbersPerCell) this.full = true
+    if (this.used - this.rowStart >= this.bytesMax) this.full = true
   }
 
   /** Hands out the collected cells and starts afresh. */
@@ -116,6 +132,16 @@ export class RowCollector implements CellCollector, RowCells {
       if (keep[i]) kept.push(...this.cells.slice(i * numbersPerCell, (i + 1) * numbersPerCell))
     }
     this.cells = kept
+  }
+
+  /** Puts the families into their order; cells of one family stay as they are. */
+  sortFamilies(): void {
+    const groups: number[][] = []
+    for (let at = 0; at < this.cells.length; at += numbersPerCell) {
+      const group = (groups[this.cells[at]] ??= [])
+      group.push(...this.cells.slice(at, at + numbersPerCell))
+    }
+    this.cells = groups.flat()
   }
 
   /** Moves the row begun on the old page to a new one, so that a row never spans pages. */

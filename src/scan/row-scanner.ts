@@ -25,15 +25,29 @@ export interface RowBounds {
   readonly reversed: boolean
 }
 
-const Phase = { seek: 0, pick: 1, align: 2, read: 3, skip: 4, previous: 5, ended: 6 } as const
+const Phase = {
+  seek: 0,
+  pick: 1,
+  align: 2,
+  read: 3,
+  skip: 4,
+  previous: 5,
+  ended: 6,
+  join: 7,
+  readJoined: 8,
+} as const
 type Phase = (typeof Phase)[keyof typeof Phase]
 
 export class RowScanner {
   private scanners: readonly StoreScanner[] = []
+  /** Families that are read only for rows that pass. */
+  private joined: readonly StoreScanner[] = []
   private bounds!: RowBounds
   private filter: Filter | undefined = undefined
   private phase: Phase = Phase.seek
   private family = 0
+  /** Rows scanned when the call under way pauses; negative between calls. */
+  private pauseAt = -1
   private row: Buffer = Buffer.allocUnsafe(64)
   private rowLength = 0
   private key: Buffer = Buffer.allocUnsafe(64)
@@ -42,15 +56,30 @@ export class RowScanner {
   /** Rows dropped by the filter. */
   rowsFiltered = 0
 
-  /** Takes opened store scanners, ordered by family name. */
-  open(scanners: readonly StoreScanner[], bounds: RowBounds, filter: Filter | undefined): void {
+  /**
+   * Takes opened store scanners, ordered by family name. Those of `joined` are read only for rows
+   * that pass the filter by the cells of the others.
+   */
+  open(
+    scanners: readonly StoreScanner[],
+    bounds: RowBounds,
+    filter: Filter | undefined,
+    joined: readonly StoreScanner[] = [],
+  ): void {
     this.scanners = scanners
+    this.joined = joined
     this.bounds = bounds
     this.filter = filter
     this.phase = Phase.seek
     this.rowsScanned = 0
     this.rowsFiltered = 0
+    this.pauseAt = -1
     filter?.setReversed?.(bounds.reversed)
+  }
+
+  /** The row looked at last, as the user wrote it; undefined before the first. */
+  get lastRow(): Buffer | undefined {
+    return this.rowsScanned === 0 ? undefined : unescape(this.row, 0, this.rowLength)
   }
 
   /**
@@ -59,7 +88,15 @@ export class RowScanner {
    * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
    */
   nextRow(collector: RowCollector, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
-    const pauseAt = this.rowsScanned + rowsMax
+    // A call that is repeated for a missing block goes on with the count.
+    if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
+    const outcome = this.step(collector)
+    this.pauseAt = -1
+    return outcome
+  }
+
+  private step(collector: RowCollector): 'row' | 'piece' | 'end' | 'pause' {
+    const { pauseAt } = this
     for (;;) {
       switch (this.phase) {
         case Phase.seek:
@@ -70,13 +107,24 @@ export class RowScanner {
           this.pickRow(collector)
           break
         case Phase.align:
-          this.alignScanners()
+          this.align(this.scanners)
           this.phase = Phase.read
           break
         case Phase.read:
-          if (!this.readFamilies(collector)) return 'piece'
+          if (!this.readFamilies(this.scanners, collector)) return 'piece'
           if (this.finishRow(collector)) return 'row'
           if (this.rowsScanned >= pauseAt) return 'pause'
+          break
+        case Phase.join:
+          this.align(this.joined)
+          this.family = 0
+          this.phase = Phase.readJoined
+          break
+        case Phase.readJoined:
+          this.readFamilies(this.joined, collector)
+          collector.sortFamilies()
+          this.phase = this.bounds.reversed ? Phase.previous : Phase.pick
+          if (collector.count > 0) return 'row'
           break
         case Phase.skip:
           this.skipFamilies()
@@ -119,11 +167,11 @@ export class RowScanner {
     this.seekAllBefore(key, writeTerminator(key, this.rowLength))
   }
 
-  private alignScanners(): void {
+  private align(scanners: readonly StoreScanner[]): void {
     const key = this.keyBuffer(this.rowLength + 2)
     this.row.copy(key, 0, 0, this.rowLength)
     const length = writeTerminator(key, this.rowLength)
-    for (const scanner of this.scanners) scanner.seek(key, length)
+    for (const scanner of scanners) scanner.seek(key, length)
   }
 
   /** Chooses the next row and decides whether it is read, skipped or the end. */
@@ -176,8 +224,7 @@ export class RowScanner {
   }
 
   /** False if the collector is full. */
-  private readFamilies(collector: RowCollector): boolean {
-    const scanners = this.scanners
+  private readFamilies(scanners: readonly StoreScanner[], collector: RowCollector): boolean {
     while (this.family < scanners.length) {
       const scanner = scanners[this.family]
       if (!scanner.readRow(this.row, this.rowLength, collector)) return false
@@ -198,11 +245,20 @@ export class RowScanner {
   private finishRow(collector: RowCollector): boolean {
     const ended = this.family < this.scanners.length
     this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
-    if (collector.count === 0) return false
     const filter = this.filter
-    if (filter === undefined) return true
+    if (filter === undefined) return collector.count > 0
+    if (collector.count === 0) {
+      this.rowsFiltered++
+      return false
+    }
     filter.filterRowCells?.(collector)
-    if (collector.count > 0 && !filter.filterRow()) return true
+    // Filters that drop single families' cells do so for the essential ones only.
+    const passes = (collector.count > 0 || this.joined.length > 0) && !filter.filterRow()
+    if (passes && this.joined.length > 0 && !ended) {
+      this.phase = Phase.join
+      return false
+    }
+    if (passes && collector.count > 0) return true
     this.rowsFiltered++
     collector.startRow()
     return false

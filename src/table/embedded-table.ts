@@ -76,12 +76,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   async exists(get: types.Get): Promise<boolean> {
     if (this.#chain.active) return this.#readStep(() => this.#observed.exists(get))
-    return !(await this.get(get)).isEmpty
+    return (await this.get({ ...get, checkExistenceOnly: true })).exists!
   }
 
   existsSync(get: types.Get): boolean {
     if (this.#chain.active) return this.#observed.exists(get)(blocking)
-    return !this.getSync(get).isEmpty
+    return this.getSync({ ...get, checkExistenceOnly: true }).exists!
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
@@ -103,7 +103,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
       return openObservedScan(this.#engine, table, this.#chain, scan, mayBlock, warn)
     }
     const plan = planScan(table, checkObject(scan, 'scan'))
-    const readPoint = readPointOf(scan.snapshot, this.#engine)
+    const readPoint = readPointOf(scan, this.#engine)
     return new ScanSession(this.#engine, table, plan, readPoint, mayBlock)
   }
 

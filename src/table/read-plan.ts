@@ -24,6 +24,8 @@ export interface ReadPlan {
   readonly families: readonly FamilyPlan[]
   readonly filter: Filter | undefined
   readonly cacheBlocks: boolean
+  /** Families that the filter does not judge by are read only for rows that pass. */
+  readonly onDemand: boolean
   /** Versions wanted; for the callers that read and modify. */
   readonly versions: number
 }
@@ -62,7 +64,9 @@ function simpleKey(options: ReadOptions): string | undefined {
     options.filter !== undefined ||
     options.cellsPerFamilyMax !== undefined ||
     options.cellsPerFamilyOffset !== undefined ||
-    options.cacheBlocks !== undefined
+    options.cacheBlocks !== undefined ||
+    options.isolation !== undefined ||
+    options.loadFamiliesOnDemand !== undefined
   ) {
     return undefined
   }
@@ -81,6 +85,8 @@ function makePlan(table: TableState, options: ReadOptions, raw: boolean): ReadPl
   const cellsPerRowOffset = parseCount(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0) ?? 0
   const familyRanges = parseFamilyRanges(table, options.familyTimeRanges)
   checkFilter(options.filter)
+  const cacheBlocks = parseFlag(options.cacheBlocks, 'cacheBlocks', true)
+  const onDemand = parseFlag(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
   const families: FamilyPlan[] = []
   for (const family of table.families) {
     if (wanted !== undefined && !wanted.has(family.name)) continue
@@ -95,7 +101,7 @@ function makePlan(table: TableState, options: ReadOptions, raw: boolean): ReadPl
     }
     families.push({ family, query })
   }
-  return { families, filter: options.filter, cacheBlocks: options.cacheBlocks ?? true, versions }
+  return { families, filter: options.filter, cacheBlocks, onDemand, versions }
 }
 
 function parseVersions(versions: ReadOptions['versions']): number {
@@ -114,6 +120,13 @@ export function parseCount(value: unknown, what: string, min: number): number | 
     throw invalidArgument(`${what} must be an integer >= ${min}, got ${typeof value}`)
   }
   return value
+}
+
+/** Parses an optional boolean. */
+export function parseFlag(value: unknown, what: string, missing: boolean): boolean {
+  if (value === undefined) return missing
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`${what} must be true or false, got ${typeof value}`)
 }
 
 /** Parses a `[min, max)` option. */

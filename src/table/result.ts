@@ -4,7 +4,7 @@
  * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the
  * Buffers that it hands out lie in that page and are the caller's to keep.
  */
-import { compareBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes } from '../base/bytes.js'
 import { cellTypeName, type CellTypeCode, type CellTypeName } from '../cell/cell-type.js'
 import {
   hasEscape,
@@ -42,20 +42,41 @@ function decode(page: Buffer, start: number, end: number): Buffer {
   return hasEscape(page, start, end) ? unescape(page, start, end) : page.subarray(start, end)
 }
 
+const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
+const noMarks = {}
+
 /** The cells of one row (or of a piece of it); empty if there are none. */
 export class Result {
   /** True if more cells of the row follow in the next result of the scan (`batch`). */
   readonly partial: boolean
+  /** For a get with `checkExistenceOnly`: whether there are cells. Else undefined. */
+  readonly exists: boolean | undefined
+  /**
+   * Of a scan with `needCursorResult`: the row where the scan is. Such a result has no cells; all
+   * others have no cursor.
+   */
+  readonly cursor: Buffer | undefined
   readonly #page: Buffer
   readonly #cells: readonly number[]
   readonly #families: readonly string[]
 
   /** @internal Made by the table layer. */
-  constructor(row: CollectedRow, families: readonly string[]) {
+  constructor(
+    row: CollectedRow,
+    families: readonly string[],
+    marks: { readonly exists?: boolean; readonly cursor?: Buffer } = noMarks,
+  ) {
     this.partial = row.partial
+    this.exists = marks.exists
+    this.cursor = marks.cursor
     this.#page = row.page
     this.#cells = row.cells
     this.#families = families
+  }
+
+  /** @internal A result that only says where a scan is. */
+  static ofCursor(row: Buffer): Result {
+    return new Result(emptyRow, [], { cursor: row })
   }
 
   /** Number of cells. */

@@ -25,7 +25,10 @@ export class RowRead {
     this.collector.configure(table.familyNames, -1)
   }
 
-  /** Prepares to read `row[0, rowLength)` (escaped); copies it. Does no input or output. */
+  /**
+   * Prepares to read `row[0, rowLength)` (escaped); copies it. Does no input or output. With
+   * `existenceOnly` the read may stop at the first cell.
+   */
   begin(
     plan: ReadPlan,
     row: Buffer,
@@ -33,6 +36,7 @@ export class RowRead {
     readPoint: number,
     now: number,
     mode: ReadMode,
+    existenceOnly = false,
   ): void {
     this.plan = plan
     if (this.row.length < rowLength) this.row = Buffer.allocUnsafeSlow(2 * rowLength)
@@ -41,6 +45,7 @@ export class RowRead {
     this.position = 0
     this.positioned = false
     this.collector.startRow()
+    this.collector.cutAt(existenceOnly && plan.filter === undefined ? 1 : -1)
     const families = plan.families
     for (let i = 0; i < families.length; i++) {
       const { family, query } = families[i]
@@ -60,7 +65,9 @@ export class RowRead {
       const reader = this.readers[families[this.position].family.index]!
       if (!this.positioned) reader.seekRow(this.rowLength)
       this.positioned = true
-      reader.scanner.readRow(this.row, this.rowLength, this.collector)
+      const complete = reader.scanner.readRow(this.row, this.rowLength, this.collector)
+      // Only the first cell was wanted.
+      if (!complete || this.collector.full) break
       this.positioned = false
       this.position++
     }

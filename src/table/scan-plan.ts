@@ -4,7 +4,7 @@ import { prefixSuccessor } from '../base/bytes.js'
 import type { TableState } from '../engine/catalog.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import { checkBytesLike } from './column-name.js'
-import { parseCount, planRead, type ReadPlan } from './read-plan.js'
+import { parseCount, parseFlag, planRead, type ReadPlan } from './read-plan.js'
 import { encodeBound } from './row-key.js'
 import type { BytesLike, Scan } from './types.js'
 
@@ -16,23 +16,46 @@ export interface ScanPlan {
   readonly limit: number
   /** Most cells per result; negative = whole rows. */
   readonly batch: number
+  /** Bytes after which a result is cut; Infinity = never. */
+  readonly bytesMax: number
+  /** Say where the scan is when nothing comes. */
+  readonly needCursorResult: boolean
 }
+
+const flags = [
+  'startInclusive',
+  'stopInclusive',
+  'reversed',
+  'raw',
+  'allowPartialResults',
+  'needCursorResult',
+  'asyncPrefetch',
+] as const
 
 /** Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
 export function planScan(table: TableState, scan: Scan): ScanPlan {
-  for (const name of ['startInclusive', 'stopInclusive', 'reversed', 'raw'] as const) {
-    const value: unknown = scan[name]
-    if (value !== undefined && typeof value !== 'boolean') {
-      throw invalidArgument(`${name} must be true or false`)
-    }
-  }
+  for (const name of flags) parseFlag(scan[name], name, false)
+  checkHints(scan)
   const limit = parseCount(scan.limit, 'limit', 1) ?? Infinity
   const batch = parseCount(scan.batch, 'batch', 1) ?? -1
   const read = planRead(table, scan, scan.raw ?? false)
   if (batch > 0 && read.filter?.hasFilterRow === true) {
     throw invalidArgument('batch cannot be combined with a filter that judges whole rows')
   }
-  return { read, bounds: planBounds(scan), limit, batch }
+  const bytes = parseCount(scan.maxResultBytes, 'maxResultBytes', 1) ?? Infinity
+  const cut = scan.allowPartialResults === true && read.filter?.hasFilterRow !== true
+  const bytesMax = cut ? bytes : Infinity
+  const needCursorResult = scan.needCursorResult ?? false
+  return { read, bounds: planBounds(scan), limit, batch, bytesMax, needCursorResult }
+}
+
+/** What has no effect must still make sense. */
+function checkHints(scan: Scan): void {
+  parseCount(scan.caching, 'caching', 1)
+  const { readType } = scan
+  if (readType !== undefined && !['DEFAULT', 'STREAM', 'PREAD'].includes(readType)) {
+    throw invalidArgument(`readType must be DEFAULT, STREAM or PREAD, got ${String(readType)}`)
+  }
 }
 
 function planBounds(scan: Scan): RowBounds {

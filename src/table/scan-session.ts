@@ -4,12 +4,16 @@
  */
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import { blockMissing } from '../cursor/cursor.js'
 import { RowCollector } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
+import type { StoreScanner } from '../scan/store-scanner.js'
+import type { ReadCounters } from '../sstable/read-counters.js'
 import { StoreReader } from '../store/store-reader.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Version } from '../version/version.js'
 import { Result } from './result.js'
+import type { ScanMetrics } from './types.js'
 import type { ScanPlan } from './scan-plan.js'
 
 /**
@@ -20,6 +24,12 @@ const barrenRowsMax = 512
 export class ScanSession {
   /** True once the scan has ended or was closed. */
   ended = false
+  private readonly counters: ReadCounters
+  private readonly needCursorResult: boolean
+  private results = 0
+  private cells = 0
+  private bytes = 0
+  private blockMisses = 0
   private readonly collector = new RowCollector()
   private readonly rows = new RowScanner()
   private readonly families: readonly string[]
@@ -35,20 +45,28 @@ export class ScanSession {
     readPoint: number,
     mayBlock: boolean,
   ) {
-    const { read, bounds, limit, batch } = plan
+    const { read, bounds, limit, batch, bytesMax } = plan
     const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
     const now = engine.now()
     this.families = table.familyNames
     this.rowsLeft = limit
-    this.collector.configure(table.familyNames, batch)
+    this.counters = engine.readers.counters
+    this.needCursorResult = plan.needCursorResult
+    this.collector.configure(table.familyNames, batch, bytesMax)
     for (const { family } of read.families) this.pinned.push(...family.store.sources.memtables)
     for (const slot of this.pinned) slot.pinCount++
-    const scanners = read.families.map(({ family, query }) => {
+    const { filter } = read
+    const scanners: StoreScanner[] = []
+    const joined: StoreScanner[] = []
+    for (const { family, query } of read.families) {
       const reader = new StoreReader(family.store)
       reader.openRange(family.index, query, bounds, readPoint, now, mode)
-      return reader.scanner
-    })
-    this.rows.open(scanners, bounds, read.filter)
+      const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
+      const part = essential ? scanners : joined
+      part.push(reader.scanner)
+    }
+    if (scanners.length === 0) this.rows.open(joined, bounds, filter)
+    else this.rows.open(scanners, bounds, filter, joined)
     this.version = engine.versions.current.acquire()
   }
 
@@ -58,21 +76,44 @@ export class ScanSession {
    */
   next(): Result | 'pause' | undefined {
     if (this.ended) return undefined
-    const outcome = this.rows.nextRow(this.collector, barrenRowsMax)
+    const missesBefore = this.counters.cacheMisses
+    let outcome: ReturnType<RowScanner['nextRow']>
+    try {
+      outcome = this.rows.nextRow(this.collector, barrenRowsMax)
+    } catch (error) {
+      if (error === blockMissing) this.blockMisses++
+      throw error
+    } finally {
+      this.blockMisses += this.counters.cacheMisses - missesBefore
+    }
     switch (outcome) {
       case 'pause':
-        return 'pause'
+        return this.needCursorResult ? Result.ofCursor(this.rows.lastRow!) : 'pause'
       case 'end':
         this.close()
         return undefined
       case 'piece':
-        return new Result(this.collector.take(true), this.families)
+        return this.result(true)
       case 'row': {
-        const result = new Result(this.collector.take(false), this.families)
+        const result = this.result(false)
         if (--this.rowsLeft <= 0) this.close()
         return result
       }
     }
+  }
+
+  private result(partial: boolean): Result {
+    this.bytes += this.collector.bytes
+    this.cells += this.collector.count
+    this.results++
+    return new Result(this.collector.take(partial), this.families)
+  }
+
+  /** What the scan has done so far. */
+  get metrics(): ScanMetrics {
+    const { results, cells, bytes, blockMisses } = this
+    const { rowsScanned, rowsFiltered } = this.rows
+    return { rowsScanned, rowsFiltered, results, cells, bytes, blockMisses }
   }
 
   /** Ends the scan and lets its files go. */

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from './result.js'
 import type { ScanSession } from './scan-session.js'
-import type { ResultScanner, SyncResultScanner } from './types.js'
+import type { ResultScanner, ScanMetrics, SyncResultScanner } from './types.js'
 
 /**
  * Results made in one turn of the event loop: enough to amortise a promise, short enough to be
@@ -34,6 +34,10 @@ export class AsyncScanner implements ResultScanner {
     this.#signal = signal
     this.#session = session
     forgotten.register(this, session)
+  }
+
+  get metrics(): ScanMetrics {
+    return this.#session.metrics
   }
 
   [Symbol.asyncIterator](): this {
@@ -144,6 +148,10 @@ export class SyncScanner implements SyncResultScanner {
   constructor(engine: Engine, session: ScanSession) {
     this.#engine = engine
     this.#session = session
+  }
+
+  get metrics(): ScanMetrics {
+    return this.#session.metrics
   }
 
   [Symbol.iterator](): this {

@@ -1,7 +1,7 @@
 /** Snapshots: read points that users hold. */
 import { closedError, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
-import type { Snapshot } from './types.js'
+import type { ReadOptions, Snapshot } from './types.js'
 
 export class EngineSnapshot implements Snapshot {
   readonly sequence: number
@@ -33,9 +33,21 @@ export class EngineSnapshot implements Snapshot {
   }
 }
 
-/** The read point of a read: the snapshot's or the newest. */
-export function readPointOf(snapshot: Snapshot | undefined, engine: Engine): number {
+/** The read point of a read: the snapshot's, the newest, or none at all. */
+export function readPointOf({ snapshot, isolation }: ReadOptions, engine: Engine): number {
+  if (isolation !== undefined) checkIsolation(isolation, snapshot)
+  if (isolation === 'READ_UNCOMMITTED') return Number.MAX_SAFE_INTEGER
   if (snapshot === undefined) return engine.lastSequence
   if (snapshot instanceof EngineSnapshot) return snapshot.readPoint(engine)
   throw invalidArgument('snapshot must come from Database.snapshot')
+}
+
+function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {
+  if (isolation !== 'READ_COMMITTED' && isolation !== 'READ_UNCOMMITTED') {
+    const known = "'READ_COMMITTED' or 'READ_UNCOMMITTED'"
+    throw invalidArgument(`isolation must be ${known}, got ${String(isolation)}`)
+  }
+  if (isolation === 'READ_UNCOMMITTED' && snapshot !== undefined) {
+    throw invalidArgument('a snapshot cannot be read uncommitted')
+  }
 }

@@ -19,7 +19,7 @@ import { checkBytesLike, parseSingleColumn } from './column-name.js'
 import { addAppend, addIncrement } from './counters.js'
 import { addDelete, planColumns } from './deletes.js'
 import { MutationWriter } from './mutation-writer.js'
-import { parseTimeRange, planRead, type FamilyPlan, type ReadPlan } from './read-plan.js'
+import { parseFlag, parseTimeRange, planRead, type FamilyPlan, type ReadPlan } from './read-plan.js'
 import { Result } from './result.js'
 import { RowKey } from './row-key.js'
 import { RowReads } from './row-read.js'
@@ -123,8 +123,11 @@ export class TableCore {
     const options = checkObject(get, 'get')
     this.row.set(options.row)
     const plan = planRead(table, options, false)
-    const readPoint = readPointOf(options.snapshot, this.engine)
-    return new Result(this.readRow(plan, readPoint, mode), table.familyNames)
+    const readPoint = readPointOf(options, this.engine)
+    const existenceOnly = parseFlag(options.checkExistenceOnly, 'checkExistenceOnly', false)
+    const row = this.readRow(plan, readPoint, mode, existenceOnly)
+    if (!existenceOnly) return new Result(row, table.familyNames)
+    return new Result(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
 
   /** Applies a put. */
@@ -353,12 +356,18 @@ export class TableCore {
   }
 
   /** Reads `this.row`. */
-  private readRow(plan: ReadPlan, readPoint: number, mode: ReadMode): CollectedRow {
+  private readRow(
+    plan: ReadPlan,
+    readPoint: number,
+    mode: ReadMode,
+    existenceOnly = false,
+  ): CollectedRow {
     const reads = this.reads
     const read = reads.acquire()
     try {
       const { buffer, length } = this.row
-      read.begin(plan, buffer, length, readPoint, this.engine.now(), withCaching(mode, plan))
+      const how = withCaching(mode, plan)
+      read.begin(plan, buffer, length, readPoint, this.engine.now(), how, existenceOnly)
       return read.step()
     } finally {
       reads.release(read)
@@ -377,7 +386,7 @@ function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
 }
 
 function asPlan(families: readonly FamilyPlan[]): ReadPlan {
-  return { families, filter: undefined, cacheBlocks: true, versions: 1 }
+  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1 }
 }
 
 /** Checks that an operation is an object at all. */

@@ -204,11 +204,24 @@ export interface ReadOptions {
   readonly cacheBlocks?: boolean
   /** Read this view instead of the newest state. */
   readonly snapshot?: Snapshot
+  /**
+   * 'READ_UNCOMMITTED' also shows what is written while a scan is under way, of a row maybe only
+   * some families; a get shows the same with both. Not together with `snapshot`. Default
+   * 'READ_COMMITTED': the state at the moment of the call.
+   */
+  readonly isolation?: 'READ_COMMITTED' | 'READ_UNCOMMITTED'
+  /**
+   * Read the families that the filter does not judge by only for rows that pass
+   * (HBase: setLoadColumnFamiliesOnDemand). The results are the same. Default false.
+   */
+  readonly loadFamiliesOnDemand?: boolean
 }
 
 /** Reads one row. */
 export interface Get extends ReadOptions {
   readonly row: BytesLike
+  /** Return no cells, but set `exists` of the result. Default false. */
+  readonly checkExistenceOnly?: boolean
 }
 
 /** Reads rows in order. */
@@ -229,6 +242,25 @@ export interface Scan extends ReadOptions {
   readonly limit?: number
   /** Most cells per result; longer rows come in pieces with `partial` set on all but the last. */
   readonly batch?: number
+  /**
+   * Bytes of a result beyond which, with `allowPartialResults`, the rest of the row comes in
+   * another one; a result has at least one cell. Rows are not cut for filters that judge whole
+   * rows.
+   */
+  readonly maxResultBytes?: number
+  /** Let `maxResultBytes` cut rows. Default false: rows come whole. */
+  readonly allowPartialResults?: boolean
+  /**
+   * When the scan has looked at many rows in vain, return a result without cells whose `cursor` is
+   * the row where it is; a later scan may start there. Default false.
+   */
+  readonly needCursorResult?: boolean
+  /** Taken for HBase's sake, without effect: a row costs no call over the network. */
+  readonly caching?: number
+  /** Without effect: blocks are read ahead as soon as a scan reads neighbours. */
+  readonly readType?: 'DEFAULT' | 'STREAM' | 'PREAD'
+  /** Without effect: results are made a batch ahead anyway. */
+  readonly asyncPrefetch?: boolean
   /**
    * Return delete markers and masked cells too; not together with columns that name a qualifier.
    */
@@ -341,8 +373,24 @@ export interface TableAlteration {
   readonly coprocessors?: readonly TableCoprocessor[]
 }
 
+/** What a scan has done so far (HBase: ScanMetrics). */
+export interface ScanMetrics {
+  /** Rows looked at, whether or not they came through. */
+  readonly rowsScanned: number
+  /** Rows that the filter dropped. */
+  readonly rowsFiltered: number
+  /** Results handed out, without those that are only a cursor. */
+  readonly results: number
+  readonly cells: number
+  /** Encoded keys and values of those cells. */
+  readonly bytes: number
+  /** How often a block that was not in memory had to be read; neighbours come with it. */
+  readonly blockMisses: number
+}
+
 /** Rows of a scan, one result at a time. */
 export type ResultScanner = AsyncIterableIterator<Result> & {
+  readonly metrics: ScanMetrics
   /** The next up to `count` results; fewer only at the end. */
   nextBatch(count: number): Promise<Result[]>
   /** Ends the scan early. */
@@ -352,6 +400,7 @@ export type ResultScanner = AsyncIterableIterator<Result> & {
 
 /** Rows of a synchronous scan. */
 export type SyncResultScanner = IterableIterator<Result> & {
+  readonly metrics: ScanMetrics
   close(): void
   [Symbol.dispose](): void
 }
