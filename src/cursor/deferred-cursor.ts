@@ -7,6 +7,7 @@
  */
 import type { Cursor } from './cursor.js'
 
+/** See the file header. */
 export interface DeferredCursor extends Cursor {
   /** The key is a bound; the value is undefined. */
   readonly deferred: boolean

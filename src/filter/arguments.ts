@@ -1,15 +1,8 @@
 /** Checks and converts the arguments of filters. All functions throw `ERR_INVALID_ARGUMENT`. */
 import { toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
-import { writeEscaped } from '../cell/cell-key.js'
+import { parseSingleColumn, type BytesLike, type ColumnName } from '../cell/column-name.js'
 import type { Filter } from './filter.js'
-
-/** Bytes as callers give them: a string is encoded as UTF-8. */
-export type FilterBytes = string | Uint8Array
-
-/** A column: `'family:qualifier'` (split at the first colon) or its parts. */
-export type FilterColumn =
-  FilterBytes | { readonly family: FilterBytes; readonly qualifier: FilterBytes }
 
 /** A column as filters compare it. */
 export interface EscapedColumn {
@@ -19,35 +12,16 @@ export interface EscapedColumn {
 }
 
 /** Copies bytes, so that the caller may reuse theirs. */
-export function copyBytes(value: FilterBytes, what: string): Buffer {
+export function copyBytes(value: BytesLike, what: string): Buffer {
   if (typeof value === 'string') return Buffer.from(value, 'utf8')
   if (value instanceof Uint8Array) return Buffer.from(toBytes(value))
   throw invalidArgument(`${what} must be a string or a Uint8Array, got ${describe(value)}`)
 }
 
-/** Bytes in the order-preserving form in which rows and qualifiers are stored. */
-export function escapeBytes(bytes: Uint8Array): Buffer {
-  const target = Buffer.alloc(2 * bytes.length)
-  return target.subarray(0, writeEscaped(target, 0, bytes))
-}
-
 /** Parses a column, which must have a qualifier (an empty one is `'family:'`). */
-export function parseFilterColumn(column: FilterColumn): EscapedColumn {
-  if (typeof column === 'string' || column instanceof Uint8Array) {
-    const bytes = copyBytes(column, 'column')
-    const colon = bytes.indexOf(0x3a)
-    if (colon < 0) {
-      const shown = bytes.toString('utf8')
-      throw invalidArgument(`column '${shown}' has no qualifier; write '${shown}:qualifier'`)
-    }
-    const family = bytes.toString('utf8', 0, colon)
-    return { family, qualifier: escapeBytes(bytes.subarray(colon + 1)) }
-  }
-  if (typeof column !== 'object' || column === null) {
-    throw invalidArgument(`column must be a string, bytes or {family, qualifier}`)
-  }
-  const family = copyBytes(column.family, 'column family').toString('utf8')
-  return { family, qualifier: escapeBytes(copyBytes(column.qualifier, 'qualifier')) }
+export function parseFilterColumn(column: ColumnName): EscapedColumn {
+  const { family, escapedQualifier } = parseSingleColumn(column)
+  return { family, qualifier: escapedQualifier }
 }
 
 /** Checks a count: an integer >= 0. */

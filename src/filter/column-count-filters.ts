@@ -2,8 +2,8 @@
 import { compareBytes } from '../base/bytes.js'
 import { unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
-import { checkFilterCount, checkList, copyBytes, escapeBytes } from './arguments.js'
-import type { FilterBytes } from './arguments.js'
+import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
+import { checkFilterCount, checkList, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { FilterBase } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
@@ -52,13 +52,13 @@ export class ColumnPaginationFilter extends FilterBase {
   private columns = 0
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
-  constructor(limit: number, offset: number | FilterBytes) {
+  constructor(limit: number, offset: number | BytesLike) {
     super()
     this.limit = checkFilterCount(limit, 'limit')
     const byNumber = typeof offset === 'number'
     this.offset = byNumber ? checkFilterCount(offset, 'offset') : 0
     this.qualifier = byNumber ? undefined : copyBytes(offset, 'offset')
-    this.escaped = escapeBytes(this.qualifier ?? Buffer.alloc(0))
+    this.escaped = escapeQualifier(this.qualifier ?? Buffer.alloc(0))
   }
 
   override reset(): void {
@@ -110,7 +110,7 @@ export class FirstKeyValueMatchingQualifiersFilter extends FilterBase {
   private found = false
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
-  constructor(qualifiers: readonly FilterBytes[]) {
+  constructor(qualifiers: readonly BytesLike[]) {
     super()
     const copies = checkList(qualifiers, 'qualifiers').map((each) => copyBytes(each, 'qualifier'))
     this.qualifiers = new Set(copies.map((each) => each.toString('latin1')))

@@ -5,8 +5,8 @@
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellView } from '../cell/cell-view.js'
-import { checkFlag, checkList, checkOptions, copyBytes, escapeBytes } from './arguments.js'
-import type { FilterBytes } from './arguments.js'
+import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
+import { checkFlag, checkList, checkOptions, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { FilterBase } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
@@ -23,10 +23,10 @@ export class ColumnPrefixFilter extends FilterBase {
   private readonly escaped: Buffer
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
-  constructor(prefix: FilterBytes) {
+  constructor(prefix: BytesLike) {
     super()
     this.prefix = copyBytes(prefix, 'prefix')
-    this.escaped = escapeBytes(this.prefix)
+    this.escaped = escapeQualifier(this.prefix)
   }
 
   override filterCell(cell: CellView): FilterCode {
@@ -51,7 +51,7 @@ export class MultipleColumnPrefixFilter extends FilterBase {
   private index = 0
 
   /** Throws `ERR_INVALID_ARGUMENT`, also if a prefix is given twice. */
-  constructor(prefixes: readonly FilterBytes[]) {
+  constructor(prefixes: readonly BytesLike[]) {
     super()
     const sorted = checkList(prefixes, 'prefixes')
       .map((prefix) => copyBytes(prefix, 'prefix'))
@@ -65,7 +65,7 @@ export class MultipleColumnPrefixFilter extends FilterBase {
       if (last === undefined || !prefix.subarray(0, last.length).equals(last)) kept.push(prefix)
     }
     this.prefixes = kept
-    this.escaped = kept.map(escapeBytes)
+    this.escaped = kept.map(escapeQualifier)
   }
 
   override reset(): void {
@@ -92,10 +92,10 @@ export class MultipleColumnPrefixFilter extends FilterBase {
 
 /** Options of {@link ColumnRangeFilter}; an absent bound is open. */
 export interface ColumnRangeOptions {
-  readonly min?: FilterBytes
+  readonly min?: BytesLike
   /** Default true. */
   readonly minInclusive?: boolean
-  readonly max?: FilterBytes
+  readonly max?: BytesLike
   /** Default false. */
   readonly maxInclusive?: boolean
 }
@@ -114,9 +114,9 @@ export class ColumnRangeFilter extends FilterBase {
     checkOptions(options, 'options')
     const { min, max } = options
     this.min = min === undefined ? undefined : copyBytes(min, 'min')
-    this.escapedMin = this.min && escapeBytes(this.min)
+    this.escapedMin = this.min && escapeQualifier(this.min)
     this.minInclusive = checkFlag(options.minInclusive, 'minInclusive', true)
-    this.escapedMax = max === undefined ? undefined : escapeBytes(copyBytes(max, 'max'))
+    this.escapedMax = max === undefined ? undefined : escapeQualifier(copyBytes(max, 'max'))
     this.maxInclusive = checkFlag(options.maxInclusive, 'maxInclusive', false)
   }
 

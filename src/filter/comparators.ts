@@ -7,13 +7,8 @@
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { hasEscape, unescape } from '../cell/cell-key.js'
-import {
-  checkFilterCount,
-  copyBytes,
-  describe,
-  escapeBytes,
-  type FilterBytes,
-} from './arguments.js'
+import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
+import { checkFilterCount, copyBytes, describe } from './arguments.js'
 import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
 import type { BigDecimal } from './big-decimal.js'
 
@@ -39,11 +34,11 @@ import type { BigDecimal } from './big-decimal.js'
  * - `substring`: contains the UTF-8 text, ignoring case (SubstringComparator).
  */
 export type ComparatorOption =
-  | FilterBytes
-  | { readonly binary: FilterBytes }
-  | { readonly binaryPrefix: FilterBytes }
-  | { readonly binaryComponent: FilterBytes; readonly offset: number }
-  | { readonly bit: FilterBytes; readonly operator: 'AND' | 'OR' | 'XOR' }
+  | BytesLike
+  | { readonly binary: BytesLike }
+  | { readonly binaryPrefix: BytesLike }
+  | { readonly binaryComponent: BytesLike; readonly offset: number }
+  | { readonly bit: BytesLike; readonly operator: 'AND' | 'OR' | 'XOR' }
   | { readonly long: number | bigint }
   | { readonly bigDecimal: string | bigint }
   | { readonly null: true }
@@ -81,10 +76,10 @@ class BinaryComparator extends Comparator {
   private readonly constant: Buffer
   private readonly escaped: Buffer
 
-  constructor(constant: FilterBytes) {
+  constructor(constant: BytesLike) {
     super(true)
     this.constant = copyBytes(constant, 'binary')
-    this.escaped = escapeBytes(this.constant)
+    this.escaped = escapeQualifier(this.constant)
   }
 
   compare(source: Buffer, start: number, end: number): number {
@@ -101,7 +96,7 @@ class BinaryComponentComparator extends Comparator {
   private readonly constant: Buffer
   private readonly offset: number
 
-  constructor(name: string, constant: FilterBytes, offset: number) {
+  constructor(name: string, constant: BytesLike, offset: number) {
     super(true)
     this.name = name
     this.constant = copyBytes(constant, name)
@@ -120,7 +115,7 @@ class BitComparator extends Comparator {
   private readonly constant: Buffer
   private readonly operator: 'AND' | 'OR' | 'XOR'
 
-  constructor(constant: FilterBytes, operator: 'AND' | 'OR' | 'XOR') {
+  constructor(constant: BytesLike, operator: 'AND' | 'OR' | 'XOR') {
     super(false)
     this.constant = copyBytes(constant, 'bit')
     if (operator !== 'AND' && operator !== 'OR' && operator !== 'XOR') {

@@ -1,13 +1,8 @@
 /** HBase: DependentColumnFilter. */
 import type { CellView } from '../cell/cell-view.js'
 import { invalidArgument } from '../base/errors.js'
-import {
-  checkFlag,
-  checkOptions,
-  parseFilterColumn,
-  type EscapedColumn,
-  type FilterColumn,
-} from './arguments.js'
+import type { ColumnName } from '../cell/column-name.js'
+import { checkFlag, checkOptions, parseFilterColumn, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'
@@ -17,7 +12,7 @@ import { isInColumn } from './single-column-filters.js'
 /** Options of {@link DependentColumnFilter}. */
 export interface DependentColumnOptions {
   /** The reference column. */
-  readonly column: FilterColumn
+  readonly column: ColumnName
   /** Leave the reference column's own cells out. Default false. */
   readonly dropDependentColumn?: boolean
   /** With `value`: only reference cells whose value passes count. */

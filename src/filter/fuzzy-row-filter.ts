@@ -1,12 +1,13 @@
 /** HBase: FuzzyRowFilter. */
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
-import { checkList, checkOptions, copyBytes, type FilterBytes } from './arguments.js'
+import type { BytesLike } from '../cell/column-name.js'
+import { checkList, checkOptions, copyBytes } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A pattern for rows. */
 export interface FuzzyPattern {
-  readonly key: FilterBytes
+  readonly key: BytesLike
   /** One number per byte of the key: 0 = the row must have that byte there, 1 = any byte. */
   readonly mask: Uint8Array | readonly number[]
 }

@@ -1,22 +1,23 @@
 /** HBase: MultiRowRangeFilter. */
 import { compareBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
-import { checkFlag, checkList, checkOptions, copyBytes, type FilterBytes } from './arguments.js'
+import type { BytesLike } from '../cell/column-name.js'
+import { checkFlag, checkList, checkOptions, copyBytes } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A range of rows, or all rows with a prefix. */
 export type RowRange =
   | {
       /** Absent or empty: from the first row on. */
-      readonly start?: FilterBytes
+      readonly start?: BytesLike
       /** Default true. */
       readonly startInclusive?: boolean
       /** Absent or empty: to the last row. */
-      readonly stop?: FilterBytes
+      readonly stop?: BytesLike
       /** Default false. */
       readonly stopInclusive?: boolean
     }
-  | { readonly prefix: FilterBytes }
+  | { readonly prefix: BytesLike }
 
 /** `[start, stop)`; stop undefined = open. */
 interface HalfOpenRange {

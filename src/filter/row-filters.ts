@@ -2,7 +2,8 @@
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { seededRandom, type Random } from '../base/random.js'
-import { checkFilterCount, copyBytes, describe, type FilterBytes } from './arguments.js'
+import type { BytesLike } from '../cell/column-name.js'
+import { checkFilterCount, copyBytes, describe } from './arguments.js'
 import { FilterBase, RowKeyFilter } from './filter-base.js'
 
 /**
@@ -13,7 +14,7 @@ export class PrefixFilter extends RowKeyFilter {
   private readonly prefix: Buffer
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
-  constructor(prefix: FilterBytes) {
+  constructor(prefix: BytesLike) {
     super()
     this.prefix = copyBytes(prefix, 'prefix')
   }
@@ -34,7 +35,7 @@ export class InclusiveStopFilter extends RowKeyFilter {
   private readonly stop: Buffer
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
-  constructor(stopRow: FilterBytes) {
+  constructor(stopRow: BytesLike) {
     super()
     this.stop = copyBytes(stopRow, 'stopRow')
   }

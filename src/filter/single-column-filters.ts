@@ -7,13 +7,8 @@
 import { compareBytes, equalBytes } from '../base/bytes.js'
 import { unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
-import {
-  checkFlag,
-  checkOptions,
-  parseFilterColumn,
-  type EscapedColumn,
-  type FilterColumn,
-} from './arguments.js'
+import type { ColumnName } from '../cell/column-name.js'
+import { checkFlag, checkOptions, parseFilterColumn, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type CellHint, type RowCells } from './filter.js'
@@ -21,7 +16,7 @@ import { FilterBase } from './filter-base.js'
 
 /** A condition on a column's value. */
 export interface ColumnCondition {
-  readonly column: FilterColumn
+  readonly column: ColumnName
   readonly operator: FilterOperator
   /** Bytes, or another comparator. */
   readonly value: ComparatorOption

@@ -19,7 +19,8 @@ import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { Durability } from '../wal/log.js'
 import type { CollectedRow } from '../scan/row-collector.js'
-import { checkBytesLike, noSuchFamily, parseSingleColumn } from './column-name.js'
+import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { noSuchFamily } from './column-name.js'
 import type { RowKey } from './row-key.js'
 import type {
   Append,

@@ -9,7 +9,8 @@ import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../cell
 import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Filter } from '../filter/filter.js'
 import type { StoreQuery } from '../scan/query.js'
-import { noSuchFamily, parseColumn } from './column-name.js'
+import { parseColumn } from '../cell/column-name.js'
+import { noSuchFamily } from './column-name.js'
 import type { ColumnName, ReadOptions, TimeRangeOption } from './types.js'
 
 /** What is read of one family. */

@@ -20,7 +20,7 @@ import {
 import { contentStart } from '../cell/cell-value.js'
 import { approximateTimestamp, joinTimestamp } from '../cell/timestamp.js'
 import { numbersPerCell, type CollectedRow } from '../scan/row-collector.js'
-import { parseColumn } from './column-name.js'
+import { parseColumn } from '../cell/column-name.js'
 import type { ColumnName } from './types.js'
 
 /** One version of one column, or a delete marker in a raw scan. */

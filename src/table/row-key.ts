@@ -2,7 +2,7 @@
 import { invalidArgument } from '../base/errors.js'
 import { writeEscaped } from '../cell/cell-key.js'
 import { checkRowLength, rowBytesMax } from '../cell/limits.js'
-import { checkBytesLike } from './column-name.js'
+import { checkBytesLike } from '../cell/column-name.js'
 import type { BytesLike } from './types.js'
 
 /**

@@ -6,6 +6,7 @@
  * `Delete`, `Scan`, `Increment`, `Append`, `CheckAndMutate`, `RowMutations`).
  */
 import type { CellTypeName } from '../cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../cell/column-name.js'
 import type { Timestamp } from '../cell/timestamp.js'
 import type { CellarError } from '../base/errors.js'
 import type { PolicyName } from '../compaction/choice.js'
@@ -14,15 +15,7 @@ import type { Filter } from '../filter/filter.js'
 import type { TableCoprocessor } from './coprocessor.js'
 import type { Result } from './result.js'
 
-/** Bytes as callers give them: a string is encoded as UTF-8. */
-export type BytesLike = string | Uint8Array
-
-/**
- * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all
- * its columns, or the parts. `'family:'` is the column with the empty qualifier.
- */
-export type ColumnName =
-  string | Uint8Array | { readonly family: BytesLike; readonly qualifier?: BytesLike }
+export type { BytesLike, ColumnName }
 
 /** How durable a mutation is before it is acknowledged (HBase: Durability). */
 export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'

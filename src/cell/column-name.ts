@@ -1,0 +1,94 @@
+/** Parses the forms in which callers name columns, and remembers what it parsed. */
+import { emptyBytes, toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { writeEscaped } from './cell-key.js'
+
+/** Bytes as callers give them: a string is encoded as UTF-8. */
+export type BytesLike = string | Uint8Array
+
+/**
+ * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all
+ * its columns, or the parts. `'family:'` is the column with the empty qualifier.
+ */
+export type ColumnName =
+  string | Uint8Array | { readonly family: BytesLike; readonly qualifier?: BytesLike }
+
+/** A column or, without qualifier, a whole family. */
+export interface ParsedColumn {
+  readonly family: string
+  /** As the key encoding wants it; undefined = the whole family. */
+  readonly escapedQualifier: Buffer | undefined
+}
+
+/**
+ * Names are few and repeat, so parsed strings are kept; the bound guards against generated names.
+ */
+const parsedMax = 4096
+const parsed = new Map<string, ParsedColumn>()
+
+const colon = 0x3a
+
+/** Escapes a qualifier for the key encoding. */
+export function escapeQualifier(qualifier: Uint8Array): Buffer {
+  if (qualifier.length === 0) return emptyBytes
+  const target = Buffer.allocUnsafe(2 * qualifier.length)
+  return Buffer.from(target.subarray(0, writeEscaped(target, 0, qualifier)))
+}
+
+/** Checks that a value is a string or bytes. */
+export function checkBytesLike(value: unknown, what: string): asserts value is BytesLike {
+  if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
+    const got = value === null ? 'null' : typeof value
+    throw invalidArgument(`${what} must be a string or a Uint8Array, got ${got}`)
+  }
+}
+
+/** Parses a column name; `ERR_INVALID_ARGUMENT` for anything that is not one. */
+export function parseColumn(column: ColumnName): ParsedColumn {
+  if (typeof column === 'string') {
+    const known = parsed.get(column)
+    if (known !== undefined) return known
+    const result = parseString(column)
+    if (parsed.size >= parsedMax) parsed.clear()
+    parsed.set(column, result)
+    return result
+  }
+  if (column instanceof Uint8Array) {
+    const bytes = toBytes(column)
+    const at = bytes.indexOf(colon)
+    if (at < 0) return { family: bytes.toString('utf8'), escapedQualifier: undefined }
+    const family = bytes.toString('utf8', 0, at)
+    return { family, escapedQualifier: escapeQualifier(bytes.subarray(at + 1)) }
+  }
+  if (typeof column !== 'object' || column === null) {
+    throw invalidArgument(`column must be a string, bytes or {family, qualifier}`)
+  }
+  checkBytesLike(column.family, 'column family')
+  const family = toBytes(column.family).toString('utf8')
+  if (column.qualifier === undefined || column.qualifier === null) {
+    return { family, escapedQualifier: undefined }
+  }
+  checkBytesLike(column.qualifier, 'qualifier')
+  return { family, escapedQualifier: escapeQualifier(toBytes(column.qualifier)) }
+}
+
+function parseString(column: string): ParsedColumn {
+  const at = column.indexOf(':')
+  if (at < 0) return { family: column, escapedQualifier: undefined }
+  return {
+    family: column.slice(0, at),
+    escapedQualifier: escapeQualifier(Buffer.from(column.slice(at + 1), 'utf8')),
+  }
+}
+
+/** As {@link parseColumn}, for places that need one column: a missing qualifier is an error. */
+export function parseSingleColumn(column: ColumnName): {
+  family: string
+  escapedQualifier: Buffer
+} {
+  const { family, escapedQualifier } = parseColumn(column)
+  if (escapedQualifier !== undefined) return { family, escapedQualifier }
+  throw invalidArgument(
+    `column '${family}' has no qualifier; write '${family}:qualifier', or '${family}:' for the empty one`,
+  )
+}
