@@ -9,7 +9,7 @@ import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Durability } from '../wal/log.js'
 import type { ReadMode } from '../store/store-reader.js'
 import { isBlockMissing } from './block-loading.js'
-import { checkBytesLike } from './column-name.js'
+import { checkBytesLike } from '../cell/column-name.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
 import type { MutationBatch } from './observer.js'
 import { Result } from './result.js'
@@ -84,7 +84,8 @@ export class ObservedOperations {
       prepared ??= this.chain.pre('preExists', get, aBoolean)
       if (prepared.bypassed) return prepared.result
       read ??= this.get(prepared.operation)
-      const exists = !read(mode).isEmpty
+      const found = read(mode)
+      const exists = found.exists ?? !found.isEmpty
       return this.chain.post('postExists', [prepared.operation], exists, aBoolean)
     }
   }

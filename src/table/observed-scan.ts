@@ -42,7 +42,7 @@ class ObservedScanSession extends ScanSession {
     mayBlock: boolean,
     warn: (error: unknown) => void,
   ) {
-    const readPoint = readPointOf(scan.snapshot, engine)
+    const readPoint = readPointOf(scan, engine)
     super(engine, table, planScan(table, scan), readPoint, mayBlock)
     this.chain = chain
     this.observed = { scan }
