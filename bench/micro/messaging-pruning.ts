@@ -88,7 +88,14 @@ function makeHook(topics: readonly TopicRecord[], pointers: readonly bigint[]): 
     pruneBound: undefined,
     epoch: 0,
   }
-  const job = { kind: 'major', table: 'messages', family: 'd', now, readPointOldest: 0 } as const
+  const job = {
+    kind: 'major',
+    wholeStore: true,
+    table: 'messages',
+    family: 'd',
+    now,
+    readPointOldest: 0,
+  } as const
   return createCellHook({ job, options: { rows: 'message' }, context })
 }
 

@@ -38,8 +38,13 @@ export type CellDecision = (typeof CellDecision)[keyof typeof CellDecision]
 
 /** The job that a hook or an observer is asked about. Plain data. */
 export interface StoreJob {
-  /** 'major': all files of the store take part, so that nothing older lies elsewhere. */
+  /**
+   * 'major': all files of the store that hold the rows of the job take part, so that nothing older
+   * of them lies elsewhere on disk.
+   */
   readonly kind: 'flush' | 'minor' | 'major'
+  /** A 'major' job of all files of the store, not only of those of some rows. */
+  readonly wholeStore: boolean
   readonly table: string
   readonly family: string
   /** Milliseconds since the epoch; the same for the whole job. */

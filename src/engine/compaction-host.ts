@@ -2,8 +2,10 @@
 import type { CompactionChoice } from '../compaction/choice.js'
 import type { DropCounts } from '../job/job.js'
 import type { Store } from '../store/store.js'
+import type { FileMetadata } from '../version/file-metadata.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
+import type { JobHooks } from './job-hooks.js'
 import type { TableReaders } from './table-readers.js'
 
 /** A choice that changes something. */
@@ -50,9 +52,13 @@ export interface CompactionHost {
   }
   /** Throws the reason why nothing can be written. */
   checkWritable(): void
+  /** Coprocessors of the stores' tables. */
+  readonly hooks: JobHooks
   /** Publishes an edit; a failure of the manifest poisons the engine. */
   publish(edit: VersionEdit): Promise<void>
   now(): number
+  /** Files of a store in the current version, newest first. */
+  filesOf(store: Store): readonly FileMetadata[]
   readPointOldest(): number
   compactionStarted(store: Store, work: CompactionWork): void
   compactionMoved(store: Store, progress: CompactionProgress): void

@@ -7,6 +7,7 @@
  * outputs stay, because the edit may have become durable; the next open tells.
  */
 import { assert } from '../base/assert.js'
+import { makeHookWatch, mergeHookOutcomes } from '../coprocessor/hook-chain.js'
 import type { MergeChoice, MoveChoice } from '../compaction/choice.js'
 import { attemptsMax, WorkerDied, type JobExecutor } from '../job/executor.js'
 import {
@@ -28,6 +29,7 @@ import type {
   CompactionProgress,
   CompactionWork,
 } from './compaction-host.js'
+import type { HookedJob } from './job-hooks.js'
 import { sliceRows } from './row-slices.js'
 
 /** Takes a place for one more job, if there is one; the function gives it back. */
@@ -99,7 +101,7 @@ export class CompactionRun {
     const fileNumbers: number[] = []
     let published = false
     try {
-      const results = await this.runJobs(work, takeSlot, fileNumbers)
+      const { results, hooked } = await this.runRounds(work, takeSlot, fileNumbers)
       const read = results.reduce((sum, result) => sum + result.entriesRead, 0)
       const expected = work.files.reduce((sum, file) => sum + file.entryCount, 0)
       assert(read === expected, 'the slices of a compaction must read every entry of its inputs')
@@ -108,7 +110,10 @@ export class CompactionRun {
       for (const file of files) this.host.readers.open(file)
       published = true
       await this.publish(work.files, files)
-      return this.outcome(results, files.length, work.outputLevel)
+      const outcome = this.outcome(results, files.length, work.outputLevel)
+      const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
+      this.host.hooks.finish(this.store, hooked, { ...outcome, files: files.length, hooks })
+      return outcome
     } catch (error) {
       if (!published) for (const number of fileNumbers) this.discard(number)
       throw error
@@ -117,11 +122,34 @@ export class CompactionRun {
     }
   }
 
+  /** Runs the jobs; again, if hooks of coprocessors changed what a new snapshot sees. */
+  private async runRounds(
+    work: MergeChoice,
+    takeSlot: TakeSlot,
+    fileNumbers: number[],
+  ): Promise<{ readonly results: readonly JobResult[]; readonly hooked: HookedJob }> {
+    const { hooks } = this.host
+    const kind = work.major ? 'major' : 'minor'
+    const wholeStore = work.major && work.files.length === this.host.filesOf(this.store).length
+    for (let round = 1; ; round++) {
+      const hooked = hooks.start(this.store, kind, wholeStore, round)
+      const results = await this.runJobs(work, takeSlot, fileNumbers, hooked)
+      if (!results.some((result) => hooks.conflicts(hooked, result.hooks))) {
+        return { results, hooked }
+      }
+      for (const number of fileNumbers.splice(0)) {
+        this.discard(number)
+        this.host.versions.unprotectFile(number)
+      }
+    }
+  }
+
   /** Runs the jobs of all slices, as many side by side as there are places; results in order. */
   private async runJobs(
     work: MergeChoice,
     takeSlot: TakeSlot,
     fileNumbers: number[],
+    hooked: HookedJob,
   ): Promise<JobResult[]> {
     const results: JobResult[] = []
     let next = 0
@@ -130,7 +158,7 @@ export class CompactionRun {
       while (next < this.slices.length && failure === undefined) {
         const index = next++
         try {
-          results[index] = await this.runJob(work, index, fileNumbers)
+          results[index] = await this.runJob(work, index, fileNumbers, hooked)
         } catch (error) {
           // The others stop because of this one, not the other way round.
           failure ??= { error }
@@ -153,11 +181,12 @@ export class CompactionRun {
     work: MergeChoice,
     index: number,
     fileNumbers: number[],
+    hooked: HookedJob,
   ): Promise<JobResult> {
     const control = this.controls[index]
     for (let attempt = 1; ; attempt++) {
       if (control.cancelled) throw new JobCancelled()
-      const job = this.makeJob(work, this.slices[index])
+      const job = this.makeJob(work, this.slices[index], hooked)
       fileNumbers.push(...job.fileNumbers)
       try {
         return await this.executor.run(job, control)
@@ -167,7 +196,11 @@ export class CompactionRun {
     }
   }
 
-  private makeJob(work: MergeChoice, slice: RowSlice | undefined): CompactionJob {
+  private makeJob(
+    work: MergeChoice,
+    slice: RowSlice | undefined,
+    { job, plan }: HookedJob,
+  ): CompactionJob {
     const { versions, directory, nativeFree, options } = this.host
     const { settings } = this.store
     const { files, outputLevel, outputBytesMax, boundaries, major } = work
@@ -192,8 +225,10 @@ export class CompactionRun {
       boundaries,
       format: tableFormatOf(settings),
       retention: retentionOf(settings),
-      readPointOldest: this.host.readPointOldest(),
-      now: this.host.now(),
+      readPointOldest: job.readPointOldest,
+      now: job.now,
+      // Jobs that run side by side are watched one by one.
+      hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
       markerRetentionMilliseconds: 0,
       earliestPutTimestamp: Number(earliest),

@@ -11,7 +11,13 @@
  * store is flushed.
  */
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
-import type { CompactionChoice, PolicyInput, RowInterval } from '../compaction/choice.js'
+import {
+  nothing,
+  type CompactionChoice,
+  type CompactionPolicy,
+  type PolicyInput,
+  type RowInterval,
+} from '../compaction/choice.js'
 import type { JobExecutor } from '../job/executor.js'
 import { addDrops, JobCancelled, noDrops } from '../job/job.js'
 import { policyOf } from '../store/family-policy.js'
@@ -209,9 +215,9 @@ export class Compactor {
     let choice: CompactionChoice
     try {
       this.host.checkWritable()
-      const policy = policyOf(store.settings)
-      const input = this.inputOf(store)
-      choice = major ? policy.chooseMajor(input, rows) : policy.choose(input)
+      choice = this.choose(store, (policy, input) =>
+        major ? policy.chooseMajor(input, rows) : policy.choose(input),
+      )
     } catch (error) {
       this.finishRequest(request, error)
       return
@@ -254,7 +260,7 @@ export class Compactor {
   private startBackground(store: Store): void {
     let choice: CompactionChoice
     try {
-      choice = policyOf(store.settings).choose(this.inputOf(store))
+      choice = this.choose(store, (policy, input) => policy.choose(input))
     } catch (error) {
       this.waiting.delete(store)
       this.host.compactionFailed(store, error, false)
@@ -269,6 +275,18 @@ export class Compactor {
       if (error === undefined) this.pauses.delete(store)
       else if (!(error instanceof JobCancelled)) this.retryLater(store)
     })
+  }
+
+  /** Asks the policy, between the observers of the table. */
+  private choose(
+    store: Store,
+    ask: (policy: CompactionPolicy, input: PolicyInput) => CompactionChoice,
+  ): CompactionChoice {
+    const { hooks } = this.host
+    if (!hooks.maySelect(store)) return nothing
+    const choice = ask(policyOf(store.settings), this.inputOf(store))
+    hooks.selected(store, choice.kind === 'nothing' ? [] : choice.files)
+    return choice
   }
 
   private start(

@@ -15,12 +15,14 @@
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import { TurnBudget } from '../base/turn-budget.js'
 import type { Codecs } from '../codec/codec.js'
+import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { JobResult } from '../job/job.js'
 import type { ArenaPool } from '../store/arena-pool.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
+import type { FileMetadata } from '../version/file-metadata.js'
 import type { Version } from '../version/version.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
@@ -36,6 +38,7 @@ import type {
 import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
+import { JobHooks, type HookedJob } from './job-hooks.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { MemoryRelief, type ReliefHost } from './memory-relief.js'
 import { MutationBuffer } from './mutation-buffer.js'
@@ -75,6 +78,7 @@ export interface EngineParts {
   readonly executor: JobExecutor
   readonly budget: MemoryBudget
   readonly arenas: ArenaPool
+  readonly coprocessors: JobCoprocessors
   readonly events: EngineEvents
   readonly lastSequence: number
 }
@@ -93,6 +97,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly budget: MemoryBudget
   readonly arenas: ArenaPool
   readonly readPoints = new ReadPoints()
+  readonly hooks: JobHooks
   readonly flusher: Flusher
   readonly compactor: Compactor
   readonly relief: MemoryRelief
@@ -137,6 +142,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.lock = parts.lock
     this.executor = parts.executor
     this.events = parts.events
+    this.hooks = new JobHooks(this, parts.coprocessors)
     this.flusher = new Flusher(this, parts.executor)
     this.compactor = new Compactor(this, parts.executor)
     this.relief = new MemoryRelief(this)
@@ -271,8 +277,10 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** Freezes and flushes the given stores; resolves when all is on disk. */
   async flush(stores: readonly Store[]): Promise<void> {
     this.checkWritable()
+    const idle = stores.filter((store) => store.active.isEmpty && store.frozen.length === 0)
     for (const store of stores) store.freeze(this.lastSequence)
     for (const store of stores) await this.flusher.drain(store)
+    for (const store of idle) this.hooks.finishIdleFlush(store)
   }
 
   /** Compacts the given stores one after the other; see `Compactor.compact`. */
@@ -320,7 +328,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return this.logFloor
   }
 
-  flushed(store: Store, result: JobResult): void {
+  flushed(store: Store, result: JobResult, hooked: HookedJob): void {
     this.relief.account()
     if (this.log.failure === undefined) {
       const oldest = this.relief.oldestUnflushed()
@@ -328,6 +336,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     }
     this.versions.removeObsoleteFiles()
     this.events.onFlushed(this.tableNameOf(store), store.family, result)
+    this.hooks.finish(store, hooked, { ...result, files: result.files.length })
     if (this.compactionEnabled) this.compactor.consider(store)
   }
 
@@ -429,7 +438,12 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     }
   }
 
-  private tableNameOf(store: Store): string {
+  /** Files of a store in the current version, newest first. */
+  filesOf(store: Store): readonly FileMetadata[] {
+    return (this.versions.current.store(store.storeId)?.levels ?? []).flat()
+  }
+
+  tableNameOf(store: Store): string {
     for (const table of this.tables.values()) {
       if (table.families.some((family) => family.store === store)) return table.name
     }

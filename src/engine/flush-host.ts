@@ -6,6 +6,7 @@ import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
+import type { HookedJob, JobHooks } from './job-hooks.js'
 import type { TableReaders } from './table-readers.js'
 
 /** The engine, as the flusher sees it. */
@@ -24,6 +25,8 @@ export interface FlushHost {
   readonly hasWaitingWriters: boolean
   /** Pause before a failed flush is tried again. */
   readonly retryMilliseconds: number
+  /** Coprocessors of the stores' tables. */
+  readonly hooks: JobHooks
   /** Makes the log durable, which must come before an edit that names flushed data. */
   syncLog(): Promise<void>
   syncLogSync(): void
@@ -35,7 +38,7 @@ export interface FlushHost {
   /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */
   logFloorAfter(store: Store, slot: MemtableSlot): number
   /** A memtable has been replaced by its table. */
-  flushed(store: Store, result: JobResult): void
+  flushed(store: Store, result: JobResult, hooked: HookedJob): void
   /** A flush failed; nothing was changed. */
   flushFailed(store: Store, error: unknown): void
   /** Removes the output of a job that is not wanted any more. */

@@ -24,6 +24,7 @@ import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
+import type { HookedJob } from './job-hooks.js'
 import type { FlushHost } from './flush-host.js'
 
 export class Flusher {
@@ -36,6 +37,8 @@ export class Flusher {
   private readonly executor: JobExecutor
   private readonly running = new Map<Store, Promise<void>>()
   private readonly controls = new Map<Store, JobControl>()
+  /** The jobs whose results are on their way into the manifest, as coprocessors know them. */
+  private readonly publishing = new Map<Store, HookedJob>()
 
   constructor(host: FlushHost, executor: JobExecutor) {
     this.host = host
@@ -79,16 +82,19 @@ export class Flusher {
         continue
       }
       const entries = runToEnd(slot.memtable.exportSlices())
-      const job = this.makeJob(store, entries)
+      const hooked = this.host.hooks.start(store, 'flush', false, 1)
+      const job = this.makeJob(store, entries, hooked)
       const { fileSystem, codecs } = this.host
       try {
         const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
         this.host.syncLogSync()
         const edit = this.prepareInstall(store, slot, result)
         slot.publishing = result
+        this.publishing.set(store, hooked)
         this.host.publishSync(edit)
       } finally {
         slot.publishing = undefined
+        this.publishing.delete(store)
         this.host.versions.unprotectFile(job.fileNumber)
       }
     }
@@ -116,17 +122,18 @@ export class Flusher {
   private async flushOldest(store: Store): Promise<void> {
     const slot = store.frozen.at(-1)!
     const entries = await runInSlices(slot.memtable.exportSlices())
-    for (let attempt = 1; ; attempt++) {
+    let round = 1
+    for (let attempt = 1; ;) {
       // A synchronous writer may have flushed it meanwhile, and its memory may be in use again.
       if (store.dropped || store.frozen.at(-1) !== slot) return
-      const job = this.makeJob(store, entries)
+      const hooked = this.host.hooks.start(store, 'flush', false, round)
+      const job = this.makeJob(store, entries, hooked)
       try {
-        await this.runJob(store, slot, job)
-        return
+        if (await this.runJob(store, slot, job, hooked)) return
+        round++
       } catch (error) {
-        if (!(error instanceof WorkerDied)) throw error
         this.host.discardRemains(job.fileNumber)
-        if (attempt >= attemptsMax) throw error
+        if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       } finally {
         this.host.versions.unprotectFile(job.fileNumber)
       }
@@ -135,8 +142,14 @@ export class Flusher {
 
   /**
    * Runs a job and installs its result, unless somebody else has flushed the memtable meanwhile.
+   * False if the job has to run again, because its hooks changed what a new snapshot sees.
    */
-  private async runJob(store: Store, slot: MemtableSlot, job: FlushJob): Promise<void> {
+  private async runJob(
+    store: Store,
+    slot: MemtableSlot,
+    job: FlushJob,
+    hooked: HookedJob,
+  ): Promise<boolean> {
     const control = new JobControl()
     this.controls.set(store, control)
     slot.jobRunning = true
@@ -144,7 +157,7 @@ export class Flusher {
     try {
       result = await this.executor.run(job, control)
     } catch (error) {
-      if (error instanceof JobCancelled) return
+      if (error instanceof JobCancelled) return true
       throw error
     } finally {
       slot.jobRunning = false
@@ -153,18 +166,25 @@ export class Flusher {
     await this.host.syncLog()
     if (store.dropped || store.frozen.at(-1) !== slot || slot.publishing !== undefined) {
       if (result.files.length > 0) this.host.discardFile(job.fileNumber)
-      return
+      return true
+    }
+    if (this.host.hooks.conflicts(hooked, result.hooks)) {
+      if (result.files.length > 0) this.host.discardFile(job.fileNumber)
+      return false
     }
     const edit = this.prepareInstall(store, slot, result)
     slot.publishing = result
+    this.publishing.set(store, hooked)
     try {
       await this.host.publish(edit)
     } finally {
       slot.publishing = undefined
+      this.publishing.delete(store)
     }
+    return true
   }
 
-  private makeJob(store: Store, entries: FrozenEntries): FlushJob {
+  private makeJob(store: Store, entries: FrozenEntries, { job, plan }: HookedJob): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const fileNumber = versions.allocateFileNumber()
     versions.protectFile(fileNumber)
@@ -175,8 +195,9 @@ export class Flusher {
       entries,
       format: tableFormatOf(store.settings),
       retention: retentionOf(store.settings),
-      readPointOldest: this.host.readPointOldest(),
-      now: this.host.now(),
+      readPointOldest: job.readPointOldest,
+      now: job.now,
+      hooks: plan,
       nativeFree,
     }
   }
@@ -202,12 +223,13 @@ export class Flusher {
   install(store: Store, tables: readonly SsTableReader[]): void {
     const slot = store.frozen.at(-1)
     const result = slot?.publishing
-    if (slot === undefined || result === undefined) return
+    const hooked = this.publishing.get(store)
+    if (slot === undefined || result === undefined || hooked === undefined) return
     store.installFlush(slot, tables)
     this.flushCount++
     this.entriesWritten += result.entriesWritten
     this.entriesDropped += result.entriesDropped
     this.bytesWritten += result.bytesWritten
-    this.host.flushed(store, result)
+    this.host.flushed(store, result, hooked)
   }
 }

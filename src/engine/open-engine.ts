@@ -8,6 +8,7 @@
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs } from '../codec/codec.js'
+import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
@@ -36,6 +37,7 @@ export async function openEngine(
   directory: string,
   databaseOptions: DatabaseOptions,
   events: EngineEvents,
+  coprocessors: JobCoprocessors,
 ): Promise<Engine> {
   const options = resolveOptions(databaseOptions)
   const fileSystem = databaseOptions.fileSystem ?? new NodeFileSystem()
@@ -43,7 +45,7 @@ export async function openEngine(
   prepareDirectory(fileSystem, directory, options.createIfMissing)
   const lock = await fileSystem.lock(directory)
   try {
-    return openLocked(fileSystem, directory, options, lock, events)
+    return openLocked(fileSystem, directory, options, lock, events, coprocessors)
   } catch (error) {
     await lock.release()
     throw error
@@ -89,6 +91,7 @@ function openLocked(
   options: ResolvedOptions,
   lock: DirectoryLock,
   events: EngineEvents,
+  coprocessors: JobCoprocessors,
 ): Engine {
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
   const readers = new TableReaders(fileSystem, directory, codecs, options.blockCacheBytesMax)
@@ -117,6 +120,7 @@ function openLocked(
       executor: makeExecutor(fileSystem, codecs, options),
       budget: new MemoryBudget(options.memtableBytesMax),
       arenas,
+      coprocessors,
       events,
       lastSequence: versions.current.lastSequence,
     })
@@ -155,7 +159,8 @@ function makeExecutor(
 ): JobExecutor {
   if (options.executor !== 'inline' && fileSystem.shareable) {
     const pool = findPool()
-    if (pool !== undefined) return new WorkerExecutor(pool, jobThreadsMax)
+    if (pool !== undefined)
+      return new WorkerExecutor(pool, jobThreadsMax, options.cellHookMillisecondsMax)
     if (options.executor === 'worker') {
       const message = "executor 'worker' needs the package piscina: npm install piscina"
       throw new CellarError(ErrorCode.missingPackage, message)
@@ -200,7 +205,7 @@ function replayLog(engine: Engine): RecoveredLog {
   return recovered
 }
 
-/** Starts the first new segment behind what was recovered, and flushes what exceeds the budget. */
+/** Starts the first new segment behind what was recovered. */
 function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents): void {
   engine.log = Log.createSync({
     fileSystem: engine.fileSystem,
@@ -212,6 +217,10 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
     onFailure: (failure) => engine.poison(failure),
     onError: (error) => events.onWarning(error),
   })
+}
+
+/** Flushes what the replay has made too large, once the coprocessors of the tables are there. */
+export function flushRecovered(engine: Engine): void {
   for (const store of engine.stores.values()) {
     if (store.active.memtable.bytesUsed >= engine.options.flushBytes) engine.relief.freeze(store)
   }

@@ -64,6 +64,12 @@ export interface DatabaseOptions {
    * (HBase: hbase.hregion.keyvalue.timestamp.slop.millisecs). Default Infinity: no check.
    */
   readonly timestampSlopMilliseconds?: number
+  /**
+   * A call of a coprocessor's cell hook that takes longer than this in a worker thread ends the
+   * thread, and the job fails with `ERR_COPROCESSOR`. The inline executor cannot interrupt a hook.
+   * Default 30 s, at least 100 ms.
+   */
+  readonly cellHookMillisecondsMax?: number
   /** Source of timestamps and expiry. Default: the machine's clock. */
   readonly clock?: Clock
   /** Where files live. Default: the machine's file system. */
@@ -86,6 +92,7 @@ export interface ResolvedOptions {
   readonly nativeFree: boolean
   readonly cellBytesMax: number
   readonly timestampSlopMilliseconds: number
+  readonly cellHookMillisecondsMax: number
   readonly clock: Clock
 }
 
@@ -147,6 +154,11 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   if (!['auto', 'worker', 'inline'].includes(executor)) {
     throw invalidArgument(`option executor must be 'auto', 'worker' or 'inline', got ${executor}`)
   }
+  const cellHookMillisecondsMax = options.cellHookMillisecondsMax ?? 30_000
+  if (!Number.isInteger(cellHookMillisecondsMax) || cellHookMillisecondsMax < 100) {
+    const message = 'option cellHookMillisecondsMax must be an integer >= 100'
+    throw invalidArgument(`${message}, got ${cellHookMillisecondsMax}`)
+  }
   const slop = options.timestampSlopMilliseconds ?? Infinity
   if (typeof slop !== 'number' || !(slop >= 0)) {
     throw invalidArgument(`option timestampSlopMilliseconds must be a number >= 0, got ${slop}`)
@@ -170,6 +182,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),
     timestampSlopMilliseconds: slop,
+    cellHookMillisecondsMax,
     clock: options.clock ?? systemClock,
   }
 }

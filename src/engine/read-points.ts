@@ -24,6 +24,13 @@ export class ReadPoints {
     else this.counts.set(sequence, count - 1)
   }
 
+  /** The newest open read point, 0 if none is open. */
+  get newest(): number {
+    let newest = 0
+    for (const sequence of this.counts.keys()) if (sequence > newest) newest = sequence
+    return newest
+  }
+
   /** The oldest open read point, or `lastSequence` if none is open. */
   oldest(lastSequence: number): number {
     let oldest = lastSequence

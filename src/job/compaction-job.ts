@@ -23,19 +23,17 @@ import { SsTableReader } from '../sstable/reader.js'
 import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CompactionOutputs } from './compaction-outputs.js'
-import type { CompactionInput, CompactionJob, DropCounts, JobControl, JobResult } from './job.js'
+import { CellJudge, type Judgement } from './cell-judge.js'
+import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
 import { Pace } from './pace.js'
-import { RetentionFilter } from './retention-filter.js'
 
 /** Entries handled between two looks at the control. */
 const entriesPerSlice = 1024
 /** Part of the work that the merge is; the rest is reading the outputs back. */
 const mergePart = 0.9
 
-interface Merged {
+interface Merged extends Judgement {
   readonly entriesRead: number
-  readonly entriesDropped: number
-  readonly dropped: DropCounts
 }
 
 /** Runs a compaction; yields after each slice, returns the result. */
@@ -53,7 +51,7 @@ export function* runCompaction(
     for (const input of job.inputs) {
       readers.push(openTable(fileSystem, codecs, job, input, counters))
     }
-    const { entriesRead, entriesDropped, dropped } = yield* merge(
+    const { entriesRead, ...judgement } = yield* merge(
       job,
       readers,
       outputs,
@@ -71,12 +69,12 @@ export function* runCompaction(
     if (files.length > 0) fileSystem.syncDirectorySync(job.directory)
     const entriesWritten = files.reduce((sum, file) => sum + file.entryCount, 0)
     assert(
-      entriesRead === entriesWritten + entriesDropped,
+      entriesRead === entriesWritten + judgement.entriesDropped,
       'a compaction must account for every entry',
     )
     control.progress = 1
     const bytesWritten = files.reduce((sum, file) => sum + file.fileBytes, 0)
-    return { files, entriesRead, entriesWritten, entriesDropped, dropped, bytesWritten }
+    return { files, entriesRead, entriesWritten, ...judgement, bytesWritten }
   } catch (error) {
     outputs.abandon()
     throw error
@@ -127,14 +125,15 @@ function* merge(
 ): Generator<number, Merged> {
   const cursor = openCursor(readers)
   const cell = new CellView()
-  const filter = new RetentionFilter({
+  const scope = {
     options: job.retention,
     readPointOldest: job.readPointOldest,
     now: job.now,
     dropsMarkers: job.major,
     markerRetentionMilliseconds: job.markerRetentionMilliseconds,
     earliestPutTimestamp: job.earliestPutTimestamp,
-  })
+  }
+  const judge = new CellJudge(scope, job.hooks)
   const { first, end, part = 1 } = job.slice ?? {}
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const expected = Math.max(1, total * part)
@@ -142,11 +141,12 @@ function* merge(
   cursor.seek(first ?? Buffer.alloc(0), first?.length ?? 0)
   while (cursor.valid) {
     cell.set(cursor)
-    if (filter.entersRow(cell)) {
+    if (judge.entersRow(cell)) {
       if (end !== undefined && isAtOrBehind(cell, end)) break
       outputs.startRow(cell)
     }
-    if (filter.keeps(cell)) outputs.add(cell)
+    const kept = judge.judge(cell)
+    if (kept !== undefined) outputs.add(kept)
     cursor.next()
     if (++entriesRead % entriesPerSlice === 0) {
       yield* pace.checkpoint(mergePart * Math.min(1, entriesRead / expected), bytesMoved())
@@ -154,7 +154,7 @@ function* merge(
   }
   const whole = job.slice === undefined
   assert(!whole || entriesRead === total, 'a compaction must read every entry of its inputs')
-  return { entriesRead, entriesDropped: filter.dropped, dropped: filter.droppedBy }
+  return { entriesRead, ...judge.finish() }
 }
 
 function isAtOrBehind(cell: CellView, row: Buffer): boolean {

@@ -3,6 +3,7 @@
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Codecs } from '../codec/codec.js'
+import { loadHooks } from '../coprocessor/hook-chain.js'
 import type { FileSystem } from '../fs/types.js'
 import { runCompaction } from './compaction-job.js'
 import { runFlush } from './flush-job.js'
@@ -89,7 +90,8 @@ export class InlineExecutor implements JobExecutor {
     this.codecs = codecs
   }
 
-  run(job: Job, control: JobControl): Promise<JobResult> {
+  async run(job: Job, control: JobControl): Promise<JobResult> {
+    if (job.hooks !== undefined) await loadHooks(job.hooks)
     return runInSlices(startJob(this.fileSystem, this.codecs, job, control))
   }
 

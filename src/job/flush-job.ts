@@ -10,14 +10,8 @@ import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
-import {
-  JobCancelled,
-  type DropCounts,
-  type FlushJob,
-  type JobControl,
-  type JobResult,
-} from './job.js'
-import { RetentionFilter } from './retention-filter.js'
+import { CellJudge, type Judgement } from './cell-judge.js'
+import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
 import { TableOutput } from './table-output.js'
 
 /** Entries handled between two looks at the cancel flag. */
@@ -32,13 +26,16 @@ export function* runFlush(
 ): Generator<number, JobResult> {
   const output = new TableOutput(fileSystem, codecs, job.directory, job.fileNumber, job.format)
   try {
-    const { entriesDropped, dropped } = yield* copyEntries(job, output, control)
+    const judgement = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount
     const entriesWritten = output.entryCount
-    assert(entriesRead === entriesWritten + entriesDropped, 'a flush must account for every entry')
+    assert(
+      entriesRead === entriesWritten + judgement.entriesDropped,
+      'a flush must account for every entry',
+    )
     if (entriesWritten === 0) {
       output.abandon()
-      return { files: [], entriesRead, entriesWritten, entriesDropped, dropped, bytesWritten: 0 }
+      return { files: [], entriesRead, entriesWritten, ...judgement, bytesWritten: 0 }
     }
     const file = output.finish(0, job.now)
     fileSystem.syncDirectorySync(job.directory)
@@ -47,8 +44,7 @@ export function* runFlush(
       files: [file],
       entriesRead,
       entriesWritten,
-      entriesDropped,
-      dropped,
+      ...judgement,
       bytesWritten: file.fileBytes,
     }
   } catch (error) {
@@ -57,34 +53,31 @@ export function* runFlush(
   }
 }
 
-interface Copied {
-  readonly entriesDropped: number
-  readonly dropped: DropCounts
-}
-
-/** Copies what is kept and returns how many entries were dropped. */
+/** Copies what is kept and returns what was dropped. */
 function* copyEntries(
   job: FlushJob,
   output: TableOutput,
   control: JobControl,
-): Generator<number, Copied> {
+): Generator<number, Judgement> {
   const cursor = new FrozenEntriesCursor(job.entries)
   const cell = new CellView()
-  const filter = new RetentionFilter({
+  const scope = {
     options: job.retention,
     readPointOldest: job.readPointOldest,
     now: job.now,
     dropsMarkers: false,
     markerRetentionMilliseconds: 0,
     earliestPutTimestamp: 0,
-  })
+  }
+  const judge = new CellJudge(scope, job.hooks)
   const total = Math.max(1, job.entries.entryCount)
   let done = 0
   cursor.seek(Buffer.alloc(0), 0)
   while (cursor.valid) {
     cell.set(cursor)
-    filter.entersRow(cell)
-    if (filter.keeps(cell)) output.add(cell)
+    judge.entersRow(cell)
+    const kept = judge.judge(cell)
+    if (kept !== undefined) output.add(kept)
     cursor.next()
     if (++done % entriesPerSlice === 0) {
       if (control.cancelled) throw new JobCancelled()
@@ -92,5 +85,5 @@ function* copyEntries(
       yield 0
     }
   }
-  return { entriesDropped: filter.dropped, dropped: filter.droppedBy }
+  return judge.finish()
 }

@@ -6,6 +6,7 @@
 import { CellarError, type CorruptionDetail, type ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../codec/codec.js'
+import { loadHooks } from '../coprocessor/hook-chain.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import { collectGarbage } from './collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
@@ -43,6 +44,7 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
       codecs = loadCodecs({ nativeFree })
       codecsByMode.set(nativeFree, codecs)
     }
+    await loadHooks(task.job.hooks)
     const control = new JobControl(task.control)
     const steps = startJob(fileSystem, codecs, revive(task.job), control)
     return { outcome: 'done', result: runToEnd(steps, (time) => control.rest(time)) }

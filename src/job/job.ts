@@ -4,6 +4,7 @@
  * end, the inline executor lets the event loop breathe, and a synchronous caller drives it at once.
  * What it yields is the number of milliseconds that it wants to rest, mostly 0.
  */
+import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -22,6 +23,8 @@ export interface FlushJob {
   readonly readPointOldest: number
   /** Milliseconds; what has expired at that time is dropped. */
   readonly now: number
+  /** Cell hooks of coprocessors; REQUIRES `loadHooks` before the job starts. */
+  readonly hooks: HookPlan | undefined
   readonly nativeFree: boolean
 }
 
@@ -74,6 +77,8 @@ export interface CompactionJob {
   readonly retention: RetentionOptions
   readonly readPointOldest: number
   readonly now: number
+  /** As in a flush. */
+  readonly hooks: HookPlan | undefined
   /** The inputs are all files of the store that hold their rows: delete markers may go. */
   readonly major: boolean
   /** Milliseconds for which a major compaction keeps young markers. */
@@ -98,11 +103,13 @@ export interface DropCounts {
   expired: number
   /** Delete markers that masked nothing any more. */
   markers: number
+  /** Dropped by cell hooks of coprocessors. */
+  hooks: number
 }
 
 /** Counts of nothing. */
 export function noDrops(): DropCounts {
-  return { versions: 0, masked: 0, expired: 0, markers: 0 }
+  return { versions: 0, masked: 0, expired: 0, markers: 0, hooks: 0 }
 }
 
 /** Adds the counts of `from` to `to`. */
@@ -119,6 +126,8 @@ export interface JobResult {
   readonly entriesDropped: number
   /** Adds up to {@link entriesDropped}. */
   readonly dropped: DropCounts
+  /** What each cell hook did, in the order of the plan. */
+  readonly hooks: readonly HookOutcome[]
   readonly bytesWritten: number
 }
 

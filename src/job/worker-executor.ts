@@ -9,12 +9,16 @@ import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { WorkerDied, type JobExecutor } from './executor.js'
+import { HookWatchdog } from './hook-watchdog.js'
 import { JobCancelled, type Job, type JobControl, type JobResult } from './job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
 
 /** The part of piscina that is used; its own types may be absent. */
 interface Pool {
-  run(task: WorkerTask, options: { name: string }): Promise<WorkerAnswer>
+  run(
+    task: WorkerTask,
+    options: { readonly name: string; readonly signal: AbortSignal | null },
+  ): Promise<WorkerAnswer>
   destroy(): Promise<void>
 }
 interface PoolModule {
@@ -37,21 +41,29 @@ export class WorkerExecutor implements JobExecutor {
   readonly kind = 'worker'
   private readonly module: PoolModule
   private readonly threadsMax: number
+  private readonly hookMillisecondsMax: number
   private pool: Pool | undefined = undefined
 
-  constructor(module: PoolModule, threadsMax: number) {
+  /** A job is ended when one call of a cell hook takes longer than `hookMillisecondsMax`. */
+  constructor(module: PoolModule, threadsMax: number, hookMillisecondsMax = 30_000) {
     this.module = module
     this.threadsMax = threadsMax
+    this.hookMillisecondsMax = hookMillisecondsMax
   }
 
   async run(job: Job, control: JobControl): Promise<JobResult> {
     this.pool ??= this.start()
     let answer: WorkerAnswer
+    const abort = job.hooks && new AbortController()
+    const watchdog =
+      job.hooks && new HookWatchdog(job.hooks, this.hookMillisecondsMax, () => abort!.abort())
     try {
       const task = { job, control: control.words.buffer as SharedArrayBuffer }
-      answer = await this.pool.run(task, { name: 'runTask' })
+      answer = await this.pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
     } catch (cause) {
-      throw new WorkerDied(job.kind, cause)
+      throw watchdog?.error ?? new WorkerDied(job.kind, cause)
+    } finally {
+      watchdog?.stop()
     }
     if (answer.outcome === 'cancelled') throw new JobCancelled()
     if (answer.outcome === 'done') return restore(answer.result)

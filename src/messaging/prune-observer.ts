@@ -109,7 +109,7 @@ class PruneObserver implements Observer {
     const { table, now } = job
     const bound = rewrittenBound(reports, outcome)
     if (outcome.storeIsEmpty) state.noteEmpty(table, now)
-    else if (job.kind === 'major' && bound !== undefined) {
+    else if (job.wholeStore && bound !== undefined) {
       state.noteRewrite(table, now, bound, reports[0].epoch)
     }
   }

@@ -8,7 +8,7 @@ import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
-import { openEngine } from '../engine/open-engine.js'
+import { flushRecovered, openEngine } from '../engine/open-engine.js'
 import type { DatabaseOptions } from '../engine/options.js'
 import { Admin } from './admin.js'
 import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
@@ -119,16 +119,17 @@ export class Database {
     )
     checkCoprocessorList(coprocessors)
     const emitter = new EventEmitter()
-    const engine = await openEngine(directory, options, eventsOf(emitter))
     const registry: CoprocessorRegistry = new CoprocessorRegistry(
       (name) => database.table(name),
       (error) => emitter.emit('warning', error),
       schemaCoprocessorsEnabled,
     )
+    const engine = await openEngine(directory, options, eventsOf(emitter), registry)
     const database = new Database(engine, emitter, registry)
     try {
       for (const coprocessor of coprocessors) await registry.register(coprocessor)
       await registry.openTables(engine.tables.values())
+      flushRecovered(engine)
     } catch (error) {
       await engine.close().catch((failure: unknown) => emitter.emit('warning', failure))
       throw error

@@ -56,7 +56,8 @@ export function contextOf(
 
 /** A job of the table `messages`. */
 export function jobOf(kind: StoreJob['kind'], now: number): StoreJob {
-  return { kind, table: 'messages', family: 'd', now, readPointOldest: 0 }
+  const wholeStore = kind === 'major'
+  return { kind, wholeStore, table: 'messages', family: 'd', now, readPointOldest: 0 }
 }
 
 /** Shows cells to a new hook, as a job does. */

@@ -1,0 +1,106 @@
+/**
+ * Brings the coprocessors of a table into the jobs of its stores: asks them when a job starts,
+ * tells them when it is installed, and keeps what open snapshots see.
+ *
+ * A snapshot that is open when a job starts sees the cells up to its sequence; hooks are not asked
+ * about those. A snapshot that was opened while the job ran, and is still open when it is done, may
+ * see cells that the hooks have changed; then the job's outputs are thrown away and it runs again,
+ * with that snapshot protected. From the third round on hooks change nothing, so that a job ends
+ * whatever comes. (A snapshot opened while the manifest is being written is not noticed.)
+ */
+import type { StoreJob } from '../coprocessor/cell-hook.js'
+import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
+import type { JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessors.js'
+import type { StoreFileInfo } from '../coprocessor/job-observer.js'
+import type { Store } from '../store/store.js'
+import type { FileMetadata } from '../version/file-metadata.js'
+import type { ReadPoints } from './read-points.js'
+
+/** Rounds in which hooks may change cells. */
+const roundsMax = 2
+
+/** What this needs of the engine. */
+export interface JobHooksHost {
+  readonly readPoints: ReadPoints
+  now(): number
+  readPointOldest(): number
+  tableNameOf(store: Store): string
+  filesOf(store: Store): readonly FileMetadata[]
+}
+
+/** A job as its coprocessors were told of it. */
+export interface HookedJob {
+  readonly job: StoreJob
+  /** Undefined if the job has no hooks. */
+  readonly plan: HookPlan | undefined
+}
+
+export class JobHooks {
+  private readonly host: JobHooksHost
+  private readonly coprocessors: JobCoprocessors
+
+  constructor(host: JobHooksHost, coprocessors: JobCoprocessors) {
+    this.host = host
+    this.coprocessors = coprocessors
+  }
+
+  /** A job starts, for the `round`-th time counted from 1. Throws `ERR_COPROCESSOR`. */
+  start(store: Store, kind: StoreJob['kind'], wholeStore: boolean, round: number): HookedJob {
+    const { host } = this
+    const job: StoreJob = {
+      kind,
+      wholeStore,
+      table: host.tableNameOf(store),
+      family: store.family,
+      now: host.now(),
+      readPointOldest: host.readPointOldest(),
+    }
+    const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : host.readPoints.newest
+    return { job, plan: this.coprocessors.startJob(job, newest) }
+  }
+
+  /** Whether an open snapshot may see what the hooks of a finished job have changed. */
+  conflicts({ plan }: HookedJob, hooks: readonly HookOutcome[]): boolean {
+    if (plan === undefined || this.host.readPoints.newest <= plan.protectedSequence) return false
+    return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
+  }
+
+  /** A job is installed. */
+  finish(store: Store, { job }: HookedJob, facts: Omit<JobSummary, 'storeIsEmpty'>): void {
+    const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
+    const storeIsEmpty = !inMemory && this.host.filesOf(store).length === 0
+    this.coprocessors.finishJob(job, { ...facts, storeIsEmpty })
+  }
+
+  /** A flush was asked for and there was nothing to flush. */
+  finishIdleFlush(store: Store): void {
+    const { table, family, now, readPointOldest } = {
+      table: this.host.tableNameOf(store),
+      family: store.family,
+      now: this.host.now(),
+      readPointOldest: this.host.readPointOldest(),
+    }
+    const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
+    const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
+    this.finish(store, { job, plan: undefined }, nothing)
+  }
+
+  /** Whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */
+  maySelect(store: Store): boolean {
+    const { host } = this
+    const files = host.filesOf(store).map(infoOf)
+    return this.coprocessors.maySelect(host.tableNameOf(store), store.family, files)
+  }
+
+  /** Files were chosen. Throws `ERR_COPROCESSOR`. */
+  selected(store: Store, chosen: readonly FileMetadata[]): void {
+    const { host } = this
+    const files = host.filesOf(store).map(infoOf)
+    const table = host.tableNameOf(store)
+    this.coprocessors.selected(table, store.family, files, chosen.map(infoOf))
+  }
+}
+
+function infoOf({ fileNumber, fileBytes, level, entryCount }: FileMetadata): StoreFileInfo {
+  return { fileNumber, fileBytes, level, entryCount }
+}

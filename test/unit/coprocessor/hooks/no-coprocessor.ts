@@ -1,0 +1,2 @@
+/** A module that is no coprocessor. */
+export const something = 1
