@@ -2,13 +2,16 @@
  * The process in which one engine runs one sequence: started by `child-process.ts`, told what to do
  * by one message, answers with one message.
  *
- * After the phases the store is closed, opened again and read from end to end: what the checksum of
- * the state is made of was really written.
+ * Before the phases they are run once on a small store, which is then removed: what is measured is
+ * compiled code. After the phases the store is closed, opened again and read from end to end: what
+ * the checksum of the state is made of was really written.
  */
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { engineEntry, loadEngine, loadSuite } from './registry.js'
 import { checksumOfState, runSequence, type PhaseOutcome } from './runner.js'
 import type { Durability, EngineAdapter, Layout } from './engine.js'
-import type { Sequence } from './workload.js'
+import type { Phase, Sequence } from './workload.js'
 
 /** What the child is told. */
 export interface ChildTask {
@@ -24,6 +27,8 @@ export interface ChildTask {
   readonly records: number
   readonly seed: number
   readonly cacheBytes: number
+  /** Whether the phases are run once on a small store first. */
+  readonly warmsUp: boolean
   /** Whether the final state is read. */
   readonly readsState: boolean
 }
@@ -51,13 +56,34 @@ async function loadAdapter(task: ChildTask): Promise<EngineAdapter> {
   return engine
 }
 
-/** Runs the task in this process. */
-export async function runTask(task: ChildTask): Promise<ChildAnswer> {
+/** Records of the warm-up, at most: enough for the compiler to have seen every call. */
+const warmUpRecordsMax = 5000
+
+/** Runs the phases once on a small store of their own, so that no phase pays for compilation. */
+async function warmUp(
+  task: ChildTask,
+  adapter: EngineAdapter,
+  sequence: Sequence,
+  phases: readonly Phase[],
+): Promise<void> {
+  const { durability, layout, seed, cacheBytes } = task
+  const directory = join(task.directory, 'warm-up')
+  mkdirSync(directory)
+  const records = Math.min(warmUpRecordsMax, Math.ceil(task.records / 2))
+  const columns = sequence.columns
+  const opened = await adapter.open({ directory, durability, layout, columns, cacheBytes })
+  await runSequence(opened, sequence, phases, { directory, records, seed })
+  await opened.close()
+  rmSync(directory, { recursive: true })
+}
+
+async function runPhases(task: ChildTask): Promise<ChildAnswer> {
   const sequence = await findSequence(task)
   const adapter = await loadAdapter(task)
   const { directory, durability, layout, records, seed, cacheBytes } = task
   const phases = sequence.phases.filter(({ name }) => task.phases.includes(name))
   const settings = { directory, durability, layout, columns: sequence.columns, cacheBytes }
+  if (task.warmsUp) await warmUp(task, adapter, sequence, phases)
   let opened = await adapter.open(settings)
   const run = { directory, records, seed }
   const outcomes = await runSequence(opened, sequence, phases, run)
@@ -74,13 +100,17 @@ export async function runTask(task: ChildTask): Promise<ChildAnswer> {
   return { kind: 'done', outcomes, state }
 }
 
-if (process.send !== undefined) {
+/** Runs the task in this process. Never rejects: what goes wrong is an answer. */
+export async function runTask(task: ChildTask): Promise<ChildAnswer> {
+  try {
+    return await runPhases(task)
+  } catch (error) {
+    return { kind: 'failed', message: String((error as Error).stack ?? error) }
+  }
+}
+
+if (process.argv[1] === import.meta.filename && process.send !== undefined) {
   process.once('message', (task: ChildTask) => {
-    runTask(task)
-      .catch((error: unknown): ChildAnswer => {
-        return { kind: 'failed', message: String((error as Error).stack ?? error) }
-      })
-      .then((answer) => process.send!(answer, () => process.exit(0)))
-      .catch(() => process.exit(1))
+    void runTask(task).then((answer) => process.send!(answer, () => process.exit(0)))
   })
 }

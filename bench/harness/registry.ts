@@ -43,6 +43,21 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     module: at('suites/cas.js'),
     summary: 'compare-and-set and counters, one after the other and contended',
   },
+  {
+    name: 'hbase-pe',
+    module: at('suites/hbase-pe.js'),
+    summary: "the commands of HBase's PerformanceEvaluation: 26 digits, 1000 bytes",
+  },
+  {
+    name: 'latency',
+    module: at('suites/latency.js'),
+    summary: 'open load at fixed rates: percentiles, delay of the event loop',
+  },
+  {
+    name: 'scale',
+    module: at('suites/scale.js'),
+    summary: 'stores of 1, 4, 16 and 50 times the records: what an operation costs then',
+  },
 ]
 
 /** In the order of the tables. */

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { arePeersInstalled, installPeers } from '../engines/peers.js'
 import type { Durability, Engine, EngineAdapter, Layout, ProgramAdapter } from './engine.js'
 import { runInChild } from './child-process.js'
-import type { ChildAnswer } from './child.js'
+import { runTask, type ChildAnswer } from './child.js'
 import { compareAnswers, type Answered } from './compare.js'
 import { UsageError, type BenchOptions } from './options.js'
 import type { LeftOut, ResultRecord } from './record.js'
@@ -165,7 +165,10 @@ function recordsOf(run: Run, sequence: Sequence): number {
   return run.records * (sequence.recordsFactor ?? 1)
 }
 
-/** Runs a store in a process of its own. */
+/** Cells up to which the model is asked in this process: it is not measured. */
+const modelCellsHereMax = 100_000
+
+/** Runs a store in a process of its own, but for a small model. */
 function runStore(
   run: Run,
   sequence: Sequence,
@@ -175,8 +178,11 @@ function runStore(
 ): Promise<ChildAnswer> {
   const { options } = run.context
   const records = recordsOf(run, sequence)
+  const cells = records * sequence.columns.length
+  const isHere = reference === modelEntry.name && cells <= modelCellsHereMax
+  const execute = isHere ? runTask : runInChild
   return inDirectory(run, (directory) =>
-    runInChild({
+    execute({
       suiteModule: run.suiteModule,
       sequence: sequence.name,
       phases: phases.map(({ name }) => name),
@@ -187,6 +193,7 @@ function runStore(
       records,
       seed: options.seed,
       cacheBytes: options.cacheBytes,
+      warmsUp: reference !== modelEntry.name && !options.isQuick,
       readsState: records <= stateRowsMax,
     }),
   )

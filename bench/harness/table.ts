@@ -32,11 +32,12 @@ function spreadPercent({ opsPerSecond, spread, repeats }: ResultRecord): string 
   return `±${(((spread.high - spread.low) / 2 / opsPerSecond) * 100).toFixed(0)} %`
 }
 
-/** Groups results by workload and durability, in order of appearance, the fastest first. */
+/** Groups results by workload, durability and size, in order of appearance, the fastest first. */
 export function groupResults(results: readonly ResultRecord[]): ResultRecord[][] {
   const groups = new Map<string, ResultRecord[]>()
   for (const result of results) {
-    const name = `${result.suite}/${result.workload}/${result.durability}`
+    const { suite, workload, durability, records } = result
+    const name = `${suite}/${workload}/${durability}/${records}`
     const group = groups.get(name) ?? []
     group.push(result)
     groups.set(name, group)
@@ -44,6 +45,12 @@ export function groupResults(results: readonly ResultRecord[]): ResultRecord[][]
   return [...groups.values()].map((group) =>
     group.sort((one, other) => other.opsPerSecond - one.opsPerSecond),
   )
+}
+
+/** Names the size only where a workload comes in several. */
+function labelOf({ workload, durability, records }: ResultRecord, all: readonly ResultRecord[]) {
+  const hasSizes = all.some((other) => other.workload === workload && other.records !== records)
+  return `${workload} (${durability}${hasSizes ? `, ${formatCount(records)}` : ''})`
 }
 
 /** How many times as fast as the row's engine Cellar is. */
@@ -60,17 +67,19 @@ function cpuPerOperation({ cpuSeconds, operations }: ResultRecord): number | und
 
 /** All results, the winner of each workload first. */
 export function formatTable(results: readonly ResultRecord[]): string {
+  const extraNames = [...new Set(results.flatMap(({ extra }) => Object.keys(extra ?? {})))]
   const table = new Table({
     head: [
       ...['workload', 'engine', 'ops/s', '', 'cellar is', 'p50 µs', 'p99 µs', 'p99.9 µs'],
       ...['CPU µs', 'MiB', 'WA', 'RSS'],
+      ...extraNames,
     ],
-    colAligns: ['left', 'left', ...Array<'right'>(10).fill('right')],
+    colAligns: ['left', 'left', ...Array<'right'>(10 + extraNames.length).fill('right')],
     style: { head: [], border: [], compact: true },
   })
   for (const group of groupResults(results)) {
     for (const [position, result] of group.entries()) {
-      const name = `${result.workload} (${result.durability})`
+      const name = labelOf(result, results)
       table.push([
         position === 0 ? name : '',
         result.engine,
@@ -84,6 +93,7 @@ export function formatTable(results: readonly ResultRecord[]): string {
         optional(result.bytesOnDisk, mebibytes),
         optional(result.writeAmplification, trim),
         optional(result.peakRssBytes, mebibytes),
+        ...extraNames.map((extraName) => optional(result.extra?.[extraName], trim)),
       ])
     }
   }

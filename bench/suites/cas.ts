@@ -5,6 +5,7 @@
  * hold, one of ten is stale and must fail. In the contended workload 1000 calls at a time want the
  * same cell of the same row, and exactly one of each wave may win.
  */
+import { every, part } from '../harness/calls.js'
 import type { Random } from '../harness/random.js'
 import { decimalKeys } from '../harness/keys.js'
 import { printablePool, ValuePool } from '../harness/values.js'
@@ -105,7 +106,6 @@ function increments({ records, random }: GeneratorContext): Generator {
   }
 }
 
-const every = (records: number): number => records
 const waves = (records: number): number => Math.ceil(records / waveCalls) * waveCalls
 
 const loading: Phase = {
@@ -151,7 +151,7 @@ export const suite: WorkloadSuite = {
         { ...loading, name: 'load-sync' },
         {
           name: 'cas-sync',
-          calls: (records) => records / 10,
+          calls: part(10),
           generate: checks(anyRow),
           form: 'awaited',
         },

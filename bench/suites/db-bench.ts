@@ -6,9 +6,11 @@
  * LevelDB's own there are the forms that matter in Node: awaited calls, 1000 concurrent ones, scans
  * of 50 rows.
  */
+import { every, part } from '../harness/calls.js'
 import { decimalKeys } from '../harness/keys.js'
 import type { Operation } from '../harness/operation.js'
 import { ParkMiller } from '../harness/random.js'
+import { strideOf } from '../harness/stride.js'
 import { compressiblePool, ValuePool } from '../harness/values.js'
 import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harness/workload.js'
 
@@ -33,6 +35,12 @@ const inOrder: (context: GeneratorContext) => Draw = () => (index) => index
 const atRandom = ({ records, seed }: GeneratorContext): Draw => {
   const random = new ParkMiller(threadSeed + (seed - defaultSeed))
   return () => random.below(records)
+}
+
+/** Every key once: calls that run at the same time must not write the same one. */
+const scattered = ({ records }: GeneratorContext): Draw => {
+  const stride = strideOf(records)
+  return (index) => (index * stride) % records
 }
 
 /** Runs with this seed draw the numbers that db_bench draws. */
@@ -127,12 +135,6 @@ function deletes(context: GeneratorContext): Generator {
   }
 }
 
-const every = (records: number): number => records
-const part =
-  (divisor: number) =>
-  (records: number): number =>
-    records / divisor
-
 const batchCalls = (records: number): number => records / batchRows
 
 const fullScanOf = (name: string, reversed: boolean): Phase => ({
@@ -201,7 +203,7 @@ export const suite: WorkloadSuite = {
         {
           name: 'fillsync-concurrent',
           calls: part(5),
-          generate: puts(atRandom),
+          generate: puts(scattered),
           form: 'awaited',
           concurrency: concurrentCalls,
         },

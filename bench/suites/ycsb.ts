@@ -6,6 +6,7 @@
  * YCSB recommends. One client, one call after the other, in the form that is fastest for the
  * engine.
  */
+import { every, part } from '../harness/calls.js'
 import { ycsbKeys } from '../harness/keys.js'
 import type { RowPut } from '../harness/engine.js'
 import type { Operation, OperationKind } from '../harness/operation.js'
@@ -152,7 +153,7 @@ export const suite: WorkloadSuite = {
       phases: [
         loadPhase('load', true),
         ...mixes.map((mix) => {
-          return { name: mix.name, calls: (records: number) => records, generate: mixed(mix) }
+          return { name: mix.name, calls: every, generate: mixed(mix) }
         }),
       ],
     },
@@ -161,7 +162,7 @@ export const suite: WorkloadSuite = {
       ...shape,
       phases: [
         loadPhase('load-E', false),
-        { name: 'E', calls: (records) => records / scanDivisor, generate: mixed(scanMix) },
+        { name: 'E', calls: part(scanDivisor), generate: mixed(scanMix) },
       ],
     },
   ],

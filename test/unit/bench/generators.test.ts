@@ -4,6 +4,7 @@ import { fnv1a64, Hash64, hashModulo } from '../../../bench/harness/fnv.js'
 import { decimalKeys, ycsbKeys } from '../../../bench/harness/keys.js'
 import { Operation } from '../../../bench/harness/operation.js'
 import { ParkMiller, seededRandom } from '../../../bench/harness/random.js'
+import { strideOf } from '../../../bench/harness/stride.js'
 import { compressiblePool, printablePool, ValuePool } from '../../../bench/harness/values.js'
 import {
   Latest,
@@ -93,6 +94,16 @@ void t.test('fillrandom leaves about 63.2 % of the keys', (t) => {
   const drawn = new Set<number>()
   for (let i = 0; i < count; i++) drawn.add(random.below(count))
   t.ok(Math.abs(drawn.size / count - 0.632) < 0.005, `${drawn.size} of ${count}`)
+  t.end()
+})
+
+void t.test('a stride visits every record once', (t) => {
+  for (const records of [1, 2, 3, 10, 97, 1000, 4096, 50_000]) {
+    const stride = strideOf(records)
+    const seen = new Set<number>()
+    for (let index = 0; index < records; index++) seen.add((index * stride) % records)
+    t.equal(seen.size, records, `${records}`)
+  }
   t.end()
 })
 

@@ -1,0 +1,126 @@
+/**
+ * How the cost of an operation grows with the data: the same workloads on stores of one, four,
+ * sixteen and fifty times the records, one cell of 100 bytes each; `--records 1000000` gives 1 to
+ * 50 million cells.
+ *
+ * The cache stays the same (`--cache-mebibytes`), so the larger stores do not fit into it. The
+ * number of reads does not grow with the store.
+ */
+import { decimalKeys } from '../harness/keys.js'
+import { strideOf } from '../harness/stride.js'
+import { printablePool, ValuePool } from '../harness/values.js'
+import type {
+  Generator,
+  GeneratorContext,
+  Phase,
+  Sequence,
+  WorkloadSuite,
+} from '../harness/workload.js'
+import { ScrambledZipfian } from '../harness/zipfian.js'
+
+const keyBytes = 16
+const valueBytes = 100
+const batchRows = 1000
+const scanRows = 50
+
+const keys = decimalKeys(keyBytes)
+const all = [0]
+
+/**
+ * Every record once, in an order that looks random: multiplied by a number without common divisor.
+ */
+function load({ records, seed }: GeneratorContext): Generator {
+  const pool = new ValuePool(printablePool(seed), valueBytes)
+  const step = strideOf(records)
+  let next = 0
+  let position = 0
+  const rows = Array.from({ length: batchRows }, () => {
+    return { row: Buffer.alloc(keyBytes), columns: all, values: [pool.next()] }
+  })
+  return (operation) => {
+    const size = Math.max(0, Math.min(batchRows, records - next))
+    operation.kind = 'putMany'
+    for (let at = 0; at < size; at++) {
+      keys.write(rows[at].row, position)
+      rows[at].values[0] = pool.next()
+      position = (position + step) % records
+    }
+    operation.rows = size === batchRows ? rows : rows.slice(0, size)
+    next += size
+  }
+}
+
+function uniformGets({ records, random }: GeneratorContext): Generator {
+  return (operation) => {
+    operation.kind = 'get'
+    keys.set(operation, random.below(records))
+  }
+}
+
+function zipfianGets({ records, random }: GeneratorContext): Generator {
+  const zipfian = new ScrambledZipfian(records, random)
+  return (operation) => {
+    operation.kind = 'get'
+    keys.set(operation, zipfian.next())
+  }
+}
+
+function shortScans({ records, random }: GeneratorContext): Generator {
+  return (operation) => {
+    operation.kind = 'scan'
+    operation.limit = scanRows
+    keys.set(operation, random.below(records))
+  }
+}
+
+function overwrites({ records, random, seed }: GeneratorContext): Generator {
+  const pool = new ValuePool(printablePool(seed ^ 1), valueBytes)
+  const values: Buffer[] = [pool.next()]
+  return (operation) => {
+    operation.kind = 'put'
+    keys.set(operation, random.below(records))
+    operation.columns = all
+    values[0] = pool.next()
+    operation.values = values
+  }
+}
+
+const factors = [1, 4, 16, 50]
+
+/** Calls of the smallest store, whatever the size of this one. */
+const callsOf =
+  (factor: number, divisor: number) =>
+  (records: number): number =>
+    records / factor / divisor
+
+function sequenceOf(factor: number): Sequence {
+  const phases: readonly Phase[] = [
+    {
+      name: 'load',
+      calls: (records) => Math.ceil(records / batchRows),
+      operationsPerCall: batchRows,
+      generate: load,
+    },
+    { name: 'flush', calls: () => 1, maintenance: 'flush', generate: load, isMeasured: false },
+    { name: 'get-uniform', calls: callsOf(factor, 1), generate: uniformGets },
+    { name: 'get-zipfian', calls: callsOf(factor, 1), generate: zipfianGets },
+    { name: 'scan50', calls: callsOf(factor, 20), generate: shortScans },
+    { name: 'overwrite', calls: callsOf(factor, 1), generate: overwrites },
+  ]
+  return {
+    name: `${factor}x`,
+    columns: ['value'],
+    keyBytes,
+    valueBytes,
+    recordsFactor: factor,
+    phases,
+  }
+}
+
+/** Growth of the data. */
+export const suite: WorkloadSuite = {
+  name: 'scale',
+  summary: 'stores of 1, 4, 16 and 50 times the records: what an operation costs then',
+  defaultRecords: 10_000,
+  sequences: factors.map(sequenceOf),
+}
