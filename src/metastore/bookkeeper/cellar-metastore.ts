@@ -41,6 +41,9 @@ export interface CellarMetastoreConfiguration {
 const cursorIdleDefault = 10 * 60_000
 const storeVersion = 1
 
+/** Names that are names of tables in every backend. */
+const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
+
 /** Hands what a listener threw to Node's warnings. */
 export function warnOfListener(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error))
@@ -107,7 +110,10 @@ export class CellarMetaStore implements MetaStore {
 
   async #open(name: string): Promise<TableHandle> {
     if (this.#shared === undefined) throw new MetastoreException('the store is not open')
-    if (typeof name !== 'string') throw new MetastoreException('a table is named by a string')
+    if (typeof name !== 'string' || !tableName.test(name)) {
+      const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
+      throw new MetastoreException(`${message}: ${JSON.stringify(name)}`)
+    }
     const { durability, cursorIdleMilliseconds, onListenerError } = this.#configuration
     try {
       const rows = await this.#shared.table(name, durability)

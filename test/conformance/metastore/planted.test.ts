@@ -217,7 +217,7 @@ const defects: Readonly<Record<string, { defect: Defect; found: readonly string[
   'answers overtake each other': {
     defect: (table) => ({
       get: async (key, options) => {
-        await new Promise((resolve) => setTimeout(resolve, 2))
+        await new Promise((resolve) => setImmediate(resolve))
         return table.get(key, options)
       },
     }),

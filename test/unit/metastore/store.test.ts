@@ -54,7 +54,7 @@ void t.test('a store that cannot be opened says so, and can be opened later', as
   for (const name of ['', 'a b', 'a/b', '.a', null as never]) {
     await refused(store.createTable(name), `table ${name}`)
   }
-  await database.table('metastore_control:store').put({
+  await database.table('metastore_control').put({
     row: 'layout',
     cells: { 'r:version': '2' },
   })
@@ -68,7 +68,7 @@ void t.test('a store that cannot be opened says so, and can be opened later', as
 void t.test('writes are durable as configured, at first with FSYNC_WAL', async (t) => {
   const home = await TestDatabase.open()
   const { database } = home
-  const durability = (): string => database.describeTable('metastore:rows').durability
+  const durability = (): string => database.describeTable('metastore.rows').durability
   const open = async (configuration: object): Promise<void> => {
     const store = new CellarMetaStore()
     await store.init({ database, ...configuration }, 1)
