@@ -24,13 +24,11 @@ export interface ValueCondition {
 /** Checks the shape of a check; undefined means that it is a filter condition. */
 export function parseCondition(check: Check): ValueCondition | undefined {
   const { equals, notExists, operator, filter, column } = check
-  const given = [
-    equals !== undefined,
-    notExists !== undefined,
-    operator !== undefined,
-    filter !== undefined,
-  ]
-  const count = given.filter(Boolean).length
+  const count =
+    Number(equals !== undefined) +
+    Number(notExists !== undefined) +
+    Number(operator !== undefined) +
+    Number(filter !== undefined)
   if (count === 0) {
     throw invalidArgument('the check has no condition: give equals, notExists, operator or filter')
   }

@@ -144,16 +144,26 @@ export function planColumns(
   const plans: FamilyPlan[] = []
   for (const [family, qualifiers] of byFamily) {
     qualifiers.sort((a, b) => Buffer.compare(a, b))
-    const query = {
-      columns: qualifiers,
-      versions,
-      timeRange,
-      raw: false,
-      filter: undefined,
-      cellsPerRowMax: -1,
-      cellsPerRowOffset: 0,
-    }
-    plans.push({ family, query })
+    plans.push(planFamily(family, qualifiers, timeRange, versions))
   }
   return plans.sort((a, b) => a.family.index - b.family.index)
+}
+
+/** Query for columns of one family; qualifiers escaped, distinct and in store order. */
+export function planFamily(
+  family: FamilyState,
+  qualifiers: readonly Buffer[],
+  timeRange = allTime,
+  versions = 1,
+): FamilyPlan {
+  const query = {
+    columns: qualifiers,
+    versions,
+    timeRange,
+    raw: false,
+    filter: undefined,
+    cellsPerRowMax: -1,
+    cellsPerRowOffset: 0,
+  }
+  return { family, query }
 }

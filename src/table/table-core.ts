@@ -17,7 +17,7 @@ import type { Durability } from '../wal/log.js'
 import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
 import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import { addAppend, addIncrement } from './counters.js'
-import { addDelete, planColumns } from './deletes.js'
+import { addDelete, planFamily } from './deletes.js'
 import { MutationWriter } from './mutation-writer.js'
 import { parseFlag, parseTimeRange, planRead, type FamilyPlan, type ReadPlan } from './read-plan.js'
 import { Result } from './result.js'
@@ -219,8 +219,8 @@ export class TableCore {
     }
     const { family, escapedQualifier } = parseSingleColumn(check.column!)
     const state = table.familyByName.get(family) ?? this.unknownFamily(table, family)
-    const families = planColumns([{ family: state, escapedQualifier }], timeRange)
-    this.stored.set(this.readRow(asPlan(families), readPoint, mode))
+    const plan = asPlan([planFamily(state, [escapedQualifier], timeRange)])
+    this.stored.set(this.readRow(plan, readPoint, mode))
     const cell = this.stored.find(state.index, escapedQualifier)
     if (!conditionHolds(condition, cell)) return undefined
     return cell === undefined ? 0 : cell.timestampExact
@@ -233,7 +233,7 @@ export class TableCore {
     mode: ReadMode,
   ): DurabilityOption | undefined {
     checkObject(action, 'the action of a check')
-    if (Object.keys(action).length !== 1 && !isMutations(action)) {
+    if (!hasOneKey(action) && !isMutations(action)) {
       throw invalidArgument(
         'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
       )
@@ -242,9 +242,7 @@ export class TableCore {
       this.addMutations(table, row, action.mutations, mode)
       return (action as RowMutations).durability
     }
-    this.addMutations(table, row, [action], mode)
-    const [operation] = Object.values(action) as { durability?: DurabilityOption }[]
-    return operation?.durability
+    return this.addMutation(table, row, action, mode)
   }
 
   private addMutations(
@@ -257,26 +255,41 @@ export class TableCore {
       throw invalidArgument('mutations must be an array with at least one mutation')
     }
     for (const mutation of mutations as readonly Mutation[]) {
-      const names = Object.keys(checkObject(mutation, 'mutation'))
-      if (names.length !== 1) {
-        throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
-      }
-      if ('put' in mutation) {
-        this.sameRow(row, mutation.put)
-        this.writer.addPut(mutation.put)
-      } else if ('delete' in mutation) {
-        this.sameRow(row, mutation.delete)
-        this.addDelete(table, mutation.delete, mode)
-      } else if ('increment' in mutation) {
-        this.sameRow(row, mutation.increment)
-        addIncrement(this.writer, mutation.increment, (plans) => this.readStored(plans, mode))
-      } else if ('append' in mutation) {
-        this.sameRow(row, mutation.append)
-        addAppend(this.writer, mutation.append, (plans) => this.readStored(plans, mode))
-      } else {
-        throw invalidArgument(`unknown mutation '${names[0]}'`)
-      }
+      this.addMutation(table, row, mutation, mode)
     }
+  }
+
+  /** Adds one mutation of the row and returns the durability that it asks for. */
+  private addMutation(
+    table: TableState,
+    row: BytesLike,
+    mutation: Mutation,
+    mode: ReadMode,
+  ): DurabilityOption | undefined {
+    if (!hasOneKey(checkObject(mutation, 'mutation'))) {
+      throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
+    }
+    if ('put' in mutation) {
+      this.sameRow(row, mutation.put)
+      this.writer.addPut(mutation.put)
+      return durabilityOf(mutation.put)
+    }
+    if ('delete' in mutation) {
+      this.sameRow(row, mutation.delete)
+      this.addDelete(table, mutation.delete, mode)
+      return durabilityOf(mutation.delete)
+    }
+    if ('increment' in mutation) {
+      this.sameRow(row, mutation.increment)
+      addIncrement(this.writer, mutation.increment, (plans) => this.readStored(plans, mode))
+      return durabilityOf(mutation.increment)
+    }
+    if ('append' in mutation) {
+      this.sameRow(row, mutation.append)
+      addAppend(this.writer, mutation.append, (plans) => this.readStored(plans, mode))
+      return durabilityOf(mutation.append)
+    }
+    throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
   }
 
   private sameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
@@ -395,6 +408,21 @@ export function checkObject<T>(value: T, what: string): T {
     throw invalidArgument(`${what} must be an object`)
   }
   return value
+}
+
+/** Untyped callers may give one to a mutation of a row. */
+function durabilityOf(operation: object): DurabilityOption | undefined {
+  return (operation as { durability?: DurabilityOption }).durability
+}
+
+/** As `Object.keys(value).length === 1`, without making the keys. */
+function hasOneKey(value: object): boolean {
+  let first: string | undefined
+  for (const name in value) {
+    if (first !== undefined) return false
+    first = name
+  }
+  return first !== undefined
 }
 
 /** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
