@@ -58,6 +58,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     module: at('suites/scale.js'),
     summary: 'stores of 1, 4, 16 and 50 times the records: what an operation costs then',
   },
+  {
+    name: 'metastore',
+    module: at('metastore/main.js'),
+    summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
+  },
 ]
 
 /** In the order of the tables. */
