@@ -1,7 +1,8 @@
 /**
  * Entry of the benchmarks: `npm run bench -- SUITE [PART...] [options]`.
  *
- * Exit codes: 0 done, 1 a benchmark failed or engines disagree, 2 the command line is wrong.
+ * Exit codes: 0 done, 1 a benchmark failed or engines disagree, 2 the command line is wrong, 130
+ * interrupted.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +14,9 @@ import { loadSuite, suiteEntries, suiteEntry, type Entry } from './harness/regis
 import { makeReport, type Report } from './harness/report.js'
 import type { SuiteContext, SuiteOutcome } from './harness/suite.js'
 import { runWorkloads } from './harness/run-workloads.js'
-import { formatTable } from './harness/table.js'
+import { countWins, formatTable } from './harness/table.js'
+
+const interruptedCode = 130
 
 function usage(): string {
   const suites = suiteEntries.map(({ name, summary }) => `  ${name.padEnd(18)}  ${summary}\n`)
@@ -47,14 +50,22 @@ async function runOne(
   outPath: string | undefined,
 ): Promise<boolean> {
   const directory = mkdtempSync(join(options.directory ?? tmpdir(), 'cellar-bench-'))
+  const remove = (): void => rmSync(directory, { recursive: true, force: true })
+  const onInterrupt = (): void => {
+    progress.close()
+    remove()
+    process.exit(interruptedCode)
+  }
+  process.once('SIGINT', onInterrupt)
   let outcome: SuiteOutcome
   try {
     outcome = await runSuite(entry, { options, progress, directory })
   } finally {
-    rmSync(directory, { recursive: true, force: true })
+    process.off('SIGINT', onInterrupt)
+    remove()
     progress.close()
   }
-  process.stdout.write(`${formatTable(outcome.results)}\n`)
+  process.stdout.write(`${formatTable(outcome.results)}\n${countWins(outcome.results)}`)
   for (const { engine, reason } of outcome.leftOut) {
     process.stdout.write(`left out: ${engine}: ${reason}\n`)
   }

@@ -24,6 +24,8 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   overwrite: { name: 'overwrite' },
   readrandom: { name: 'readrandom' },
   readmissing: { name: 'readmissing' },
+  updaterandom: { name: 'updaterandom' },
+  readrandomwriterandom: { name: 'readrandomwriterandom' },
   scan50: { name: 'seekrandom', flags: ['--seek_nexts=50'] },
   readseq: { name: 'readseq' },
   readreverse: { name: 'readreverse' },

@@ -65,6 +65,17 @@ function cpuPerOperation({ cpuSeconds, operations }: ResultRecord): number | und
   return cpuSeconds === undefined ? undefined : (cpuSeconds / operations) * 1e6
 }
 
+/** Who wins how many workloads, one line; empty where only one engine ran. */
+export function countWins(results: readonly ResultRecord[]): string {
+  const groups = groupResults(results).filter((group) => group.length > 1)
+  if (groups.length === 0) return ''
+  const wins = new Map<string, number>()
+  for (const [{ engine }] of groups) wins.set(engine, (wins.get(engine) ?? 0) + 1)
+  const sorted = [...wins].sort(([, one], [, other]) => other - one)
+  const parts = sorted.map(([engine, count]) => `${engine} ${count}`)
+  return `fastest of ${groups.length} workloads: ${parts.join(', ')}\n`
+}
+
 /** All results, the winner of each workload first. */
 export function formatTable(results: readonly ResultRecord[]): string {
   const extraNames = [...new Set(results.flatMap(({ extra }) => Object.keys(extra ?? {})))]

@@ -127,11 +127,29 @@ const fullScan =
     operation.reversed = reversed
   }
 
-function deletes(context: GeneratorContext): Generator {
-  const next = atRandom(context)
-  return (operation) => {
-    operation.kind = 'delete'
-    keys.set(operation, next(0))
+function deletes(draw: (context: GeneratorContext) => Draw): Phase['generate'] {
+  return (context) => {
+    const next = draw(context)
+    return (operation, index) => {
+      operation.kind = 'delete'
+      keys.set(operation, next(index))
+    }
+  }
+}
+
+/** `updaterandom` gets and puts the same key; `readrandomwriterandom` puts one time in ten. */
+function mixed(kind: 'readModifyWrite' | 'put', otherPart: number): Phase['generate'] {
+  return (context) => {
+    const next = atRandom(context)
+    const pool = new ValuePool(compressiblePool(context.seed), valueBytes)
+    const values: Buffer[] = [pool.next()]
+    return (operation) => {
+      operation.kind = context.random.fraction() < otherPart ? kind : 'get'
+      keys.set(operation, next(0))
+      values[0] = pool.next()
+      operation.columns = all
+      operation.values = values
+    }
   }
 }
 
@@ -151,6 +169,8 @@ const random: readonly Phase[] = [
   { name: 'readmissing', calls: every, generate: missing },
   { name: 'readhot', calls: every, generate: gets(inHotRange) },
   { name: 'readrandom-awaited', calls: part(10), generate: gets(atRandom), form: 'awaited' },
+  { name: 'updaterandom', calls: part(5), generate: mixed('readModifyWrite', 1) },
+  { name: 'readrandomwriterandom', calls: part(5), generate: mixed('put', 0.1) },
   fullScanOf('readseq', false),
   fullScanOf('readreverse', true),
   { name: 'compact', calls: () => 1, maintenance: 'compact', generate: fullScan(false) },
@@ -158,7 +178,7 @@ const random: readonly Phase[] = [
   fullScanOf('readseq-compacted', false),
   { name: 'seekrandom', calls: part(10), generate: scans(1) },
   { name: 'scan50', calls: part(50), generate: scans(scanRows) },
-  { name: 'deleterandom', calls: part(10), generate: deletes },
+  { name: 'deleterandom', calls: part(10), generate: deletes(atRandom) },
 ]
 
 const sizes = { columns: ['value'], keyBytes, valueBytes }
@@ -172,7 +192,10 @@ export const suite: WorkloadSuite = {
     {
       name: 'fillseq',
       ...sizes,
-      phases: [{ name: 'fillseq', calls: every, generate: puts(inOrder) }],
+      phases: [
+        { name: 'fillseq', calls: every, generate: puts(inOrder) },
+        { name: 'deleteseq', calls: part(2), generate: deletes(inOrder) },
+      ],
     },
     {
       name: 'fillbatch',
