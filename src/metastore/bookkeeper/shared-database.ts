@@ -29,10 +29,10 @@ export interface MetastoreDatabase {
 export type MetastoreDurability = NonNullable<TableOptions['durability']>
 
 /** Table of this package's own rows: the counter of versions and the version of the layout. */
-const controlTable = 'metastore_control:store'
+const controlTable = 'metastore_control'
 const layoutRow = 'layout'
 const layoutVersion = '1'
-const tablePrefix = 'metastore:'
+const tablePrefix = 'metastore.'
 
 const sharedByDatabase = new WeakMap<MetastoreDatabase, Promise<SharedDatabase>>()
 
