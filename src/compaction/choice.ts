@@ -75,6 +75,14 @@ export interface PolicyInput {
   readonly busyFiles: ReadonlySet<number>
 }
 
+/** What a store has put off; see `debt.ts`. */
+export interface CompactionDebt {
+  /** Sorted runs beyond those that the policy has at rest. */
+  readonly runs: number
+  /** Bytes that wait to be rewritten. */
+  readonly bytes: number
+}
+
 /** Rows as users know them, not escaped. An absent limit is open. */
 export interface RowInterval {
   /** Inclusive. */
@@ -93,6 +101,8 @@ export interface CompactionPolicy {
    * overlaps these. Does not look whether it is worth it.
    */
   chooseMajor(input: PolicyInput, rows?: RowInterval): CompactionChoice
+  /** How far the policy is behind, whether or not files are busy. */
+  debt(input: PolicyInput): CompactionDebt
 }
 
 /** The names of the policies, as users and manifests write them. */

@@ -56,6 +56,7 @@ export function choosePolicy<Name extends PolicyName>(
       return checkedChoice(input, expired.kind === 'drop' ? expired : policy.choose(input))
     },
     chooseMajor: (input, rows) => checkedChoice(input, policy.chooseMajor(input, rows)),
+    debt: (input) => policy.debt(input),
   }
 }
 

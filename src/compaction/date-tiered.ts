@@ -21,6 +21,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
+import { noDebt } from './debt.js'
 import { exploreRuns, exploringDefaults } from './exploring.js'
 import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
@@ -176,5 +177,7 @@ export function dateTieredPolicy(options: DateTieredOptions): CompactionPolicy {
         outputLevel: deepestLevel(input.levels),
         outputBytesMax: Infinity,
       }),
+    // Files are many by design.
+    debt: () => noDebt,
   }
 }

@@ -9,6 +9,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
+import { flushedDebt } from './debt.js'
 import { majorChoice } from './major.js'
 import { checkOrder, completeOptions } from './options.js'
 import { deepestLevel, idleStretches, mergeRuns, runsOf, type Run } from './runs.js'
@@ -130,5 +131,6 @@ export function exploringPolicy(options: ExploringOptions): CompactionPolicy {
         outputLevel: deepestLevel(input.levels),
         outputBytesMax: Infinity,
       }),
+    debt: (input) => flushedDebt(input, options.filesBlocking),
   }
 }

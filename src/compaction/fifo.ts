@@ -4,6 +4,7 @@
  * so it suits data that is read by time range or not at all.
  */
 import type { CompactionPolicy } from './choice.js'
+import { noDebt } from './debt.js'
 import { expiredChoice } from './expired.js'
 import { completeOptions } from './options.js'
 
@@ -24,5 +25,7 @@ export function fifoPolicy(_options: FifoOptions): CompactionPolicy {
     name: 'fifo',
     choose: expiredChoice,
     chooseMajor: (input) => expiredChoice(input),
+    // Files are many by design.
+    debt: () => noDebt,
   }
 }

@@ -15,6 +15,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
+import { flushedDebt } from './debt.js'
 import { downwardChoice, movableFiles, oldestIdle } from './downward.js'
 import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
@@ -122,5 +123,6 @@ export function lazyLeveledPolicy(options: LazyLeveledOptions): CompactionPolicy
         outputLevel: Math.max(1, deepestLevel(input.levels)),
         outputBytesMax: outputBytesMax(options),
       }),
+    debt: (input) => flushedDebt(input, options.runsMax),
   }
 }

@@ -23,9 +23,11 @@ import {
   blocked,
   nothing,
   type CompactionChoice,
+  type CompactionDebt,
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
+import { flushedDebt } from './debt.js'
 import { downwardChoice, isObstructed, oldestIdle } from './downward.js'
 import { levelTargets, type LevelTargets } from './level-targets.js'
 import { majorChoice } from './major.js'
@@ -310,5 +312,16 @@ export function leveledPolicy(options: LeveledOptions): CompactionPolicy {
         outputLevel: levelTargets(input.levels, options).last,
         outputBytesMax: outputBytesMax(options),
       }),
+    debt: (input) => debtOf(input, options),
   }
+}
+
+function debtOf(input: PolicyInput, options: LeveledOptions): CompactionDebt {
+  const { runs, bytes } = flushedDebt(input, options.flushedFilesCrowded)
+  const targets = levelTargets(input.levels, options)
+  let over = 0
+  for (let level = targets.base; level < targets.last; level++) {
+    over += Math.max(0, totalBytes(input.levels[level] ?? []) - targets.bytes[level])
+  }
+  return { runs, bytes: bytes + over }
 }

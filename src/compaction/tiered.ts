@@ -10,6 +10,7 @@ import {
   type CompactionPolicy,
   type PolicyInput,
 } from './choice.js'
+import { flushedDebt } from './debt.js'
 import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
 import { deepestLevel, idleStretches, mergeRuns, runsOf, type Run } from './runs.js'
@@ -113,5 +114,6 @@ export function tieredPolicy(options: TieredOptions): CompactionPolicy {
         outputLevel: deepestLevel(input.levels),
         outputBytesMax: Infinity,
       }),
+    debt: (input) => flushedDebt(input, options.runsMax),
   }
 }

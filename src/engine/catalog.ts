@@ -5,9 +5,8 @@
  * marks the old as not live, so that holders look up the current one.
  */
 import type { ArenaPool } from '../store/arena-pool.js'
-import { Store } from '../store/store.js'
+import { Store, type LeveledTables } from '../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../store/family-settings.js'
-import type { SsTableReader } from '../sstable/reader.js'
 import type { TableDefinition } from '../version/catalog.js'
 import type { Durability } from '../wal/log.js'
 
@@ -75,7 +74,7 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
 export function makeTableState(
   definition: TableDefinition,
   stores: Map<number, Store>,
-  readersOf: (storeId: number) => readonly SsTableReader[],
+  readersOf: (storeId: number) => LeveledTables,
   arenas: ArenaPool,
 ): TableState {
   const tableSettings = decodeTableSettings(definition)

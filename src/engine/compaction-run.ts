@@ -192,6 +192,7 @@ export class CompactionRun {
         return await this.executor.run(job, control)
       } catch (error) {
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
+        for (const fileNumber of job.fileNumbers) this.discard(fileNumber)
       }
     }
   }

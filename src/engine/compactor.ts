@@ -14,6 +14,7 @@ import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import {
   nothing,
   type CompactionChoice,
+  type CompactionDebt,
   type CompactionPolicy,
   type PolicyInput,
   type RowInterval,
@@ -25,6 +26,7 @@ import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionHost, CompactionOutcome, CompactionWork } from './compaction-host.js'
 import { CompactionRun } from './compaction-run.js'
+import { Ticker } from './ticker.js'
 
 /** How a requested compaction reports and stops. */
 export interface CompactionRequest {
@@ -45,8 +47,6 @@ interface PendingRequest extends CompactionRequest {
   reject(error: unknown): void
 }
 
-/** How often progress is reported. */
-const progressMilliseconds = 100
 /** Pauses after a failure in the background. */
 const retryMillisecondsMin = 1000
 const retryMillisecondsMax = 60_000
@@ -57,7 +57,7 @@ const placesOfWorkers = 2
 
 /** What compactions have done since the open. */
 export class CompactionTotals {
-  /** Merges, moves and drops. */
+  /** Merges, and files that were moved or dropped. */
   merges = 0
   moves = 0
   drops = 0
@@ -71,8 +71,8 @@ export class CompactionTotals {
   /** Takes a finished compaction into account. */
   add(outcome: CompactionOutcome): void {
     if (outcome.kind === 'merge') this.merges++
-    else if (outcome.kind === 'move') this.moves++
-    else this.drops++
+    else if (outcome.kind === 'move') this.moves += outcome.inputFiles
+    else this.drops += outcome.inputFiles
     this.bytesRead += outcome.bytesRead
     this.bytesWritten += outcome.bytesWritten
     this.entriesRead += outcome.entriesRead
@@ -96,7 +96,7 @@ export class Compactor {
   /** Stores whose last background compaction failed: the pause before the next. */
   private readonly pauses = new Map<Store, number>()
   private readonly timers = new Set<NodeJS.Timeout>()
-  private ticker: NodeJS.Timeout | undefined = undefined
+  private readonly ticker = new Ticker(() => this.tick())
   private paused = false
   private stopped = false
 
@@ -110,6 +110,11 @@ export class Compactor {
   /** Number of compactions that run, wait or were asked for. */
   get queueLength(): number {
     return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
+  }
+
+  /** How far a store's policy is behind. */
+  debtOf(store: Store): CompactionDebt {
+    return policyOf(store.settings).debt(this.inputOf(store))
   }
 
   /** Number of compactions that run. */
@@ -183,7 +188,7 @@ export class Compactor {
     this.stopped = true
     this.waiting.clear()
     for (const timer of this.timers) clearTimeout(timer)
-    clearInterval(this.ticker)
+    this.ticker.stop()
     for (const request of [...this.requests]) {
       if (!request.run) this.finishRequest(request, closedError('the database'))
     }
@@ -299,7 +304,7 @@ export class Compactor {
     // Registered before it starts, so that the next choice knows which files are busy.
     this.runs.set(run, Promise.resolve())
     this.spreadLimit()
-    this.startTicker()
+    this.ticker.start()
     this.host.compactionStarted(store, work)
     this.runs.set(
       run,
@@ -360,20 +365,14 @@ export class Compactor {
   }
 
   /** Reports progress while something runs. */
-  private startTicker(): void {
-    if (this.ticker !== undefined) return
-    this.ticker = setInterval(() => {
-      for (const run of this.runs.keys()) this.host.compactionMoved(run.store, run.progress)
-      for (const { run, onProgress } of this.requests) {
-        if (run === undefined || onProgress === undefined) continue
-        const { bytesDone, bytesTotal } = run.progress
-        onProgress(bytesDone / Math.max(1, bytesTotal))
-      }
-      if (this.runs.size > 0) return
-      clearInterval(this.ticker)
-      this.ticker = undefined
-    }, progressMilliseconds)
-    this.ticker.unref()
+  private tick(): boolean {
+    for (const run of this.runs.keys()) this.host.compactionMoved(run.store, run.progress)
+    for (const { run, onProgress } of this.requests) {
+      if (run === undefined || onProgress === undefined) continue
+      const { bytesDone, bytesTotal } = run.progress
+      onProgress(bytesDone / Math.max(1, bytesTotal))
+    }
+    return this.runs.size > 0
   }
 
   private inputOf(store: Store): PolicyInput {

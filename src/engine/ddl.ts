@@ -10,7 +10,7 @@ import type { JsonObject } from '../version/json-fields.js'
 import type { TableDefinition } from '../version/catalog.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import { decodeFamilySettings } from '../store/family-settings.js'
-import type { SsTableReader } from '../sstable/reader.js'
+import type { LeveledTables } from '../store/store.js'
 import { makeTableState, type TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
@@ -141,8 +141,8 @@ export class Ddl {
   /** @internal Makes the table as the current version defines it usable. */
   install(definition: TableDefinition): TableState {
     const { stores, readers, arenas, versions, tables } = this.engine
-    const readersOf = (storeId: number): SsTableReader[] =>
-      (versions.current.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
+    const readersOf = (storeId: number): LeveledTables =>
+      readers.openLevels(versions.current.store(storeId)?.levels)
     const state = makeTableState(definition, stores, readersOf, arenas)
     const before = tables.get(definition.name)
     if (before !== undefined) before.live = false

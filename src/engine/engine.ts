@@ -46,17 +46,21 @@ import type { ResolvedOptions } from './options.js'
 import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
 import type { TableReaders } from './table-readers.js'
+import { publishDiagnostic } from './diagnostics.js'
+import { WritePacer, type Pressure } from './write-pacer.js'
 
 /** What happens inside, for `Database` to tell its users. */
 export interface EngineEvents {
   onPoisoned(error: CellarError): void
+  onFlushMoved(table: string, family: string, bytesDone: number, bytesTotal: number): void
   onFlushed(table: string, family: string, result: JobResult): void
   onFlushFailed(table: string, family: string, error: unknown): void
-  onCompactionStarted(table: string, family: string, work: CompactionWork): void
   onCompactionMoved(table: string, family: string, progress: CompactionProgress): void
   onCompacted(table: string, family: string, outcome: CompactionOutcome): void
   /** `requested`: the one who asked is told by a promise. */
   onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
+  /** Writers are held back, or no longer. */
+  onPressure(pressure: Pressure): void
   /**
    * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
    */
@@ -101,6 +105,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly flusher: Flusher
   readonly compactor: Compactor
   readonly relief: MemoryRelief
+  readonly pacer: WritePacer
   /** The mutation under construction; one at a time, because no turn is given up in between. */
   readonly mutation = new MutationBuffer()
   readonly retryMilliseconds = 1000
@@ -146,6 +151,11 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.flusher = new Flusher(this, parts.executor)
     this.compactor = new Compactor(this, parts.executor)
     this.relief = new MemoryRelief(this)
+    this.pacer = new WritePacer(
+      parts.options,
+      (pressure) => this.pressureChanged(pressure),
+      () => this.budget.bytesPerWriter,
+    )
     this.versions.addListener((version, edit) => this.versionChanged(version, edit))
   }
 
@@ -176,6 +186,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     if (this.poisonedBy !== undefined) return
     this.poisonedBy = error
     this.budget.fail(error)
+    this.pacer.fail(error)
     this.events.onPoisoned(error)
   }
 
@@ -211,6 +222,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.lastSequence = sequence
     this.budget.bytesUsed += grown
     this.userBytes += mutation.payloadBytes
+    if (this.pacer.isPacing) this.pacer.spend(mutation.payloadBytes)
     // A running mean: it follows quickly when writers turn to larger cells.
     this.budget.bytesPerWriter += (mutation.payloadBytes - this.budget.bytesPerWriter) / 16
     if (full !== undefined) this.relief.freeze(full)
@@ -255,7 +267,17 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return done
   }
 
-  /** Undefined if writing may go on at once; else resolves when memory is free again. */
+  /** Whether an awaited mutation has to wait before it is applied. */
+  get isHeld(): boolean {
+    return this.budget.isExceeded || this.pacer.isHeld
+  }
+
+  /** Resolves when compactions have caught up so far that a writer may go on. */
+  pace(): Promise<void> {
+    return new Promise((resolve, reject) => this.pacer.whenFree(resolve, reject))
+  }
+
+  /** Undefined if there is memory to write into; else resolves when some is free again. */
   admit(): Promise<void> | undefined {
     if (!this.budget.isExceeded) return undefined
     return new Promise((resolve, reject) => this.admitLater(resolve, reject))
@@ -268,6 +290,10 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       this.checkWritable()
     } catch (error) {
       fail(error)
+      return
+    }
+    if (!this.budget.isExceeded) {
+      this.pacer.whenFree(run, fail)
       return
     }
     this.relief.start()
@@ -335,26 +361,73 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       this.log.removeObsolete(oldest - 1, this.versions.current.logFileNumberFloor)
     }
     this.versions.removeObsoleteFiles()
-    this.events.onFlushed(this.tableNameOf(store), store.family, result)
+    const table = this.tableNameOf(store)
+    publishDiagnostic('flushEnd', { ...this.placeOf(table, store), ...result })
+    this.events.onFlushed(table, store.family, result)
     this.hooks.finish(store, hooked, { ...result, files: result.files.length })
     if (this.compactionEnabled) this.compactor.consider(store)
+    this.updatePressure()
+  }
+
+  flushStarted(store: Store, entries: number, bytes: number): void {
+    const place = this.placeOf(this.tableNameOf(store), store)
+    publishDiagnostic('flushStart', { ...place, entries, bytes })
+  }
+
+  flushMoved(store: Store, bytesDone: number, bytesTotal: number): void {
+    const table = this.tableNameOf(store)
+    publishDiagnostic('flushProgress', { ...this.placeOf(table, store), bytesDone, bytesTotal })
+    this.events.onFlushMoved(table, store.family, bytesDone, bytesTotal)
   }
 
   compactionStarted(store: Store, work: CompactionWork): void {
-    this.events.onCompactionStarted(this.tableNameOf(store), store.family, work)
+    const place = this.placeOf(this.tableNameOf(store), store)
+    const major = work.kind === 'merge' && work.major
+    const bytesTotal = work.files.reduce((sum, file) => sum + file.fileBytes, 0)
+    const inputFiles = work.files.length
+    publishDiagnostic('compactionStart', {
+      ...place,
+      kind: work.kind,
+      major,
+      inputFiles,
+      bytesTotal,
+    })
   }
 
   compactionMoved(store: Store, progress: CompactionProgress): void {
-    this.events.onCompactionMoved(this.tableNameOf(store), store.family, progress)
+    const table = this.tableNameOf(store)
+    publishDiagnostic('compactionProgress', { ...this.placeOf(table, store), ...progress })
+    this.events.onCompactionMoved(table, store.family, progress)
   }
 
   compacted(store: Store, outcome: CompactionOutcome): void {
     this.versions.removeObsoleteFiles()
-    this.events.onCompacted(this.tableNameOf(store), store.family, outcome)
+    const table = this.tableNameOf(store)
+    publishDiagnostic('compactionEnd', { ...this.placeOf(table, store), ...outcome })
+    this.events.onCompacted(table, store.family, outcome)
+    this.updatePressure()
   }
 
   compactionFailed(store: Store, error: unknown, requested: boolean): void {
-    this.events.onCompactionFailed(this.tableNameOf(store), store.family, error, requested)
+    const table = this.tableNameOf(store)
+    publishDiagnostic('compactionError', { ...this.placeOf(table, store), error })
+    this.events.onCompactionFailed(table, store.family, error, requested)
+  }
+
+  /** Measures how far compactions are behind; without them, nobody waits for them. */
+  updatePressure(): void {
+    const stores = this.compactionEnabled && !this.compactor.isPaused ? this.stores.values() : []
+    const debts = Array.from(stores, (store) => this.compactor.debtOf(store))
+    this.pacer.update(debts, this.userBytes)
+  }
+
+  private pressureChanged(pressure: Pressure): void {
+    publishDiagnostic('pressure', { directory: this.directory, ...pressure })
+    this.events.onPressure(pressure)
+  }
+
+  private placeOf(table: string, { family }: Store): object {
+    return { directory: this.directory, table, family }
   }
 
   /**
@@ -396,7 +469,9 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
 
   flushFailed(store: Store, error: unknown): void {
     this.budget.fail(error)
-    this.events.onFlushFailed(this.tableNameOf(store), store.family, error)
+    const table = this.tableNameOf(store)
+    publishDiagnostic('flushError', { ...this.placeOf(table, store), error })
+    this.events.onFlushFailed(table, store.family, error)
   }
 
   /** A version has become current: its files replace what the stores had, in the same moment. */
@@ -410,7 +485,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       const store = this.stores.get(storeId)
       const levels = version.store(storeId)?.levels
       if (store === undefined || levels === undefined) continue
-      const tables = levels.flat().map((file) => this.readers.open(file))
+      const tables = this.readers.openLevels(levels)
       if (flushed.has(storeId)) this.flusher.install(store, tables)
       else store.installTables(tables)
     }
@@ -466,6 +541,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     if (this.poisonedBy === undefined) await steps.attempt(() => flushForClose(this))
     this.state = 'closed'
     this.budget.fail(closedError('the database'))
+    this.pacer.fail(closedError('the database'))
     await closeParts(this, steps)
     if (steps.failure !== undefined && !poisonedBefore) throw steps.failure as Error
   }

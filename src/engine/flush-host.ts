@@ -37,6 +37,9 @@ export interface FlushHost {
   readPointOldest(): number
   /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */
   logFloorAfter(store: Store, slot: MemtableSlot): number
+  /** A job begins to write a memtable of so many entries and bytes. */
+  flushStarted(store: Store, entries: number, bytes: number): void
+  flushMoved(store: Store, bytesDone: number, bytesTotal: number): void
   /** A memtable has been replaced by its table. */
   flushed(store: Store, result: JobResult, hooked: HookedJob): void
   /** A flush failed; nothing was changed. */

@@ -17,15 +17,22 @@ import {
   WorkerDied,
   type JobExecutor,
 } from '../job/executor.js'
-import { JobCancelled, JobControl, type FlushJob, type JobResult } from '../job/job.js'
+import {
+  addDrops,
+  JobCancelled,
+  JobControl,
+  noDrops,
+  type FlushJob,
+  type JobResult,
+} from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import { retentionOf, tableFormatOf } from '../store/family-settings.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
-import type { SsTableReader } from '../sstable/reader.js'
-import type { Store } from '../store/store.js'
+import type { LeveledTables, Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { HookedJob } from './job-hooks.js'
 import type { FlushHost } from './flush-host.js'
+import { Ticker } from './ticker.js'
 
 export class Flusher {
   /** Flushes done, and what they read, wrote and dropped. */
@@ -33,12 +40,14 @@ export class Flusher {
   entriesWritten = 0
   entriesDropped = 0
   bytesWritten = 0
+  readonly dropped = noDrops()
   private readonly host: FlushHost
   private readonly executor: JobExecutor
   private readonly running = new Map<Store, Promise<void>>()
   private readonly controls = new Map<Store, JobControl>()
   /** The jobs whose results are on their way into the manifest, as coprocessors know them. */
   private readonly publishing = new Map<Store, HookedJob>()
+  private readonly ticker = new Ticker(() => this.tick())
 
   constructor(host: FlushHost, executor: JobExecutor) {
     this.host = host
@@ -102,6 +111,7 @@ export class Flusher {
 
   /** Cancels running flushes and waits for them. */
   async stop(): Promise<void> {
+    this.ticker.stop()
     for (const control of this.controls.values()) control.cancel()
     await Promise.allSettled(this.running.values())
   }
@@ -110,6 +120,14 @@ export class Flusher {
     while (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) {
       await this.flushOldest(store)
     }
+  }
+
+  private tick(): boolean {
+    for (const [store, control] of this.controls) {
+      const bytes = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
+      this.host.flushMoved(store, Math.round(control.progress * bytes), bytes)
+    }
+    return this.controls.size > 0
   }
 
   private retryLater(store: Store): void {
@@ -152,6 +170,8 @@ export class Flusher {
   ): Promise<boolean> {
     const control = new JobControl()
     this.controls.set(store, control)
+    this.host.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
+    this.ticker.start()
     slot.jobRunning = true
     let result: JobResult
     try {
@@ -220,7 +240,7 @@ export class Flusher {
    * The edit of a store's flush has become visible: the memtable goes in the same moment, so that
    * no reader sees the cells twice or not at all. `tables` are the store's in the new version.
    */
-  install(store: Store, tables: readonly SsTableReader[]): void {
+  install(store: Store, tables: LeveledTables): void {
     const slot = store.frozen.at(-1)
     const result = slot?.publishing
     const hooked = this.publishing.get(store)
@@ -230,6 +250,7 @@ export class Flusher {
     this.entriesWritten += result.entriesWritten
     this.entriesDropped += result.entriesDropped
     this.bytesWritten += result.bytesWritten
+    addDrops(this.dropped, result.dropped)
     this.host.flushed(store, result, hooked)
   }
 }

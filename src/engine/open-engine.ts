@@ -14,9 +14,8 @@ import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
 import { findPool, WorkerExecutor } from '../job/worker-executor.js'
 import type { Codecs } from '../codec/codec.js'
-import type { SsTableReader } from '../sstable/reader.js'
 import { ArenaPool } from '../store/arena-pool.js'
-import type { Store } from '../store/store.js'
+import type { LeveledTables, Store } from '../store/store.js'
 import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
 import { recoverLog, type RecoveredLog } from '../wal/recover-log.js'
@@ -142,8 +141,8 @@ function openTables(
   arenas: ArenaPool,
 ): Map<string, TableState> {
   const version = versions.current
-  const readersOf = (storeId: number): readonly SsTableReader[] =>
-    (version.store(storeId)?.levels ?? []).flat().map((file) => readers.open(file))
+  const readersOf = (storeId: number): LeveledTables =>
+    readers.openLevels(version.store(storeId)?.levels)
   const tables = new Map<string, TableState>()
   for (const definition of version.tables.values()) {
     if (definition.snapshot !== undefined) continue

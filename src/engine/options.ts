@@ -48,6 +48,13 @@ export interface DatabaseOptions {
    */
   readonly compactionBytesPerSecondMax?: number
   /**
+   * Sorted runs of a family, beyond those that its policy has at rest, at which awaited mutations
+   * stop until some are merged; from half of it they are slowed down. Default 24, at least 2.
+   */
+  readonly compactionDebtRunsMax?: number
+  /** The same for the bytes of all families that wait to be merged. Default 1 GiB. */
+  readonly compactionDebtBytesMax?: number
+  /**
    * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
    * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
    * `CELLAR_EXECUTOR`, else 'auto'.
@@ -88,6 +95,8 @@ export interface ResolvedOptions {
   readonly compactionVerify: boolean
   readonly compactionSplitBytesMin: number
   readonly compactionBytesPerSecondMax: number
+  readonly compactionDebtRunsMax: number
+  readonly compactionDebtBytesMax: number
   readonly executor: 'auto' | 'worker' | 'inline'
   readonly nativeFree: boolean
   readonly cellBytesMax: number
@@ -106,6 +115,7 @@ type BytesOption =
   | 'logBytesMax'
   | 'manifestBytesMax'
   | 'compactionSplitBytesMin'
+  | 'compactionDebtBytesMax'
   | 'cellBytesMax'
 
 function bytesOption(
@@ -138,6 +148,11 @@ export function checkRate(bytesPerSecondMax: unknown): number {
   }
   const name = 'compactionBytesPerSecondMax'
   throw invalidArgument(`option ${name} must be a number >= 1024, got ${String(bytesPerSecondMax)}`)
+}
+
+function checkRuns(runs: unknown): number {
+  if (typeof runs === 'number' && runs >= 2) return runs
+  throw invalidArgument(`option compactionDebtRunsMax must be a number >= 2, got ${String(runs)}`)
 }
 
 /** `CELLAR_EXECUTOR` chooses for databases that do not say, so that a test run can force one. */
@@ -178,6 +193,8 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     compactionVerify: booleanOption(options, 'compactionVerify'),
     compactionSplitBytesMin: bytesOption(options, 'compactionSplitBytesMin', 64 * mebibyte, 1),
     compactionBytesPerSecondMax: checkRate(options.compactionBytesPerSecondMax ?? Infinity),
+    compactionDebtRunsMax: checkRuns(options.compactionDebtRunsMax ?? 24),
+    compactionDebtBytesMax: bytesOption(options, 'compactionDebtBytesMax', 1024 * mebibyte, 1),
     executor,
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),

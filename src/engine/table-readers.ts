@@ -10,6 +10,7 @@ import type { FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
+import type { LeveledTables } from '../store/store.js'
 import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
@@ -48,6 +49,11 @@ export class TableReaders {
       this.byNumber.set(file.fileNumber, reader)
     }
     return reader
+  }
+
+  /** The readers of a store's files by level; undefined = a store without files. */
+  openLevels(levels: readonly (readonly FileMetadata[])[] = [[]]): LeveledTables {
+    return levels.map((level) => level.map((file) => this.open(file)))
   }
 
   pathOf(fileNumber: number): string {

@@ -22,6 +22,7 @@ import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { DeferredTableCursor } from './deferred-table-cursor.js'
+import { findTable, LevelCursor } from './level-cursor.js'
 import type { Store, StoreSources } from './store.js'
 
 /** How a read may touch the disk. */
@@ -32,17 +33,26 @@ export interface ReadMode {
   readonly cacheBlocks: boolean
 }
 
+/** Most table cursors that are kept for the next get; each keeps a block alive. */
+const tableCursorsMax = 64
+
 export class StoreReader {
   readonly scanner = new StoreScanner()
   private readonly store: Store
   private sources: StoreSources | undefined = undefined
   private memtableCursors: readonly MemtableCursor[] = []
-  private tableCursors: readonly SsTableCursor[] = []
-  /** For single rows: the same, made when first needed. */
-  private readonly deferred: (DeferredTableCursor | undefined)[] = []
+  /** Cursors of single tables, made when they are needed, at the positions of the tables. */
+  private tableCursors: (SsTableCursor | undefined)[] = []
+  private tableCursorCount = 0
+  /** For single rows: around those, made when first needed. */
+  private deferred: (DeferredTableCursor | undefined)[] = []
+  /** One for each level below 0 that was scanned. */
+  private levelCursors: LevelCursor[] = []
   private readonly chosen: Cursor[] = []
   private readonly deferring: (DeferredTableCursor | undefined)[] = []
   private readonly rowHash = new Hash64()
+  /** Whether {@link rowHash} is that of the row being opened. */
+  private hashed = false
   private readonly columnHash = new Hash64()
   private column: Buffer = Buffer.allocUnsafe(128)
   private key: Buffer = Buffer.allocUnsafe(128)
@@ -67,24 +77,22 @@ export class StoreReader {
     deferring.length = 0
     this.chooseMemtables()
     this.prepareRowKey(row, rowLength)
+    this.hashed = false
     const columns = query.raw ? undefined : query.columns
-    const tables = this.sources!.tables
-    let hashed = false
-    for (let i = 0; i < tables.length; i++) {
-      const table = tables[i]
-      if (!this.rowInRange(table, rowLength)) continue
-      if (!this.inTime(table, query, readPoint, now)) continue
-      if (table.properties.filterKind !== FilterKind.none) {
-        if (!hashed) hashRange(row, 0, rowLength, this.rowHash)
-        hashed = true
-        if (!this.filterAdmits(table, row, rowLength, query)) continue
+    const { tables, levelEnds } = this.sources!
+    for (let i = 0; i < levelEnds[0]; i++) {
+      if (!this.rowInRange(tables[i], rowLength)) continue
+      if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, now)) continue
+      this.chooseForRow(i, rowLength, columns, mode)
+    }
+    for (let level = 1; level < levelEnds.length; level++) {
+      const end = levelEnds[level]
+      let i = findTable(tables, levelEnds[level - 1], end, this.key, rowLength + 2)
+      // One table, unless the row goes on in the next.
+      for (; i < end && this.rowInRange(tables[i], rowLength); i++) {
+        if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, now)) continue
+        this.chooseForRow(i, rowLength, columns, mode)
       }
-      this.chooseTable(i, mode)
-      // A marker of the family stands before the columns, so such a table is read from the start.
-      if (columns === undefined || table.properties.familyDeleteCount > 0) continue
-      const cursor = (this.deferred[i] ??= new DeferredTableCursor(table, this.tableCursors[i]))
-      cursor.begin(this.key, rowLength, columns)
-      deferring[chosen.length - 1] = cursor
     }
     if (chosen.length === 1) deferring.length = 0
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
@@ -104,16 +112,14 @@ export class StoreReader {
     this.refresh()
     this.chosen.length = 0
     this.chooseMemtables()
-    const tables = this.sources!.tables
-    for (let i = 0; i < tables.length; i++) {
-      const table = tables[i]
-      if (!this.inTime(table, query, readPoint, now)) continue
-      const { firstKey, lastKey, filterKind } = table.properties
-      if (!overlaps(bounds, firstKey, lastKey)) continue
-      const prefixBytes = filterPrefixBytes(filterKind)
-      if (prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)) {
-        this.chooseTable(i, mode)
-      }
+    const { tables, levelEnds } = this.sources!
+    for (let i = 0; i < levelEnds[0]; i++) {
+      if (this.inScan(tables[i], query, bounds, readPoint, now)) this.chooseTable(i, mode)
+    }
+    for (let level = 1; level < levelEnds.length; level++) {
+      const inLevel = tables.slice(levelEnds[level - 1], levelEnds[level])
+      const some = inLevel.filter((table) => this.inScan(table, query, bounds, readPoint, now))
+      if (some.length > 0) this.chooseLevel(level - 1, some, mode)
     }
     const settings = this.store.settings
     this.scanner.open(familyIndex, this.store.family, this.chosen, query, settings, readPoint, now)
@@ -130,7 +136,8 @@ export class StoreReader {
       this.sources = undefined
       this.memtableCursors = []
       this.tableCursors = []
-      this.deferred.length = 0
+      this.deferred = []
+      this.levelCursors = []
       this.chosen.length = 0
       this.deferring.length = 0
       this.scanner.release()
@@ -142,8 +149,14 @@ export class StoreReader {
     if (this.sources === sources) return
     this.sources = sources
     this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
-    this.tableCursors = sources.tables.map((table) => table.cursor())
-    this.deferred.length = 0
+    this.dropTableCursors()
+    this.levelCursors = []
+  }
+
+  private dropTableCursors(): void {
+    this.tableCursors = []
+    this.tableCursorCount = 0
+    this.deferred = []
   }
 
   private chooseMemtables(): void {
@@ -154,7 +167,7 @@ export class StoreReader {
   }
 
   private chooseTable(index: number, mode: ReadMode): void {
-    const cursor = this.tableCursors[index]
+    const cursor = this.tableCursors[index] ?? this.makeCursor(index)
     cursor.mayBlock = mode.mayBlock
     const { blockCache, inMemory } = this.store.settings
     cursor.cacheBlocks = mode.cacheBlocks && blockCache
@@ -162,10 +175,78 @@ export class StoreReader {
     this.chosen.push(cursor)
   }
 
+  /** As {@link chooseTable}, for a row: columns that are named are sought when they are needed. */
+  private chooseForRow(
+    index: number,
+    rowLength: number,
+    columns: readonly Buffer[] | undefined,
+    mode: ReadMode,
+  ): void {
+    this.chooseTable(index, mode)
+    const table = this.sources!.tables[index]
+    // A marker of the family stands before the columns, so such a table is read from the start.
+    if (columns === undefined || table.properties.familyDeleteCount > 0) return
+    while (this.deferred.length < index) this.deferred.push(undefined)
+    const inner = this.tableCursors[index]!
+    const cursor = (this.deferred[index] ??= new DeferredTableCursor(table, inner))
+    cursor.begin(this.key, rowLength, columns)
+    this.deferring[this.chosen.length - 1] = cursor
+  }
+
+  private makeCursor(index: number): SsTableCursor {
+    if (this.tableCursorCount === tableCursorsMax) this.dropTableCursors()
+    const cursor = this.sources!.tables[index].cursor()
+    // Filled up to the index, so that the array never becomes a dictionary.
+    while (this.tableCursors.length < index) this.tableCursors.push(undefined)
+    this.tableCursors[index] = cursor
+    this.tableCursorCount++
+    return cursor
+  }
+
+  private chooseLevel(index: number, tables: readonly SsTableReader[], mode: ReadMode): void {
+    while (this.levelCursors.length <= index) this.levelCursors.push(new LevelCursor())
+    const cursor = this.levelCursors[index]
+    const { blockCache, inMemory } = this.store.settings
+    cursor.setTables(tables, mode.mayBlock, mode.cacheBlocks && blockCache)
+    for (let i = 0; i < tables.length; i++) tables[i].inMemory = inMemory
+    this.chosen.push(cursor)
+  }
+
   private prepareRowKey(row: Buffer, rowLength: number): void {
     if (this.key.length < rowLength + 2) this.key = Buffer.allocUnsafe(2 * rowLength + 2)
     copyBytes(row, 0, rowLength, this.key, 0)
     writeTerminator(this.key, rowLength)
+  }
+
+  /** Whether a table may hold what a scan wants. */
+  private inScan(
+    table: SsTableReader,
+    query: StoreQuery,
+    bounds: RowBounds,
+    readPoint: number,
+    now: number,
+  ): boolean {
+    if (!this.inTime(table, query, readPoint, now)) return false
+    const { firstKey, lastKey, filterKind } = table.properties
+    if (!overlaps(bounds, firstKey, lastKey)) return false
+    const prefixBytes = filterPrefixBytes(filterKind)
+    return prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)
+  }
+
+  /** Whether a table in whose range the row lies may hold what the query wants of it. */
+  private holdsRow(
+    table: SsTableReader,
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+    readPoint: number,
+    now: number,
+  ): boolean {
+    if (!this.inTime(table, query, readPoint, now)) return false
+    if (table.properties.filterKind === FilterKind.none) return true
+    if (!this.hashed) hashRange(row, 0, rowLength, this.rowHash)
+    this.hashed = true
+    return this.filterAdmits(table, row, rowLength, query)
   }
 
   private rowInRange(table: SsTableReader, rowLength: number): boolean {

@@ -5,7 +5,8 @@
  * SSTables.
  *
  * Invariants
- * 1. Sources are ordered newest first: active, frozen, then tables by descending sequence.
+ * 1. Sources are ordered newest first: active, frozen, then tables by level: those of level 0 by
+ *    descending sequence, those of each deeper level by key.
  * 2. `sources` is immutable: every change makes a new object, so a reader that took one keeps a
  *    consistent set while memtables are frozen, flushed and dropped.
  * 3. Frozen memtables are flushed oldest first; only the oldest may be replaced by its table.
@@ -26,7 +27,12 @@ export interface StoreSources {
   /** Active first. */
   readonly memtables: readonly MemtableSlot[]
   readonly tables: readonly SsTableReader[]
+  /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
+  readonly levelEnds: readonly number[]
 }
+
+/** The tables of a store by level, as `StoreVersion.levels` orders their files. */
+export type LeveledTables = readonly (readonly SsTableReader[])[]
 
 export class Store {
   readonly storeId: number
@@ -46,14 +52,14 @@ export class Store {
     storeId: number,
     family: string,
     settings: FamilySettings,
-    tables: readonly SsTableReader[],
+    levels: LeveledTables,
     arenas?: ArenaPool,
   ) {
     this.arenas = arenas
     this.storeId = storeId
     this.family = family
     this.settings = settings
-    this.sources = { memtables: [this.active], tables }
+    this.sources = { memtables: [this.active], ...flatten(levels) }
   }
 
   /**
@@ -107,15 +113,15 @@ export class Store {
       bytes > arenaBytesWorthSizing
         ? new MemtableSlot(1.25 * bytes, this.arenas?.take(bytes))
         : new MemtableSlot()
-    this.publishSources(this.sources.tables)
+    this.publishSources(this.sources)
     return true
   }
 
-  /** Drops the oldest frozen memtable, whose cells are in `tables` now. */
-  installFlush(slot: MemtableSlot, tables: readonly SsTableReader[]): void {
+  /** Drops the oldest frozen memtable, whose cells are in a table now. */
+  installFlush(slot: MemtableSlot, levels: LeveledTables): void {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
-    this.publishSources(tables)
+    this.publishSources(flatten(levels))
     // Results hold copies and single reads look at the present sources, so only scans and jobs
     // count.
     if (slot.pinCount > 0 || slot.jobRunning) return
@@ -125,11 +131,16 @@ export class Store {
   }
 
   /** Replaces the tables: a compaction has finished. */
-  installTables(tables: readonly SsTableReader[]): void {
-    this.publishSources(tables)
+  installTables(levels: LeveledTables): void {
+    this.publishSources(flatten(levels))
   }
 
-  private publishSources(tables: readonly SsTableReader[]): void {
-    this.sources = { memtables: [this.active, ...this.frozen], tables }
+  private publishSources({ tables, levelEnds }: Omit<StoreSources, 'memtables'>): void {
+    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds }
   }
+}
+
+function flatten(levels: LeveledTables): Omit<StoreSources, 'memtables'> {
+  let end = 0
+  return { tables: levels.flat(), levelEnds: levels.map((level) => (end += level.length)) }
 }

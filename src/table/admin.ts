@@ -5,7 +5,9 @@
  * and it is durable when its promise resolves. Changes run one after the other. Tables are named
  * `table` or `namespace:table`; `default:table` is `table`.
  */
+import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { RowInterval } from '../compaction/choice.js'
 import { namespaceOf, type Ddl } from '../engine/ddl.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
@@ -20,7 +22,13 @@ import { Namespaces, type NamespaceDescription } from './namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './schema.js'
 import { checkObject } from './table-core.js'
 import { checkSnapshotName, newTableName, plainTableName } from './table-name.js'
-import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from './types.js'
+import type {
+  BytesLike,
+  FamilyOptions,
+  TableAlteration,
+  TableDescription,
+  TableOptions,
+} from './types.js'
 
 /** A snapshot of a table. */
 export interface SnapshotDescription {
@@ -57,6 +65,16 @@ export interface CompactionWatch {
   readonly onProgress?: (part: number) => void
   /** Ends it with `ERR_ABORTED`; the files stay as they were. */
   readonly signal?: AbortSignal
+}
+
+/** Which rows a major compaction is about, besides how it reports and stops. */
+export interface MajorCompaction extends CompactionWatch {
+  /**
+   * Only files with rows from this one on, and what shares rows with them. Default: from the first.
+   */
+  readonly startRow?: BytesLike
+  /** Only files with rows before this one. Default: to the last. */
+  readonly stopRow?: BytesLike
 }
 
 /** Schema and upkeep of one database; see the file header. */
@@ -346,8 +364,11 @@ export class Admin {
     await this.#compact(false, name, family, watch)
   }
 
-  /** Flushes, then merges all files of each family into one and drops delete markers. */
-  async majorCompact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
+  /**
+   * Flushes, then merges all files of each family, or all that hold the rows, and drops delete
+   * markers.
+   */
+  async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
     await this.#compact(true, name, family, watch)
   }
 
@@ -357,6 +378,7 @@ export class Admin {
     if (typeof on !== 'boolean') throw invalidArgument('compactionSwitch takes true or false')
     const before = this.#engine.compactionEnabled
     this.#engine.compactionEnabled = on
+    this.#engine.updatePressure()
     if (on) for (const store of this.#engine.stores.values()) this.#engine.compactor.consider(store)
     return before
   }
@@ -376,13 +398,14 @@ export class Admin {
     major: boolean,
     name: string | undefined,
     family: string | undefined,
-    watch: CompactionWatch,
+    watch: MajorCompaction,
   ): Promise<void> {
     this.#engine.checkOpen()
     const { onProgress, signal } = checkObject(watch, 'options of a compaction')
+    const rows = rowsOf(watch)
     const stores = this.#storesOf(name, family)
     await this.#engine.flush(stores)
-    await this.#engine.compact(stores, { major, onProgress, signal })
+    await this.#engine.compact(stores, { major, rows, onProgress, signal })
   }
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {
@@ -433,4 +456,16 @@ function matching(names: string[], pattern: RegExp | undefined): string[] {
   if (!(pattern instanceof RegExp)) throw invalidArgument('the pattern must be a RegExp')
   const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
   return names.filter((name) => whole.test(name))
+}
+
+function rowsOf({ startRow, stopRow }: MajorCompaction): RowInterval {
+  return {
+    firstRow: startRow === undefined ? undefined : toRow(startRow, 'startRow'),
+    endRow: stopRow === undefined ? undefined : toRow(stopRow, 'stopRow'),
+  }
+}
+
+function toRow(row: BytesLike, what: string): Buffer {
+  if (typeof row === 'string' || row instanceof Uint8Array) return toBytes(row)
+  throw invalidArgument(`${what} must be a string or a Uint8Array`)
 }

@@ -9,7 +9,8 @@ import { invalidArgument, type CellarError } from '../base/errors.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
-import type { DatabaseOptions } from '../engine/options.js'
+import { checkRate, type DatabaseOptions } from '../engine/options.js'
+import type { Pressure } from '../engine/write-pacer.js'
 import { Admin } from './admin.js'
 import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
@@ -18,7 +19,13 @@ import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
 import { plainTableName } from './table-name.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
-import type { Snapshot, TableAlteration, TableDescription, TableOptions } from './types.js'
+import type {
+  BytesLike,
+  Snapshot,
+  TableAlteration,
+  TableDescription,
+  TableOptions,
+} from './types.js'
 
 /** Events of a database and their arguments. */
 export interface DatabaseEvents {
@@ -26,6 +33,10 @@ export interface DatabaseEvents {
   poisoned: [error: CellarError]
   /** A memtable was written to disk. */
   flush: [flush: { table: string; family: string; entries: number; bytes: number }]
+  /** A running flush has come further; told about ten times a second. Bytes of memory. */
+  flushProgress: [
+    progress: { table: string; family: string; bytesDone: number; bytesTotal: number },
+  ]
   /** A flush failed; it is tried again. Nothing was lost. */
   flushError: [failure: { table: string; family: string; error: unknown }]
   /** A running compaction has come further; told about ten times a second. */
@@ -56,6 +67,8 @@ export interface DatabaseEvents {
   ]
   /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
   compactionError: [failure: { table: string; family: string; error: unknown }]
+  /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
+  pressure: [pressure: Pressure]
   /**
    * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
    */
@@ -79,6 +92,13 @@ export interface CompactOptions {
   readonly major?: boolean
   /** Only this family of the table. */
   readonly family?: string
+  /**
+   * Only files with rows from this one on, and what shares rows with them. Default: from the first.
+   * Only with `major`.
+   */
+  readonly startRow?: BytesLike
+  /** Only files with rows before this one. Default: to the last. */
+  readonly stopRow?: BytesLike
   readonly onProgress?: (part: number) => void
   readonly signal?: AbortSignal
 }
@@ -249,14 +269,50 @@ export class Database {
   /**
    * Compacts a table, one of its families, or everything: with `major` all files of each store
    * become one and delete markers go (spec 2.5), else what the policy finds worth merging.
-   * Memtables are flushed first. `onProgress` is told which part is done, 0 to 1; `signal` ends it
-   * with `ERR_ABORTED` and leaves the files as they were.
+   * Memtables are flushed first. With `startRow` or `stopRow` only files that hold such rows are
+   * merged, and those that share rows with them. `onProgress` is told which part is done, 0 to 1;
+   * `signal` ends it with `ERR_ABORTED` and leaves the files as they were. `ERR_TABLE_NOT_FOUND` if
+   * the table is dropped meanwhile, `ERR_CLOSED` by a close.
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
     const { major = true, family, ...watch } = checkObject(options, 'compact options')
-    if (major) await this.#admin.majorCompact(tableName, family, watch)
-    else await this.#admin.compact(tableName, family, watch)
+    if (major) {
+      await this.#admin.majorCompact(tableName, family, watch)
+      return
+    }
+    if (watch.startRow !== undefined || watch.stopRow !== undefined) {
+      throw invalidArgument('startRow and stopRow of a compaction need major')
+    }
+    await this.#admin.compact(tableName, family, watch)
+  }
+
+  /** Compactions rest, running ones too, until {@link resumeCompaction}; flushes do not. */
+  pauseCompaction(): void {
+    this.#engine.checkOpen()
+    this.#engine.compactor.pause(true)
+    this.#engine.updatePressure()
+  }
+
+  /** Takes back {@link pauseCompaction}. */
+  resumeCompaction(): void {
+    this.#engine.checkOpen()
+    this.#engine.compactor.pause(false)
+    this.#engine.updatePressure()
+  }
+
+  /**
+   * Changes what all compactions together may read and write per second, running ones too; see the
+   * option `compactionBytesPerSecondMax`. Infinity = no limit.
+   */
+  limitCompaction(bytesPerSecondMax: number): void {
+    this.#engine.checkOpen()
+    this.#engine.compactor.limit(checkRate(bytesPerSecondMax))
+  }
+
+  /** How far compactions are behind, and what that means for writers. */
+  get pressure(): Pressure {
+    return this.#engine.pacer.pressure
   }
 
   /** Counters and sizes of this moment. */
@@ -289,8 +345,9 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
         entries: result.entriesWritten,
         bytes: result.bytesWritten,
       }),
+    onFlushMoved: (table, family, bytesDone, bytesTotal) =>
+      emitter.emit('flushProgress', { table, family, bytesDone, bytesTotal }),
     onFlushFailed: (table, family, error) => emitter.emit('flushError', { table, family, error }),
-    onCompactionStarted: () => undefined,
     onCompactionMoved: (table, family, progress) =>
       emitter.emit('compactionProgress', { table, family, ...progress }),
     onCompacted: (table, family, outcome) =>
@@ -309,6 +366,7 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
     onCompactionFailed: (table, family, error, requested) => {
       if (!requested) emitter.emit('compactionError', { table, family, error })
     },
+    onPressure: (pressure) => emitter.emit('pressure', pressure),
     onWarning: (error) => emitter.emit('warning', error),
   }
 }

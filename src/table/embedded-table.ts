@@ -110,7 +110,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   put(put: types.Put): Promise<void> {
     const engine = this.#engine
     if (this.#chain.active) return this.#mutateObserved(() => this.#observed.put(put))
-    if (engine.budget.isExceeded) return this.#putWhenAdmitted(put)
+    if (engine.isHeld) return this.#putWhenAdmitted(put)
     try {
       return engine.commit(this.#core.put(put))
     } catch (error) {
@@ -344,6 +344,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async #admit(): Promise<void> {
+    this.#engine.checkWritable()
+    // Whoever has waited for its turn goes on; only memory is looked at again.
+    if (this.#engine.pacer.isHeld) await this.#engine.pace()
     for (;;) {
       this.#engine.checkWritable()
       const wait = this.#engine.admit()
@@ -354,7 +357,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   /** Runs a mutation that may read first. Between its reads and its writes no turn is given up. */
   async #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
-    if (this.#engine.budget.isExceeded) await this.#admit()
+    if (this.#engine.isHeld) await this.#admit()
     let applied: Applied<T>
     try {
       applied = step(nonBlocking)
@@ -382,7 +385,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     for (const operation of checkList(operations, what)) check(operation)
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
-      if (this.#engine.budget.isExceeded) await this.#admit()
+      if (this.#engine.isHeld) await this.#admit()
       if (!this.#engine.turn.spend()) await this.#engine.turn.waitForTurn()
       try {
         outcome.applied(apply(operations[i], nonBlocking))

@@ -1,0 +1,33 @@
+/**
+ * What a database does in the background, on Node's `diagnostics_channel`, for monitors that know
+ * the process but not the code that opened the database.
+ *
+ * Channels and what their messages hold besides `directory`, `table` and `family`:
+ *
+ * - `cellardb:flush:start`: `entries`, `bytes` (of memory); `:progress`: `bytesDone`, `bytesTotal`;
+ *   `:end`: the job's counts; `:error`: `error`
+ * - `cellardb:compaction:start`: `kind`, `major`, `inputFiles`, `bytesTotal`; `:progress`: the same
+ *   with `bytesDone`; `:end`: what was done (`CompactionOutcome`); `:error`: `error`
+ * - `cellardb:pressure` (without table and family): the new state of the back-pressure
+ *
+ * Subscribers run at once; an error that they throw is Node's to report, not ours.
+ */
+import { channel } from 'node:diagnostics_channel'
+
+const channels = {
+  flushStart: channel('cellardb:flush:start'),
+  flushProgress: channel('cellardb:flush:progress'),
+  flushEnd: channel('cellardb:flush:end'),
+  flushError: channel('cellardb:flush:error'),
+  compactionStart: channel('cellardb:compaction:start'),
+  compactionProgress: channel('cellardb:compaction:progress'),
+  compactionEnd: channel('cellardb:compaction:end'),
+  compactionError: channel('cellardb:compaction:error'),
+  pressure: channel('cellardb:pressure'),
+}
+
+/** Publishes a message if anybody listens. */
+export function publishDiagnostic(name: keyof typeof channels, message: object): void {
+  const target = channels[name]
+  if (target.hasSubscribers) target.publish(message)
+}

@@ -1,0 +1,125 @@
+/**
+ * A cursor over the tables of one level below 0: they are sorted and share no key, so that one
+ * after the other is read and a seek finds its table by a binary search. See
+ * `src/cursor/cursor.ts` for the contract.
+ *
+ * It holds one table cursor at a time, so that a long scan keeps no more than one block per level.
+ */
+import { compareBytes, emptyBytes } from '../base/bytes.js'
+import type { Cursor } from '../cursor/cursor.js'
+import type { SsTableCursor } from '../sstable/cursor.js'
+import type { SsTableReader } from '../sstable/reader.js'
+
+/** Position of the first of `tables[start, end)` whose last key is >= `key[0, length)`. */
+export function findTable(
+  tables: readonly SsTableReader[],
+  start: number,
+  end: number,
+  key: Uint8Array,
+  length: number,
+): number {
+  let low = start
+  let high = end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const { lastKey } = tables[middle].properties
+    if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+export class LevelCursor implements Cursor {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  private tables: readonly SsTableReader[] = []
+  private mayBlock = true
+  private cacheBlocks = true
+  /** The table that {@link child} reads. */
+  private index = -1
+  private child: SsTableCursor | undefined = undefined
+  /** A call of `next` has left one table and not found the first block of the following one yet. */
+  private entering = false
+
+  /** Takes the tables of a level, or some of them, by key. Invalid until the next seek. */
+  setTables(tables: readonly SsTableReader[], mayBlock: boolean, cacheBlocks: boolean): void {
+    this.tables = tables
+    this.mayBlock = mayBlock
+    this.cacheBlocks = cacheBlocks
+    this.index = -1
+    this.child = undefined
+    this.entering = false
+    this.valid = false
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    this.valid = false
+    this.entering = false
+    const index = findTable(this.tables, 0, this.tables.length, key, length)
+    if (index === this.tables.length) return
+    const child = this.childAt(index)
+    child.seek(key, length)
+    this.mirror(child)
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    this.valid = false
+    this.entering = false
+    const { tables } = this
+    let low = 0
+    let high = tables.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const { firstKey } = tables[middle].properties
+      if (compareBytes(firstKey, 0, firstKey.length, key, 0, length) < 0) low = middle + 1
+      else high = middle
+    }
+    if (low === 0) return
+    const child = this.childAt(low - 1)
+    child.seekBefore(key, length)
+    this.mirror(child)
+  }
+
+  next(): void {
+    let child = this.child!
+    if (!this.entering) {
+      child.next()
+      if (child.valid) {
+        this.mirror(child)
+        return
+      }
+      if (this.index + 1 === this.tables.length) {
+        this.valid = false
+        return
+      }
+      this.entering = true
+      child = this.childAt(this.index + 1)
+    }
+    child.seek(emptyBytes, 0)
+    this.entering = false
+    this.mirror(child)
+  }
+
+  private childAt(index: number): SsTableCursor {
+    if (index === this.index) return this.child!
+    const child = this.tables[index].cursor()
+    child.mayBlock = this.mayBlock
+    child.cacheBlocks = this.cacheBlocks
+    this.child = child
+    this.index = index
+    return child
+  }
+
+  private mirror(child: SsTableCursor): void {
+    this.buffer = child.buffer
+    this.keyStart = child.keyStart
+    this.keyEnd = child.keyEnd
+    this.valueStart = child.valueStart
+    this.valueEnd = child.valueEnd
+    this.valid = child.valid
+  }
+}
