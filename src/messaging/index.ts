@@ -26,7 +26,7 @@ export {
   type TopicState,
 } from './topic.js'
 export { isOlderGeneration } from './prune-job/prune-rules.js'
-export { followTopics, readTopics, type TopicDirectory } from './topic-table.js'
+export { readTopics } from './topic-table.js'
 export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from './transactions.js'
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'

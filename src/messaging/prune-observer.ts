@@ -26,8 +26,8 @@ export interface MessagingPruningOptions {
   /** Names of the tables; they need not exist yet. */
   readonly tables: readonly string[]
   /**
-   * The topics as they are now, deleted ones included, for instance those of `followTopics`. Asked
-   * when a job starts. An array that was returned before counts as unchanged.
+   * The topics as they are now, deleted ones included, for instance `readTopics` of the metadata
+   * table. Asked when a job starts. An array that was returned before counts as unchanged.
    */
   readonly topics: () => readonly TopicRecord[]
   /**

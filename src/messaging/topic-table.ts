@@ -1,10 +1,9 @@
 /**
- * The topics of a metadata table (FORMAT.md), read again only after the table has changed.
- *
- * A job must know the topics as they are when it starts, and must not wait: so they are read
- * synchronously, and a coprocessor of the metadata table notices every mutation.
+ * Reads the topics of a metadata table (FORMAT.md), at once: a job must know them as they are when
+ * it starts, and does not wait. Nothing is remembered, because tables also change by truncation,
+ * bulk load and restored snapshots, which no observer of mutations sees.
  */
-import type { Coprocessor, SyncTable } from '../index.js'
+import type { SyncTable } from '../index.js'
 import { messagingFamily, metadataQualifier } from './prune-job/row-layout.js'
 import { parseTopicPrefix, parseTopicState, type TopicRecord } from './topic.js'
 
@@ -22,40 +21,4 @@ export function readTopics(metadata: SyncTable): TopicRecord[] {
     if (id !== undefined && state !== undefined) records.push({ id, ...state })
   }
   return records
-}
-
-/** The topics of a metadata table, always as they are now. */
-export interface TopicDirectory {
-  /** To be registered with the database; belongs to the metadata table. */
-  readonly coprocessor: Coprocessor
-  /**
-   * The topics, deleted ones included; the same array until the table changes. Empty, so that every
-   * topic counts as unknown, while the table is not open.
-   */
-  readonly topics: () => readonly TopicRecord[]
-}
-
-/** Follows the topics of the metadata table of that name. */
-export function followTopics(metadataTable: string): TopicDirectory {
-  let table: SyncTable | undefined = undefined
-  let records: readonly TopicRecord[] | undefined = undefined
-  const changed = (): void => {
-    records = undefined
-  }
-  const coprocessor: Coprocessor = {
-    name: `topics of ${metadataTable}`,
-    tables: [metadataTable],
-    observer: {
-      postOpen: (context) => {
-        table = context.table
-        changed()
-      },
-      preClose: () => {
-        table = undefined
-        changed()
-      },
-      postBatchMutate: changed,
-    },
-  }
-  return { coprocessor, topics: () => (records ??= table === undefined ? [] : readTopics(table)) }
 }

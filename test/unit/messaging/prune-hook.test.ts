@@ -5,15 +5,8 @@
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
 import { createCellHook } from '../../../src/messaging/prune-job/prune-hook.js'
-import {
-  decodeMessageRow,
-  decodePayloadRow,
-  decodePointer,
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-} from '../../../src/messaging/rows.js'
-import { contextOf, jobOf, runHook, type MadeCell } from './prune-support.js'
+import { encodeMessageRow, encodePayloadRow, encodePointer } from '../../../src/messaging/rows.js'
+import { contextOf, expectedOutcome, jobOf, runHook, type MadeCell } from './prune-support.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const start = 1_489_707_864_000
@@ -257,34 +250,6 @@ void t.test('other rows than of messages and payloads are refused', (t) => {
   t.end()
 })
 
-/** What the matrix says of one cell, in the plainest words. */
-function expected(
-  cell: MadeCell,
-  table: 'message' | 'payload',
-  major: boolean,
-  now: number,
-  topics: Readonly<Record<string, { generation: number; ttl?: number }>>,
-  invalid: readonly bigint[] | undefined,
-): string {
-  const message = table === 'message' ? decodeMessageRow(cell.row) : undefined
-  const stored = table === 'payload' ? decodePayloadRow(cell.row) : undefined
-  const row = message ?? stored
-  if (row === undefined) return 'keep'
-  const name = `${row.id.namespace}:${row.id.topic}`
-  if (!Object.hasOwn(topics, name)) return 'keep'
-  const { generation, ttl = Infinity } = topics[name]
-  const pointer = table === 'message' && cell.qualifier === 't' ? decodePointer(cell.value) : 0n
-  const current = Math.abs(generation)
-  if (row.generation < current) return 'drop'
-  if (row.generation === current && generation < 0) return 'drop'
-  const time = message?.publishTimestamp ?? stored!.writeTimestamp
-  if (row.generation === current && now - time > ttl) {
-    if (major || pointer === undefined || pointer >= 0n) return 'drop'
-  }
-  if (pointer === undefined || pointer <= 0n || invalid?.includes(pointer) !== true) return 'keep'
-  return encodePointer(-pointer).toString('hex')
-}
-
 void t.test('random cells are judged as a naive model judges them', (t) => {
   const random = seededRandom(seed)
   const whole = (bound: number): number => Math.floor(random() * bound)
@@ -316,7 +281,9 @@ void t.test('random cells are judged as a naive model judges them', (t) => {
       return { ...cell, row: damaged.subarray(0, damaged.length - one([0, 0, 1])) }
     }).sort((a, b) => Buffer.compare(a.row, b.row))
     const { outcomes } = runHook(cells, { rows, kind, now, context: contextOf(topics, invalid) })
-    const wanted = cells.map((cell) => expected(cell, rows, kind === 'major', now, topics, invalid))
+    const wanted = cells.map((cell) =>
+      expectedOutcome(cell, rows, kind === 'major', now, topics, invalid),
+    )
     for (const outcome of wanted) {
       const word = /^(keep|drop)$/.test(outcome) ? outcome : 'negate'
       seen.set(word, (seen.get(word) ?? 0) + 1)

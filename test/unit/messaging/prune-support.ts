@@ -9,6 +9,12 @@ import {
 } from '../../../src/messaging/prune-job/prune-hook.js'
 import type { StoreJobOutcome } from '../../../src/coprocessor/job-observer.js'
 import { messagingPruning } from '../../../src/messaging/prune-observer.js'
+import {
+  decodeMessageRow,
+  decodePayloadRow,
+  decodePointer,
+  encodePointer,
+} from '../../../src/messaging/rows.js'
 import type { TopicRecord } from '../../../src/messaging/topic.js'
 import { makeCell } from '../filter/made-cells.js'
 
@@ -107,4 +113,32 @@ export function outcomeOf(
     ...changes,
     reports,
   }
+}
+
+/** What the matrix says of one cell, in the plainest words. */
+export function expectedOutcome(
+  cell: MadeCell,
+  table: 'message' | 'payload',
+  major: boolean,
+  now: number,
+  topics: Readonly<Record<string, { generation: number; ttl?: number }>>,
+  invalid: readonly bigint[] | undefined,
+): string {
+  const message = table === 'message' ? decodeMessageRow(cell.row) : undefined
+  const stored = table === 'payload' ? decodePayloadRow(cell.row) : undefined
+  const row = message ?? stored
+  if (row === undefined) return 'keep'
+  const name = `${row.id.namespace}:${row.id.topic}`
+  if (!Object.hasOwn(topics, name)) return 'keep'
+  const { generation, ttl = Infinity } = topics[name]
+  const pointer = table === 'message' && cell.qualifier === 't' ? decodePointer(cell.value) : 0n
+  const current = Math.abs(generation)
+  if (row.generation < current) return 'drop'
+  if (row.generation === current && generation < 0) return 'drop'
+  const time = message?.publishTimestamp ?? stored!.writeTimestamp
+  if (row.generation === current && now - time > ttl) {
+    if (major || pointer === undefined || pointer >= 0n) return 'drop'
+  }
+  if (pointer === undefined || pointer <= 0n || invalid?.includes(pointer) !== true) return 'keep'
+  return encodePointer(-pointer).toString('hex')
 }
