@@ -14,6 +14,8 @@ export {
   type SnapshotDescription,
 } from './table/admin.js'
 export { BulkWriter, type BulkSummary, type BulkWriterOptions } from './table/bulk-writer.js'
+export type { ExportOptions, TransferProgress } from './table/export-table.js'
+export type { Imported, ImportOptions } from './table/import-table.js'
 export type { NamespaceDescription } from './table/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export { Result, type Cell } from './table/result.js'

@@ -300,7 +300,8 @@ function storeIdOf(table: TableState, family: string): number {
   throw new CellarError(ErrorCode.noSuchColumnFamily, message)
 }
 
-function checkLoadable(table: TableState): void {
+/** `ERR_TABLE_NOT_ENABLED`, `ERR_READ_ONLY`. */
+export function checkLoadable(table: TableState): void {
   if (table.settings.disabled) {
     throw new CellarError(ErrorCode.tableNotEnabled, `table '${table.name}' is disabled`)
   }

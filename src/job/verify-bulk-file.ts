@@ -7,11 +7,9 @@
 import { corruption, type CellarError } from '../base/errors.js'
 import { Hash64, hashRange } from '../base/hash.js'
 import { isFamilyMarker, isWellFormedKey } from '../cell/cell-key.js'
-import { contentStart } from '../cell/cell-value.js'
-import { isCellType } from '../cell/cell-type.js'
 import { CellView } from '../cell/cell-view.js'
-import { rowBytesMax } from '../cell/limits.js'
 import type { SsTableReader } from '../sstable/reader.js'
+import { findCellFault } from './cell-check.js'
 import { CellStatisticsCollector } from './cell-statistics.js'
 import { FilterKind } from './table-output.js'
 
@@ -44,34 +42,8 @@ export function* verifyBulkFile(reader: SsTableReader): Generator<void, void> {
 }
 
 function checkCell(reader: SsTableReader, entry: number, cell: CellView): void {
-  const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
-  const rowBytes = unescapedLength(buffer, keyStart, rowEnd)
-  if (rowBytes < 1 || rowBytes > rowBytesMax) {
-    throw wrong(reader, entry, `a row of 1 to ${rowBytesMax} bytes`, `${rowBytes}`)
-  }
-  if (unescapedLength(buffer, qualifierStart, qualifierEnd) < 0) {
-    throw wrong(reader, entry, 'an escaped qualifier', 'a zero byte without escape')
-  }
-  if (!isCellType(cell.type)) throw wrong(reader, entry, 'a cell type', `${cell.type}`)
-  if (isFamilyMarker(cell.type) && qualifierEnd > qualifierStart) {
-    throw wrong(reader, entry, 'a family marker without qualifier', 'one with a qualifier')
-  }
-  if (cell.sequence !== 0) throw wrong(reader, entry, 'sequence 0', `${cell.sequence}`)
-  if (cell.timestampHigh < 0 || cell.timestampHigh > 0x7fff_ffff) {
-    throw wrong(reader, entry, 'a timestamp of 0 to 2^63-1', 'another')
-  }
-  const flags = valueEnd > valueStart ? buffer[valueStart] : -1
-  const known = flags === 0 || (flags === 1 && contentStart(buffer, valueStart) <= valueEnd)
-  if (!known) throw wrong(reader, entry, 'a stored value', `flags ${flags}`)
-}
-
-/** Length without escapes, -1 if a zero byte stands there without one. */
-function unescapedLength(buffer: Buffer, start: number, end: number): number {
-  let length = 0
-  for (let at = start; at < end; at++, length++) {
-    if (buffer[at] === 0 && (++at >= end || buffer[at] !== 0xff)) return -1
-  }
-  return length
+  const fault = findCellFault(cell)
+  if (fault !== undefined) throw wrong(reader, entry, fault.expected, fault.found)
 }
 
 function checkFilter(reader: SsTableReader, entry: number, cell: CellView, hash: Hash64): void {

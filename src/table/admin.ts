@@ -18,6 +18,8 @@ import type { TableDefinition } from '../version/catalog.js'
 import { noSuchFamily } from './column-name.js'
 import type { CoprocessorRegistry } from './coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
+import { exportTable, type ExportOptions } from './export-table.js'
+import { importTable, type Imported, type ImportOptions } from './import-table.js'
 import { Namespaces, type NamespaceDescription } from './namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './schema.js'
 import { checkObject } from './table-core.js'
@@ -349,6 +351,40 @@ export class Admin {
     }
     const { copy = false, signal, onProgress } = checkObject(options, 'bulk load options')
     return this.#ingest.load(plainTableName(table), list, { copy, signal, onProgress })
+  }
+
+  // Export and import
+
+  /**
+   * A stream of the table as it is at one moment, self-checking and compressed, about 256 KiB a
+   * piece (HBase: Export): `pipeline(admin.exportTable('t'), createWriteStream(path))`. Writes go
+   * on meanwhile and are not in it. The moment is that of the first piece.
+   *
+   * Errors come while it is read: `ERR_TABLE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`,
+   * `ERR_CORRUPTION`.
+   */
+  async *exportTable(name: string, options: ExportOptions = {}): AsyncGenerator<Buffer, void> {
+    this.#engine.checkOpen()
+    const checked = checkObject(options, 'export options')
+    yield* exportTable(this.#engine, this.#find(name), checked)
+  }
+
+  /**
+   * Makes the cells of an export part of a table (HBase: Import), with the timestamps that they
+   * had: all of them at once when the stream was read to its end and found good, or none. The
+   * table is made as it was if it is missing; else its families must include the export's. Durable
+   * when it resolves; a change feed does not show it.
+   *
+   * Nothing was imported after: `ERR_CORRUPTION` with the offset in the stream, `ERR_ABORTED`,
+   * `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_READ_ONLY`, `ERR_FORMAT_VERSION`, errors of the stream.
+   */
+  async importTable(
+    source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    options: ImportOptions = {},
+  ): Promise<Imported> {
+    this.#engine.checkWritable()
+    const parts = { engine: this.#engine, ddl: this.#ddl, ingest: this.#ingest }
+    return importTable(parts, source, checkObject(options, 'import options'))
   }
 
   // Upkeep

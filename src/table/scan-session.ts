@@ -5,7 +5,7 @@
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import { blockMissing } from '../cursor/cursor.js'
-import { RowCollector } from '../scan/row-collector.js'
+import { RowCollector, type CollectedRow } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
 import type { StoreScanner } from '../scan/store-scanner.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
@@ -76,16 +76,7 @@ export class ScanSession {
    */
   next(): Result | 'pause' | undefined {
     if (this.ended) return undefined
-    const missesBefore = this.counters.cacheMisses
-    let outcome: ReturnType<RowScanner['nextRow']>
-    try {
-      outcome = this.rows.nextRow(this.collector, barrenRowsMax)
-    } catch (error) {
-      if (error === blockMissing) this.blockMisses++
-      throw error
-    } finally {
-      this.blockMisses += this.counters.cacheMisses - missesBefore
-    }
+    const outcome = this.step()
     switch (outcome) {
       case 'pause':
         return this.needCursorResult ? Result.ofCursor(this.rows.lastRow!) : 'pause'
@@ -99,6 +90,28 @@ export class ScanSession {
         if (--this.rowsLeft <= 0) this.close()
         return result
       }
+    }
+  }
+
+  /** As {@link next}, without making a result of the cells, and without limit of rows. */
+  nextCells(): CollectedRow | 'pause' | undefined {
+    if (this.ended) return undefined
+    const outcome = this.step()
+    if (outcome === 'pause') return 'pause'
+    if (outcome !== 'end') return this.collector.take(outcome === 'piece')
+    this.close()
+    return undefined
+  }
+
+  private step(): ReturnType<RowScanner['nextRow']> {
+    const missesBefore = this.counters.cacheMisses
+    try {
+      return this.rows.nextRow(this.collector, barrenRowsMax)
+    } catch (error) {
+      if (error === blockMissing) this.blockMisses++
+      throw error
+    } finally {
+      this.blockMisses += this.counters.cacheMisses - missesBefore
     }
   }
 

@@ -104,7 +104,8 @@ export async function failEverywhere(
       const { failures } = fileSystem
       fileSystem.disarm()
       const name = `${persistent ? 'all calls from' : 'call'} ${failAt} failing`
-      if (failure === undefined && failures === 0) {
+      if (failures === 0) {
+        if (failure !== undefined) complaints.push(`without a failing call: ${String(failure)}`)
         await database.close()
         break
       }

@@ -1,0 +1,45 @@
+/** Whether a key and value from outside are a cell of a form that the store itself writes. */
+import { isFamilyMarker } from '../cell/cell-key.js'
+import { contentStart } from '../cell/cell-value.js'
+import { isCellType } from '../cell/cell-type.js'
+import type { CellView } from '../cell/cell-view.js'
+import { rowBytesMax } from '../cell/limits.js'
+
+/** What is wrong with a cell. */
+export interface CellFault {
+  readonly expected: string
+  readonly found: string
+}
+
+/**
+ * What is wrong with a cell whose sequence must be 0; undefined = nothing. REQUIRES that its key is
+ * well formed (`isWellFormedKey`).
+ */
+export function findCellFault(cell: CellView): CellFault | undefined {
+  const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
+  const rowBytes = unescapedLength(buffer, keyStart, rowEnd)
+  if (rowBytes < 1 || rowBytes > rowBytesMax) {
+    return { expected: `a row of 1 to ${rowBytesMax} bytes`, found: `${rowBytes}` }
+  }
+  if (unescapedLength(buffer, qualifierStart, qualifierEnd) < 0) {
+    return { expected: 'an escaped qualifier', found: 'a zero byte without escape' }
+  }
+  if (!isCellType(cell.type)) return { expected: 'a cell type', found: `${cell.type}` }
+  if (isFamilyMarker(cell.type) && qualifierEnd > qualifierStart) {
+    return { expected: 'a family marker without qualifier', found: 'one with a qualifier' }
+  }
+  if (cell.sequence !== 0) return { expected: 'sequence 0', found: `${cell.sequence}` }
+  if (cell.timestampHigh < 0) return { expected: 'a timestamp up to 2^63-1', found: 'another' }
+  const flags = valueEnd > valueStart ? buffer[valueStart] : -1
+  const known = flags === 0 || (flags === 1 && contentStart(buffer, valueStart) <= valueEnd)
+  return known ? undefined : { expected: 'a stored value', found: `flags ${flags}` }
+}
+
+/** Length without escapes, -1 if a zero byte stands there without one. */
+function unescapedLength(buffer: Buffer, start: number, end: number): number {
+  let length = 0
+  for (let at = start; at < end; at++, length++) {
+    if (buffer[at] === 0 && (++at >= end || buffer[at] !== 0xff)) return -1
+  }
+  return length
+}

@@ -1,0 +1,280 @@
+/**
+ * Imports an exported table (EXPORT.md): all of it or nothing.
+ *
+ * The chunks are checked as they come, and their cells go into SSTables that no manifest names yet;
+ * only when the end has been read and every count agrees are those made part of the table, by one
+ * edit (`Ingest`). So a damaged, cut or aborted stream leaves nothing, and so does a crash: the
+ * next open removes the files. Like those of a bulk load, the cells count as written at the end of the
+ * import, with the timestamps that they had; the log does not hold them.
+ *
+ * Memory: a chunk, and what `SortedFiles` needs.
+ */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { readVarint, varintLength } from '../base/varint.js'
+import { isWellFormedKey, rowEndOf } from '../cell/cell-key.js'
+import { CellView } from '../cell/cell-view.js'
+import type { Ddl } from '../engine/ddl.js'
+import type { Engine } from '../engine/engine.js'
+import { FileAdoption } from '../engine/file-adoption.js'
+import { checkLoadable, type Ingest, type NewFile } from '../engine/ingest.js'
+import { findCellFault } from '../job/cell-check.js'
+import { SortedFiles } from '../job/sorted-files.js'
+import { emptyCursor, type EntryCursor } from '../scan/entry-cursor.js'
+import { decodeFamilySettings, tableFormatOf } from '../store/family-settings.js'
+import type { TableDefinition } from '../version/catalog.js'
+import { noSuchFamily } from './column-name.js'
+import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
+import { aborted, type TransferProgress } from './export-table.js'
+import { defineTable } from './schema.js'
+import { newTableName } from './table-name.js'
+import type { TableDescription, TableOptions } from './types.js'
+
+/** How an export is imported. */
+export interface ImportOptions {
+  /** The table; default the name in the export. Made as the export says if it is missing. */
+  readonly table?: string
+  /** Stands for the stream in errors. Default 'the export'. */
+  readonly source?: string
+  /** Told after each chunk. */
+  readonly onProgress?: (progress: TransferProgress) => void
+  readonly signal?: AbortSignal
+}
+
+/** What was imported. */
+export interface Imported extends TransferProgress {
+  readonly table: string
+}
+
+const fileBytesMax = 256 * 1024 * 1024
+
+/** What the import needs of the database. */
+export interface ImportParts {
+  readonly engine: Engine
+  readonly ddl: Ddl
+  readonly ingest: Ingest
+}
+
+/** Runs an import; see the file header and `Admin.importTable`. */
+export async function importTable(
+  parts: ImportParts,
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  options: ImportOptions,
+): Promise<Imported> {
+  const { source: name = 'the export', onProgress, signal } = options
+  const decoder = new ChunkDecoder(parts.engine.codecs, name)
+  const run = new ImportRun(parts, decoder, options.table)
+  try {
+    for await (const piece of source) {
+      if (signal?.aborted === true) throw aborted(signal)
+      if (!(piece instanceof Uint8Array)) throw invalidArgument('an export consists of bytes')
+      decoder.add(piece)
+      for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
+        parts.engine.checkWritable()
+        run.take(chunk)
+        onProgress?.(run.progress)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    if (!run.ended) throw decoder.endedEarly()
+    decoder.checkEnd()
+    if (signal?.aborted === true) throw aborted(signal)
+    return await run.publish()
+  } catch (error) {
+    run.abandon()
+    throw error
+  }
+}
+
+/** The table that an import goes to. */
+interface Target {
+  readonly name: string
+  /** If it is to be made. */
+  readonly definition: TableDefinition | undefined
+  readonly files: SortedFiles
+}
+
+class ImportRun {
+  ended = false
+  private readonly parts: ImportParts
+  private readonly decoder: ChunkDecoder
+  private readonly adoption: FileAdoption
+  private readonly nameWanted: string | undefined
+  private families: readonly string[] = []
+  private target: Target | undefined = undefined
+  private rows = 0
+  private cells = 0
+  private bytes = 0
+  private row: Buffer = Buffer.alloc(0)
+  private readonly entry: EntryCursor = emptyCursor()
+  private readonly view = new CellView()
+
+  constructor(parts: ImportParts, decoder: ChunkDecoder, nameWanted: string | undefined) {
+    this.parts = parts
+    this.decoder = decoder
+    this.adoption = new FileAdoption(parts.engine)
+    this.nameWanted = nameWanted
+  }
+
+  get progress(): TransferProgress {
+    const { rows, cells, bytes } = this
+    return { rows, cells, bytes }
+  }
+
+  take(chunk: Chunk): void {
+    const { kind, offset } = chunk
+    if (this.ended) throw this.decoder.damaged('nothing behind the end', 'a chunk', offset)
+    if ((kind === ChunkKind.head) !== (this.target === undefined)) {
+      throw this.decoder.damaged('the head first, and once', `kind ${kind}`, offset)
+    }
+    if (kind === ChunkKind.head) this.begin(chunk)
+    else if (kind === ChunkKind.cells) this.takeCells(chunk)
+    else if (kind === ChunkKind.end) this.end(chunk)
+    else throw this.decoder.damaged('a known kind of chunk', `${kind}`, offset)
+  }
+
+  /** Makes the cells part of the table. */
+  async publish(): Promise<Imported> {
+    const { name, definition, files } = this.target!
+    const { ingest } = this.parts
+    const list = files.finish().map(({ family, file }): NewFile => {
+      return { family: this.families[family], file }
+    })
+    if (definition === undefined) await ingest.publish(name, list)
+    else await ingest.publishNew(name, () => definition, list)
+    return { table: name, ...this.progress }
+  }
+
+  /** Removes what was written, unless the edit may stand in the manifest. */
+  abandon(): void {
+    if (this.parts.engine.failure !== undefined) return
+    this.target?.files.abandon()
+    this.adoption.abandon()
+  }
+
+  private begin(chunk: Chunk): void {
+    const head = this.parseObject(chunk)
+    if (typeof head.format === 'number' && head.format > 1) {
+      const message = `the export has format ${head.format}, this version reads up to 1`
+      throw new CellarError(ErrorCode.formatVersion, message)
+    }
+    const description = head.table as TableDescription | undefined
+    const families = head.families as readonly string[] | undefined
+    const wellFormed =
+      head.format === 1 &&
+      typeof description?.name === 'string' &&
+      Array.isArray(families) &&
+      families.every((family) => typeof family === 'string')
+    if (!wellFormed) throw this.decoder.damaged('a description of a table', 'none', chunk.offset)
+    this.families = families
+    this.target = this.findTarget(description, families)
+  }
+
+  private findTarget(description: TableDescription, families: readonly string[]): Target {
+    const { engine } = this.parts
+    const name = newTableName(this.nameWanted ?? description.name)
+    const table = engine.tables.get(name)
+    let definition: TableDefinition | undefined
+    if (table !== undefined) checkLoadable(table)
+    if (table === undefined) {
+      this.parts.ddl.checkNamespace(name)
+      const options: Record<string, unknown> = { ...description }
+      delete options['name']
+      delete options['disabled']
+      definition = defineTable(name, options as unknown as TableOptions, () =>
+        engine.versions.allocateId(),
+      )
+    }
+    const known = table?.definition ?? definition!
+    const formats = families.map((family) => {
+      const found = known.families.find((other) => other.name === family)
+      if (found === undefined) {
+        const names = known.families.map((other) => other.name)
+        throw noSuchFamily(family, name, names)
+      }
+      const settings = decodeFamilySettings(found.options)
+      engine.codecs.byName(settings.codec)
+      return tableFormatOf(settings)
+    })
+    const files = new SortedFiles({
+      fileSystem: engine.fileSystem,
+      codecs: engine.codecs,
+      directory: engine.directory,
+      formats,
+      fileBytesMax,
+      allocateFileNumber: () => this.adoption.allocate(),
+      createdMilliseconds: engine.now(),
+    })
+    return { name, definition, files }
+  }
+
+  private takeCells({ payload, offset }: Chunk): void {
+    let at = 0
+    while (at < payload.length) {
+      const family = readVarint(payload, at, payload.length)
+      const keyLengthAt = at + varintLength(Math.max(0, family))
+      const keyBytes = family < 0 ? -1 : readVarint(payload, keyLengthAt, payload.length)
+      const valueLengthAt = keyLengthAt + varintLength(Math.max(0, keyBytes))
+      const valueBytes = keyBytes < 0 ? -1 : readVarint(payload, valueLengthAt, payload.length)
+      const keyStart = valueLengthAt + varintLength(Math.max(0, valueBytes))
+      const keyEnd = keyStart + keyBytes
+      const valueEnd = keyEnd + valueBytes
+      if (valueBytes < 0 || valueEnd > payload.length || family >= this.families.length) {
+        throw this.decoder.damaged('cells that fill the chunk', `something else at ${at}`, offset)
+      }
+      this.addCell(payload, family, keyStart, keyEnd, valueEnd, offset)
+      at = valueEnd
+    }
+  }
+
+  private addCell(
+    source: Buffer,
+    family: number,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+    offset: number,
+  ): void {
+    const { entry, view, decoder } = this
+    const { files } = this.target!
+    if (!isWellFormedKey(source, keyStart, keyEnd)) {
+      throw decoder.damaged('a cell key', 'something else', offset)
+    }
+    entry.buffer = source
+    entry.keyStart = keyStart
+    entry.keyEnd = keyEnd
+    entry.valueStart = keyEnd
+    entry.valueEnd = valueEnd
+    view.set(entry)
+    const fault = findCellFault(view)
+    if (fault !== undefined) throw decoder.damaged(fault.expected, fault.found, offset)
+    if (!files.follows(family, source, keyStart, keyEnd)) {
+      throw decoder.damaged('cells in order', 'one out of order', offset)
+    }
+    files.add(family, source, keyStart, keyEnd, valueEnd)
+    this.cells++
+    this.bytes += valueEnd - keyStart
+    const row = source.subarray(keyStart, rowEndOf(source, keyStart, keyEnd))
+    if (row.equals(this.row)) return
+    this.rows++
+    this.row = Buffer.from(row)
+  }
+
+  private end(chunk: Chunk): void {
+    this.ended = true
+    const counts = this.parseObject(chunk)
+    const { rows, cells, bytes } = this
+    if (counts.rows === rows && counts.cells === cells && counts.bytes === bytes) return
+    const found = `${rows} rows, ${cells} cells, ${bytes} bytes`
+    throw this.decoder.damaged(chunk.payload.toString('utf8'), found, chunk.offset)
+  }
+
+  private parseObject({ payload, offset }: Chunk): Record<string, unknown> {
+    try {
+      const value: unknown = JSON.parse(payload.toString('utf8'))
+      if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+    } catch {
+      // Told below.
+    }
+    throw this.decoder.damaged('a JSON object', 'something else', offset)
+  }
+}
