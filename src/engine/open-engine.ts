@@ -183,6 +183,7 @@ function replayLog(engine: Engine): RecoveredLog {
     fileSystem: engine.fileSystem,
     directory: engine.directory,
     fileNumberFloor: versions.current.logFileNumberFloor,
+    retainedBytesMax: engine.options.logRetentionBytes,
     // Without stores nothing in the log concerns anybody.
     sequenceFlushed: Math.min(Number.MAX_SAFE_INTEGER, ...flushed.values()),
     onMutation: (source, start, end) => {
@@ -211,6 +212,8 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
     directory: engine.directory,
     allocateFileNumber: () => engine.versions.allocateFileNumber(),
     recovered: recovered.segments,
+    retained: recovered.retained,
+    retainedBytesMax: engine.options.logRetentionBytes,
     predecessor: recovered.predecessor,
     segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
     onFailure: (failure) => engine.poison(failure),

@@ -23,6 +23,11 @@ export interface DatabaseOptions {
    */
   readonly logBytesMax?: number
   /**
+   * Log bytes that are kept although their mutations are all in tables, for `Database.changes` to
+   * start from. A feed that is running keeps what it has not read in any case. Default 0.
+   */
+  readonly logRetentionBytes?: number
+  /**
    * The manifest is replaced by a fresh one when it is longer than this and than four times what
    * the fresh one would hold. Default 4 MiB, at least 1 KiB.
    */
@@ -90,6 +95,7 @@ export interface ResolvedOptions {
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
   readonly logBytesMax: number
+  readonly logRetentionBytes: number
   readonly manifestBytesMax: number
   readonly compactionEnabled: boolean
   readonly compactionVerify: boolean
@@ -113,6 +119,7 @@ type BytesOption =
   | 'flushBytes'
   | 'blockCacheBytesMax'
   | 'logBytesMax'
+  | 'logRetentionBytes'
   | 'manifestBytesMax'
   | 'compactionSplitBytesMin'
   | 'compactionDebtBytesMax'
@@ -188,6 +195,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     ),
     blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
     logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
+    logRetentionBytes: bytesOption(options, 'logRetentionBytes', 0, 0),
     manifestBytesMax: bytesOption(options, 'manifestBytesMax', 4 * mebibyte, kibibyte),
     compactionEnabled: booleanOption(options, 'compactionEnabled'),
     compactionVerify: booleanOption(options, 'compactionVerify'),

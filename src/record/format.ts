@@ -168,13 +168,14 @@ export function sealFrame(
 /**
  * Whether the bytes at `at` look like a frame header of this place in this file, with a payload
  * that ends at or before `end`. Costs a few nanoseconds; {@link frameVerifies} decides.
- * Here `at` is both the offset in `source` and the offset in the file.
+ * `origin` is the place of `source[0]` in the file.
  */
 export function frameIsPlausible(
   source: Buffer,
   at: number,
   end: number,
   fileNumber: number,
+  origin = 0,
 ): boolean {
   if (end - at < frameHeaderBytes) return false
   const kind = frameKind(source, at)
@@ -184,7 +185,7 @@ export function frameIsPlausible(
   if (payloadLength > end - at - frameHeaderBytes) return false
   const check = headerCheck(
     fileNumber,
-    at,
+    origin + at,
     payloadLength,
     readInt32(source, at + frameSequenceLowAt),
     readInt32(source, at + frameSequenceHighAt),
@@ -194,12 +195,12 @@ export function frameIsPlausible(
   if (readInt32(source, at + frameCheckAt) !== check) return false
   // A writer can know only of bytes that it wrote before this frame; sequences are safe integers.
   const sequenceHigh = readInt32(source, at + frameSequenceHighAt) & 0xff_ffff
-  return frameSyncedLength(source, at) <= at && sequenceHigh < 0x20_0000
+  return frameSyncedLength(source, at) <= origin + at && sequenceHigh < 0x20_0000
 }
 
 /** Whether the plausible frame at `at` has the right checksum. */
-export function frameVerifies(source: Buffer, at: number, fileNumber: number): boolean {
-  computeChecksum(source, at, frameLength(source, at), fileNumber, at)
+export function frameVerifies(source: Buffer, at: number, fileNumber: number, origin = 0): boolean {
+  computeChecksum(source, at, frameLength(source, at), fileNumber, origin + at)
   for (let i = 0; i < 8; i++) {
     if (source[at + frameChecksumAt + i] !== checksumBytes[i]) return false
   }

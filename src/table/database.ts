@@ -14,6 +14,7 @@ import type { Pressure } from '../engine/write-pacer.js'
 import { Admin } from './admin.js'
 import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
+import { changes, type Change, type ChangeOptions } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
@@ -313,6 +314,24 @@ export class Database {
   /** How far compactions are behind, and what that means for writers. */
   get pressure(): Pressure {
     return this.#engine.pacer.pressure
+  }
+
+  /**
+   * The mutations of the log from a sequence on, whole and in order, then those to come: an endless
+   * stream. Whoever notes the `sequence` of the last change together with what it made of it goes
+   * on exactly behind it, also after a crash, with `fromSequence: sequence + 1`.
+   *
+   * The log holds neither mutations of `SKIP_WAL` nor what changes tables as a whole (schema,
+   * truncation, bulk load, import, restore), and cells of tables that were dropped or truncated are
+   * left out. A running feed keeps the log behind it; `logRetentionBytes` keeps it between feeds.
+   *
+   * Ends with `ERR_CHANGES_GONE` if the log no longer reaches back so far (nothing was shown then),
+   * `ERR_ABORTED`, `ERR_CLOSED`, `ERR_POISONED`, `ERR_CORRUPTION`, `ERR_INVALID_ARGUMENT`,
+   * `ERR_TABLE_NOT_FOUND`.
+   */
+  changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
+    this.#engine.checkOpen()
+    return changes(this.#engine, checkObject(options, 'options of a change feed'))
   }
 
   /** Counters and sizes of this moment. */

@@ -76,10 +76,11 @@ export async function* exportTable(
   if (!Object.hasOwn(codecNames, compression)) {
     throw invalidArgument(`compression must be NONE, LZ4, GZ or ZSTD, got ${String(compression)}`)
   }
+  const moment = snapshot === undefined ? {} : { snapshot }
   const plan = planScan(table, { ...what, cacheBlocks: false, batch: cellsAtOnce })
   const codec = engine.codecs.byName(codecNames[compression])
   const encoder = new ChunkEncoder(codec.id === CodecId.none ? plainCodec : codec)
-  const session = new ScanSession(engine, table, plan, readPointOf(snapshot, engine), false)
+  const session = new ScanSession(engine, table, plan, readPointOf(moment, engine), false)
   const cells = new CellChunk()
   try {
     yield exportMagic

@@ -1,11 +1,11 @@
 /**
  * Imports an exported table (EXPORT.md): all of it or nothing.
  *
- * The chunks are checked as they come, and their cells go into SSTables that no manifest names yet;
- * only when the end has been read and every count agrees are those made part of the table, by one
- * edit (`Ingest`). So a damaged, cut or aborted stream leaves nothing, and so does a crash: the
- * next open removes the files. Like those of a bulk load, the cells count as written at the end of the
- * import, with the timestamps that they had; the log does not hold them.
+ * The chunks are checked as they come, and their cells go into SSTables that no manifest names
+ * yet; only when the end has been read and every count agrees are those made part of the table, by
+ * one edit (`Ingest`). So a damaged, cut or aborted stream leaves nothing, and so does a crash: the
+ * next open removes the files. Like those of a bulk load, the cells count as written at the end of
+ * the import, with the timestamps that they had; the log does not hold them.
  *
  * Memory: a chunk, and what `SortedFiles` needs.
  */

@@ -59,6 +59,13 @@ export interface LogOptions {
    * A segment is continued in a new file once it is longer than this many bytes. Default: 64 MiB.
    */
   readonly segmentBytesMax?: number
+  /**
+   * Segments that nobody needs any more but that are still there, the oldest first; see
+   * `retainedBytesMax`. Default: none.
+   */
+  readonly retained?: readonly LogSegment[]
+  /** Obsolete segments are kept up to so many bytes, for those who read the log. Default: 0. */
+  readonly retainedBytesMax?: number
   /** Told once of the first failure, in the call that met it; must not throw. */
   readonly onFailure?: (failure: CellarError) => void
   /** Told of failures without effect on the data, such as an obsolete file that stays. */
@@ -79,12 +86,21 @@ interface OlderSegment extends LogSegment {
   readonly writer: RecordWriter | undefined
 }
 
+/** Keeps the segments from one on, while somebody reads them. */
+export interface LogHold {
+  /** Number of the oldest segment that is still wanted. */
+  fileNumber: number
+}
+
 /** The open log of a database. */
 export class Log {
   private readonly options: LogOptions
   private readonly segmentBytesMax: number
   private writer: RecordWriter
   private older: OlderSegment[]
+  private readonly retained: LogSegment[]
+  private readonly holds = new Set<LogHold>()
+  private nextWriteGroup: Deferred<void> | undefined
   private pendingSequence: number
   private firstFailure: CellarError | undefined
   private closing: Promise<void> | undefined
@@ -103,6 +119,8 @@ export class Log {
     this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
     this.writer = writer
     this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
+    this.retained = [...(options.retained ?? [])]
+    this.nextWriteGroup = undefined
     this.pendingSequence = writer.lastSequence
     this.firstFailure = undefined
     this.closing = undefined
@@ -135,7 +153,47 @@ export class Log {
     return [...this.older, { fileNumber: header.fileNumber, length, lastSequence }]
   }
 
-  /** Bytes of all segments and of what is pending. */
+  /**
+   * What can be read: obsolete segments that are still there and the others, the oldest first, up
+   * to what was handed to the system; for `FSYNC_WAL`, up to what is durable. The last may grow.
+   */
+  readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
+    const durable = durability === 'FSYNC_WAL'
+    const found = [...this.retained]
+    for (const segment of this.older) {
+      const { fileNumber, length, lastSequence, writer } = segment
+      if (durable && writer !== undefined && writer.syncedLength < length) {
+        found.push({ fileNumber, length: writer.syncedLength, lastSequence: Infinity })
+        return found
+      }
+      found.push({ fileNumber, length, lastSequence })
+    }
+    const { writer } = this
+    const length = durable ? writer.syncedLength : writer.length
+    found.push({ fileNumber: writer.header.fileNumber, length, lastSequence: Infinity })
+    return found
+  }
+
+  /** Resolves when something was written after the call, and when the log ends. */
+  nextWrite(): Promise<void> {
+    this.nextWriteGroup ??= deferred<void>()
+    return this.nextWriteGroup.promise
+  }
+
+  /** Keeps segments from being removed until {@link release}. */
+  hold(fileNumber: number): LogHold {
+    const hold = { fileNumber }
+    this.holds.add(hold)
+    return hold
+  }
+
+  /** Takes back a hold. */
+  release(hold: LogHold): void {
+    this.holds.delete(hold)
+    this.trimRetained()
+  }
+
+  /** Bytes of all segments that are needed and of what is pending. */
   get bytesTotal(): number {
     let total = this.writer.length + this.writer.position
     for (const segment of this.older) total += segment.length
@@ -253,13 +311,35 @@ export class Log {
     while (this.older.length > 0 && this.older[0].fileNumber < floor) {
       const segment = this.older.shift()!
       if (segment.writer !== undefined) this.closeWriter(segment.writer)
+      this.retained.push(segment)
+    }
+    this.trimRetained()
+    this.retireDurable()
+  }
+
+  /** Removes the oldest of the obsolete segments that are neither held nor within the bound. */
+  trimRetained(): void {
+    if (this.closing !== undefined) return
+    let bytes = this.retained.reduce((sum, { length }) => sum + length, 0)
+    let floor = Infinity
+    for (const hold of this.holds) floor = Math.min(floor, hold.fileNumber)
+    while (this.retained.length > 0 && this.retained[0].fileNumber < floor) {
+      const { fileNumber, length } = this.retained[0]
+      if (bytes <= (this.options.retainedBytesMax ?? 0)) return
+      bytes -= length
+      this.retained.shift()
       try {
-        this.options.fileSystem.unlinkSync(segmentPath(this.options, segment.fileNumber))
+        this.options.fileSystem.unlinkSync(segmentPath(this.options, fileNumber))
       } catch (error) {
         this.options.onError?.(error)
       }
     }
-    this.retireDurable()
+  }
+
+  private wakeReaders(): void {
+    const group = this.nextWriteGroup
+    this.nextWriteGroup = undefined
+    group?.resolve()
   }
 
   /**
@@ -292,6 +372,7 @@ export class Log {
 
   /** Closes every file. What is to be durable is so already, so a failure loses nothing. */
   private closeFiles(): void {
+    this.wakeReaders()
     for (const segment of this.older) {
       if (segment.writer !== undefined) this.closeWriter(segment.writer)
     }
@@ -326,6 +407,7 @@ export class Log {
       if (writer.framePayloadBytes >= 0) writer.endFrame(this.pendingSequence)
       writer.writeSync()
     })
+    if (this.nextWriteGroup !== undefined) this.wakeReaders()
     if (mayRoll && writer.length >= this.segmentBytesMax) this.startSegment()
   }
 
@@ -440,6 +522,7 @@ export class Log {
         ? error
         : new CellarError(ErrorCode.io, 'the log failed', { cause: error })
     this.firstFailure = failure
+    this.wakeReaders()
     this.writeGroup?.reject(failure)
     this.syncGroup?.reject(failure)
     this.writeGroup = undefined

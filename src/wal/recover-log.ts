@@ -19,7 +19,12 @@
 import { corruption } from '../base/errors.js'
 import { readVarint, varintLength } from '../base/varint.js'
 import type { FileSystem } from '../fs/types.js'
-import { fileHeaderBytes, type RecordFilePredecessor } from '../record/format.js'
+import {
+  decodeFileHeader,
+  fileHeaderBytes,
+  type RecordFileHeader,
+  type RecordFilePredecessor,
+} from '../record/format.js'
 import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
 import type { LogSegment } from './log.js'
 import { parseSegmentName, segmentName } from './segment-name.js'
@@ -38,6 +43,8 @@ export interface RecoverLogOptions {
    * nothing newer may be missing or damaged. Default: 0.
    */
   readonly sequenceFlushed?: number
+  /** Obsolete segments are kept up to so many bytes, the newest ones. Default: 0. */
+  readonly retainedBytesMax?: number
   /** Called for each mutation of the accepted prefix, in order; `sequence` is its frame's. */
   readonly onMutation: OnMutation
   /** Default and only mode: refuse everything but a torn tail. */
@@ -59,6 +66,8 @@ export interface RecoveredLog {
   readonly lastSequence: number
   /** Segments that were kept, the oldest first, for `LogOptions.recovered`. All durable. */
   readonly segments: readonly LogSegment[]
+  /** Obsolete segments that were kept, the oldest first, for `LogOptions.retained`. */
+  readonly retained: readonly LogSegment[]
   /** Undefined if the log ended cleanly. */
   readonly tornTail: TornTail | undefined
   /** For `LogOptions.predecessor`. */
@@ -108,6 +117,7 @@ export function recoverLog(options: RecoverLogOptions): RecoveredLog {
   const kept = segments.slice(0, keptCount)
   for (const segment of kept) replay(options, segment)
   const dropped = segments.slice(keptCount)
+  const retained = retain(options, obsolete, kept.at(0))
   repair(options, kept, dropped, obsolete)
   const recovered = kept.map(({ fileNumber, scan }) => {
     return { fileNumber, length: scan.validLength, lastSequence: scan.lastSequence }
@@ -116,6 +126,7 @@ export function recoverLog(options: RecoverLogOptions): RecoveredLog {
   return {
     lastSequence: predecessor?.lastSequence ?? 0,
     segments: recovered,
+    retained,
     tornTail: tear === undefined ? undefined : describeTear(segments, tear),
     predecessor,
   }
@@ -161,7 +172,7 @@ function replay(options: RecoverLogOptions, segment: Segment): void {
 }
 
 /** Takes a verified frame's payload apart: repeated [varint length][mutation]. */
-function forEachMutation(
+export function forEachMutation(
   path: string,
   frameOffset: number,
   payload: Buffer,
@@ -284,6 +295,43 @@ function checkTear(segments: readonly Segment[], tear: Tear): void {
     const why = `${found}, though ${later.path} says that the file had been durable`
     throw corruption('damaged log', { file: path, offset, expected, found: why })
   }
+}
+
+/**
+ * Takes the newest obsolete segments, as far as their bytes are within the bound and each is
+ * continued by the next, off the list of those that are removed.
+ */
+function retain(
+  options: RecoverLogOptions,
+  obsolete: number[],
+  firstKept: Segment | undefined,
+): LogSegment[] {
+  const { fileSystem, directory } = options
+  const retained: LogSegment[] = []
+  let bytesLeft = options.retainedBytesMax ?? 0
+  let next = firstKept?.scan.header
+  obsolete.sort((a, b) => a - b)
+  while (bytesLeft > 0 && obsolete.length > 0 && next?.predecessor !== undefined) {
+    const { fileNumber, length, lastSequence } = next.predecessor
+    if (obsolete.at(-1) !== fileNumber || length > bytesLeft) break
+    const path = fileSystem.join(directory, segmentName(fileNumber))
+    const file = fileSystem.openSync(path, 'read')
+    let header: RecordFileHeader | string
+    try {
+      const bytes = Buffer.alloc(fileHeaderBytes)
+      const found = file.readSync(bytes, 0, fileHeaderBytes, 0)
+      header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber })
+      if (file.sizeSync() < length) break
+    } finally {
+      file.closeSync()
+    }
+    if (typeof header === 'string') break
+    obsolete.pop()
+    bytesLeft -= length
+    retained.unshift({ fileNumber, length, lastSequence })
+    next = header
+  }
+  return retained
 }
 
 function describeTear(segments: readonly Segment[], tear: Tear): TornTail {

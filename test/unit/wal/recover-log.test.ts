@@ -82,7 +82,8 @@ void t.test('an empty directory recovers to nothing', async (t) => {
   await loadChecksums()
   const { recovered, sequences } = recover(newFileSystem())
   t.same(sequences, [])
-  t.same(recovered, { lastSequence: 0, segments: [], tornTail: undefined, predecessor: undefined })
+  const none = { segments: [], retained: [], tornTail: undefined, predecessor: undefined }
+  t.same(recovered, { lastSequence: 0, ...none })
 })
 
 void t.test('a log cut at any byte recovers to the whole frames before the cut', async (t) => {

@@ -1,0 +1,151 @@
+/**
+ * Reads the mutations of the log from a sequence on, in order, and waits for new ones.
+ *
+ * With `FSYNC_WAL` a mutation is handed out only when it is durable (the feed asks for the sync
+ * itself), so a reader never knows more than what a reopen after a power cut shows; with `SYNC_WAL`
+ * when it was handed to the operating system. A feed keeps the segments that it has not read.
+ *
+ * Failure behaviour: `ERR_CHANGES_GONE` if segments behind the start were removed, before anything
+ * is handed out; `ERR_POISONED` once the log has failed, `ERR_CLOSED` after the close,
+ * `ERR_CORRUPTION` with file and offset. The feed is then at its end; another can begin where it
+ * stopped.
+ */
+import { CellarError, corruption, ErrorCode } from '../base/errors.js'
+import { sequenceOf } from '../cell/cell-key.js'
+import type { LogSegment } from '../wal/log.js'
+import { SegmentReader } from '../wal/segment-reader.js'
+import type { Engine } from './engine.js'
+import { isWellFormedMutation, serverTimestampOf, visitEntries } from './mutation-buffer.js'
+
+/** One cell of a mutation: key and value are `buffer[keyStart, keyEnd)`, `buffer[keyEnd, end)`. */
+export interface LoggedCell {
+  readonly storeId: number
+  readonly keyStart: number
+  readonly keyEnd: number
+  readonly end: number
+}
+
+/** One mutation of the log; its memory is its own. */
+export interface LoggedMutation {
+  readonly sequence: number
+  /** Timestamp that the engine's clock gave to it; 0 if every cell brought its own. */
+  readonly serverTimestamp: number
+  readonly buffer: Buffer
+  readonly cells: readonly LoggedCell[]
+}
+
+/** Runs until the signal fires or the caller returns; see the file header. */
+export async function* readMutations(
+  engine: Engine,
+  fromSequence: number,
+  durability: 'SYNC_WAL' | 'FSYNC_WAL',
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LoggedMutation, void> {
+  const { log, fileSystem, directory } = engine
+  const first = firstSegment(log.readable(durability), fromSequence)
+  const hold = log.hold(first.fileNumber)
+  let reader: SegmentReader | undefined
+  try {
+    reader = await SegmentReader.open(fileSystem, directory, first.fileNumber)
+    checkStart(reader, fromSequence)
+    for (;;) {
+      check(engine, signal)
+      const written = log.nextWrite()
+      await log.commit(durability)
+      for (;;) {
+        const segments = log.readable(durability)
+        const index = segments.findIndex(({ fileNumber }) => fileNumber === reader!.fileNumber)
+        const segment = segments[index]
+        yield* readSegment(engine, reader, segment.length, fromSequence, signal)
+        const next = segments.at(index + 1)
+        if (next === undefined) break
+        const following = await SegmentReader.open(fileSystem, directory, next.fileNumber)
+        reader.close()
+        reader = following
+        hold.fileNumber = next.fileNumber
+        log.trimRetained()
+      }
+      // Behind an older segment that was not durable yet there is more to read.
+      if (reader.fileNumber === log.segments.at(-1)!.fileNumber) await untilAborted(written, signal)
+    }
+  } finally {
+    reader?.close()
+    log.release(hold)
+  }
+}
+
+async function* readSegment(
+  engine: Engine,
+  reader: SegmentReader,
+  limit: number,
+  fromSequence: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LoggedMutation, void> {
+  let found: LoggedMutation[] = []
+  const take = (source: Buffer, start: number, end: number): void => {
+    if (!isWellFormedMutation(source, start, end)) {
+      const { directory } = engine
+      throw corruption('malformed mutation', { file: directory, offset: reader.position })
+    }
+    const mutation = copyMutation(source, start, end)
+    if (mutation.cells.length > 0 && mutation.sequence >= fromSequence) found.push(mutation)
+  }
+  while (await reader.nextFrame(limit, take)) {
+    const mutations = found
+    found = []
+    for (const mutation of mutations) {
+      check(engine, signal)
+      yield mutation
+    }
+  }
+}
+
+function copyMutation(source: Buffer, start: number, end: number): LoggedMutation {
+  const buffer = Buffer.from(source.subarray(start, end))
+  const cells: LoggedCell[] = []
+  let sequence = 0
+  visitEntries(buffer, 0, buffer.length, (storeId, _source, keyStart, keyEnd, valueEnd) => {
+    cells.push({ storeId, keyStart, keyEnd, end: valueEnd })
+    sequence = sequenceOf(buffer, keyEnd)
+  })
+  return { sequence, serverTimestamp: serverTimestampOf(buffer, 0), buffer, cells }
+}
+
+/** The segment that holds the sequence, or the next one behind it. */
+function firstSegment(segments: readonly LogSegment[], fromSequence: number): LogSegment {
+  return segments.find(({ lastSequence }) => lastSequence >= fromSequence) ?? segments.at(-1)!
+}
+
+/** The segment holds what comes behind its predecessor; that must include the start. */
+function checkStart(reader: SegmentReader, fromSequence: number): void {
+  const before = reader.header.predecessor?.lastSequence ?? 0
+  if (fromSequence > before) return
+  const message =
+    `changes from sequence ${fromSequence} on are no longer in the log, which begins behind ` +
+    `${before}; logRetentionBytes keeps more of it`
+  throw new CellarError(ErrorCode.changesGone, message)
+}
+
+function check(engine: Engine, signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    const cause: unknown = signal.reason
+    throw new CellarError(ErrorCode.aborted, 'the change feed was aborted', { cause })
+  }
+  engine.checkOpen()
+}
+
+/** Resolves with the promise or when the signal fires, whichever is first. */
+async function untilAborted(
+  promise: Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (signal === undefined) return promise
+  let stop: (() => void) | undefined
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) resolve()
+  })
+  await Promise.race([promise, stopped])
+  signal.removeEventListener('abort', stop!)
+}

@@ -1,0 +1,132 @@
+/** The change feed as users see it: mutations of the log as cells of tables. */
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { cellTypeName, type CellTypeCode } from '../cell/cell-type.js'
+import { CellView } from '../cell/cell-view.js'
+import { readMutations, type LoggedMutation } from '../engine/change-feed.js'
+import type { Engine } from '../engine/engine.js'
+import { emptyCursor } from '../scan/entry-cursor.js'
+import type { Cell } from './result.js'
+import { plainTableName } from './table-name.js'
+
+/** A cell that a mutation wrote: a put or a delete marker. */
+export interface ChangedCell extends Cell {
+  readonly table: string
+  /** Cell TTL in milliseconds; 0 = none. */
+  readonly ttl: number
+}
+
+/** One mutation, whole, in the order in which mutations were applied. */
+export interface Change {
+  /** Ascending, never used twice; `sequence + 1` is where a feed goes on behind it. */
+  readonly sequence: number
+  /** Timestamp that the store's clock gave to it; undefined if every cell brought its own. */
+  readonly timestamp: number | undefined
+  readonly cells: readonly ChangedCell[]
+}
+
+/** What a change feed shows, and when. */
+export interface ChangeOptions {
+  /** The first sequence of interest, inclusive. Default: what is written from now on. */
+  readonly fromSequence?: number
+  /** Only cells of these tables; mutations without any are left out. Default all. */
+  readonly table?: string | readonly string[]
+  /**
+   * 'FSYNC_WAL': a change is shown when it is on the disk, so that it can never be lost behind the
+   * reader; costs a sync per batch. 'SYNC_WAL': when it was handed to the system. Default
+   * 'FSYNC_WAL'.
+   */
+  readonly durability?: 'SYNC_WAL' | 'FSYNC_WAL'
+  /** Ends the feed with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal
+}
+
+/** The feed; see `Database.changes`. */
+export async function* changes(
+  engine: Engine,
+  options: ChangeOptions,
+): AsyncGenerator<Change, void> {
+  engine.checkOpen()
+  const { fromSequence = engine.lastSequence + 1, durability = 'FSYNC_WAL', signal } = options
+  if (!Number.isSafeInteger(fromSequence) || fromSequence < 0) {
+    throw invalidArgument(`fromSequence must be a whole number, got ${String(fromSequence)}`)
+  }
+  if (durability !== 'SYNC_WAL' && durability !== 'FSYNC_WAL') {
+    throw invalidArgument(`durability must be SYNC_WAL or FSYNC_WAL, got ${String(durability)}`)
+  }
+  const wanted = tablesWanted(engine, options.table)
+  const decoder = new ChangeDecoder(engine, wanted)
+  const start = Math.max(1, fromSequence)
+  for await (const mutation of readMutations(engine, start, durability, signal)) {
+    const change = decoder.decode(mutation)
+    if (change.cells.length > 0) yield change
+  }
+}
+
+function tablesWanted(
+  engine: Engine,
+  table: string | readonly string[] | undefined,
+): ReadonlySet<string> | undefined {
+  if (table === undefined) return undefined
+  const names = (typeof table === 'string' ? [table] : [...table]).map(plainTableName)
+  for (const name of names) {
+    if (engine.tables.has(name)) continue
+    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
+  }
+  return new Set(names)
+}
+
+class ChangeDecoder {
+  private readonly engine: Engine
+  private readonly wanted: ReadonlySet<string> | undefined
+  private readonly view = new CellView()
+  private readonly entry = emptyCursor()
+  private names = new Map<number, { readonly table: string; readonly family: string }>()
+  private version: unknown = undefined
+
+  constructor(engine: Engine, wanted: ReadonlySet<string> | undefined) {
+    this.engine = engine
+    this.wanted = wanted
+  }
+
+  decode(mutation: LoggedMutation): Change {
+    this.learnNames()
+    const cells: ChangedCell[] = []
+    for (const { storeId, keyStart, keyEnd, end } of mutation.cells) {
+      const name = this.names.get(storeId)
+      if (name === undefined || this.wanted?.has(name.table) === false) continue
+      const { entry, view } = this
+      entry.buffer = mutation.buffer
+      entry.keyStart = keyStart
+      entry.keyEnd = keyEnd
+      entry.valueStart = keyEnd
+      entry.valueEnd = end
+      view.set(entry)
+      cells.push({
+        ...name,
+        row: view.copyRow(),
+        qualifier: view.copyQualifier(),
+        timestamp: view.timestamp,
+        timestampExact: view.timestampExact,
+        type: cellTypeName(view.type as CellTypeCode),
+        value: view.copyValue(),
+        ttl: view.ttlMilliseconds,
+        sequence: view.sequence,
+      })
+    }
+    const { sequence, serverTimestamp } = mutation
+    return { sequence, timestamp: serverTimestamp === 0 ? undefined : serverTimestamp, cells }
+  }
+
+  /** Stores of tables that were dropped or truncated have no name any more. */
+  private learnNames(): void {
+    const { versions, tables } = this.engine
+    if (this.version === versions.current) return
+    this.version = versions.current
+    this.names = new Map()
+    for (const { name: table, families } of tables.values()) {
+      for (const { name: family, store } of families) {
+        this.names.set(store.storeId, { table, family })
+      }
+    }
+  }
+}
