@@ -106,6 +106,8 @@ export interface HBaseCase {
   readonly steps: readonly Step[]
   /** A `run` step compacts. */
   readonly compacts?: true
+  /** It needs cell hooks that run inside flushes and compactions. */
+  readonly needsCellHooks?: true
 }
 
 /** V=∞ of the specification. */

@@ -1,4 +1,5 @@
 /** D, second half. MIN_VERSIONS and TTL. */
+import { TimestampsFilter } from '../../../src/filter/cell-filters.js'
 import type { FamilyOptions, PutCell } from '../../../src/table/types.js'
 import {
   everywhere,
@@ -148,6 +149,20 @@ const minVersions: readonly HBaseCase[] = [
 
 export const minVersionCases: readonly HBaseCase[] = [
   ...minVersions,
+  {
+    number: 74,
+    title: 'a filter sees only what MIN_VERSIONS keeps',
+    source: 'TestMinVersions#testFilters',
+    states: everywhere,
+    families: least(2),
+    steps: [
+      ...fourExpired,
+      {
+        get: getAll({ filter: new TimestampsFilter([ts - 1, ts - 2]) }),
+        cells: ['q=T3'],
+      },
+    ],
+  },
   {
     number: 76,
     title: 'the family TTL under a scan of all columns (times doubled, TTL 1 s)',

@@ -1,20 +1,23 @@
 /**
- * The numbered conformance cases of HBase, each in the states in which it must hold. Odd cases run
- * the promise forms, even ones the synchronous forms.
+ * The numbered conformance cases of HBase, each in the states in which it must hold, and the count
+ * of those that pass. Odd cases run the promise forms, even ones the synchronous forms.
  */
 import t from 'tap'
-import { TestDatabase } from '../../helpers/test-database.js'
-import type { HBaseCase, State } from './case.js'
 import { versionCases } from './a-versions.js'
 import { nameCases } from './b-names.js'
 import { deleteCases } from './c-deletes.js'
+import type { HBaseCase, State } from './case.js'
 import { keptDeleteCases } from './d-kept-deletes.js'
 import { minVersionCases } from './d-min-versions.js'
 import { writeOrderCases } from './e-write-order.js'
 import { scanCases } from './f-scans.js'
+import { filterFixtureCases } from './g-fixture.js'
+import { filterCases } from './g-filters.js'
 import { checkCases } from './h-checks.js'
 import { updateCases } from './i-updates.js'
-import { canRun, runCase } from './run-case.js'
+import { cellHooksRun, coprocessorCases } from './j-coprocessors.js'
+import { recoveryCases } from './k-recovery.js'
+import { runCase } from './run-case.js'
 
 const cases: readonly HBaseCase[] = [
   ...versionCases,
@@ -24,30 +27,49 @@ const cases: readonly HBaseCase[] = [
   ...minVersionCases,
   ...writeOrderCases,
   ...scanCases,
+  ...filterCases,
+  ...filterFixtureCases,
   ...checkCases,
   ...updateCases,
+  ...coprocessorCases,
+  ...recoveryCases,
 ]
 
 /** Cases in the specification's list. */
 const numberedCases = 112
 
+/** What has no counterpart, and why. */
+const notHere: Record<number, string> = {
+  158: 'there is no hook postScannerFilterRow: a filter is an object of the caller already',
+  161: 'a file that the manifest names and that is gone is reported, never replaced from the log',
+  167: 'there is no region lock: an operation waits for no other one',
+}
+
 void t.test('HBase cases', async (t) => {
-  const probe = await TestDatabase.open()
-  const { canCompact } = probe
-  await probe.close()
-  const numbers = new Set<number>()
+  const passed = new Set<number>()
+  const failed = new Set<number>()
   const states = new Set<State>()
+  const hooksRun = await cellHooksRun()
   for (const each of cases) {
+    if (each.needsCellHooks && !hooksRun) {
+      notHere[each.number] = 'cell hooks do not run inside flushes and compactions yet'
+      continue
+    }
     for (const state of each.states) {
-      if (!canRun(each, state, canCompact)) continue
-      numbers.add(each.number)
-      states.add(state)
       const title = `HBase case ${each.number} [${state}]: ${each.title} (${each.source})`
       await t.test(title, async (t) => {
         await runCase(t, each, state, each.number % 2 === 0 ? 'sync' : 'async')
+        if (t.passing()) passed.add(each.number)
+        else failed.add(each.number)
       })
+      states.add(state)
     }
   }
-  const counts = `${numbers.size} of ${numberedCases} numbered cases run, ${states.size} states`
-  t.comment(`HBase cases: ${counts}`)
+  for (const number of failed) passed.delete(number)
+  // A case of which only a part runs does not pass.
+  for (const number of Object.keys(notHere)) passed.delete(Number(number))
+  const reasons = Object.entries(notHere)
+  t.equal(passed.size + reasons.length, numberedCases, 'every other numbered case passes')
+  t.comment(`HBase: ${passed.size} of ${numberedCases} numbered cases pass, ${states.size} states`)
+  for (const [number, reason] of reasons) t.comment(`HBase case ${number} is not here: ${reason}`)
 })
