@@ -283,6 +283,19 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#mutateSync(() => this.#core.mutateRow(mutations, blocking))
   }
 
+  /**
+   * Puts and deletes of several rows, all or none; false if a check does not hold. An extension of
+   * this backend. Observers of single operations are not called.
+   */
+  mutateRows(request: types.MultiRowMutations): Promise<boolean> {
+    return this.#mutate((mode) => this.#core.mutateRows(request, mode))
+  }
+
+  /** As {@link mutateRows}, before returning. */
+  mutateRowsSync(request: types.MultiRowMutations): boolean {
+    return this.#mutateSync(() => this.#core.mutateRows(request, blocking))
+  }
+
   batch(operations: readonly types.BatchOperation[]): Promise<types.BatchResult[]> {
     return runBatch(this, checkList(operations, 'operations'))
   }

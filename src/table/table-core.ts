@@ -34,6 +34,7 @@ import type {
   Get,
   Increment,
   Append,
+  MultiRowMutations,
   Mutation,
   Put,
   RowMutations,
@@ -198,6 +199,39 @@ export class TableCore {
     this.apply(table, durability, mode, intervention)
     const result = this.writer.hasResult ? this.writtenResult(table) : undefined
     return { value: { success: true, result }, durability }
+  }
+
+  /** Applies mutations of several rows under one sequence; false if a check does not hold. */
+  mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean> {
+    const table = this.writable()
+    const { rows, checks = [] } = checkObject(request, 'mutateRows')
+    const durability = this.durability(table, request.durability)
+    if (!Array.isArray(rows) || rows.length === 0 || !Array.isArray(checks)) {
+      throw invalidArgument('mutateRows needs an array of at least one row; checks are an array')
+    }
+    for (const check of checks as readonly Check[]) {
+      const condition = parseCondition(checkObject(check, 'check'))
+      this.row.set(check.row)
+      if (this.evaluate(table, check, condition, mode) === undefined) {
+        return { value: false, durability }
+      }
+    }
+    let begun = false
+    for (const each of rows as MultiRowMutations['rows']) {
+      const { row, mutations } = checkObject(each, 'each of rows')
+      this.row.set(row)
+      if (begun) this.writer.nextRow()
+      else this.writer.begin(table, this.row)
+      begun = true
+      for (const mutation of Array.isArray(mutations) ? (mutations as readonly Mutation[]) : []) {
+        checkObject(mutation, 'mutation')
+        if ('put' in mutation || 'delete' in mutation) continue
+        throw invalidArgument('mutations of several rows are puts and deletes')
+      }
+      this.addMutations(table, row, mutations, mode)
+    }
+    this.apply(table, durability, mode, undefined)
+    return { value: true, durability }
   }
 
   /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */

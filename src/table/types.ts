@@ -133,6 +133,21 @@ export interface RowMutations {
   readonly durability?: DurabilityOption
 }
 
+/**
+ * Puts and deletes of several rows of a table, applied all or none, under one sequence (HBase:
+ * MultiRowMutationEndpoint, where the rows must lie in one region; here a table is one).
+ */
+export interface MultiRowMutations {
+  /** At least one; a row may be named more than once. */
+  readonly rows: readonly {
+    readonly row: BytesLike
+    readonly mutations: readonly Mutation[]
+  }[]
+  /** All must hold, or nothing is applied. */
+  readonly checks?: readonly Check[]
+  readonly durability?: DurabilityOption
+}
+
 /** HBase's CompareOperator. In checks: `expected operator stored` (the reverse of filters). */
 export type CompareOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
