@@ -1,11 +1,15 @@
 /**
  * The prunings in a database: real flushes and compactions, inline and in worker threads. Numbers
- * are those of the specification's data-cleanup cases.
+ * are those of the specification's data-cleanup cases. CELLAR_SEED repeats the random history.
  */
 import t, { type Test } from 'tap'
 import { findPool } from '../../../src/job/worker-executor.js'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runHistory } from './prune-history.js'
 import { cellsOf, MessagingTables, pointersOf, start, V } from './messaging-tables.js'
 
+const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const withoutPool = findPool() === undefined && 'piscina is not installed'
 
 /** Runs a test with both executors. */
@@ -243,3 +247,27 @@ both('a dropped metadata table fails no job', async (t, tables) => {
   await tables.compact()
   t.equal(cellsOf(tables.messages).length, 1)
 })
+
+void t.test(
+  'random histories follow the model, with the same files in both executors',
+  async (t) => {
+    const histories = []
+    for (const executor of ['inline', 'worker'] as const) {
+      if (executor === 'worker' && withoutPool !== false) continue
+      const directory = t.testdir({ [executor]: {} })
+      const tables = await MessagingTables.open(executor, join(directory, executor))
+      t.equal(await runHistory(tables, seed, 400), undefined, `${executor}, seed ${seed}`)
+      t.ok(tables.pruned.some(({ counts }) => counts.negated > 0 && counts.expired > 0))
+      await tables.close()
+      const names = readdirSync(join(directory, executor)).filter((name) => name.endsWith('.sst'))
+      histories.push(
+        names.map((name) => [
+          name,
+          readFileSync(join(directory, executor, name)).toString('base64'),
+        ]),
+      )
+    }
+    t.ok(histories[0].length > 0)
+    t.strictSame(histories.at(-1), histories[0])
+  },
+)
