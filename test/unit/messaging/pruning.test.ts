@@ -207,6 +207,20 @@ both('133 the bound of the last major compaction is recorded and survives', asyn
   t.equal(tables.state.bound(['tms.message', 'tms.other']), -1n)
 })
 
+both('a major compaction of some rows records no bound', async (t, tables) => {
+  tables.snapshot = { readPointer: V(8), invalid: [V(3)], inProgress: [] }
+  for (const name of ['n:a', 'n:b']) {
+    await tables.setTopic(name, 1)
+    await tables.publish(name, 1, 0, { payload: 'data' })
+    await tables.flush()
+  }
+  const rewritten = (): bigint | undefined => tables.state.read('tms.message').rewritten?.bound
+  await tables.database.compact('tms.message', { startRow: 'n:a', stopRow: 'n:b' })
+  t.equal(rewritten(), undefined)
+  await tables.compact()
+  t.equal(rewritten(), V(3))
+})
+
 both('cells that an open snapshot sees stay, and make no bound', async (t, tables) => {
   await tables.setTopic('n:t', 2)
   tables.snapshot = { readPointer: V(8), invalid: [V(3)], inProgress: [] }
