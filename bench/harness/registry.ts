@@ -39,6 +39,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     summary: 'YCSB A to F: rows of 10 fields of 100 bytes, scrambled zipfian',
   },
   {
+    name: 'compaction',
+    module: at('compaction/main.js'),
+    summary: 'merging, ingest without end, policies; parts are merge, ingest, policies',
+  },
+  {
     name: 'cas',
     module: at('suites/cas.js'),
     summary: 'compare-and-set and counters, one after the other and contended',

@@ -1,0 +1,51 @@
+/**
+ * The suite `compaction`: merging beside RocksDB in C++, random ingest without end, and what each
+ * policy costs. Parts: merge, ingest, policies.
+ */
+import { UsageError } from '../harness/options.js'
+import type { LeftOut, ResultRecord } from '../harness/record.js'
+import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
+import { measureIngest } from './ingest.js'
+import { mergeCellar, mergeRocksDb } from './merge.js'
+import { measurePolicy, measuredPolicies } from './policies.js'
+
+/** Length of each phase of the ingest. */
+const secondsDefault = 20
+const parts = ['merge', 'ingest', 'policies']
+
+async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> {
+  const { seed, isQuick } = options
+  for (const part of options.parts) {
+    if (!parts.includes(part)) throw new UsageError(`there is no part ${part}`)
+  }
+  const wanted = (part: string): boolean =>
+    options.parts.length === 0 || options.parts.includes(part)
+  const records = options.records ?? (isQuick ? 10_000 : 1_000_000)
+  const results: ResultRecord[] = []
+  const leftOut: LeftOut[] = []
+  if (wanted('merge')) {
+    for (const verify of [false, true]) {
+      results.push(await mergeCellar(directory, records, seed, verify))
+    }
+    const peer = mergeRocksDb(directory, records)
+    if (typeof peer === 'string') leftOut.push({ engine: 'rocksdb-cpp', reason: peer })
+    else results.push(peer)
+  }
+  if (wanted('ingest')) {
+    const seconds = isQuick ? 0.2 : secondsDefault
+    results.push(...(await measureIngest(directory, records, seconds, seed)))
+  }
+  if (wanted('policies')) {
+    for (const compaction of measuredPolicies) {
+      results.push(await measurePolicy(directory, compaction, records, seed))
+    }
+  }
+  return { results, engines: {}, leftOut, failures: [] }
+}
+
+/** See the file header. */
+export const suite: Suite = {
+  name: 'compaction',
+  summary: 'merging, ingest without end, policies; parts are merge, ingest, policies',
+  run,
+}
