@@ -400,7 +400,6 @@ export const deleteCases: readonly HBaseCase[] = [
     title: 'a major compaction that leaves nothing, under an open reversed scan',
     source: 'TestMajorCompaction#testMajorCompactingToNoOutputWithReverseScan',
     states: steered,
-    compacts: true,
     steps: [
       { putList: ['a', 'b', 'c'].map((row) => ({ row, cells: { 'f:q': 'v' }, timestamp: 10 })) },
       flush,

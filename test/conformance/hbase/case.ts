@@ -104,10 +104,6 @@ export interface HBaseCase {
   /** Milliseconds at the start. Default 1,000,000. */
   readonly startTime?: number
   readonly steps: readonly Step[]
-  /** A `run` step compacts. */
-  readonly compacts?: true
-  /** It needs cell hooks that run inside flushes and compactions. */
-  readonly needsCellHooks?: true
 }
 
 /** V=∞ of the specification. */

@@ -1,7 +1,6 @@
 /** J. Coprocessors. */
 import { ValueFilter } from '../../../src/filter/compare-filters.js'
 import type { Observer } from '../../../src/index.js'
-import { TestDatabase } from '../../helpers/test-database.js'
 import { steered, type CaseContext, type HBaseCase, type Step } from './case.js'
 
 const hookModule = new URL('./filtering-hook.js', import.meta.url).href
@@ -21,19 +20,6 @@ function observe(name: string, observer: Observer): Step {
       await test.database.registerCoprocessor({ name, observer })
     },
   }
-}
-
-/** Whether the hooks that are registered run in jobs. */
-export async function cellHooksRun(): Promise<boolean> {
-  const test = await TestDatabase.open()
-  const table = await test.database.createTable('table', { families: { f: {} } })
-  const cellHook = { module: hookModule, options: { drops: 'all', job: 'flush' } }
-  await test.database.registerCoprocessor({ name: 'probe', cellHook })
-  table.putSync({ row: '1', cells: { 'f:q': 'v' } })
-  await test.flush()
-  const { isEmpty } = table.getSync({ row: '1' })
-  await test.close()
-  return isEmpty
 }
 
 const rows = Array.from({ length: 10 }, (_, i) => `${i + 1}`.padStart(2, '0'))
@@ -79,7 +65,6 @@ export const coprocessorCases: readonly HBaseCase[] = [
     title: 'a hook of compactions keeps even rows only',
     source: 'TestRegionObserverInterface#testCompactionOverride',
     states: steered,
-    needsCellHooks: true,
     steps: [
       register('odd', 'compaction'),
       ...puts,
@@ -109,7 +94,6 @@ export const coprocessorCases: readonly HBaseCase[] = [
     title: 'a flush whose hook drops everything',
     source: 'TestRegionObserverScannerOpenHook',
     states: steered,
-    needsCellHooks: true,
     steps: [
       register('all', 'flush'),
       ...puts,
@@ -123,7 +107,6 @@ export const coprocessorCases: readonly HBaseCase[] = [
     title: 'a compaction whose hook drops everything, beside another observer',
     source: 'TestRegionObserverScannerOpenHook',
     states: steered,
-    needsCellHooks: true,
     steps: [
       observe('idle', {}),
       register('all', 'compaction'),

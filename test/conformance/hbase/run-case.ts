@@ -9,13 +9,6 @@ import { callsOf, type CallForm, type TableCalls } from '../../helpers/table-cal
 import { TestDatabase } from '../../helpers/test-database.js'
 import type { HBaseCase, State, Step, Write } from './case.js'
 
-/** Whether the engine can do what the case needs in this state. */
-export function canRun(each: HBaseCase, state: State, canCompact: boolean): boolean {
-  if (canCompact) return true
-  if (state === 'minor' || state === 'major') return false
-  return each.compacts !== true && !each.steps.some((step) => 'compact' in step)
-}
-
 /** Carries out the steps of a case, preparing the state before each read. */
 export async function runCase(
   t: Test,
