@@ -11,9 +11,6 @@ import { TestDatabase } from '../helpers/test-database.js'
 import { familyOptions, startTime, type Operation } from './operations.js'
 import { ModelError, ReferenceModel } from './reference-model.js'
 
-/** Full scans are compared after each of this many operations. */
-const operationsBetweenScans = 5
-
 const fullScans: readonly Scan[] = [
   { versions: 'all' },
   { versions: 'all', reversed: true },
@@ -204,12 +201,16 @@ function difference(operation: Operation, expected: string, found: string): Erro
   )
 }
 
-/** Fails at the first difference between engine and model. */
+/**
+ * Fails at the first difference between engine and model. Besides what the operations return, full
+ * scans are compared after each `operationsBetweenScans` operations and at the end.
+ */
 export async function compare(
   chosen: Setup,
   operations: readonly Operation[],
   fileSystem: FileSystem,
   directory: string,
+  operationsBetweenScans = 5,
 ): Promise<void> {
   const comparison = await Comparison.open(chosen, fileSystem, directory)
   try {

@@ -254,8 +254,12 @@ function reads(families: readonly string[]): fc.Arbitrary<Operation> {
   return fc.oneof(get, scan)
 }
 
-/** Random operations on a table with the given families. */
-export function operationsOn(families: readonly string[]): fc.Arbitrary<Operation> {
+/**
+ * Random operations on a table with the given families. `jobsOneIn`: how much rarer flushes,
+ * compactions and reopenings are, which take most of the time; by default about one operation in
+ * eight is one.
+ */
+export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arbitrary<Operation> {
   const { column, put, deletion, increment, append } = writes(fc.constantFrom(...families))
   const mutation: fc.Arbitrary<Mutation> = fc.oneof(
     put.map((each) => ({ put: each })),
@@ -305,9 +309,6 @@ export function operationsOn(families: readonly string[]): fc.Arbitrary<Operatio
     [14, reads(families)],
     [2, fc.constant({ kind: 'openSnapshot' })],
     [2, fc.nat(3).map((view) => ({ kind: 'closeSnapshot', view }))],
-    [5, fc.constant({ kind: 'flush' })],
-    [3, fc.constant({ kind: 'compact' })],
-    [2, fc.constant({ kind: 'reopen' })],
     [
       3,
       fc
@@ -315,5 +316,11 @@ export function operationsOn(families: readonly string[]): fc.Arbitrary<Operatio
         .map((milliseconds) => ({ kind: 'clock', milliseconds })),
     ],
   ]
-  return fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+  const jobs: [number, fc.Arbitrary<Operation>][] = [
+    [5, fc.constant({ kind: 'flush' })],
+    [3, fc.constant({ kind: 'compact' })],
+    [2, fc.constant({ kind: 'reopen' })],
+  ]
+  const all = [...weighted.map(([weight, each]) => [weight * jobsOneIn, each] as const), ...jobs]
+  return fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
 }

@@ -1,0 +1,4 @@
+/** Families with KEEP_DELETED_CELLS: the promise forms. */
+import { testLongRun } from '../long-run.js'
+
+testLongRun('async', ['three', 'kept', 'keptUntil'])

@@ -1,0 +1,4 @@
+/** Families with KEEP_DELETED_CELLS: the synchronous forms. */
+import { testLongRun } from '../long-run.js'
+
+testLongRun('sync', ['three', 'kept', 'keptUntil'])

@@ -1,0 +1,5 @@
+/** All kinds of families side by side: the promise forms. */
+import { familyOptions } from '../operations.js'
+import { testLongRun } from '../long-run.js'
+
+testLongRun('async', Object.keys(familyOptions))

@@ -1,0 +1,5 @@
+/** All kinds of families side by side: the synchronous forms. */
+import { familyOptions } from '../operations.js'
+import { testLongRun } from '../long-run.js'
+
+testLongRun('sync', Object.keys(familyOptions))

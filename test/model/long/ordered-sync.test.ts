@@ -1,0 +1,4 @@
+/** Families with NEW_VERSION_BEHAVIOR: the synchronous forms. */
+import { testLongRun } from '../long-run.js'
+
+testLongRun('sync', ['one', 'ordered', 'orderedLeast'])
