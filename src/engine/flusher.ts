@@ -150,7 +150,6 @@ export class Flusher {
         if (await this.runJob(store, slot, job, hooked)) return
         round++
       } catch (error) {
-        this.host.discardRemains(job.fileNumber)
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       } finally {
         this.host.versions.unprotectFile(job.fileNumber)
@@ -178,6 +177,9 @@ export class Flusher {
       result = await this.executor.run(job, control)
     } catch (error) {
       if (error instanceof JobCancelled) return true
+      // A thread that died may have left half a file. Later failures leave it alone: the manifest
+      // may name it.
+      this.host.discardRemains(job.fileNumber)
       throw error
     } finally {
       slot.jobRunning = false

@@ -14,6 +14,7 @@ import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
 import { findPool, WorkerExecutor } from '../job/worker-executor.js'
 import type { Codecs } from '../codec/codec.js'
+import { fileHeaderBytes } from '../record/format.js'
 import { ArenaPool } from '../store/arena-pool.js'
 import type { LeveledTables, Store } from '../store/store.js'
 import { VersionSet } from '../version/version-set.js'
@@ -214,11 +215,21 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
     recovered: recovered.segments,
     retained: recovered.retained,
     retainedBytesMax: engine.options.logRetentionBytes,
-    predecessor: recovered.predecessor,
+    predecessor: recovered.predecessor ?? flushedPredecessor(engine),
     segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
     onFailure: (failure) => engine.poison(failure),
     onError: (error) => events.onWarning(error),
   })
+}
+
+/**
+ * When all of the log is flushed and gone, the new segment still says what it continues: a change
+ * feed must not take it for the beginning of the history.
+ */
+function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['predecessor'] {
+  const { logFileNumberFloor } = versions.current
+  if (lastSequence === 0 || logFileNumberFloor < 2) return undefined
+  return { fileNumber: logFileNumberFloor - 1, length: fileHeaderBytes, lastSequence }
 }
 
 /** Flushes what the replay has made too large, once the coprocessors of the tables are there. */
