@@ -18,9 +18,11 @@ const dataMib = budgetMib * 10
 /**
  * What a process may need beyond baseline and budgets, in MiB: the young and the old generation of
  * the heap under load, the arguments of the puts under way (1.5 budgets and their promises, in the
- * asynchronous case), a worker thread with its own heap.
+ * asynchronous case), and three worker threads with heaps of their own: a flush and two
+ * compactions, whose decoded blocks V8 frees late. Measured for this load: 155 MiB in all without
+ * compactions, 230 with them, 300 when their outputs are read back as well.
  */
-const constantMib = 128
+const constantMib = 224
 
 interface Report {
   readonly peak: number
