@@ -56,6 +56,11 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   }
 }
 
+/** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */
+export function wake(): void {
+  return
+}
+
 /** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */
 function revive(job: Job): Job {
   if (job.kind === 'flush') return job

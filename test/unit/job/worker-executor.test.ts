@@ -1,0 +1,85 @@
+/**
+ * Threads that die while they start or with jobs queued behind their own: every job is settled.
+ * Where that fails, a job is never settled, and the file ends with an unfinished test.
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { CellarError } from '../../../src/base/errors.js'
+import { Database } from '../../../src/index.js'
+import { WorkerDied } from '../../../src/job/executor.js'
+import { JobControl, type Job } from '../../../src/job/job.js'
+import { findPool, WorkerExecutor } from '../../../src/job/worker-executor.js'
+
+const module = findPool()
+const options = { skip: module === undefined && 'piscina is not installed' }
+
+/** Ends the next `count` threads as soon as they are created; counts all. */
+function killStarting(t: Test, count: number): { started: number; killed: number } {
+  const counts = { started: 0, killed: 0 }
+  const listener = (message: unknown): void => {
+    counts.started++
+    if (counts.killed === count) return
+    counts.killed++
+    void (message as { worker: Worker }).worker.terminate()
+  }
+  subscribe('worker_threads', listener)
+  t.teardown(() => unsubscribe('worker_threads', listener))
+  return counts
+}
+
+/** A job that a live thread answers with an error of its own: enough to see that it ran. */
+const job = { kind: 'flush', fileNumber: 0 } as Job
+
+function executorOf(t: Test, threadsMax: number): WorkerExecutor {
+  const executor = new WorkerExecutor(module!, threadsMax)
+  t.teardown(() => executor.close())
+  return executor
+}
+
+/** 'ran' or 'died'. */
+async function outcomeOf(executor: WorkerExecutor): Promise<string> {
+  try {
+    await executor.run(job, new JobControl())
+    return 'done'
+  } catch (error) {
+    if (error instanceof WorkerDied) return 'died'
+    return error instanceof CellarError ? 'ran' : 'failed otherwise'
+  }
+}
+
+void t.test('a job survives threads that die while they start', options, async (t) => {
+  const executor = executorOf(t, 1)
+  const counts = killStarting(t, 2)
+  t.equal(await outcomeOf(executor), 'ran')
+  t.same(counts, { started: 3, killed: 2 })
+})
+
+void t.test('all jobs in the queue of such a thread run', options, async (t) => {
+  for (const threadsMax of [1, 2]) {
+    const executor = executorOf(t, threadsMax)
+    const counts = killStarting(t, threadsMax)
+    const outcomes = Array.from({ length: 4 }, () => outcomeOf(executor))
+    t.same(await Promise.all(outcomes), ['ran', 'ran', 'ran', 'ran'])
+    t.equal(counts.killed, threadsMax)
+  }
+})
+
+void t.test('if no thread comes up, jobs are rejected, and later ones run', options, async (t) => {
+  const executor = executorOf(t, 1)
+  const counts = killStarting(t, 4)
+  t.same(await Promise.all([outcomeOf(executor), outcomeOf(executor)]), ['died', 'died'])
+  t.equal(counts.killed, 4)
+  t.equal(await outcomeOf(executor), 'ran')
+})
+
+void t.test('a flush survives a thread that dies while it starts', options, async (t) => {
+  const database = await Database.open(t.testdir({}), { executor: 'worker' })
+  const table = await database.createTable('t', { families: { f: {} } })
+  const counts = killStarting(t, 1)
+  await table.put({ row: 'a', cells: { 'f:v': '1' } })
+  await database.flush()
+  t.equal(counts.killed, 1)
+  t.equal(database.statistics().tableFiles, 1)
+  await database.close()
+})
