@@ -67,7 +67,8 @@ export function mergeRocksDb(directory: string, records: number): ResultRecord |
   ]
   const options = { encoding: 'utf8' } as const
   const fill = spawnSync('db_bench', ['--benchmarks=fillrandom', ...common], options)
-  if (fill.error !== undefined || fill.status !== 0) return 'db_bench is not installed'
+  if (fill.error !== undefined) return 'db_bench (Debian package rocksdb-tools) is not installed'
+  if (fill.status !== 0) return `db_bench fails: ${fill.stderr.trim().slice(0, 200)}`
   const compact = ['--benchmarks=compact', '--use_existing_db=1', ...common]
   const run = spawnSync('db_bench', compact, options)
   const found = /compact +: +([\d.]+) micros\/op/.exec(run.stdout)
