@@ -12,7 +12,7 @@ export type CompactionSetting = {
 }[PolicyName]
 
 /** What a family has that says nothing; see ARCHITECTURE.md for the measurement behind it. */
-export const defaultCompaction: CompactionSetting = { policy: 'exploring' }
+export const defaultCompaction: CompactionSetting = { policy: 'lazy-leveled' }
 
 /**
  * Checks what a user wrote: the name of a policy, or an object with `policy` and its options.

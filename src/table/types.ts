@@ -323,7 +323,8 @@ export interface FamilyOptions {
   readonly blockCache?: boolean
   /**
    * Which files are merged in the background, and when: the name of a policy, or its name and
-   * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'exploring'. 'fifo'
+   * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'lazy-leveled'.
+   * 'fifo'
    * needs a `ttl` and no `minVersions`.
    */
   readonly compaction?: PolicyName | CompactionSetting
