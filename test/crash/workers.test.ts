@@ -156,8 +156,8 @@ if (reason === undefined) {
     }
     database.limitCompaction(64 * 1024)
     const both = Promise.all([
-      database.compact('t', { family: 'f' }),
-      database.compact('t', { family: 'g' }),
+      database.compact('t', { family: 'f', major: true }),
+      database.compact('t', { family: 'g', major: true }),
     ])
     await until(() => database.statistics().compactionsRunning === 2)
     t.equal(database.statistics().compactionsRunning, 2)
