@@ -35,7 +35,10 @@ export interface FlushHost {
   publishSync(edit: VersionEdit): void
   now(): number
   readPointOldest(): number
-  /** Number of the oldest log segment that is still needed once `slot` of `store` is on disk. */
+  /**
+   * Number of the oldest log segment that is still needed once `slot` of `store` is on disk. Ends
+   * the current segment if nothing in it would be needed; throws what the log throws.
+   */
   logFloorAfter(store: Store, slot: MemtableSlot): number
   /** A job begins to write a memtable of so many entries and bytes. */
   flushStarted(store: Store, entries: number, bytes: number): void
