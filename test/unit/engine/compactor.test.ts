@@ -353,6 +353,23 @@ void t.test('who waits for compactions is let go by a close', async (t) => {
   await rejected
 })
 
+void t.test('nobody waits for compactions of a database that has failed', async (t) => {
+  const compaction = { policy: 'tiered', runsMax: 2, widthMin: 2 } as const
+  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const limits = { compactionDebtRunsMax: 2, compactionBytesPerSecondMax: 1024, fileSystem }
+  const opened = await open({ compaction }, limits)
+  const { database, table } = opened
+  while (database.pressure.state !== 'stop') await writeFile(opened, 0, 200)
+  fileSystem.arm({ failAt: 1, persistent: true, errno: 'EIO' })
+  const late = { row: 'late', cells: { 'f:v': '1' } }
+  t.throws(() => table.putSync(late), { code: 'ERR_IO' })
+  await t.rejects(table.put(late), { code: 'ERR_POISONED' })
+  await t.rejects(table.putList([late]), { code: 'ERR_POISONED' })
+  await t.rejects(table.increment({ row: 'late', columns: { 'f:n': 1 } }), { code: 'ERR_POISONED' })
+  fileSystem.disarm()
+  await database.close()
+})
+
 void t.test('monitors hear of flushes and compactions on diagnostics channels', async (t) => {
   const heard: string[] = []
   const names = ['flush:start', 'flush:end', 'compaction:start', 'compaction:end', 'pressure']
