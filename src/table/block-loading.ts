@@ -3,10 +3,16 @@
  * and, when a block is missing, loads it off the event loop and runs the step again.
  *
  * Loaded blocks stay pinned until the step succeeds, so that repeating it makes progress however
- * small the cache is. The version is held meanwhile, so that no file disappears.
+ * small the cache is. The version that the step has seen last is held meanwhile, so that no file
+ * disappears that it asks for: a step that is repeated reads what is current by then.
  */
 import { BlockMissing, blockMissing, type BlockLoader } from '../cursor/cursor.js'
-import type { Engine } from '../engine/engine.js'
+import type { Version } from '../version/version.js'
+
+/** What names the version whose files a step reads: an engine. */
+interface VersionHolder {
+  readonly versions: { readonly current: Version }
+}
 
 interface Pin {
   readonly loader: BlockLoader
@@ -19,8 +25,8 @@ export function isBlockMissing(error: unknown): error is BlockMissing {
 }
 
 /** Finishes a step that has just thrown `BlockMissing`. */
-export async function loadAndRepeat<T>(engine: Engine, step: () => T): Promise<T> {
-  const version = engine.versions.current.acquire()
+export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Promise<T> {
+  let version = engine.versions.current.acquire()
   const pins: Pin[] = []
   try {
     for (;;) {
@@ -32,6 +38,8 @@ export async function loadAndRepeat<T>(engine: Engine, step: () => T): Promise<T
       } catch (error) {
         if (!isBlockMissing(error)) throw error
       }
+      version.release()
+      version = engine.versions.current.acquire()
     }
   } finally {
     for (const { loader, index } of pins) loader.releaseBlock(index)
@@ -40,7 +48,7 @@ export async function loadAndRepeat<T>(engine: Engine, step: () => T): Promise<T
 }
 
 /** Runs a step now if everything it needs is in memory, else as soon as it has been loaded. */
-export function runLoading<T>(engine: Engine, step: () => T): T | Promise<T> {
+export function runLoading<T>(engine: VersionHolder, step: () => T): T | Promise<T> {
   try {
     return step()
   } catch (error) {

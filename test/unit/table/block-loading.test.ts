@@ -1,0 +1,56 @@
+import t from 'tap'
+import { throwBlockMissing, type BlockLoader } from '../../../src/cursor/cursor.js'
+import { loadAndRepeat } from '../../../src/table/block-loading.js'
+import { emptyState, Version } from '../../../src/version/version.js'
+
+/** A version set that publishes at will and knows which versions are held. */
+class FakeVersions {
+  readonly live = new Set<number>()
+  current = this.make(1)
+
+  publish(): void {
+    const before = this.current
+    this.current = this.make(before.versionNumber + 1)
+    before.release()
+  }
+
+  private make(versionNumber: number): Version {
+    this.live.add(versionNumber)
+    return new Version(versionNumber, emptyState, () => this.live.delete(versionNumber))
+  }
+}
+
+void t.test('a version that is published between two loads is held by the second', async (t) => {
+  const versions = new FakeVersions()
+  const heldDuringLoad: number[][] = []
+  const released: number[] = []
+  const loader: BlockLoader = {
+    loadBlock: async () => {
+      // Another version may come while a block is read; the step began with the current one.
+      versions.publish()
+      await Promise.resolve()
+      heldDuringLoad.push([...versions.live])
+    },
+    releaseBlock: (index) => released.push(index),
+  }
+  const began: number[] = []
+  const step = (): string => {
+    began.push(versions.current.versionNumber)
+    return began.length > 2 ? 'done' : throwBlockMissing(loader, began.length)
+  }
+  const first = ((): Promise<string> => {
+    try {
+      return Promise.resolve(step())
+    } catch {
+      return loadAndRepeat({ versions }, step)
+    }
+  })()
+  t.equal(await first, 'done')
+  t.same(began, [1, 2, 3])
+  t.same(heldDuringLoad, [
+    [1, 2],
+    [2, 3],
+  ])
+  t.same([...versions.live], [3], 'nothing is held afterwards')
+  t.same(released, [1, 2])
+})
