@@ -1,26 +1,120 @@
 /** Mixed batches: each operation on its own, in order, with an outcome per position (spec 2.7). */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { Engine } from '../engine/engine.js'
+import type { Durability } from '../wal/log.js'
+import { isBlockMissing } from './block-loading.js'
 import { Result } from './result.js'
-import { checkObject } from './table-core.js'
+import { checkObject, nonBlocking, type TableCore } from './table-core.js'
 import type { BatchOperation, BatchResult, SyncTable, Table } from './types.js'
 
 const nothing = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [])
 
-/** Runs a batch; rejects only if an argument is not a batch at all. */
+/**
+ * Runs a batch of a table without observers: what it needs is usually in memory, and then there is
+ * one commit for all and no promise for an operation. The others run as if they were called alone.
+ * Rejects only if an argument is not a batch at all.
+ */
 export async function runBatch(
+  table: Table,
+  engine: Engine,
+  core: TableCore,
+  operations: readonly BatchOperation[],
+): Promise<BatchResult[]> {
+  const outcomes = new Outcomes(operations.length)
+  const alone: Promise<void>[] = []
+  for (let i = 0; i < operations.length; i++) {
+    if (!engine.turn.spend()) await engine.turn.waitForTurn()
+    try {
+      if (!engine.isHeld && apply(core, operations[i], i, outcomes)) continue
+    } catch (error) {
+      if (!isBlockMissing(error)) {
+        outcomes.results[i] = failed(error)
+        continue
+      }
+    }
+    alone.push(runAlone(table, operations[i]).then((result) => void (outcomes.results[i] = result)))
+  }
+  await outcomes.commit(engine)
+  for (const each of alone) await each
+  return outcomes.results
+}
+
+/** The same for a table that is observed. */
+export function runBatchAlone(
   table: Table,
   operations: readonly BatchOperation[],
 ): Promise<BatchResult[]> {
   // Starting all at once lets them share one group commit; the engine applies them in this order.
-  return Promise.all(
-    operations.map(async (operation): Promise<BatchResult> => {
+  return Promise.all(operations.map((operation) => runAlone(table, operation)))
+}
+
+async function runAlone(table: Table, operation: BatchOperation): Promise<BatchResult> {
+  try {
+    return await runOne(table, operation)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** What became of the operations of a batch that were applied at once. */
+class Outcomes {
+  readonly results: BatchResult[]
+  /** Positions of mutations by the durability that they wait for. */
+  private readonly applied = new Map<Durability, number[]>()
+
+  constructor(count: number) {
+    this.results = new Array<BatchResult>(count)
+  }
+
+  mutated(position: number, durability: Durability, result: BatchResult): void {
+    this.results[position] = result
+    const positions = this.applied.get(durability)
+    if (positions === undefined) this.applied.set(durability, [position])
+    else positions.push(position)
+  }
+
+  /** A mutation whose commit failed is in doubt, so its outcome is the failure. */
+  async commit(engine: Engine): Promise<void> {
+    for (const [durability, positions] of this.applied) {
       try {
-        return await runOne(table, operation)
+        await engine.commit(durability)
       } catch (error) {
-        return { ok: false, error: asCellarError(error) }
+        const failure = failed(error)
+        for (const position of positions) this.results[position] = failure
       }
-    }),
-  )
+    }
+  }
+}
+
+/** Applies an operation at once; false if it has to run alone. */
+function apply(
+  core: TableCore,
+  operation: BatchOperation,
+  position: number,
+  outcomes: Outcomes,
+): boolean {
+  checkOperation(operation)
+  if ('checkAndMutate' in operation) {
+    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
+    const { value, durability } = core.checkAndMutate(check, action, nonBlocking)
+    const { success, result = nothing } = value
+    outcomes.mutated(position, durability, { ok: true, success, result })
+  } else if ('put' in operation) {
+    outcomes.mutated(position, core.put(operation.put), done)
+  } else if ('delete' in operation) {
+    outcomes.mutated(position, core.delete(operation.delete, nonBlocking), done)
+  } else if ('get' in operation) {
+    outcomes.results[position] = { ok: true, result: core.get(operation.get, nonBlocking) }
+  } else {
+    return false
+  }
+  return true
+}
+
+const done: BatchResult = { ok: true, result: nothing }
+
+function failed(error: unknown): BatchResult {
+  return { ok: false, error: asCellarError(error) }
 }
 
 /** Runs a batch synchronously. */
@@ -32,7 +126,7 @@ export function runBatchSync(
     try {
       return runOneSync(table, operation)
     } catch (error) {
-      return { ok: false, error: asCellarError(error) }
+      return failed(error)
     }
   })
 }
@@ -77,13 +171,27 @@ function runOneSync(table: SyncTable, operation: BatchOperation): BatchResult {
   return { ok: true, result: nothing }
 }
 
-const kinds = ['get', 'put', 'delete', 'increment', 'append', 'mutateRow', 'checkAndMutate']
+const kinds: ReadonlySet<string> = new Set([
+  'get',
+  'put',
+  'delete',
+  'increment',
+  'append',
+  'mutateRow',
+  'checkAndMutate',
+])
 
 function checkOperation(operation: BatchOperation): void {
-  const names =
-    typeof operation === 'object' && operation !== null ? Object.keys(operation) : ['nothing']
-  if (names.length === 1 && kinds.includes(names[0])) return
-  throw invalidArgument(`an operation of a batch is one of ${kinds.join(', ')}`)
+  let names = 0
+  let known = false
+  if (typeof operation === 'object' && operation !== null) {
+    for (const name in operation) {
+      names++
+      known = kinds.has(name)
+    }
+  }
+  if (names === 1 && known) return
+  throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
 }
 
 /** Anything but a CellarError is a bug here; it is passed on with its cause. */

@@ -21,7 +21,7 @@ import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
 import { readPointOf } from './snapshot.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
-import { runBatch, runBatchSync } from './batch.js'
+import { runBatch, runBatchAlone, runBatchSync } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Result } from './result.js'
 import type * as types from './types.js'
@@ -297,7 +297,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   batch(operations: readonly types.BatchOperation[]): Promise<types.BatchResult[]> {
-    return runBatch(this, checkList(operations, 'operations'))
+    checkList(operations, 'operations')
+    if (this.#chain.active) return runBatchAlone(this, operations)
+    return runBatch(this, this.#engine, this.#core, operations)
   }
 
   batchSync(operations: readonly types.BatchOperation[]): types.BatchResult[] {

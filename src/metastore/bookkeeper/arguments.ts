@@ -2,20 +2,14 @@
 import { illegalOp } from './errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
 import type { KeyRange, MetastoreWatcher } from './types.js'
-import { ALL_FIELDS, Value, type FieldSelection } from './value.js'
+import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { isKnownVersion, type Version } from './version.js'
 
-/** Fields of a put: copies of the bytes, null for a field to delete. */
-export type FieldChanges = ReadonlyMap<string, Buffer | null>
-
 /** Copies the fields of a value, so that later changes of it do not matter. */
-export function checkValue(value: unknown): FieldChanges {
+export function checkValue(value: unknown): readonly FieldChange[] {
   if (!(value instanceof Value)) throw illegalOp(`the value must be a Value, got ${kindOf(value)}`)
-  const changes = new Map<string, Buffer | null>()
-  for (const [name, data] of value.getFieldsMap()) {
-    checkFieldName(name)
-    changes.set(name, data === null ? null : Buffer.from(data))
-  }
+  const changes = value.changes()
+  for (const { name } of changes) checkFieldName(name)
   return changes
 }
 

@@ -6,6 +6,8 @@
  * BookKeeper makes synchronously (`init`, `createTable`) fail with a {@link MetastoreException}.
  */
 
+import type { Version } from './version.js'
+
 /** Numbers of BookKeeper's `MSException.Code`. */
 export const ReturnCode = {
   OK: 0,
@@ -102,6 +104,22 @@ export class MetastoreException extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return isBranded(value, exceptionBrand)
   }
+}
+
+/** Makes an `ERR_METASTORE_NO_KEY`. */
+export function noKey(): MetastoreError {
+  return new MetastoreError(MetastoreErrorCode.noKey, 'the row does not exist')
+}
+
+/** Makes an `ERR_METASTORE_KEY_EXISTS`. */
+export function keyExists(): MetastoreError {
+  return new MetastoreError(MetastoreErrorCode.keyExists, 'the row exists already')
+}
+
+/** Makes an `ERR_METASTORE_BAD_VERSION`. */
+export function badVersion(stored: Version, given: Version): MetastoreError {
+  const message = `the row has version ${stored.toString()}, not ${given.toString()}`
+  return new MetastoreError(MetastoreErrorCode.badVersion, message)
 }
 
 /** Makes an `ERR_METASTORE_ILLEGAL_OP`. */

@@ -45,9 +45,9 @@ function startsEscaped(key: string): boolean {
   return key === '' || key.charCodeAt(0) === 0
 }
 
-/** The row of a key. REQUIRES that the key was checked. */
-export function rowOfKey(key: string): Buffer {
-  return Buffer.from(startsEscaped(key) ? `\0${key}` : key)
+/** The row of a key, as text. REQUIRES that the key was checked. */
+export function rowOfKey(key: string): string {
+  return startsEscaped(key) ? `\0${key}` : key
 }
 
 /** The key of a row. */

@@ -4,9 +4,8 @@
  *
  * A cursor keeps the rows of its range, which are never changed but replaced.
  */
-import type { FieldChanges } from './arguments.js'
 import { warnOfListener } from './cellar-metastore.js'
-import { MetastoreError, MetastoreErrorCode, MetastoreException } from './errors.js'
+import { badVersion, keyExists, MetastoreException, noKey } from './errors.js'
 import { compareKeys } from './keys.js'
 import { OperationOrder } from './operation-order.js'
 import type { RowStore } from './row-store.js'
@@ -21,7 +20,7 @@ import type {
   MetastoreScannableTable,
   MetastoreTable,
 } from './types.js'
-import { ALL_FIELDS, Value, type FieldSelection } from './value.js'
+import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { LongVersion, Version, type Versioned } from './version.js'
 import { Watchers } from './watchers.js'
 
@@ -72,7 +71,7 @@ export class MemoryRows implements RowStore {
     return this.#order.onKey(key, step, settled)
   }
 
-  put(key: string, changes: FieldChanges, version: Version): Promise<Version> {
+  put(key: string, changes: readonly FieldChange[], version: Version): Promise<Version> {
     const step = async (): Promise<Version> => this.#put(key, changes, version)
     return this.#order.onKey(key, step, (error) => {
       if (error === undefined) this.watchers.notify(key, 'CHANGED')
@@ -97,21 +96,19 @@ export class MemoryRows implements RowStore {
     })
   }
 
-  #put(key: string, changes: FieldChanges, version: Version): Version {
+  #put(key: string, changes: readonly FieldChange[], version: Version): Version {
     const row = this.#rows.get(key)
     if (row === undefined) {
       if (version !== Version.NEW) throw noKey()
       this.#keys = undefined
     } else {
-      if (version === Version.NEW) {
-        throw new MetastoreError(MetastoreErrorCode.keyExists, 'the row exists already')
-      }
+      if (version === Version.NEW) throw keyExists()
       checkMatch(row, version)
     }
     const fields = new Map(row?.fields)
-    for (const [name, data] of changes) {
+    for (const { name, data } of changes) {
       if (data === null) fields.delete(name)
-      else fields.set(name, data)
+      else fields.set(name, typeof data === 'string' ? Buffer.from(data) : data)
     }
     const next = this.#nextVersion()
     this.#rows.set(key, { fields, version: next })
@@ -153,14 +150,8 @@ function countBelow(keys: readonly string[], key: string, inclusive: boolean): n
   return low
 }
 
-function noKey(): MetastoreError {
-  return new MetastoreError(MetastoreErrorCode.noKey, 'the row does not exist')
-}
-
 function checkMatch(row: Row, given: Version): void {
-  if (row.version.compare(given) === 'CONCURRENTLY') return
-  const message = `the row has version ${row.version.toString()}, not ${given.toString()}`
-  throw new MetastoreError(MetastoreErrorCode.badVersion, message)
+  if (row.version.compare(given) !== 'CONCURRENTLY') throw badVersion(row.version, given)
 }
 
 /** Copies of the wanted fields. */

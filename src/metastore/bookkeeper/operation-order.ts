@@ -9,14 +9,10 @@
  * a write that is not durable, not even by a read.
  */
 
-type Step = () => Promise<unknown>
-
-const nothing: Step = () => Promise.resolve()
-
-class Operation {
+/** One call of a table: it has begun or waits, until it has ended; then it is settled in order. */
+export abstract class Operation {
+  /** Undefined: on all keys. */
   readonly key: string | undefined
-  readonly step: Step
-  readonly settled: ((error: unknown) => void) | undefined
   resolve!: (value: never) => void
   reject!: (error: unknown) => void
   state: 'running' | 'succeeded' | 'failed' = 'running'
@@ -26,13 +22,45 @@ class Operation {
   /** The next one that waits for the same key, or behind the same operation on all keys. */
   waiting: Operation | undefined = undefined
 
-  constructor(key: string | undefined, step: Step, settled: Operation['settled']) {
+  constructor(key: string | undefined) {
     this.key = key
-    this.step = step
-    this.settled = settled
+  }
+
+  /** Begins. Calls `ended` of the order once, in a later turn or microtask. */
+  abstract begin(order: OperationOrder): void
+
+  /** Called in the moment in which the promise is settled, with the error if it failed. */
+  abstract settled(error: unknown): void
+}
+
+type Step = () => Promise<unknown>
+
+/** An operation that is a function. */
+class StepOperation extends Operation {
+  readonly #step: Step
+  readonly #settled: ((error: unknown) => void) | undefined
+
+  constructor(key: string | undefined, step: Step, settled: StepOperation['settled'] | undefined) {
+    super(key)
+    this.#step = step
+    this.#settled = settled
+  }
+
+  begin(order: OperationOrder): void {
+    this.#step().then(
+      (value) => order.ended(this, 'succeeded', value),
+      (error: unknown) => order.ended(this, 'failed', error),
+    )
+  }
+
+  settled(error: unknown): void {
+    this.#settled?.(error)
   }
 }
 
+const nothing: Step = () => Promise.resolve()
+
+/** The operations of one table in their order; see the file header. */
 export class OperationOrder {
   /** The last operation of every key that has one. */
   readonly #lanes = new Map<string, Operation>()
@@ -48,17 +76,17 @@ export class OperationOrder {
    * with the error if it failed.
    */
   onKey<T>(key: string, step: () => Promise<T>, settled?: (error: unknown) => void): Promise<T> {
-    return this.#submit(new Operation(key, step, settled))
+    return this.submit(new StepOperation(key, step, settled))
   }
 
   /** Runs an operation on all keys. */
   onAll<T>(step: () => Promise<T>): Promise<T> {
-    return this.#submit(new Operation(undefined, step, undefined))
+    return this.submit(new StepOperation(undefined, step, undefined))
   }
 
   /** Fails in its turn without having done anything. */
   fail<T>(error: unknown): Promise<T> {
-    const operation = new Operation(undefined, nothing, undefined)
+    const operation = new StepOperation(undefined, nothing, undefined)
     const promise = this.#append<T>(operation)
     operation.state = 'failed'
     operation.outcome = error
@@ -66,10 +94,26 @@ export class OperationOrder {
     return promise
   }
 
-  #submit<T>(operation: Operation): Promise<T> {
+  /** Runs an operation when its turn comes. `T` is what it ends with. */
+  submit<T>(operation: Operation): Promise<T> {
     const promise = this.#append<T>(operation)
     if (this.#heldFirst !== undefined || !this.#admit(operation)) this.#hold(operation)
     return promise
+  }
+
+  /** Notes the end of an operation that has begun. */
+  ended(operation: Operation, state: 'succeeded' | 'failed', outcome: unknown): void {
+    operation.state = state
+    operation.outcome = outcome
+    const { key } = operation
+    if (key !== undefined) {
+      const next = operation.waiting
+      operation.waiting = undefined
+      if (next !== undefined) next.begin(this)
+      else this.#lanes.delete(key)
+    }
+    this.#settle()
+    if (this.#heldFirst !== undefined) this.#letGo()
   }
 
   #append<T>(operation: Operation): Promise<T> {
@@ -93,35 +137,14 @@ export class OperationOrder {
     const { key } = operation
     if (key === undefined) {
       if (this.#lanes.size > 0) return false
-      this.#start(operation)
+      operation.begin(this)
       return true
     }
     const before = this.#lanes.get(key)
     this.#lanes.set(key, operation)
-    if (before === undefined) this.#start(operation)
+    if (before === undefined) operation.begin(this)
     else before.waiting = operation
     return true
-  }
-
-  #start(operation: Operation): void {
-    operation.step().then(
-      (value) => this.#ended(operation, 'succeeded', value),
-      (error: unknown) => this.#ended(operation, 'failed', error),
-    )
-  }
-
-  #ended(operation: Operation, state: 'succeeded' | 'failed', outcome: unknown): void {
-    operation.state = state
-    operation.outcome = outcome
-    const { key } = operation
-    if (key !== undefined) {
-      const next = operation.waiting
-      operation.waiting = undefined
-      if (next !== undefined) this.#start(next)
-      else this.#lanes.delete(key)
-    }
-    this.#settle()
-    this.#letGo()
   }
 
   /** Starts what waits behind an operation on all keys, if that one can start. */
@@ -144,7 +167,7 @@ export class OperationOrder {
       if (this.#first === undefined) this.#last = undefined
       if (operation.state === 'failed') operation.reject(operation.outcome)
       else operation.resolve(operation.outcome as never)
-      operation.settled?.(operation.state === 'failed' ? operation.outcome : undefined)
+      operation.settled(operation.state === 'failed' ? operation.outcome : undefined)
     }
   }
 }

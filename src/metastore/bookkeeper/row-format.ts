@@ -7,12 +7,11 @@
  * version. Rows are written whole or not at all, and a put writes the version and the named fields
  * only.
  */
-import type { Check, CheckAction, ColumnName, Result, TableOptions } from '../../index.js'
-import type { FieldChanges } from './arguments.js'
+import type { Check, CheckAction, Mutation, PutCell, Result, TableOptions } from '../../index.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { keyOfRow } from './keys.js'
 import type { MetastoreItem } from './types.js'
-import { ALL_FIELDS, Value, type FieldSelection } from './value.js'
+import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { LongVersion, Version, type Versioned } from './version.js'
 
 const family = 'r'
@@ -24,12 +23,22 @@ export const versionColumn = `${family}:`
 /** The families of a table of the metastore. */
 export const rowFamilies: TableOptions['families'] = { [family]: {} }
 
-function fieldColumn(name: string): ColumnName {
-  return { family, qualifier: fieldMark + name }
+/** Names of fields are few and repeat; the bound guards against generated ones. */
+const columnsMax = 1024
+const columnsByField = new Map<string, string>()
+
+function fieldColumn(name: string): string {
+  let column = columnsByField.get(name)
+  if (column === undefined) {
+    column = `${family}:${fieldMark}${name}`
+    if (columnsByField.size >= columnsMax) columnsByField.clear()
+    columnsByField.set(name, column)
+  }
+  return column
 }
 
 /** The columns that a read of some fields needs; undefined = all. */
-export function columnsOf(fields: FieldSelection): readonly ColumnName[] | undefined {
+export function columnsOf(fields: FieldSelection): readonly string[] | undefined {
   if (fields === ALL_FIELDS) return undefined
   return [versionColumn, ...Array.from(fields, fieldColumn)]
 }
@@ -65,28 +74,47 @@ export function itemOf(result: Result): MetastoreItem {
   return { key: keyOfRow(result.row!), value: versionedOf(result)! }
 }
 
-/**
- * The condition under which a put or a remove may be carried out. `ANY` asks a put for a row with
- * an older version than the new one, which is any row that exists.
- */
-export function conditionOf(row: Buffer, expected: Version, next: Buffer | undefined): Check {
+/** A mutation under a condition, as `checkAndMutate` takes it. */
+export interface ConditionalMutation {
+  readonly check: Check
+  readonly action: CheckAction
+}
+
+/** Puts fields into a row and gives it the version `next`, if its version is as expected. */
+export function putMutation(
+  row: string,
+  expected: Version,
+  changes: readonly FieldChange[],
+  next: bigint,
+): ConditionalMutation {
+  const nextBytes = versionBytes(next)
+  const cells: PutCell[] = [{ column: versionColumn, value: nextBytes }]
+  let deleted: string[] | undefined
+  for (const { name, data } of changes) {
+    if (data === null) (deleted ??= []).push(fieldColumn(name))
+    else cells.push({ column: fieldColumn(name), value: data })
+  }
+  const put: Mutation = { put: { cells } }
+  return {
+    check: putCheck(row, expected, nextBytes),
+    action: deleted === undefined ? put : { mutations: [put, { delete: { columns: deleted } }] },
+  }
+}
+
+/** `ANY` asks for an older version than the new one, which is what any row that exists has. */
+function putCheck(row: string, expected: Version, nextBytes: Buffer): Check {
   const column = versionColumn
   if (expected === Version.NEW) return { row, column, notExists: true }
   if (expected instanceof LongVersion) return { row, column, equals: versionBytes(expected.value) }
-  return next === undefined
-    ? { row, column, operator: 'NOT_EQUAL', value: null }
-    : { row, column, operator: 'GREATER', value: next }
+  return { row, column, operator: 'GREATER', value: nextBytes }
 }
 
-/** What a put does under the condition. */
-export function putAction(changes: FieldChanges, next: Buffer): CheckAction {
-  const cells = [{ column: versionColumn as ColumnName, value: next }]
-  const deleted: ColumnName[] = []
-  for (const [name, data] of changes) {
-    const column = fieldColumn(name)
-    if (data === null) deleted.push(column)
-    else cells.push({ column, value: data })
-  }
-  if (deleted.length === 0) return { put: { cells } }
-  return { mutations: [{ put: { cells } }, { delete: { columns: deleted } }] }
+/** Removes a row if its version is as expected, which is not `NEW`. */
+export function removeMutation(row: string, expected: Version): ConditionalMutation {
+  const column = versionColumn
+  const check: Check =
+    expected instanceof LongVersion
+      ? { row, column, equals: versionBytes(expected.value) }
+      : { row, column, operator: 'NOT_EQUAL', value: null }
+  return { check, action: { delete: {} } }
 }

@@ -4,10 +4,9 @@
  * Promises settle in the order of the calls, and a read sees the writes that were called before it.
  * Errors are `MetastoreError`s.
  */
-import type { FieldChanges } from './arguments.js'
 import type { CursorOwner } from './table-cursor.js'
 import type { KeyRange, MetastoreCursor } from './types.js'
-import type { FieldSelection, Value } from './value.js'
+import type { FieldChange, FieldSelection, Value } from './value.js'
 import type { Version, Versioned } from './version.js'
 import type { Watchers } from './watchers.js'
 
@@ -20,7 +19,7 @@ export interface RowStore {
     fields: FieldSelection,
     settled?: (error: unknown) => void,
   ): Promise<Versioned<Value>>
-  put(key: string, changes: FieldChanges, version: Version): Promise<Version>
+  put(key: string, changes: readonly FieldChange[], version: Version): Promise<Version>
   remove(key: string, version: Version): Promise<void>
   /** Rejects in its turn: the arguments of a call were wrong. */
   fail<T>(error: unknown): Promise<T>

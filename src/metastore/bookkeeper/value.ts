@@ -17,9 +17,18 @@ export type FieldSelection = ReadonlySet<string> | null
 /** Bytes of a field; a string stands for its UTF-8 form. Null means "delete the field" in a put. */
 export type FieldData = Uint8Array | string | null
 
+/** A field of a put: null deletes it; a string stands for its UTF-8 form. */
+export interface FieldChange {
+  readonly name: string
+  readonly data: Buffer | string | null
+}
+
 /** A map of field names to bytes. */
 export class Value {
-  readonly #fields: Map<string, Buffer | null>
+  /** Strings become bytes when somebody asks for them: most are only put. */
+  readonly #fields: Map<string, Buffer | string | null>
+  /** Somebody looks at the map: there are no strings in it any more. */
+  #isShown = false
 
   /** Shares the bytes of another value or of an object's properties. Default: no fields. */
   constructor(fields?: Value | Readonly<Record<string, FieldData>>) {
@@ -30,12 +39,16 @@ export class Value {
 
   /** The bytes of a field; null if it is absent or null. */
   getField(name: string): Buffer | null {
-    return this.#fields.get(name) ?? null
+    const data = this.#fields.get(name)
+    if (typeof data !== 'string') return data ?? null
+    const bytes = Buffer.from(data)
+    this.#fields.set(name, bytes)
+    return bytes
   }
 
   /** Sets a field. Null is kept as such; a put deletes the field then. */
   setField(name: string, data: FieldData): this {
-    this.#fields.set(name, asBuffer(data))
+    this.#set(name, typeof data === 'string' ? data : asBuffer(data))
     return this
   }
 
@@ -52,7 +65,20 @@ export class Value {
 
   /** A live view of the fields. */
   getFieldsMap(): ReadonlyMap<string, Buffer | null> {
-    return this.#fields
+    if (!this.#isShown) {
+      this.#isShown = true
+      for (const [name, data] of this.#fields) this.#set(name, data)
+    }
+    return this.#fields as ReadonlyMap<string, Buffer | null>
+  }
+
+  /** @internal The fields for a table to put: nothing that changes later. */
+  changes(): FieldChange[] {
+    const changes: FieldChange[] = []
+    for (const [name, data] of this.#fields) {
+      changes.push({ name, data: data instanceof Uint8Array ? Buffer.from(data) : data })
+    }
+    return changes
   }
 
   /** Number of fields, null ones included. */
@@ -75,7 +101,7 @@ export class Value {
   merge(other: Value): this {
     for (const [name, data] of other.#fields) {
       if (data === null) this.#fields.delete(name)
-      else this.#fields.set(name, data)
+      else this.#set(name, data)
     }
     return this
   }
@@ -83,8 +109,9 @@ export class Value {
   /** Whether both have the same names with the same bytes; null equals null only. */
   equals(other: unknown): boolean {
     if (!(other instanceof Value) || other.#fields.size !== this.#fields.size) return false
-    for (const [name, data] of this.#fields) {
-      const its = other.#fields.get(name)
+    const others = other.getFieldsMap()
+    for (const [name, data] of this.getFieldsMap()) {
+      const its = others.get(name)
       if (its === undefined) return false
       if (data === null || its === null ? data !== its : !data.equals(its)) return false
     }
@@ -93,16 +120,19 @@ export class Value {
 
   /** For people: `[('name'=text), ('other'=NONE)]`. */
   toString(): string {
-    const fields = [...this.#fields].map(
+    const fields = [...this.getFieldsMap()].map(
       ([name, data]) => `('${name}'=${data === null ? 'NONE' : data.toString()})`,
     )
     return `[${fields.join(', ')}]`
   }
+
+  #set(name: string, data: Buffer | string | null): void {
+    this.#fields.set(name, this.#isShown && typeof data === 'string' ? Buffer.from(data) : data)
+  }
 }
 
-function asBuffer(data: FieldData): Buffer | null {
+function asBuffer(data: Uint8Array | null): Buffer | null {
   if (data === null) return null
-  if (typeof data === 'string') return Buffer.from(data)
   if (Buffer.isBuffer(data)) return data
   if (data instanceof Uint8Array) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   throw new TypeError('the data of a field must be bytes, a string or null')
