@@ -9,6 +9,30 @@ export interface Clock {
 /** The wall clock of the machine. */
 export const systemClock: Clock = { now: () => Date.now() }
 
+/**
+ * What time it is, asked once and only if somebody wants to know: most reads meet nothing that
+ * expires, and the answer costs as much as the copy of a cell.
+ */
+export class Moment {
+  private readonly clock: Clock
+  private asked = -1
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** Milliseconds since the Unix epoch: the same until {@link renew}. */
+  get milliseconds(): number {
+    if (this.asked < 0) this.asked = this.clock.now()
+    return this.asked
+  }
+
+  /** Starts another moment. */
+  renew(): void {
+    this.asked = -1
+  }
+}
+
 /** A clock that tests set by hand. */
 export class ManualClock implements Clock {
   /** What {@link now} returns; assign it to move time. */

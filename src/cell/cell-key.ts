@@ -152,9 +152,16 @@ export function typeOf(source: Buffer, keyEnd: number): number {
 
 /** Sequence of a key. */
 export function sequenceOf(source: Buffer, keyEnd: number): number {
-  const high =
-    0xff_ffff - ((source[keyEnd - 9] << 16) | (source[keyEnd - 8] << 8) | source[keyEnd - 7])
-  return high * 0x1_0000_0000 + (0xffff_ffff - readUint32BE(source, keyEnd - 6))
+  const low =
+    ~(
+      (source[keyEnd - 6] << 24) |
+      (source[keyEnd - 5] << 16) |
+      (source[keyEnd - 4] << 8) |
+      source[keyEnd - 3]
+    ) >>> 0
+  const high = ~((source[keyEnd - 9] << 16) | (source[keyEnd - 8] << 8) | source[keyEnd - 7])
+  const rest = high & 0xff_ffff
+  return rest === 0 ? low : rest * 0x1_0000_0000 + low
 }
 
 /** High half of a key's timestamp. */

@@ -8,6 +8,9 @@
  */
 import { readPrefix48, writeUint48BE } from '../base/bytes.js'
 
+/** Flags of a value without anything in front of its content. */
+export const plainValueFlags = 0
+
 const flagTtl = 1
 const ttlBytes = 6
 

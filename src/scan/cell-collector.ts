@@ -8,4 +8,12 @@ export interface CellCollector {
   readonly full: boolean
   /** Copies a borrowed cell; the filter may replace its value. */
   add(cell: CellView, filter: Filter | undefined): void
+  /** Copies a borrowed cell whose value, `buffer[keyEnd, valueEnd)`, follows its key. */
+  addRange(
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+  ): void
 }

@@ -78,7 +78,7 @@ export class ColumnTracker {
       const code = this.checkExplicit(cell, this.columns)
       if (code !== MatchCode.include) return code
     }
-    if (!this.inCurrentColumn(cell)) this.startColumn(cell)
+    if (!this.isCurrent(cell.buffer, cell.qualifierStart, cell.qualifierEnd)) this.startColumn(cell)
     if (ignoreCount) return MatchCode.include
     if (
       this.lastType === cell.type &&
@@ -100,6 +100,23 @@ export class ColumnTracker {
     }
     this.index++
     return this.done ? MatchCode.includeAndSeekNextRow : MatchCode.includeAndSeekNextColumn
+  }
+
+  /** Whether a qualifier is that of the column being counted. */
+  isCurrent(buffer: Buffer, start: number, end: number): boolean {
+    return (
+      this.columnBuffer !== undefined &&
+      equalBytes(this.columnBuffer, this.columnStart, this.columnEnd, buffer, start, end)
+    )
+  }
+
+  /** Counts the first put of a column without looking at it further. REQUIRES no asked columns. */
+  countFirst(buffer: Buffer, qualifierStart: number, qualifierEnd: number): void {
+    this.columnBuffer = buffer
+    this.columnStart = qualifierStart
+    this.columnEnd = qualifierEnd
+    this.count = 1
+    this.lastType = 0
   }
 
   /** The rest of the cell's column is not wanted. */
@@ -131,20 +148,6 @@ export class ColumnTracker {
     if (this.columns === undefined) return MatchCode.seekNextColumn
     this.index++
     return this.done ? MatchCode.seekNextRow : MatchCode.seekNextColumn
-  }
-
-  private inCurrentColumn(cell: CellView): boolean {
-    return (
-      this.columnBuffer !== undefined &&
-      equalBytes(
-        this.columnBuffer,
-        this.columnStart,
-        this.columnEnd,
-        cell.buffer,
-        cell.qualifierStart,
-        cell.qualifierEnd,
-      )
-    )
   }
 
   private startColumn(cell: CellView): void {

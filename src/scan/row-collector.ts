@@ -5,9 +5,13 @@
  * a page plus four numbers per cell. So a result costs one small array and no copy of its own, and
  * it never keeps a block or a memtable alive: at most a page.
  *
- * Ownership: a page belongs to the rows in it once they are taken; the collector only appends.
+ * Cells that lie close behind each other in their block are copied together, once the row is
+ * complete or a cell lies elsewhere; the few bytes between them come along.
+ *
+ * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
+ * memory of a cell that was added must stay as it is until the row is taken or dropped.
  */
-import { emptyBytes } from '../base/bytes.js'
+import { copyBytes, emptyBytes } from '../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import { emptyCursor, type EntryCursor } from './entry-cursor.js'
@@ -16,6 +20,9 @@ import type { CellCollector } from './cell-collector.js'
 
 /** Size of a page; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
+
+/** Bytes between two cells up to which one copy is cheaper than two. */
+const gapBytesMax = 16
 
 /** Numbers per cell in {@link CollectedRow.cells}: family index, key start, key end, value end. */
 export const numbersPerCell = 4
@@ -37,6 +44,13 @@ export class RowCollector implements CellCollector, RowCells {
   private page: Buffer = emptyBytes
   private used = 0
   private rowStart = 0
+  /** Cells not copied yet: `source[sourceStart, sourceEnd)` goes to `page` at `target`. */
+  private source: Buffer = emptyBytes
+  private sourceStart = 0
+  private sourceEnd = 0
+  private target = 0
+  /** Bytes of the row in the page that belong to no cell. */
+  private gapBytes = 0
   private cells: number[] = []
   private batch = -1
   private bytesMax = Infinity
@@ -64,6 +78,8 @@ export class RowCollector implements CellCollector, RowCells {
   startRow(): void {
     this.full = false
     this.used = this.rowStart
+    this.source = emptyBytes
+    this.gapBytes = 0
     if (this.cells.length > 0) this.cells = []
   }
 
@@ -73,46 +89,96 @@ export class RowCollector implements CellCollector, RowCells {
 
   /** Bytes of the cells not taken yet, without what a filter has dropped behind them. */
   get bytes(): number {
-    return this.used - this.rowStart
+    return this.used - this.rowStart - this.gapBytes
   }
 
   add(cell: CellView, filter: Filter | undefined): void {
+    const { buffer, keyStart, keyEnd } = cell
     const replaced = filter?.transformCell?.(cell)
+    if (replaced !== undefined) this.addReplaced(cell, replaced)
+    else if (cell.valueStart !== keyEnd) this.addParts(cell)
+    else this.addRange(cell.familyIndex, buffer, keyStart, keyEnd, cell.valueEnd)
+  }
+
+  addRange(
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+  ): void {
+    const gap = keyStart - this.sourceEnd
+    if (
+      buffer === this.source &&
+      gap >= 0 &&
+      gap <= gapBytesMax &&
+      this.used + gap + valueEnd - keyStart <= this.page.length
+    ) {
+      this.used += gap
+      this.gapBytes += gap
+    } else {
+      this.copyPending()
+      this.reserve(valueEnd - keyStart)
+      this.source = buffer
+      this.sourceStart = keyStart
+      this.target = this.used
+    }
+    this.sourceEnd = valueEnd
+    this.push(familyIndex, keyEnd - keyStart, valueEnd - keyEnd)
+  }
+
+  private addParts(cell: CellView): void {
     const keyBytes = cell.keyEnd - cell.keyStart
-    const valueBytes =
-      replaced === undefined ? cell.valueEnd - cell.valueStart : replaced.length + 1
-    if (this.used + keyBytes + valueBytes > this.page.length) this.startPage(keyBytes + valueBytes)
-    const page = this.page
+    const valueBytes = cell.valueEnd - cell.valueStart
+    this.copyPending()
+    this.reserve(keyBytes + valueBytes)
+    cell.buffer.copy(this.page, this.used, cell.keyStart, cell.keyEnd)
+    cell.buffer.copy(this.page, this.used + keyBytes, cell.valueStart, cell.valueEnd)
+    this.push(cell.familyIndex, keyBytes, valueBytes)
+  }
+
+  private addReplaced(cell: CellView, content: Buffer): void {
+    const keyBytes = cell.keyEnd - cell.keyStart
+    this.copyPending()
+    this.reserve(keyBytes + content.length + 1)
+    cell.buffer.copy(this.page, this.used, cell.keyStart, cell.keyEnd)
+    content.copy(this.page, writeValueHeader(this.page, this.used + keyBytes, 0))
+    this.push(cell.familyIndex, keyBytes, content.length + 1)
+  }
+
+  private push(familyIndex: number, keyBytes: number, valueBytes: number): void {
     const keyStart = this.used
     const keyEnd = keyStart + keyBytes
-    if (replaced === undefined) {
-      // Key and value usually lie side by side in a block or an arena: one copy then.
-      if (cell.valueStart === cell.keyEnd) {
-        cell.buffer.copy(page, keyStart, cell.keyStart, cell.valueEnd)
-      } else {
-        cell.buffer.copy(page, keyStart, cell.keyStart, cell.keyEnd)
-        cell.buffer.copy(page, keyEnd, cell.valueStart, cell.valueEnd)
-      }
-    } else {
-      cell.buffer.copy(page, keyStart, cell.keyStart, cell.keyEnd)
-      replaced.copy(page, writeValueHeader(page, keyEnd, 0))
-    }
     this.used = keyEnd + valueBytes
-    this.cells.push(cell.familyIndex, keyStart, keyEnd, this.used)
+    this.cells.push(familyIndex, keyStart, keyEnd, this.used)
     if (this.batch > 0 && this.cells.length >= this.batch * numbersPerCell) this.full = true
-    if (this.used - this.rowStart >= this.bytesMax) this.full = true
+    if (this.bytes >= this.bytesMax) this.full = true
+  }
+
+  private copyPending(): void {
+    const { source } = this
+    if (source === emptyBytes) return
+    copyBytes(source, this.sourceStart, this.sourceEnd, this.page, this.target)
+    this.source = emptyBytes
+  }
+
+  private reserve(bytes: number): void {
+    if (this.used + bytes > this.page.length) this.startPage(bytes)
   }
 
   /** Hands out the collected cells and starts afresh. */
   take(partial: boolean): CollectedRow {
+    this.copyPending()
     const row = { page: this.page, cells: this.cells, partial }
     this.cells = []
     this.rowStart = this.used
+    this.gapBytes = 0
     this.full = false
     return row
   }
 
   cell(index: number): CellView {
+    this.copyPending()
     const at = index * numbersPerCell
     const entry = this.entry
     entry.buffer = this.page

@@ -6,7 +6,7 @@
  * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that
  * columns and versions keep their order.
  */
-import { compareBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes } from '../base/bytes.js'
 import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
 import type { Filter } from '../filter/filter.js'
@@ -163,13 +163,13 @@ export class RowScanner {
 
   private seekPrevious(): void {
     const key = this.keyBuffer(this.rowLength + 2)
-    this.row.copy(key, 0, 0, this.rowLength)
+    copyBytes(this.row, 0, this.rowLength, key, 0)
     this.seekAllBefore(key, writeTerminator(key, this.rowLength))
   }
 
   private align(scanners: readonly StoreScanner[]): void {
     const key = this.keyBuffer(this.rowLength + 2)
-    this.row.copy(key, 0, 0, this.rowLength)
+    copyBytes(this.row, 0, this.rowLength, key, 0)
     const length = writeTerminator(key, this.rowLength)
     for (const scanner of scanners) scanner.seek(key, length)
   }
@@ -195,7 +195,7 @@ export class RowScanner {
     const cell = best.cell
     this.rowLength = cell.rowEnd - cell.keyStart
     if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
-    cell.buffer.copy(this.row, 0, cell.keyStart, cell.rowEnd)
+    copyBytes(cell.buffer, cell.keyStart, cell.rowEnd, this.row, 0)
     if (this.behindStop()) {
       this.phase = Phase.ended
       return

@@ -10,7 +10,21 @@
  * to memtables and table readers, which the caller keeps alive.
  */
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
-import { writeBehind, writeEscaped, writeTerminator, writeTimestamp } from '../cell/cell-key.js'
+import type { Moment } from '../base/clock.js'
+import {
+  keySuffixBytes,
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  typeOf,
+  writeBehind,
+  writeEscaped,
+  writeTerminator,
+  writeTimestamp,
+} from '../cell/cell-key.js'
+import { CellType } from '../cell/cell-type.js'
+import { plainValueFlags } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
@@ -47,6 +61,9 @@ export class StoreScanner {
   private cellsInRow = 0
   /** Every version of a column has to be seen, also those that a filter would jump over. */
   private inWriteOrder = false
+  private readPoint = 0
+  /** Nothing is limited and the matcher takes plain puts as they come. */
+  private plain = false
   private mayStep = true
   /** What the matcher said of the cell at which the collector was full; 0 = nothing waits. */
   private waitingCode: MatchCode | 0 = 0
@@ -62,14 +79,16 @@ export class StoreScanner {
     query: StoreQuery,
     options: RetentionOptions,
     readPoint: number,
-    now: number,
+    moment: Moment,
     deferring?: readonly (DeferredCursor | undefined)[],
   ): void {
     this.cell.familyIndex = familyIndex
     this.cell.family = family
     this.query = query
-    this.matcher.configure(query, options, readPoint, now)
+    this.matcher.configure(query, options, readPoint, moment)
     this.inWriteOrder = options.newVersionBehavior
+    this.readPoint = readPoint
+    this.plain = this.matcher.plain && query.cellsPerRowMax < 0 && query.cellsPerRowOffset === 0
     this.ended = false
     this.singleRow = false
     this.move = Move.none
@@ -132,15 +151,18 @@ export class StoreScanner {
    * or the collector is full (false; call again to go on).
    */
   readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
-    const cell = this.cell
+    const { cell, cursor, plain } = this
     if (!this.rowStarted) {
       this.rowStarted = true
       this.cellsInRow = 0
       this.matcher.startRow()
     }
     for (;;) {
-      this.finishMove()
-      if (!this.inRow(row, rowLength)) break
+      if (this.move !== Move.none) this.finishMove()
+      if (plain && this.collectPlain(cursor, row, rowLength, collector)) continue
+      if (!cursor.valid) break
+      cell.set(cursor)
+      if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
       // A match changes the matcher's state, so a cell that did not fit keeps its answer.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
@@ -166,10 +188,41 @@ export class StoreScanner {
     return true
   }
 
+  /**
+   * Collects the cell under the cursor and plans the step behind it, if the cell is of the row and
+   * of the kind that most are: a put that everybody sees, the first of its column.
+   */
+  private collectPlain(
+    cursor: Cursor,
+    row: Buffer,
+    rowLength: number,
+    collector: CellCollector,
+  ): boolean {
+    if (!cursor.valid || collector.full) return false
+    const { buffer, keyStart, keyEnd, valueStart } = cursor
+    const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
+    // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
+    if (
+      !equalBytes(buffer, keyStart, rowEnd, row, 0, rowLength) ||
+      valueStart !== keyEnd ||
+      buffer[valueStart] !== plainValueFlags ||
+      buffer[keyEnd - keySuffixBytes] !== 0x7f ||
+      typeOf(buffer, keyEnd) !== CellType.put ||
+      sequenceOf(buffer, keyEnd) > this.readPoint ||
+      !this.matcher.takeFirst(buffer, rowEnd + terminatorBytes, qualifierEndOf(keyEnd))
+    ) {
+      return false
+    }
+    collector.addRange(this.cell.familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+    this.move = Move.next
+    return true
+  }
+
   /** Moves behind the row without reading it. */
   skipRow(row: Buffer, rowLength: number): void {
     if (this.move === Move.none && this.inRow(row, rowLength)) this.planRowMove(row, rowLength)
     this.finishMove()
+    if (this.cursor.valid) this.cell.set(this.cursor)
     this.rowStarted = false
   }
 
@@ -282,7 +335,10 @@ export class StoreScanner {
     if (this.seekKey.length < bytes) this.seekKey = Buffer.allocUnsafe(bytes * 2)
   }
 
-  /** Carries out the planned move; may throw `BlockMissing`, then the plan stands. */
+  /**
+   * Carries out the planned move without decoding the cell there; may throw `BlockMissing`, then
+   * the plan stands.
+   */
   private finishMove(): void {
     if (this.move === Move.none) return
     if (this.move === Move.next) {
@@ -291,7 +347,6 @@ export class StoreScanner {
       this.cursor.seek(this.seekKey, this.seekLength)
     }
     this.move = Move.none
-    if (this.cursor.valid) this.cell.set(this.cursor)
   }
 
   /** Steps towards the seek key; true once the cursor is at or behind it. */

@@ -9,9 +9,11 @@
  * order. The matcher keeps references into cell memory of the current row only.
  */
 import { equalBytes } from '../base/bytes.js'
+import type { Moment } from '../base/clock.js'
+import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
-import { compareTimestamps } from '../cell/timestamp.js'
+import { allTime, compareTimestamps } from '../cell/timestamp.js'
 import { FilterCode, type Filter } from '../filter/filter.js'
 import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
@@ -19,6 +21,11 @@ import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
 import { WriteOrderTracker } from './write-order-tracker.js'
 
 export class UserMatcher {
+  /**
+   * The newest version of every column is wanted, whatever its timestamp, so a put that no marker
+   * masks and that does not expire is included if it is the first of its column.
+   */
+  plain = false
   private readonly deletes = new DeleteTracker()
   private readonly columns = new ColumnTracker()
   /** In place of `deletes`, with NEW_VERSION_BEHAVIOR. */
@@ -27,7 +34,7 @@ export class UserMatcher {
   private query!: StoreQuery
   private filter: Filter | undefined = undefined
   private readPoint = 0
-  private now = 0
+  private moment!: Moment
   private seesPastMarkers = false
   private versionsAfterFilter = 1
   /** Cells of the current column that passed the filter. */
@@ -38,15 +45,16 @@ export class UserMatcher {
   /** The filter wants nothing more of the empty column of this row. */
   private emptyColumnLeft = false
 
-  /** Prepares for a read at `readPoint`; `now` in milliseconds decides what has expired. */
-  configure(query: StoreQuery, options: RetentionOptions, readPoint: number, now: number): void {
+  /** Prepares for a read at `readPoint`; the moment decides what has expired. */
+  configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
     const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
     const beforeFilter = query.filter === undefined || query.raw ? wanted : options.versions
-    const oldest = query.raw ? 0 : oldestUnexpired(options, now)
+    const expires = options.ttlSeconds !== Infinity && !query.raw
+    const oldest = expires ? oldestUnexpired(options, moment.milliseconds) : 0
     this.query = query
     this.filter = query.filter
     this.readPoint = readPoint
-    this.now = now
+    this.moment = moment
     this.seesPastMarkers = options.keepDeletedCells !== 'FALSE'
     this.versionsAfterFilter = wanted
     if (options.newVersionBehavior && !query.raw) {
@@ -55,6 +63,14 @@ export class UserMatcher {
     } else {
       this.history = undefined
     }
+    this.plain =
+      wanted === 1 &&
+      oldest === 0 &&
+      query.columns === undefined &&
+      query.filter === undefined &&
+      query.timeRange === allTime &&
+      this.history === undefined &&
+      !query.raw
     this.columns.configure(
       query.columns,
       beforeFilter,
@@ -77,6 +93,16 @@ export class UserMatcher {
     return this.columns.nextColumn
   }
 
+  /**
+   * Takes the put whose qualifier is `buffer[start, end)` without {@link match}, if it is included
+   * and no cell of its column was before it. REQUIRES `plain`, a visible put without a TTL.
+   */
+  takeFirst(buffer: Buffer, start: number, end: number): boolean {
+    if (!this.deletes.empty || this.columns.isCurrent(buffer, start, end)) return false
+    this.columns.countFirst(buffer, start, end)
+    return true
+  }
+
   match(cell: CellView): MatchCode {
     if (cell.sequence > this.readPoint) return MatchCode.skip
     const filter = this.filter
@@ -84,7 +110,7 @@ export class UserMatcher {
     const columns = this.columns
     if (columns.done) return MatchCode.seekNextRow
     if (columns.expiredForGood(cell)) return columns.skipColumn(cell)
-    if (outlivedOwnTtl(cell, this.now)) return MatchCode.skip
+    if (hasOwnTtl(cell) && outlivedOwnTtl(cell, this.moment.milliseconds)) return MatchCode.skip
     if (this.history !== undefined) {
       const code = this.matchHistory(this.history, cell)
       if (code !== undefined) return code
@@ -200,6 +226,10 @@ export class UserMatcher {
 /** Timestamps below this have outlived the family's TTL; 0 if the TTL is infinite. */
 export function oldestUnexpired(options: RetentionOptions, now: number): number {
   return options.ttlSeconds === Infinity ? 0 : Math.max(0, now - options.ttlSeconds * 1000)
+}
+
+function hasOwnTtl(cell: CellView): boolean {
+  return cell.buffer[cell.valueStart] !== plainValueFlags
 }
 
 /** Whether a cell's own TTL has passed (spec 2.4: timestamp + TTL < now). */

@@ -8,9 +8,10 @@
  * key range or Bloom filter excludes the row, whose sequences are above the read point, or whose
  * timestamps lie outside the time range or have expired.
  */
-import { compareBytes, copyBytes, prefixSuccessor } from '../base/bytes.js'
+import { compareBytes, copyBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
+import type { Moment } from '../base/clock.js'
 import { Hash64, hashRange } from '../base/hash.js'
-import { unescape, writeTerminator } from '../cell/cell-key.js'
+import { terminatorBytes, unescape, writeTerminator } from '../cell/cell-key.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
 import type { Cursor } from '../cursor/cursor.js'
 import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../job/table-output.js'
@@ -55,20 +56,26 @@ export class StoreReader {
   private hashed = false
   private readonly columnHash = new Hash64()
   private column: Buffer = Buffer.allocUnsafe(128)
-  private key: Buffer = Buffer.allocUnsafe(128)
+  /** The row being opened, with its terminator; borrowed. */
+  private row: Buffer = emptyBytes
+  /** Length of the key to seek, which starts with the row. */
+  private seekLength = 0
 
   constructor(store: Store) {
     this.store = store
   }
 
-  /** Opens the scanner for one row (escaped, without terminator) and moves it there. */
+  /**
+   * Opens the scanner for the row `row[0, rowLength)` (escaped), behind which a terminator follows.
+   * The row is borrowed while it is read.
+   */
   openRow(
     familyIndex: number,
     row: Buffer,
     rowLength: number,
     query: StoreQuery,
     readPoint: number,
-    now: number,
+    moment: Moment,
     mode: ReadMode,
   ): void {
     this.refresh()
@@ -76,28 +83,33 @@ export class StoreReader {
     chosen.length = 0
     deferring.length = 0
     this.chooseMemtables()
-    this.prepareRowKey(row, rowLength)
+    this.row = row
     this.hashed = false
     const columns = query.raw ? undefined : query.columns
     const { tables, levelEnds } = this.sources!
     for (let i = 0; i < levelEnds[0]; i++) {
       if (!this.rowInRange(tables[i], rowLength)) continue
-      if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, now)) continue
+      if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, moment)) continue
       this.chooseForRow(i, rowLength, columns, mode)
     }
     for (let level = 1; level < levelEnds.length; level++) {
       const end = levelEnds[level]
-      let i = findTable(tables, levelEnds[level - 1], end, this.key, rowLength + 2)
+      let i = findTable(tables, levelEnds[level - 1], end, this.row, rowLength + terminatorBytes)
       // One table, unless the row goes on in the next.
       for (; i < end && this.rowInRange(tables[i], rowLength); i++) {
-        if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, now)) continue
+        if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, moment)) continue
         this.chooseForRow(i, rowLength, columns, mode)
       }
     }
-    if (chosen.length === 1) deferring.length = 0
+    this.seekLength = rowLength + terminatorBytes
+    if (chosen.length === 1) {
+      // Nothing of the family comes before the columns, and no other source defers anything.
+      if (deferring[0] !== undefined) this.addColumn(columns![0])
+      deferring.length = 0
+    }
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
     const { family, settings } = this.store
-    this.scanner.open(familyIndex, family, chosen, query, settings, readPoint, now, deferring)
+    this.scanner.open(familyIndex, family, chosen, query, settings, readPoint, moment, deferring)
   }
 
   /** Opens the scanner for a range of rows; the caller moves it. */
@@ -106,7 +118,7 @@ export class StoreReader {
     query: StoreQuery,
     bounds: RowBounds,
     readPoint: number,
-    now: number,
+    moment: Moment,
     mode: ReadMode,
   ): void {
     this.refresh()
@@ -114,24 +126,33 @@ export class StoreReader {
     this.chooseMemtables()
     const { tables, levelEnds } = this.sources!
     for (let i = 0; i < levelEnds[0]; i++) {
-      if (this.inScan(tables[i], query, bounds, readPoint, now)) this.chooseTable(i, mode)
+      if (this.inScan(tables[i], query, bounds, readPoint, moment)) this.chooseTable(i, mode)
     }
     for (let level = 1; level < levelEnds.length; level++) {
       const inLevel = tables.slice(levelEnds[level - 1], levelEnds[level])
-      const some = inLevel.filter((table) => this.inScan(table, query, bounds, readPoint, now))
+      const some = inLevel.filter((table) => this.inScan(table, query, bounds, readPoint, moment))
       if (some.length > 0) this.chooseLevel(level - 1, some, mode)
     }
     const settings = this.store.settings
-    this.scanner.open(familyIndex, this.store.family, this.chosen, query, settings, readPoint, now)
+    this.scanner.open(
+      familyIndex,
+      this.store.family,
+      this.chosen,
+      query,
+      settings,
+      readPoint,
+      moment,
+    )
   }
 
   /** Moves the scanner to the row given to {@link openRow}; may throw `BlockMissing`. */
-  seekRow(rowLength: number): void {
-    this.scanner.seek(this.key, rowLength + 2)
+  seekRow(): void {
+    this.scanner.seek(this.row, this.seekLength)
   }
 
   /** Drops references to memtables and tables if the store has moved on. */
   release(): void {
+    this.row = emptyBytes
     if (this.sources !== undefined && this.sources !== this.store.sources) {
       this.sources = undefined
       this.memtableCursors = []
@@ -189,8 +210,16 @@ export class StoreReader {
     while (this.deferred.length < index) this.deferred.push(undefined)
     const inner = this.tableCursors[index]!
     const cursor = (this.deferred[index] ??= new DeferredTableCursor(table, inner))
-    cursor.begin(this.key, rowLength, columns)
+    cursor.begin(this.row, rowLength, columns)
     this.deferring[this.chosen.length - 1] = cursor
+  }
+
+  /** Lets the seek lead to a column of the row, if there is room behind the row. */
+  private addColumn(qualifier: Buffer): void {
+    const end = this.seekLength + qualifier.length
+    if (end + terminatorBytes > this.row.length) return
+    copyBytes(qualifier, 0, qualifier.length, this.row, this.seekLength)
+    this.seekLength = writeTerminator(this.row, end)
   }
 
   private makeCursor(index: number): SsTableCursor {
@@ -212,21 +241,15 @@ export class StoreReader {
     this.chosen.push(cursor)
   }
 
-  private prepareRowKey(row: Buffer, rowLength: number): void {
-    if (this.key.length < rowLength + 2) this.key = Buffer.allocUnsafe(2 * rowLength + 2)
-    copyBytes(row, 0, rowLength, this.key, 0)
-    writeTerminator(this.key, rowLength)
-  }
-
   /** Whether a table may hold what a scan wants. */
   private inScan(
     table: SsTableReader,
     query: StoreQuery,
     bounds: RowBounds,
     readPoint: number,
-    now: number,
+    moment: Moment,
   ): boolean {
-    if (!this.inTime(table, query, readPoint, now)) return false
+    if (!this.inTime(table, query, readPoint, moment)) return false
     const { firstKey, lastKey, filterKind } = table.properties
     if (!overlaps(bounds, firstKey, lastKey)) return false
     const prefixBytes = filterPrefixBytes(filterKind)
@@ -240,9 +263,9 @@ export class StoreReader {
     rowLength: number,
     query: StoreQuery,
     readPoint: number,
-    now: number,
+    moment: Moment,
   ): boolean {
-    if (!this.inTime(table, query, readPoint, now)) return false
+    if (!this.inTime(table, query, readPoint, moment)) return false
     if (table.properties.filterKind === FilterKind.none) return true
     if (!this.hashed) hashRange(row, 0, rowLength, this.rowHash)
     this.hashed = true
@@ -252,7 +275,7 @@ export class StoreReader {
   private rowInRange(table: SsTableReader, rowLength: number): boolean {
     const { firstKey, lastKey } = table.properties
     const length = rowLength + 2
-    const key = this.key
+    const key = this.row
     // Behind the last key altogether, or before the first key and not the start of it.
     if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) return false
     const firstEnd = Math.min(firstKey.length, length)
@@ -317,13 +340,19 @@ export class StoreReader {
     return length
   }
 
-  private inTime(table: SsTableReader, query: StoreQuery, readPoint: number, now: number): boolean {
+  private inTime(
+    table: SsTableReader,
+    query: StoreQuery,
+    readPoint: number,
+    moment: Moment,
+  ): boolean {
     const properties = table.properties
     if (properties.minSequence > readPoint) return false
     const settings = this.store.settings
     if (query.raw) return true
     if (settings.ttlSeconds !== Infinity && settings.minVersions === 0) {
-      if (properties.maxTimestamp < BigInt(oldestUnexpired(settings, now))) return false
+      if (properties.maxTimestamp < BigInt(oldestUnexpired(settings, moment.milliseconds)))
+        return false
     }
     const range = query.timeRange
     if (range === allTime) return true

@@ -1,8 +1,8 @@
 /**
  * Turns the options of a get or scan into queries of single stores.
  *
- * Plans of reads that name nothing, or one column and nothing else, are kept with the table's
- * state, because they are what hot reads use.
+ * Plans of reads that name nothing, or one column and nothing else, are kept by whoever keeps the
+ * table's state, because they are what hot reads use.
  */
 import { invalidArgument } from '../base/errors.js'
 import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../cell/timestamp.js'
@@ -34,26 +34,30 @@ export interface ReadPlan {
 /** "All versions": what HBase's readAllVersions sets. */
 const allVersions = 2_147_483_647
 
-const plans = new WeakMap<TableState, Map<string, ReadPlan>>()
-const plansPerTableMax = 1024
+/** Kept plans of one table state. */
+export class ReadPlans {
+  private readonly table: TableState
+  private readonly known = new Map<string, ReadPlan>()
 
-/** Plans a read; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
-export function planRead(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
-  const simple = simpleKey(options)
-  if (simple === undefined || raw) return makePlan(table, options, raw)
-  let known = plans.get(table)
-  if (known === undefined) {
-    known = new Map()
-    plans.set(table, known)
+  constructor(table: TableState) {
+    this.table = table
   }
-  let plan = known.get(simple)
-  if (plan === undefined) {
-    plan = makePlan(table, options, false)
-    if (known.size >= plansPerTableMax) known.clear()
-    known.set(simple, plan)
+
+  /** As {@link planRead} of a read that is not raw. */
+  plan(options: ReadOptions): ReadPlan {
+    const simple = simpleKey(options)
+    if (simple === undefined) return planRead(this.table, options, false)
+    let plan = this.known.get(simple)
+    if (plan === undefined) {
+      plan = planRead(this.table, options, false)
+      if (this.known.size >= plansMax) this.known.clear()
+      this.known.set(simple, plan)
+    }
+    return plan
   }
-  return plan
 }
+
+const plansMax = 1024
 
 /** A key for plans worth keeping, or undefined. */
 function simpleKey(options: ReadOptions): string | undefined {
@@ -78,7 +82,8 @@ function simpleKey(options: ReadOptions): string | undefined {
   return typeof column === 'string' && column !== '' ? column : undefined
 }
 
-function makePlan(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
+/** Plans a read; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
+export function planRead(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
   const versions = parseVersions(options.versions)
   const timeRange = parseTime(options)
   const wanted = groupColumns(table, options.columns, raw)

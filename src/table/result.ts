@@ -4,7 +4,7 @@
  * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the
  * Buffers that it hands out lie in that page and are the caller's to keep.
  */
-import { compareBytes, emptyBytes } from '../base/bytes.js'
+import { emptyBytes, equalBytes } from '../base/bytes.js'
 import { cellTypeName, type CellTypeCode, type CellTypeName } from '../cell/cell-type.js'
 import {
   hasEscape,
@@ -59,6 +59,8 @@ export class Result {
   readonly #page: Buffer
   readonly #cells: readonly number[]
   readonly #families: readonly string[]
+  /** Where the cell behind the one found last is. */
+  #next = 0
 
   /** @internal Made by the table layer. */
   constructor(
@@ -147,19 +149,32 @@ export class Result {
   #find(column: ColumnName): number {
     const { family, escapedQualifier } = parseColumn(column)
     if (escapedQualifier === undefined) return this.#findFamily(family)
-    const cells = this.#cells
-    const page = this.#page
-    for (let at = 0; at < cells.length; at += numbersPerCell) {
-      if (this.#families[cells[at]] !== family) continue
-      const keyEnd = cells[at + 2]
-      const start = rowEndOf(page, cells[at + 1], keyEnd) + terminatorBytes
-      const end = qualifierEndOf(keyEnd)
-      if (end - start !== escapedQualifier.length) continue
-      if (compareBytes(page, start, end, escapedQualifier, 0, escapedQualifier.length) === 0) {
-        return at
-      }
+    // Columns are usually asked for in their order.
+    const next = this.#next
+    const length = this.#cells.length
+    if (
+      next < length &&
+      this.#inColumn(next, family, escapedQualifier) &&
+      (next === 0 || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
+    ) {
+      this.#next = next + numbersPerCell
+      return next
+    }
+    for (let at = 0; at < length; at += numbersPerCell) {
+      if (!this.#inColumn(at, family, escapedQualifier)) continue
+      this.#next = at + numbersPerCell
+      return at
     }
     return -1
+  }
+
+  #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {
+    const cells = this.#cells
+    if (this.#families[cells[at]] !== family) return false
+    const keyEnd = cells[at + 2]
+    const start = rowEndOf(this.#page, cells[at + 1], keyEnd) + terminatorBytes
+    const end = qualifierEndOf(keyEnd)
+    return equalBytes(this.#page, start, end, escapedQualifier, 0, escapedQualifier.length)
   }
 
   #findFamily(family: string): number {
@@ -171,12 +186,8 @@ export class Result {
 
   #matches(at: number, column: ColumnName): boolean {
     const { family, escapedQualifier } = parseColumn(column)
-    if (this.#families[this.#cells[at]] !== family) return false
-    if (escapedQualifier === undefined) return true
-    const keyEnd = this.#cells[at + 2]
-    const start = rowEndOf(this.#page, this.#cells[at + 1], keyEnd) + terminatorBytes
-    const end = qualifierEndOf(keyEnd)
-    return compareBytes(this.#page, start, end, escapedQualifier, 0, escapedQualifier.length) === 0
+    if (escapedQualifier !== undefined) return this.#inColumn(at, family, escapedQualifier)
+    return this.#families[this.#cells[at]] === family
   }
 
   #valueAt(at: number): Buffer {

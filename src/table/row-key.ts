@@ -10,9 +10,15 @@ import type { BytesLike } from './types.js'
  */
 const loopCharactersMax = 64
 
-/** An escaped row, `buffer[0, length)`, without terminator. Borrowed until the next `set`. */
+/** Room for what readers write behind the row: its terminator, and a column if it fits. */
+const spareBytes = 1024
+
+/**
+ * An escaped row, `buffer[0, length)`, without terminator, for which there is room. Borrowed until
+ * the next `set`.
+ */
 export class RowKey {
-  readonly buffer: Buffer = Buffer.allocUnsafeSlow(2 * rowBytesMax)
+  readonly buffer: Buffer = Buffer.allocUnsafeSlow(2 * rowBytesMax + spareBytes)
   length = 0
 
   /** Sets the row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */

@@ -4,6 +4,9 @@
  * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over
  * and so allocate nothing but the result. `step` may throw `BlockMissing` and is then called again.
  */
+import { emptyBytes } from '../base/bytes.js'
+import type { Moment } from '../base/clock.js'
+import { writeTerminator } from '../cell/cell-key.js'
 import type { TableState } from '../engine/catalog.js'
 import { RowCollector, type CollectedRow } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
@@ -16,7 +19,7 @@ export class RowRead {
   private readonly collector = new RowCollector()
   private readonly rowScanner = new RowScanner()
   private plan!: ReadPlan
-  private row: Buffer = Buffer.allocUnsafeSlow(256)
+  private row: Buffer = emptyBytes
   private rowLength = 0
   private position = 0
   private positioned = false
@@ -26,22 +29,23 @@ export class RowRead {
   }
 
   /**
-   * Prepares to read `row[0, rowLength)` (escaped); copies it. Does no input or output. With
-   * `existenceOnly` the read may stop at the first cell.
+   * Prepares to read `row[0, rowLength)` (escaped), which is borrowed until `release`; a terminator
+   * is written behind it. Does no input or output. With `existenceOnly` the read may stop at the
+   * first cell.
    */
   begin(
     plan: ReadPlan,
     row: Buffer,
     rowLength: number,
     readPoint: number,
-    now: number,
+    moment: Moment,
     mode: ReadMode,
     existenceOnly = false,
   ): void {
     this.plan = plan
-    if (this.row.length < rowLength) this.row = Buffer.allocUnsafeSlow(2 * rowLength)
-    for (let i = 0; i < rowLength; i++) this.row[i] = row[i]
+    this.row = row
     this.rowLength = rowLength
+    writeTerminator(row, rowLength)
     this.position = 0
     this.positioned = false
     this.collector.startRow()
@@ -50,7 +54,7 @@ export class RowRead {
     for (let i = 0; i < families.length; i++) {
       const { family, query } = families[i]
       const reader = (this.readers[family.index] ??= new StoreReader(family.store))
-      reader.openRow(family.index, this.row, rowLength, query, readPoint, now, mode)
+      reader.openRow(family.index, this.row, rowLength, query, readPoint, moment, mode)
       // With a filter the row scanner decides, and it needs the scanner behind the row.
       reader.scanner.singleRow = plan.filter === undefined
     }
@@ -63,7 +67,7 @@ export class RowRead {
     const families = this.plan.families
     while (this.position < families.length) {
       const reader = this.readers[families[this.position].family.index]!
-      if (!this.positioned) reader.seekRow(this.rowLength)
+      if (!this.positioned) reader.seekRow()
       this.positioned = true
       const complete = reader.scanner.readRow(this.row, this.rowLength, this.collector)
       // Only the first cell was wanted.
@@ -76,7 +80,9 @@ export class RowRead {
 
   /** Drops what would keep outdated memtables and tables alive. */
   release(): void {
-    for (const reader of this.readers) reader?.release()
+    this.row = emptyBytes
+    const { readers } = this
+    for (let i = 0; i < readers.length; i++) readers[i]?.release()
   }
 
   private openFiltered(plan: ReadPlan): void {

@@ -2,6 +2,7 @@
  * One running scan: it takes its read point and its sources when it is made and keeps both until it
  * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
  */
+import { Moment } from '../base/clock.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import { blockMissing } from '../cursor/cursor.js'
@@ -47,7 +48,7 @@ export class ScanSession {
   ) {
     const { read, bounds, limit, batch, bytesMax } = plan
     const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
-    const now = engine.now()
+    const moment = new Moment(engine.clock)
     this.families = table.familyNames
     this.rowsLeft = limit
     this.counters = engine.readers.counters
@@ -60,7 +61,7 @@ export class ScanSession {
     const joined: StoreScanner[] = []
     for (const { family, query } of read.families) {
       const reader = new StoreReader(family.store)
-      reader.openRange(family.index, query, bounds, readPoint, now, mode)
+      reader.openRange(family.index, query, bounds, readPoint, moment, mode)
       const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
       const part = essential ? scanners : joined
       part.push(reader.scanner)

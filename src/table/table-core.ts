@@ -7,6 +7,7 @@
  * changed; the caller loads the block and runs the whole operation again.
  */
 import { toBytes } from '../base/bytes.js'
+import { Moment } from '../base/clock.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Timestamp } from '../cell/timestamp.js'
 import type { TableState } from '../engine/catalog.js'
@@ -19,7 +20,13 @@ import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import { addAppend, addIncrement } from './counters.js'
 import { addDelete, planFamily } from './deletes.js'
 import { MutationWriter } from './mutation-writer.js'
-import { parseFlag, parseTimeRange, planRead, type FamilyPlan, type ReadPlan } from './read-plan.js'
+import {
+  parseFlag,
+  parseTimeRange,
+  ReadPlans,
+  type FamilyPlan,
+  type ReadPlan,
+} from './read-plan.js'
 import { Result } from './result.js'
 import { RowKey } from './row-key.js'
 import { RowReads } from './row-read.js'
@@ -81,16 +88,20 @@ export class TableCore {
   readonly name: string
   private current: TableState
   private reads: RowReads
+  private plans: ReadPlans
   private readonly row = new RowKey()
   private readonly writer: MutationWriter
   private readonly stored = new StoredCells()
+  private readonly moment: Moment
 
   constructor(engine: Engine, table: TableState) {
     this.engine = engine
     this.name = table.name
     this.current = table
     this.reads = new RowReads(table)
+    this.plans = new ReadPlans(table)
     this.writer = new MutationWriter(engine)
+    this.moment = new Moment(engine.clock)
   }
 
   /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_NOT_ENABLED`. */
@@ -115,6 +126,7 @@ export class TableCore {
     }
     this.current = table
     this.reads = new RowReads(table)
+    this.plans = new ReadPlans(table)
     return table
   }
 
@@ -123,7 +135,7 @@ export class TableCore {
     const table = this.state()
     const options = checkObject(get, 'get')
     this.row.set(options.row)
-    const plan = planRead(table, options, false)
+    const plan = this.plans.plan(options)
     const readPoint = readPointOf(options, this.engine)
     const existenceOnly = parseFlag(options.checkExistenceOnly, 'checkExistenceOnly', false)
     const row = this.readRow(plan, readPoint, mode, existenceOnly)
@@ -248,7 +260,7 @@ export class TableCore {
         filter: check.filter,
         ...(check.timeRange && { timeRange: check.timeRange }),
       }
-      this.stored.set(this.readRow(planRead(table, options, false), readPoint, mode))
+      this.stored.set(this.readRow(this.plans.plan(options), readPoint, mode))
       return this.stored.isEmpty ? undefined : this.stored.first().timestampExact
     }
     const { family, escapedQualifier } = parseSingleColumn(check.column!)
@@ -414,7 +426,8 @@ export class TableCore {
     try {
       const { buffer, length } = this.row
       const how = withCaching(mode, plan)
-      read.begin(plan, buffer, length, readPoint, this.engine.now(), how, existenceOnly)
+      this.moment.renew()
+      read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
       return read.step()
     } finally {
       reads.release(read)
