@@ -1,17 +1,18 @@
 /**
- * The suite `compaction`: merging beside RocksDB in C++, random ingest without end, and what each
- * policy costs. Parts: merge, ingest, policies.
+ * The suite `compaction`: merging beside RocksDB in C++, random ingest without end, what each
+ * policy costs, and what cell hooks cost. Parts: merge, ingest, policies, hooks.
  */
 import { UsageError } from '../harness/options.js'
 import type { LeftOut, ResultRecord } from '../harness/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
+import { measureHooks } from './hooks.js'
 import { measureIngest } from './ingest.js'
 import { mergeCellar, mergeRocksDb } from './merge.js'
 import { measurePolicy, measuredPolicies } from './policies.js'
 
-/** Length of each phase of the ingest. */
+/** Length of the steady ingest, without the option. */
 const secondsDefault = 20
-const parts = ['merge', 'ingest', 'policies']
+const parts = ['merge', 'ingest', 'policies', 'hooks']
 
 async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> {
   const { seed, isQuick } = options
@@ -32,7 +33,7 @@ async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> 
     else results.push(peer)
   }
   if (wanted('ingest')) {
-    const seconds = isQuick ? 0.2 : secondsDefault
+    const seconds = options.seconds ?? (isQuick ? 0.2 : secondsDefault)
     results.push(...(await measureIngest(directory, records, seconds, seed)))
   }
   if (wanted('policies')) {
@@ -40,12 +41,15 @@ async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> 
       results.push(await measurePolicy(directory, compaction, records, seed))
     }
   }
+  if (wanted('hooks')) {
+    results.push(...(await measureHooks(directory, records, seed, options.repeat)))
+  }
   return { results, engines: {}, leftOut, failures: [] }
 }
 
 /** See the file header. */
 export const suite: Suite = {
   name: 'compaction',
-  summary: 'merging, ingest without end, policies; parts are merge, ingest, policies',
+  summary: 'merging, ingest without end; parts are merge, ingest, policies, hooks',
   run,
 }

@@ -25,6 +25,8 @@ export interface BenchOptions {
   readonly records: number | undefined
   /** Undefined: the default of the workload, in most cases `buffered`. */
   readonly durability: Durability | undefined
+  /** Length of a measurement that takes as long as one wants; undefined: the suite's default. */
+  readonly seconds: number | undefined
   /** 32 bits. */
   readonly seed: number
   /** How often each engine runs each sequence. */
@@ -46,6 +48,7 @@ export const optionsUsage = `options
                       for the suite all, a directory that gets one file a suite
   --engines A,B       only these engines; lmdb/row names one layout, ./mine.js a module
   --records N         records in the store (default: a size that takes two minutes)
+  --seconds N         length of the steady ingest of the suite compaction (default: 20)
   --durability D      none, buffered or sync (default: buffered, except where a workload says)
   --seed N            seed of all random choices, 0 to 4294967295 (default: 301)
   --repeat N          how often every engine runs, alternately with the others (default: 3)
@@ -84,6 +87,7 @@ function parseWords(words: readonly string[]) {
         out: { type: 'string' },
         engines: { type: 'string', default: '' },
         records: { type: 'string' },
+        seconds: { type: 'string' },
         durability: { type: 'string' },
         seed: { type: 'string', default: '301' },
         repeat: { type: 'string' },
@@ -111,6 +115,7 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     outPath: notEmpty('out', values.out),
     engines,
     records: values.records === undefined ? undefined : integer('records', values.records, 1, 1e9),
+    seconds: values.seconds === undefined ? undefined : integer('seconds', values.seconds, 1, 1e6),
     durability: durabilityOf(values.durability),
     seed: integer('seed', values.seed, 0, 0xffffffff),
     repeat: integer('repeat', values.repeat ?? (isQuick ? '1' : '3'), 1, 1000),

@@ -41,7 +41,7 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
   {
     name: 'compaction',
     module: at('compaction/main.js'),
-    summary: 'merging, ingest without end, policies; parts are merge, ingest, policies',
+    summary: 'merging, ingest without end; parts are merge, ingest, policies, hooks',
   },
   {
     name: 'cas',

@@ -12,7 +12,7 @@
  */
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { sequenceOf } from '../cell/cell-key.js'
-import type { LogSegment } from '../wal/log.js'
+import type { LogSegment } from '../wal/log-segment.js'
 import { SegmentReader } from '../wal/segment-reader.js'
 import type { Engine } from './engine.js'
 import { isWellFormedMutation, serverTimestampOf, visitEntries } from './mutation-buffer.js'

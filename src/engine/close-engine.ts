@@ -4,6 +4,7 @@
  * Failure behaviour: every step is tried; the first error is thrown at the end, unless the engine
  * was poisoned before, when its writes have failed already.
  */
+import type { FileRemover } from '../fs/file-remover.js'
 import type { DirectoryLock } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { Store } from '../store/store.js'
@@ -29,6 +30,7 @@ export interface ClosingParts {
   readonly log: Log
   readonly versions: VersionSet
   readonly readers: TableReaders
+  readonly remover: FileRemover
   readonly lock: DirectoryLock
   readonly lastSequence: number
 }
@@ -69,5 +71,6 @@ export async function closeParts(parts: ClosingParts, steps: ClosingSteps): Prom
   await steps.attempt(() => parts.log.close())
   await steps.attempt(() => parts.versions.close())
   await steps.attempt(() => parts.readers.closeAll())
+  await steps.attempt(() => parts.remover.idle())
   await steps.attempt(() => parts.lock.release())
 }

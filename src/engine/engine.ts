@@ -16,6 +16,7 @@ import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import { TurnBudget } from '../base/turn-budget.js'
 import type { Codecs } from '../codec/codec.js'
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
+import type { FileRemover } from '../fs/file-remover.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { JobResult } from '../job/job.js'
@@ -76,6 +77,7 @@ export interface EngineParts {
   readonly codecs: Codecs
   readonly versions: VersionSet
   readonly readers: TableReaders
+  readonly remover: FileRemover
   readonly stores: Map<number, Store>
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
@@ -95,6 +97,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly nativeFree: boolean
   readonly versions: VersionSet
   readonly readers: TableReaders
+  readonly remover: FileRemover
   readonly stores: Map<number, Store>
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
@@ -138,6 +141,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.nativeFree = parts.options.nativeFree
     this.versions = parts.versions
     this.readers = parts.readers
+    this.remover = parts.remover
     this.stores = parts.stores
     this.tables = parts.tables
     this.clock = parts.clock
@@ -309,16 +313,23 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     for (const store of idle) this.hooks.finishIdleFlush(store)
   }
 
-  /** Compacts the given stores one after the other; see `Compactor.compact`. */
+  /**
+   * Compacts the given stores one after the other; see `Compactor.compact`. Settles when the files
+   * that nobody needs any more are gone.
+   */
   async compact(stores: readonly Store[], request: CompactionRequest): Promise<void> {
     this.checkWritable()
-    for (let i = 0; i < stores.length; i++) {
-      const { onProgress } = request
-      const onPart =
-        onProgress === undefined
-          ? undefined
-          : (part: number): void => onProgress((i + part) / stores.length)
-      await this.compactor.compact(stores[i], { ...request, onProgress: onPart })
+    try {
+      for (let i = 0; i < stores.length; i++) {
+        const { onProgress } = request
+        const onPart =
+          onProgress === undefined
+            ? undefined
+            : (part: number): void => onProgress((i + part) / stores.length)
+        await this.compactor.compact(stores[i], { ...request, onProgress: onPart })
+      }
+    } finally {
+      await this.remover.idle()
     }
   }
 

@@ -9,6 +9,7 @@ import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs } from '../codec/codec.js'
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
+import { FileRemover } from '../fs/file-remover.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
@@ -95,6 +96,7 @@ function openLocked(
 ): Engine {
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
   const readers = new TableReaders(fileSystem, directory, codecs, options.blockCacheBytesMax)
+  const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
   let versions: VersionSet | undefined
   try {
     versions = VersionSet.openSync(fileSystem, directory, {
@@ -102,6 +104,7 @@ function openLocked(
       manifestBytesMax: options.manifestBytesMax,
       onError: (error) => events.onWarning(error),
       onObsolete: (fileNumber) => readers.close(fileNumber),
+      removeFile: (path) => remover.remove(path),
     })
     const stores = new Map<number, Store>()
     const arenas = new ArenaPool(2 * options.memtableBytesMax)
@@ -114,6 +117,7 @@ function openLocked(
       codecs,
       versions,
       readers,
+      remover,
       stores,
       tables,
       clock: new ServerClock(options.clock),
@@ -216,6 +220,7 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
     retained: recovered.retained,
     retainedBytesMax: engine.options.logRetentionBytes,
     predecessor: recovered.predecessor ?? flushedPredecessor(engine),
+    removeFile: (path) => engine.remover.remove(path),
     segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
     onFailure: (failure) => engine.poison(failure),
     onError: (error) => events.onWarning(error),

@@ -205,9 +205,19 @@ export class FaultyFileSystem implements FileSystem {
     this.inner.unlinkSync(path)
   }
 
+  async unlink(path: string): Promise<void> {
+    this.check('unlink', path)
+    await this.inner.unlink(path)
+  }
+
   syncDirectorySync(directory: string): void {
     this.check('syncDirectory', directory)
     this.inner.syncDirectorySync(directory)
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    this.check('syncDirectory', directory)
+    await this.inner.syncDirectory(directory)
   }
 
   async lock(directory: string): Promise<DirectoryLock> {

@@ -7,8 +7,8 @@
  * stand in an ordered journal, those of files as changed ranges with the file. {@link
  * MemoryFileSystem.crash} makes the file system that is found after the cut.
  *
- * `read` and `sync` settle in a later turn, as those of a disk do. A `sync` covers what was written
- * before the call; until it settles, a power cut may still lose that.
+ * `read`, `sync`, `unlink` and `syncDirectory` settle in a later turn, as those of a disk do. A
+ * sync covers what was done before the call; until it settles, a power cut may still lose that.
  *
  * Paths are POSIX paths; relative ones start at the root. There are no symbolic links, no
  * permissions, and no limit of space. Only the root directory exists at first, and it is durable.
@@ -252,12 +252,34 @@ export class MemoryFileSystem implements FileSystem {
     this.change({ kind: 'unlink', directory, name })
   }
 
+  async unlink(path: string): Promise<void> {
+    await laterTurn()
+    this.unlinkSync(path)
+  }
+
   syncDirectorySync(directory: string): void {
+    this.settleDirectory(this.beginDirectorySync(directory), this.journal)
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    const node = this.beginDirectorySync(directory)
+    const covered = [...this.journal]
+    await laterTurn()
+    this.settleDirectory(node, covered)
+  }
+
+  private beginDirectorySync(directory: string): DirectoryNode {
     const full = absolute(directory)
     const node = this.directoryAt('syncDirectory', full)
     this.begin('syncDirectory', full)
+    return node
+  }
+
+  /** Makes those of the covered changes durable that are of the directory and are not so yet. */
+  private settleDirectory(node: DirectoryNode, covered: readonly DirectoryChange[]): void {
+    const done = new Set(covered.filter(({ directory }) => directory === node))
     this.journal = this.journal.filter((change) => {
-      if (change.directory !== node) return true
+      if (!done.has(change)) return true
       applyChange(node.durableEntries, change)
       return false
     })

@@ -21,6 +21,7 @@ export type SystemCalls = Pick<
   | 'fdatasync'
   | 'fdatasyncSync'
   | 'fstatSync'
+  | 'fsync'
   | 'fsyncSync'
   | 'ftruncateSync'
   | 'openSync'
@@ -304,21 +305,51 @@ export class NodeFileSystem implements FileSystem {
     attempt('unlink', path, () => nodeFs.unlinkSync(path))
   }
 
+  async unlink(path: string): Promise<void> {
+    try {
+      await nodeFs.promises.unlink(path)
+    } catch (error) {
+      throw fileError('unlink', path, error)
+    }
+  }
+
   /** As the interface says; does nothing where the system cannot sync directories as such. */
   syncDirectorySync(directory: string): void {
-    let descriptor: number
-    try {
-      descriptor = this.system.openSync(directory, O_RDONLY)
-    } catch (error) {
-      if (refusesDirectories(error, 'open')) return
-      throw fileError('syncDirectory', directory, error)
-    }
+    const descriptor = this.openDirectory(directory)
+    if (descriptor === undefined) return
     try {
       this.system.fsyncSync(descriptor)
     } catch (error) {
       if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
     } finally {
       this.system.closeSync(descriptor)
+    }
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    const descriptor = this.openDirectory(directory)
+    if (descriptor === undefined) return
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.system.fsync(descriptor, (error) => {
+          if (error) reject(error)
+          else resolve()
+        })
+      })
+    } catch (error) {
+      if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
+    } finally {
+      this.system.closeSync(descriptor)
+    }
+  }
+
+  /** Undefined where directories cannot be opened. */
+  private openDirectory(directory: string): number | undefined {
+    try {
+      return this.system.openSync(directory, O_RDONLY)
+    } catch (error) {
+      if (refusesDirectories(error, 'open')) return undefined
+      throw fileError('syncDirectory', directory, error)
     }
   }
 

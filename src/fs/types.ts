@@ -77,8 +77,12 @@ export interface FileSystem {
   linkSync(from: string, to: string): void
   /** Removes a file. A missing file is an error. */
   unlinkSync(path: string): void
+  /** As {@link unlinkSync}, off the event loop. */
+  unlink(path: string): Promise<void>
   /** Makes creations, renames and removals in the directory durable. */
   syncDirectorySync(directory: string): void
+  /** As {@link syncDirectorySync}, off the event loop; covers what was done before the call. */
+  syncDirectory(directory: string): Promise<void>
   /**
    * Takes the directory for this opener alone, at once, or rejects with `ERR_LOCKED` and a message
    * that says who holds it. The lock ends with the process, however it dies.

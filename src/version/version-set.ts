@@ -50,6 +50,10 @@ export interface VersionSetOptions {
   readonly onError?: (error: unknown) => void
   /** Told just before an obsolete SSTable is removed, so that open readers of it can be closed. */
   readonly onObsolete?: (fileNumber: number) => void
+  /**
+   * Removes an obsolete SSTable, at once or later. Default: at once, failures go to `onError`.
+   */
+  readonly removeFile?: (path: string) => void
 }
 
 /** An edit that is appended but not yet visible. */
@@ -73,6 +77,7 @@ export class VersionSet {
   private readonly manifestBytesMax: number
   private readonly onError: (error: unknown) => void
   private readonly onObsolete: (fileNumber: number) => void
+  private readonly removeFile: (path: string) => void
   private listeners: readonly VersionListener[]
   private readonly live: Set<Version>
   private readonly obsolete: ObsoleteFiles
@@ -118,6 +123,7 @@ export class VersionSet {
     this.manifestBytesMax = options.manifestBytesMax ?? manifestBytesMaxDefault
     this.onError = options.onError ?? (() => {})
     this.onObsolete = options.onObsolete ?? (() => {})
+    this.removeFile = options.removeFile ?? ((path) => fileSystem.unlinkSync(path))
     this.listeners = []
     this.live = new Set()
     this.tip = content.state
@@ -215,7 +221,7 @@ export class VersionSet {
    * nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
    * to the next open.
    *
-   * @returns the names of the removed files, in the directory.
+   * @returns the names of the files, in the directory, that are removed or handed to `removeFile`.
    */
   removeObsoleteFiles(): string[] {
     if (this.closed || this.poisonedBy !== undefined) return []
@@ -224,7 +230,8 @@ export class VersionSet {
     for (const fileNumber of this.obsolete.take(liveVersions)) {
       this.report(() => this.onObsolete(fileNumber))
       const name = formatFileName('table', fileNumber)
-      if (this.unlink(name)) removed.push(name)
+      const path = this.fileSystem.join(this.directory, name)
+      if (this.report(() => this.removeFile(path))) removed.push(name)
     }
     return removed
   }

@@ -19,13 +19,19 @@ import { deferred, type Deferred } from '../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import { varintLength, writeVarint } from '../base/varint.js'
 import type { FileSystem } from '../fs/types.js'
-import { RecordWriter } from '../record/record-writer.js'
+import type { RecordWriter } from '../record/record-writer.js'
 import {
   fileHeaderBytes,
   framePayloadBytesMax,
   type RecordFilePredecessor,
 } from '../record/format.js'
-import { segmentName } from './segment-name.js'
+import {
+  createSegment,
+  olderSegment,
+  segmentPath,
+  type LogSegment,
+  type OlderSegment,
+} from './log-segment.js'
 
 /**
  * How safe a commit is when it is acknowledged, under HBase's names: `SKIP_WAL` promises nothing,
@@ -33,15 +39,6 @@ import { segmentName } from './segment-name.js'
  * the process), `FSYNC_WAL` is on the disk (survives a power cut).
  */
 export type Durability = 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
-
-/** A segment of the log. */
-export interface LogSegment {
-  readonly fileNumber: number
-  /** Bytes. */
-  readonly length: number
-  /** Sequence of its last mutation, or of the segments before it if it holds none. */
-  readonly lastSequence: number
-}
 
 /** What {@link Log.createSync} needs. */
 export interface LogOptions {
@@ -66,6 +63,8 @@ export interface LogOptions {
   readonly retained?: readonly LogSegment[]
   /** Obsolete segments are kept up to so many bytes, for those who read the log. Default: 0. */
   readonly retainedBytesMax?: number
+  /** Removes an obsolete segment, at once or later. Default: at once, failures go to `onError`. */
+  readonly removeFile?: (path: string) => void
   /** Told once of the first failure, in the call that met it; must not throw. */
   readonly onFailure?: (failure: CellarError) => void
   /** Told of failures without effect on the data, such as an obsolete file that stays. */
@@ -81,11 +80,6 @@ const segmentBytesMaxDefault = 64 * 1024 * 1024
 const mutationBytesMax = framePayloadBytesMax - 5
 const done = Promise.resolve()
 
-/** An older segment; `writer` is there until its data is durable. */
-interface OlderSegment extends LogSegment {
-  readonly writer: RecordWriter | undefined
-}
-
 /** Keeps the segments from one on, while somebody reads them. */
 export interface LogHold {
   /** Number of the oldest segment that is still wanted. */
@@ -96,7 +90,10 @@ export interface LogHold {
 export class Log {
   private readonly options: LogOptions
   private readonly segmentBytesMax: number
+  private readonly removeFile: (path: string) => void
   private writer: RecordWriter
+  /** Whether the name of the current segment would survive a power cut. */
+  private nameIsDurable = true
   private older: OlderSegment[]
   private readonly retained: LogSegment[]
   private readonly holds = new Set<LogHold>()
@@ -117,6 +114,7 @@ export class Log {
   private constructor(options: LogOptions, writer: RecordWriter) {
     this.options = options
     this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
+    this.removeFile = options.removeFile ?? ((path) => options.fileSystem.unlinkSync(path))
     this.writer = writer
     this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
     this.retained = [...(options.retained ?? [])]
@@ -144,7 +142,14 @@ export class Log {
    * segment is never continued after it was closed.
    */
   static createSync(options: LogOptions): Log {
-    return new Log(options, createSegment(options, options.predecessor, true))
+    const writer = createSegment(options, options.predecessor, true)
+    try {
+      options.fileSystem.syncDirectorySync(options.directory)
+    } catch (error) {
+      writer.closeSync()
+      throw error
+    }
+    return new Log(options, writer)
   }
 
   /** All segments, the oldest first, the current one last. */
@@ -169,7 +174,8 @@ export class Log {
       found.push({ fileNumber, length, lastSequence })
     }
     const { writer } = this
-    const length = durable ? writer.syncedLength : writer.length
+    const durableLength = this.nameIsDurable ? writer.syncedLength : 0
+    const length = durable ? durableLength : writer.length
     found.push({ fileNumber: writer.header.fileNumber, length, lastSequence: Infinity })
     return found
   }
@@ -275,9 +281,9 @@ export class Log {
   }
 
   /**
-   * Writes what is pending and goes on in a new segment. The old one becomes durable in the
-   * background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a segment without
-   * frames.
+   * Writes what is pending and goes on in a new segment. The old one and the name of the new one
+   * become durable in the background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a
+   * segment without frames.
    */
   roll(): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
@@ -329,7 +335,7 @@ export class Log {
       bytes -= length
       this.retained.shift()
       try {
-        this.options.fileSystem.unlinkSync(segmentPath(this.options, fileNumber))
+        this.removeFile(segmentPath(this.options, fileNumber))
       } catch (error) {
         this.options.onError?.(error)
       }
@@ -420,17 +426,38 @@ export class Log {
       lastSequence: old.lastSequence,
     }
     const oldSynced = old.predecessorsSynced && old.syncedLength === old.length
-    this.writer = this.attempt(() => createSegment(this.options, predecessor, oldSynced))
+    this.writer = this.attempt(() => {
+      // No segment may exist without the ones before it.
+      this.syncNameSync()
+      return createSegment(this.options, predecessor, oldSynced)
+    })
+    this.nameIsDurable = false
     this.older.push(olderSegment(predecessor, old))
     this.retireDurable()
-    if (!this.writer.predecessorsSynced) this.startSyncLoop()
+    this.startSyncLoop()
   }
 
   private isDurable(): boolean {
     const { writer } = this
     return (
-      writer.position === 0 && writer.predecessorsSynced && writer.syncedLength === writer.length
+      writer.position === 0 &&
+      this.nameIsDurable &&
+      writer.predecessorsSynced &&
+      writer.syncedLength === writer.length
     )
+  }
+
+  private syncNameSync(): void {
+    if (this.nameIsDurable) return
+    this.options.fileSystem.syncDirectorySync(this.options.directory)
+    this.nameIsDurable = true
+  }
+
+  private async syncName(): Promise<void> {
+    const { writer } = this
+    await this.options.fileSystem.syncDirectory(this.options.directory)
+    // Another segment may have begun meanwhile.
+    if (writer === this.writer) this.nameIsDurable = true
   }
 
   /** Blocks until every segment is durable, the oldest first. */
@@ -438,6 +465,7 @@ export class Log {
     this.attempt(() => {
       for (const segment of this.older) segment.writer?.syncSync()
       this.retireDurable()
+      this.syncNameSync()
       this.writer.syncSync()
     })
   }
@@ -460,12 +488,15 @@ export class Log {
     if (!this.syncLoopRunning) void this.runSyncLoop()
   }
 
-  /** Syncs as long as a group waits or an older segment is not durable. Never rejects. */
+  /**
+   * Syncs as long as a group waits, or an older segment or the current one's name is not durable.
+   * Never rejects.
+   */
   private async runSyncLoop(): Promise<void> {
     this.syncLoopRunning = true
     while (this.firstFailure === undefined) {
       const group = this.syncGroup
-      if (group === undefined && this.writer.predecessorsSynced) break
+      if (group === undefined && this.nameIsDurable && this.writer.predecessorsSynced) break
       this.syncGroup = undefined
       try {
         if (group !== undefined) this.writePending()
@@ -473,7 +504,8 @@ export class Log {
         if (this.firstFailure === undefined) group?.resolve()
         else group?.reject(this.firstFailure)
       } catch (error) {
-        group?.reject(this.poison(error))
+        const failure = this.poison(error)
+        group?.reject(failure)
       }
     }
     // In the same turn as the last look at the group, or a new group could wait for ever.
@@ -486,7 +518,9 @@ export class Log {
       if (segment.writer !== undefined) writers.push(segment.writer)
     }
     if (withCurrent) writers.push(this.writer)
-    const results = await Promise.allSettled(writers.map((writer) => writer.sync()))
+    const syncs = writers.map((writer) => writer.sync())
+    if (!this.nameIsDurable) syncs.push(this.syncName())
+    const results = await Promise.allSettled(syncs)
     for (const result of results) {
       if (result.status === 'rejected') throw result.reason
     }
@@ -539,33 +573,4 @@ export class Log {
     }
     throw closedError('the log')
   }
-}
-
-/** One shape for all, so that the list stays monomorphic. */
-function olderSegment(segment: LogSegment, writer: RecordWriter | undefined): OlderSegment {
-  const { fileNumber, length, lastSequence } = segment
-  return { fileNumber, length, lastSequence, writer }
-}
-
-function segmentPath(options: LogOptions, fileNumber: number): string {
-  return options.fileSystem.join(options.directory, segmentName(fileNumber))
-}
-
-/** Creates a segment and makes its name durable, so that no later one can exist without it. */
-function createSegment(
-  options: LogOptions,
-  predecessor: RecordFilePredecessor | undefined,
-  predecessorsSynced: boolean,
-): RecordWriter {
-  const fileNumber = options.allocateFileNumber()
-  const path = segmentPath(options, fileNumber)
-  const header = { kind: 'log' as const, fileNumber, predecessor, predecessorsSynced }
-  const writer = RecordWriter.createSync(options.fileSystem, path, header)
-  try {
-    options.fileSystem.syncDirectorySync(options.directory)
-  } catch (error) {
-    writer.closeSync()
-    throw error
-  }
-  return writer
 }

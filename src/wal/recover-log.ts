@@ -26,7 +26,7 @@ import {
   type RecordFilePredecessor,
 } from '../record/format.js'
 import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
-import type { LogSegment } from './log.js'
+import type { LogSegment } from './log-segment.js'
 import { parseSegmentName, segmentName } from './segment-name.js'
 
 /** Takes one mutation: `source[start, end)`, borrowed during the call. */

@@ -97,7 +97,7 @@ function truncates(t: Test, place: Place): void {
   t.equal(content(place.fileSystem, path), 'he\0\0\0!', 'cut bytes never come back')
 }
 
-function directories(t: Test, place: Place): void {
+async function directories(t: Test, place: Place): Promise<void> {
   const { fileSystem, directory } = place
   const inner = fileSystem.join(fileSystem.join(directory, 'x'), 'y')
   fileSystem.makeDirectorySync(inner)
@@ -114,6 +114,8 @@ function directories(t: Test, place: Place): void {
   t.throws(() => fileSystem.makeDirectorySync(below), { code: 'ERR_IO' })
   t.throws(() => fileSystem.listSync(fileSystem.join(directory, 'a')), { code: 'ERR_IO' })
   fileSystem.syncDirectorySync(inner)
+  await fileSystem.syncDirectory(inner)
+  await t.rejects(fileSystem.syncDirectory(fileSystem.join(directory, 'b')), { code: 'ERR_IO' })
   fileSystem.syncDirectorySync(fileSystem.join(inner, '..'))
   t.throws(() => fileSystem.syncDirectorySync(fileSystem.join(directory, 'b')), { code: 'ERR_IO' })
 }
@@ -132,7 +134,7 @@ function renames(t: Test, place: Place): void {
   t.throws(() => fileSystem.renameSync(to, fileSystem.join(directory, 'x')), { code: 'ERR_IO' })
 }
 
-function unlinks(t: Test, place: Place): void {
+async function unlinks(t: Test, place: Place): Promise<void> {
   const { fileSystem, directory } = place
   const path = put(place, 'a', 'text')
   const file = fileSystem.openSync(path, 'read')
@@ -142,6 +144,9 @@ function unlinks(t: Test, place: Place): void {
   file.closeSync()
   t.same(fileSystem.listSync(directory), [])
   t.throws(() => fileSystem.unlinkSync(path), { code: 'ERR_IO', message: path })
+  await fileSystem.unlink(put(place, 'b', 'text'))
+  t.same(fileSystem.listSync(directory), [])
+  await t.rejects(fileSystem.unlink(path), { code: 'ERR_IO', message: path })
 }
 
 function links(t: Test, place: Place): void {

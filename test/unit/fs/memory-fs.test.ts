@@ -200,3 +200,16 @@ void t.test(
     }
   },
 )
+
+void t.test('a sync of a directory off the loop covers what came before the call', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const names = () => fileSystem.crash('dropUnsynced', () => 0).listSync('/')
+  fileSystem.openSync('/a', 'create').closeSync()
+  const sync = fileSystem.syncDirectory('/')
+  fileSystem.openSync('/b', 'create').closeSync()
+  t.same(names(), [], 'nothing is durable while it runs')
+  await sync
+  t.same(names(), ['a'])
+  fileSystem.syncDirectorySync('/')
+  t.same(names(), ['a', 'b'])
+})

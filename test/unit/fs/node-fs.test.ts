@@ -201,6 +201,7 @@ void t.test('no descriptor is left open', { skip: process.platform !== 'linux' }
     file.closeSync()
     await reading
     fileSystem.syncDirectorySync(directory)
+    await fileSystem.syncDirectory(directory)
     t.throws(() => fileSystem.openSync(directory, 'read'))
     const lock = await fileSystem.lock(directory)
     await t.rejects(fileSystem.lock(directory))

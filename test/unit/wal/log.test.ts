@@ -13,6 +13,7 @@ import {
   range,
   readFiles,
   recover,
+  seededRandom,
   withFiles,
 } from './support.js'
 import { SyncFailureFileSystem } from './sync-failure-fs.js'
@@ -391,3 +392,56 @@ void t.test(
     t.equal(fs.callCount, 1, 'close does not sync either')
   },
 )
+
+void t.test('a background sync that fails poisons the log although nobody waits', async (t) => {
+  await loadChecksums()
+  for (const kind of ['sync', 'syncDirectory'] as const) {
+    const fs = new FaultyFileSystem(newFileSystem())
+    const log = openLog(fs)
+    append(log, 1)
+    fs.arm({ failAt: 1, errno: 'EIO', only: (operation) => operation.kind === kind })
+    log.roll()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    t.match(log.failure, { code: 'ERR_IO' }, kind)
+    t.throws(() => append(log, 2), { code: 'ERR_POISONED' })
+    await log.close()
+  }
+})
+
+void t.test('nothing is acknowledged as durable before the name of its segment is', async (t) => {
+  await loadChecksums()
+  const fs = newFileSystem()
+  const log = openLog(fs)
+  append(log, 1)
+  await log.commit('FSYNC_WAL')
+  log.roll()
+  append(log, 2)
+  let acknowledged = false
+  const commit = log.commit('FSYNC_WAL').then(() => (acknowledged = true))
+  while (!acknowledged) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const { sequences } = recover(fs.crash('dropUnsynced', () => 0))
+    if (acknowledged) t.same(sequences, [1, 2])
+    const { length } = log.readable('FSYNC_WAL').at(-1)!
+    if (length > 0) t.same(sequences, [1, 2], 'what counts as durable is so')
+  }
+  await commit
+  await log.close()
+})
+
+void t.test('no segment is begun before the name of the last one is durable', async (t) => {
+  await loadChecksums()
+  const fs = newFileSystem()
+  const log = openLog(fs)
+  for (let sequence = 1; sequence <= 5; sequence++) {
+    append(log, sequence)
+    log.roll()
+  }
+  for (const policy of ['dropUnsynced', 'anyDirectoryOperations'] as const) {
+    for (let seed = 0; seed < 20; seed++) {
+      const { sequences } = recover(fs.crash(policy, seededRandom(seed)))
+      t.same(sequences, range(1, sequences.length), `${policy}, seed ${seed}`)
+    }
+  }
+  await log.close()
+})

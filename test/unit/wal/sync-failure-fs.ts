@@ -113,6 +113,14 @@ export class SyncFailureFileSystem implements FileSystem {
     this.inner.unlinkSync(path)
   }
 
+  unlink(path: string): Promise<void> {
+    return this.inner.unlink(path)
+  }
+
+  syncDirectory(directory: string): Promise<void> {
+    return this.inner.syncDirectory(directory)
+  }
+
   syncDirectorySync(directory: string): void {
     this.inner.syncDirectorySync(directory)
   }
