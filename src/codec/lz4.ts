@@ -1,21 +1,20 @@
 /**
- * The lz4 codec: native-free, and lz4-napi for what it does faster. See codec.ts for ownership and
- * failure behaviour.
+ * The lz4 codec: the kernel of native-free for blocks of ordinary size, else its TypeScript, and
+ * lz4-napi for what that does faster. See codec.ts for ownership and failure behaviour.
  *
- * Measured (x86-64, Node 20, 32 different blocks in turn, median µs; "half" are sorted keys with
- * 100-byte values that compress to a half, "text" are short keys with JSON values; the native
- * figures for decompression include the copy into the caller's buffer):
+ * Measured (x86-64, Node 20, 400 different blocks of 16 KiB in turn, µs, 10th percentile on a busy
+ * machine; sorted keys with 100-byte values that compress to a half; with all copies that each
+ * needs):
  *
- *                      4 KiB half/text   16 KiB half/text   64 KiB half/text
- *     compress    TS     7.3 / 9.2          28 / 38            111 / 141
- *     compress    napi   8.1 / 8.9          29 / 36            117 / 141
- *     decompress  TS     1.7 / 3.1         6.3 / 15             24 / 56
- *     decompress  napi   1.4 / 3.4         3.1 / 5.0           9.0 / 19
+ *                   kernel   TypeScript   lz4-napi
+ *     compress        12         45          -
+ *     decompress     3.2        8.1         3.7
  *
- * So TypeScript always compresses: as fast, no allocation, and the same bytes with and without the
- * addon. The addon decompresses blocks from 8 KiB on; below, its memory allocation eats the gain.
+ * So the kernel does both, with and without the addon, and the bytes are the same. The addon
+ * decompresses what is too long for the kernel.
  */
 import { createRequire } from 'node:module'
+import { kernelBytesMax, kernelCompress, kernelDecompress } from '../../native-free/lz4-kernel.js'
 import { lz4Compress } from '../../native-free/lz4.js'
 import { lz4Decompress, Lz4Error } from '../../native-free/lz4-decompress.js'
 import { assert } from '../base/assert.js'
@@ -26,9 +25,6 @@ export interface Lz4Addon {
   /** Allocates what the prefix says before it looks at the rest; throws on malformed blocks. */
   uncompressSync(source: Buffer): Buffer
 }
-
-/** Shortest uncompressed length in bytes that goes to the addon. */
-const ADDON_LENGTH_MIN = 8192
 
 /**
  * Loads lz4-napi, or returns undefined: the package may be absent, have no binary for the platform,
@@ -44,7 +40,7 @@ export function probeLz4Napi(): Lz4Addon | undefined {
   }
 }
 
-/** A `Codec` (codec.ts); an absent `addon` means TypeScript alone. */
+/** A `Codec` (codec.ts); an absent `addon` means native-free alone. */
 export class Lz4Codec {
   readonly id: number
   readonly name = 'lz4'
@@ -61,7 +57,8 @@ export class Lz4Codec {
     const length = end - start
     if (length === 0) return undefined
     const target = this.scratch.take(length)
-    const written = lz4Compress(source, start, end, target, 0, length - 1)
+    const compress = length > kernelBytesMax ? lz4Compress : kernelCompress
+    const written = compress(source, start, end, target, 0, length - 1)
     return written < 0 ? undefined : target.subarray(0, written)
   }
 
@@ -73,7 +70,9 @@ export class Lz4Codec {
     uncompressedLength: number,
   ): void {
     assert(uncompressedLength <= target.length, 'codec: target too short')
-    if (uncompressedLength >= ADDON_LENGTH_MIN && this.addon !== undefined) {
+    if (uncompressedLength <= kernelBytesMax) {
+      if (kernelDecompress(source, start, end, target, 0, uncompressedLength)) return
+    } else if (this.addon !== undefined) {
       if (decompressWith(this.addon, source, start, end, target, uncompressedLength)) return
     }
     try {

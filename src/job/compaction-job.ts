@@ -11,19 +11,19 @@
  * read.
  */
 import { assert } from '../base/assert.js'
-import { compareBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes } from '../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
-import { MergeCursor } from '../cursor/merge-cursor.js'
-import type { Cursor } from '../cursor/cursor.js'
 import type { FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/block-cache.js'
+import { BlockMemoryPool } from '../sstable/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CompactionOutputs } from './compaction-outputs.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
+import { InputMerge } from './input-merge.js'
 import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
 import { Pace } from './pace.js'
 
@@ -123,7 +123,11 @@ function* merge(
   pace: Pace,
   bytesMoved: () => number,
 ): Generator<number, Merged> {
-  const cursor = openCursor(readers)
+  const pool = new BlockMemoryPool()
+  const inputs = new InputMerge(
+    readers.map((reader) => reader.streamCursor(pool)),
+    readers.map((reader) => reader.properties),
+  )
   const cell = new CellView()
   const scope = {
     options: job.retention,
@@ -138,16 +142,19 @@ function* merge(
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const expected = Math.max(1, total * part)
   let entriesRead = 0
-  cursor.seek(first ?? Buffer.alloc(0), first?.length ?? 0)
-  while (cursor.valid) {
-    cell.set(cursor)
+  inputs.seek(first ?? emptyBytes)
+  while (inputs.valid) {
+    const { top } = inputs
+    cell.set(top)
     if (judge.entersRow(cell)) {
       if (end !== undefined && isAtOrBehind(cell, end)) break
       outputs.startRow(cell)
+      // Between two rows nothing remembers a cell by where it lies. Hooks are somebody else's.
+      if (job.hooks === undefined) pool.recycle()
     }
     const kept = judge.judge(cell)
-    if (kept !== undefined) outputs.add(kept)
-    cursor.next()
+    if (kept !== undefined) outputs.add(kept, kept === cell ? top.words : undefined)
+    inputs.next()
     if (++entriesRead % entriesPerSlice === 0) {
       yield* pace.checkpoint(mergePart * Math.min(1, entriesRead / expected), bytesMoved())
     }
@@ -159,16 +166,4 @@ function* merge(
 
 function isAtOrBehind(cell: CellView, row: Buffer): boolean {
   return compareBytes(cell.buffer, cell.keyStart, cell.keyEnd, row, 0, row.length) >= 0
-}
-
-function openCursor(readers: readonly SsTableReader[]): Cursor {
-  const cursors = readers.map((reader) => {
-    const cursor = reader.cursor()
-    cursor.cacheBlocks = false
-    return cursor
-  })
-  if (cursors.length === 1) return cursors[0]
-  const merge = new MergeCursor()
-  merge.setChildren(cursors)
-  return merge
 }

@@ -48,10 +48,10 @@ export class CompactionOutputs {
     if (cut && this.made.length < fileNumbers.length) this.finishCurrent()
   }
 
-  /** Appends a cell; cells come in key order. */
-  add(cell: CellView): void {
+  /** Appends a cell; cells come in key order. `words` as in {@link TableOutput.add}. */
+  add(cell: CellView, words: DataView | undefined): void {
     this.current ??= this.start()
-    this.current.add(cell)
+    this.current.add(cell, words)
   }
 
   /** Completes the last output; all of them are synced, their directory is not. */

@@ -1,8 +1,11 @@
 /**
  * Applies a retention matcher to a sorted stream of cells: finds row and column boundaries, skips
  * what is dropped, and counts both, so that a job can prove that its numbers add up.
+ *
+ * REQUIRES that the memory of a cell stays as it is until a later cell has entered another row:
+ * filter and matcher remember cells of the current row by where they lie.
  */
-import { equalBytes } from '../base/bytes.js'
+import { emptyBytes, equalBytes } from '../base/bytes.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { MatchCode } from '../scan/query.js'
@@ -19,12 +22,16 @@ export class RetentionFilter {
   readonly droppedBy: DropCounts = noDrops()
   private readonly matcher: RetentionMatcher
   private readonly readPointOldest: number
-  private row: Buffer = Buffer.allocUnsafe(256)
-  private rowLength = -1
+  /** The current row is `row[rowStart, rowEnd)`; an end of -1 stands for none. */
+  private row: Buffer = emptyBytes
+  private rowStart = 0
+  private rowEnd = -1
   private skippingColumn = false
   private skipReason: DropReason = 'versions'
-  private column: Buffer = Buffer.allocUnsafe(256)
-  private columnLength = 0
+  /** The qualifier that is skipped is `column[columnStart, columnEnd)`. */
+  private column: Buffer = emptyBytes
+  private columnStart = 0
+  private columnEnd = 0
 
   constructor(scope: RetentionScope) {
     this.matcher = new RetentionMatcher(scope)
@@ -34,9 +41,10 @@ export class RetentionFilter {
   /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
   entersRow(cell: CellView): boolean {
     const { buffer, keyStart, rowEnd } = cell
-    if (equalBytes(buffer, keyStart, rowEnd, this.row, 0, this.rowLength)) return false
-    this.rowLength = rowEnd - keyStart
-    this.row = copyInto(this.row, buffer, keyStart, rowEnd)
+    if (equalBytes(buffer, keyStart, rowEnd, this.row, this.rowStart, this.rowEnd)) return false
+    this.row = buffer
+    this.rowStart = keyStart
+    this.rowEnd = rowEnd
     this.skippingColumn = false
     this.matcher.startRow()
     return true
@@ -60,8 +68,9 @@ export class RetentionFilter {
     if (code === MatchCode.seekNextColumn && cell.qualifierEnd > cell.qualifierStart) {
       this.skippingColumn = true
       this.skipReason = this.matcher.reason
-      this.columnLength = cell.qualifierEnd - cell.qualifierStart
-      this.column = copyInto(this.column, cell.buffer, cell.qualifierStart, cell.qualifierEnd)
+      this.column = cell.buffer
+      this.columnStart = cell.qualifierStart
+      this.columnEnd = cell.qualifierEnd
     }
     return false
   }
@@ -77,14 +86,8 @@ export class RetentionFilter {
       cell.qualifierStart,
       cell.qualifierEnd,
       this.column,
-      0,
-      this.columnLength,
+      this.columnStart,
+      this.columnEnd,
     )
   }
-}
-
-function copyInto(target: Buffer, source: Buffer, start: number, end: number): Buffer {
-  const result = target.length >= end - start ? target : Buffer.allocUnsafe(2 * (end - start))
-  source.copy(result, 0, start, end)
-  return result
 }

@@ -4,9 +4,8 @@
  * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until
  * the manifest names the file it is garbage that the next open removes as well.
  */
-import { equalBytes } from '../base/bytes.js'
 import { assert } from '../base/assert.js'
-import { isFamilyMarker } from '../cell/cell-key.js'
+import { isFamilyMarker, terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { CodecName, Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
@@ -76,10 +75,6 @@ export class TableOutput {
   private readonly file: File
   private readonly writer: SsTableWriter
   private readonly statistics = new CellStatisticsCollector()
-  /** Bytes of the previous cell's row and qualifier, copied: inputs may move their buffers. */
-  private previous: Buffer = Buffer.allocUnsafe(256)
-  private previousRowLength = -1
-  private previousLength = 0
   private rowHasFamilyKey = false
 
   constructor(
@@ -112,11 +107,13 @@ export class TableOutput {
     return this.writer.bytesWritten
   }
 
-  /** Appends a cell; cells come in key order. */
-  add(cell: CellView): void {
-    if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell)
+  /** Appends a cell; cells come in key order. `words` as in {@link SsTableWriter.add}. */
+  add(cell: CellView, words?: DataView): void {
+    const { writer } = this
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cell
+    writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, words)
+    if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell, writer.sharedBytes)
     this.statistics.add(cell)
-    this.writer.add(cell.buffer, cell.keyStart, cell.keyEnd, cell.valueStart, cell.valueEnd)
   }
 
   /**
@@ -171,13 +168,14 @@ export class TableOutput {
    * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator
    * and qualifier; and the row alone if it has a marker of the family, which a read of any column
    * must find (spec case 43).
+   *
+   * `shared` is how many bytes the key shares with the one before: with the terminator it tells
+   * whether the row, or the column, is the same.
    */
-  private addFilterKeys(cell: CellView): void {
+  private addFilterKeys(cell: CellView, shared: number): void {
     const { buffer, keyStart, rowEnd, qualifierEnd } = cell
-    const rowLength = rowEnd - keyStart
-    const sameRow =
-      rowLength === this.previousRowLength &&
-      equalBytes(buffer, keyStart, rowEnd, this.previous, 0, rowLength)
+    const sharedEnd = keyStart + shared
+    const sameRow = sharedEnd >= rowEnd + terminatorBytes
     if (!sameRow) this.rowHasFamilyKey = false
     const { bloomFilter, rowPrefixBytes } = this.format
     if (bloomFilter !== 'ROWCOL') {
@@ -185,21 +183,13 @@ export class TableOutput {
       const whole = bloomFilter === 'ROW'
       const end = whole ? rowEnd : escapedPrefixEnd(buffer, keyStart, rowEnd, rowPrefixBytes)
       this.writer.addFilterKey(buffer, keyStart, end)
-    } else {
-      if (isFamilyMarker(cell.type) && !this.rowHasFamilyKey) {
-        this.writer.addFilterKey(buffer, keyStart, rowEnd)
-        this.rowHasFamilyKey = true
-      }
-      const sameColumn =
-        sameRow && equalBytes(buffer, keyStart, qualifierEnd, this.previous, 0, this.previousLength)
-      if (sameColumn) return
-      this.writer.addFilterKey(buffer, keyStart, qualifierEnd)
+      return
     }
-    this.previousRowLength = rowLength
-    this.previousLength = qualifierEnd - keyStart
-    if (this.previous.length < this.previousLength) {
-      this.previous = Buffer.allocUnsafe(2 * this.previousLength)
+    if (isFamilyMarker(cell.type) && !this.rowHasFamilyKey) {
+      this.writer.addFilterKey(buffer, keyStart, rowEnd)
+      this.rowHasFamilyKey = true
     }
-    buffer.copy(this.previous, 0, keyStart, qualifierEnd)
+    if (sharedEnd >= qualifierEnd + terminatorBytes) return
+    this.writer.addFilterKey(buffer, keyStart, qualifierEnd)
   }
 }

@@ -32,4 +32,17 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
    * block that is in the cache. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number
+  /** Reads blocks [from, to) as they are stored to the start of `target`, with one call. */
+  readStoredSync(from: number, to: number, target: Buffer): void
+  /** Checks block `index`, stored as `stored[start, end)`; returns its uncompressed length. */
+  checkBlock(stored: Buffer, start: number, end: number, index: number): number
+  /** Decodes a block that {@link checkBlock} accepted into `target[0, length)`. */
+  decodeBlock(
+    stored: Buffer,
+    start: number,
+    end: number,
+    index: number,
+    target: Buffer,
+    length: number,
+  ): void
 }

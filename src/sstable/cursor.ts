@@ -17,6 +17,7 @@ import { damagedEntry, entryOffset, lowerBound } from './block.js'
 import type { Block } from './block.js'
 import { frequencyMax } from './block-cache.js'
 import type { BlockSource } from './block-source.js'
+import type { BlockStream } from './block-stream.js'
 import { readAheadBytes } from './read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
@@ -35,6 +36,10 @@ export class SsTableCursor implements Cursor {
    * False: blocks that this cursor reads are not admitted to the cache, and its hits do not count.
    */
   cacheBlocks = true
+  /** Where blocks come from that are not in the cache; undefined: from the table itself. */
+  stream: BlockStream | undefined = undefined
+  /** Over the bytes of {@link buffer}; undefined without a stream. */
+  words: DataView | undefined = undefined
   private readonly reader: BlockSource
   private block: Block | undefined = undefined
   private slot = 0
@@ -141,6 +146,8 @@ export class SsTableCursor implements Cursor {
     this.block = block
     this.fetched = undefined
     this.buffer = block.buffer
+    const memory = this.stream?.memory
+    this.words = memory?.buffer === block.buffer ? memory.words : undefined
     this.count = block.count
     this.entriesEnd = block.entriesEnd
     this.slot = slot
@@ -198,6 +205,7 @@ export class SsTableCursor implements Cursor {
     if (position >= 0 && position < ahead.length) return this.admit(ahead[position])
     if (!this.mayBlock) throwBlockMissing(reader, index)
     reader.counters.cacheMisses++
+    if (this.stream !== undefined) return this.stream.read(index)
     const bytes = readAheadBytes(reader.index, index, this.run)
     if (bytes === 0) return this.admit(reader.readBlockSync(index))
     const blocks: Block[] = []

@@ -19,7 +19,9 @@ import type { File, FileSystem } from '../fs/types.js'
 import { assignSequence, Block } from './block.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
+import type { BlockMemoryPool } from './block-memory.js'
 import type { BlockSource } from './block-source.js'
+import { BlockStream } from './block-stream.js'
 import { SsTableCursor } from './cursor.js'
 import type { Filter } from './filter.js'
 import { trailerBytes } from './format.js'
@@ -150,6 +152,17 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
+   * A new cursor for a job that passes over the table once: it may block, reads past the cache and
+   * uses memory of `pool` again, so its entries are good only until the pool is recycled.
+   */
+  streamCursor(pool: BlockMemoryPool): SsTableCursor {
+    const cursor = new SsTableCursor(this)
+    cursor.cacheBlocks = false
+    cursor.stream = new BlockStream(this, pool)
+    return cursor
+  }
+
+  /**
    * Stored bytes of the blocks from the one that holds `start` up to, not including, the one that
    * holds `end`: the data in [start, end), to a block. Without `start` from the first, without
    * `end` to the last.
@@ -207,9 +220,35 @@ export class SsTableReader implements BlockSource {
     // A raw block keeps the memory it was read into; all else is decoded out of the scratch buffer.
     const raw = to - from === 1 && this.meta.codecId === CodecId.none
     const stored = raw || length > scratch.length ? Buffer.allocUnsafeSlow(length) : scratch
-    const found = this.file.readSync(stored, 0, length, start)
-    if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
+    this.readStoredSync(from, to, stored)
     this.decodeBlocks(stored, from, to, target)
+  }
+
+  /** @internal See {@link BlockSource}. */
+  readStoredSync(from: number, to: number, target: Buffer): void {
+    const start = this.index.offsets[from]
+    const length = this.index.offsets[to] - start
+    const found = this.file.readSync(target, 0, length, start)
+    if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
+  }
+
+  /** @internal See {@link BlockSource}. */
+  checkBlock(stored: Buffer, start: number, end: number, index: number): number {
+    return checkSection(stored, start, end, this, this.index.offsets[index])
+  }
+
+  /** @internal See {@link BlockSource}. */
+  decodeBlock(
+    stored: Buffer,
+    start: number,
+    end: number,
+    index: number,
+    target: Buffer,
+    length: number,
+  ): void {
+    const offset = this.index.offsets[index]
+    decompressSection(stored, start, end, target, length, this, offset, this.codecs)
+    this.countBlock(end - start)
   }
 
   /**
@@ -304,22 +343,24 @@ export class SsTableReader implements BlockSource {
    */
   private decodeBlocks(stored: Buffer, from: number, to: number, target: Block[]): void {
     const { offsets } = this.index
-    const { counters } = this
     const base = offsets[from]
     for (let index = from; index < to; index++) {
       const start = offsets[index] - base
       const end = offsets[index + 1] - base
-      const length = checkSection(stored, start, end, this, offsets[index])
+      const length = this.checkBlock(stored, start, end, index)
       const keep = start === 0 && end === stored.length && stored !== scratch
       const raw = keep && stored[end - trailerBytes] === CodecId.none
-      const buffer = raw
-        ? stored
-        : decompressSection(stored, start, end, length, this, offsets[index], this.codecs)
+      const buffer = raw ? stored : Buffer.allocUnsafeSlow(length)
+      if (raw) this.countBlock(end - start)
+      else this.decodeBlock(stored, start, end, index, buffer, length)
       const block = new Block(this, index, buffer, length)
       if (this.sequenceAssigned !== undefined) assignSequence(block, this.sequenceAssigned)
       target.push(block)
-      counters.blocksRead++
-      counters.blockBytesRead += end - start
     }
+  }
+
+  private countBlock(storedBytes: number): void {
+    this.counters.blocksRead++
+    this.counters.blockBytesRead += storedBytes
   }
 }

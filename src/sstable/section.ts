@@ -67,22 +67,22 @@ export function checkSection(
 }
 
 /**
- * Decompresses a section that {@link checkSection} accepted into memory of its own, `length` bytes.
- * Throws `ERR_CORRUPTION`, or `ERR_MISSING_PACKAGE` for a codec that this Node lacks.
+ * Decompresses a section that {@link checkSection} accepted into `target[0, length)`. Throws
+ * `ERR_CORRUPTION`, or `ERR_MISSING_PACKAGE` for a codec that this Node lacks.
  */
 export function decompressSection(
   stored: Buffer,
   start: number,
   end: number,
+  target: Buffer,
   length: number,
   file: SectionFile,
   offset: number,
   codecs: Codecs,
-): Buffer {
+): void {
   const id = stored[end - trailerBytes]
   const codec = codecs.byId(id)
   if (codec === undefined) throw missingCodec(id, file, offset)
-  const target = Buffer.allocUnsafeSlow(length)
   try {
     codec.decompress(stored, start, end - trailerBytes, target, length)
   } catch (cause) {
@@ -94,7 +94,6 @@ export function decompressSection(
     }
     throw corruption('damaged SSTable section', detail, cause)
   }
-  return target
 }
 
 /** Makes an `ERR_CORRUPTION` of an SSTable. */

@@ -4,6 +4,8 @@ import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
 import { EntryPlace, entryOffset, readEntry } from './block.js'
 import type { Block } from './block.js'
+import { BlockMemoryPool } from './block-memory.js'
+import { BlockStream } from './block-stream.js'
 import { readTableMeta } from './meta.js'
 import type { BlockSource } from './block-source.js'
 import { damaged } from './section.js'
@@ -31,8 +33,12 @@ export function* verifyTable(
   const meta = readTableMeta(file, fileNumber, codecs, fileBytes, sequenceAssigned)
   const { index, properties } = meta
   const totals = new Totals()
+  const pool = new BlockMemoryPool()
+  const stream = new BlockStream(reader, pool)
   for (let i = 0; i < index.blockCount; i++) {
-    verifyBlock(reader, reader.readBlockSync(i), totals)
+    verifyBlock(reader, stream.read(i), totals)
+    // The totals refer to the last key of this block, no longer to the one before.
+    pool.recycle()
     yield
     reader.throwIfClosed()
   }

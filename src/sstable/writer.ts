@@ -50,6 +50,8 @@ export interface SsTableWriterOptions {
 export class SsTableWriter {
   /** Entries added. */
   entryCount = 0
+  /** How many bytes the key added last shares with the one before it; 0 for the first. */
+  sharedBytes = 0
   private readonly file: File
   private readonly fileNumber: number
   private readonly blockBytes: number
@@ -99,6 +101,9 @@ export class SsTableWriter {
   /**
    * Adds an entry; its bytes are copied. REQUIRES a key greater than the previous one (asserted).
    * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
+   *
+   * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more behind
+   * the entry: short entries are then copied faster.
    */
   add(
     source: Buffer,
@@ -106,17 +111,19 @@ export class SsTableWriter {
     keyEnd: number,
     valueStart: number,
     valueEnd: number,
+    words?: DataView,
   ): void {
     const { block } = this
     const keyLength = keyEnd - keyStart
     const valueLength = valueEnd - valueStart
     if (keyLength + valueLength > entryBytesMax) throw entryTooLarge(keyLength + valueLength)
     if (block.count > 0) {
-      assert(block.compareLastKey(source, keyStart, keyEnd) < 0, 'writer: keys out of order')
+      this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
+      assert(this.sharedBytes >= 0, 'writer: keys out of order')
       if (block.sizeAfter(keyLength, valueLength) > this.blockBytes) this.finishBlock()
     }
     if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
-    block.add(source, keyStart, keyEnd, valueStart, valueEnd)
+    block.add(source, keyStart, keyEnd, valueStart, valueEnd, words)
     this.entryCount++
     this.keyBytes += keyLength
     this.valueBytes += valueLength
