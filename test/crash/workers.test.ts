@@ -106,7 +106,16 @@ const stages: Readonly<Record<string, (database: Database) => Promise<void>>> = 
   },
   'in the middle': (database) => progressOf(database, 0.4),
   'near the end': (database) => progressOf(database, 0.85),
+  'while the outputs are read back': (database) => progressOf(database, 0.92),
 }
+
+/** Makes a flush long enough to be met. */
+const slowHook = `data:text/javascript,${encodeURIComponent(`
+  const word = new Int32Array(new SharedArrayBuffer(4))
+  let calls = 0
+  export const createCellHook = () => ({
+    decide: () => (++calls % 100 === 0 && Atomics.wait(word, 0, 0, 20), 0),
+  })`)}`
 
 if (reason === undefined) {
   for (const [stage, reached] of Object.entries(stages)) {
@@ -142,6 +151,34 @@ if (reason === undefined) {
       await again.database.close()
     })
   }
+
+  void t.test('a thread that is killed in a flush costs a retry', async (t) => {
+    const threads = new Threads()
+    t.teardown(() => threads.close())
+    const directory = t.testdir({})
+    const coprocessors = [{ name: 'slow', cellHook: { module: slowHook } }]
+    const database = await Database.open(directory, { ...options, coprocessors })
+    const table = await database.createTable('t', { families: { f: {} } })
+    const puts = Array.from({ length: rows }, (_, i) => ({
+      row: `r${i}`,
+      cells: { 'f:v': `${i}` },
+    }))
+    await table.putList(puts)
+    const before = contents(table)
+    const flushed = database.flush()
+    await until(() => tables(directory).length > 0)
+    t.equal(database.statistics().flushes, 0, 'the file is being written')
+    t.equal(await threads.killAll(), 1)
+    t.same(contents(table), before, 'reads go on')
+    await flushed
+    t.match(database.statistics(), { flushes: 1, flushedEntries: rows, tableFiles: 1 })
+    t.equal(tables(directory).length, 1, 'no file too many')
+    t.same(contents(table), before)
+    await database.close()
+    const again = await Database.open(directory, options)
+    t.same(contents(again.table('t')), before, 'after a reopen')
+    await again.close()
+  })
 
   void t.test('two families are compacted side by side', async (t) => {
     const directory = t.testdir({})
