@@ -110,6 +110,8 @@ function compact(hooks: HookPlan | undefined): void {
     inputs: inputs.map(inputOf),
     slice: undefined,
     fileNumbers: [outputNumber],
+    valueFileNumber: undefined,
+    valueFilesRewritten: [],
     outputLevel: 0,
     outputBytesMax: Infinity,
     boundaries: [],

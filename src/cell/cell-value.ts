@@ -3,8 +3,10 @@
  *
  *   value = flags(1) [ttl(6)] content
  *
- * Flag bit 0: a cell TTL in milliseconds follows, 48 bits big-endian. The other bits are zero and
- * reserved for tags. On disk: never change.
+ * Flag bit 0: a cell TTL in milliseconds follows, 48 bits big-endian. Flag bit 1, in SSTables only:
+ * in place of the content stands a reference to it in a value file, four big-endian numbers (file
+ * number 8, offset 8, stored bytes 4, content bytes 4). The other bits are zero and reserved for
+ * tags. On disk: never change.
  */
 import { readPrefix48, writeUint48BE } from '../base/bytes.js'
 
@@ -12,7 +14,20 @@ import { readPrefix48, writeUint48BE } from '../base/bytes.js'
 export const plainValueFlags = 0
 
 const flagTtl = 1
+const flagReference = 2
 const ttlBytes = 6
+/** Bytes of a reference. On disk: never change. */
+export const referenceBytes = 24
+const wordRange = 0x1_0000_0000
+
+/** Where the content of a cell lies in a value file. */
+export interface ValueReference {
+  readonly fileNumber: number
+  readonly offset: number
+  /** Bytes there, trailer included. */
+  readonly storedBytes: number
+  readonly contentBytes: number
+}
 
 /** Bytes in front of the content. */
 export function valueHeaderBytes(ttlMilliseconds: number): number {
@@ -39,4 +54,45 @@ export function contentStart(source: Buffer, valueStart: number): number {
 export function ttlOf(source: Buffer, valueStart: number): number {
   if ((source[valueStart] & flagTtl) === 0) return 0
   return readPrefix48(source, valueStart + 1, valueStart + 1 + ttlBytes)
+}
+
+/** Whether the stored value `source[start, end)` refers to a value file. */
+export function isReference(source: Buffer, start: number, end: number): boolean {
+  return end > start && (source[start] & flagReference) !== 0
+}
+
+/**
+ * Writes a stored value that refers to a value file and returns the offset behind it. TTL as in
+ * {@link writeValueHeader}. REQUIRES room for the header and {@link referenceBytes}.
+ */
+export function writeReference(
+  target: Buffer,
+  start: number,
+  ttlMilliseconds: number,
+  reference: ValueReference,
+): number {
+  let at = writeValueHeader(target, start, ttlMilliseconds)
+  target[start] |= flagReference
+  for (const number of [reference.fileNumber, reference.offset]) {
+    at = target.writeUInt32BE(Math.floor(number / wordRange), at)
+    at = target.writeUInt32BE(number % wordRange, at)
+  }
+  at = target.writeUInt32BE(reference.storedBytes, at)
+  return target.writeUInt32BE(reference.contentBytes, at)
+}
+
+/** Reads the reference in a stored value; undefined if its length is not that of one. */
+export function readReference(
+  source: Buffer,
+  start: number,
+  end: number,
+): ValueReference | undefined {
+  const at = contentStart(source, start)
+  if (end - at !== referenceBytes) return undefined
+  return {
+    fileNumber: source.readUInt32BE(at) * wordRange + source.readUInt32BE(at + 4),
+    offset: source.readUInt32BE(at + 8) * wordRange + source.readUInt32BE(at + 12),
+    storedBytes: source.readUInt32BE(at + 16),
+    contentBytes: source.readUInt32BE(at + 20),
+  }
 }

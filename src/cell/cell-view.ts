@@ -16,7 +16,7 @@ import {
   typeOf,
   unescape,
 } from './cell-key.js'
-import { contentStart, ttlOf } from './cell-value.js'
+import { contentStart, isReference, ttlOf } from './cell-value.js'
 import { approximateTimestamp, joinTimestamp } from './timestamp.js'
 
 /** Where an entry lies: the part of a cursor that a view is set from. */
@@ -69,7 +69,14 @@ export class CellView {
     return ttlOf(this.buffer, this.valueStart)
   }
 
-  /** First byte of the value as the user wrote it; it ends at `valueEnd`. */
+  /** The content lies in a value file; see cell-value.ts. */
+  get isReference(): boolean {
+    return isReference(this.buffer, this.valueStart, this.valueEnd)
+  }
+
+  /**
+   * First byte of the value as the user wrote it; it ends at `valueEnd`. REQUIRES no reference.
+   */
   get contentStart(): number {
     return contentStart(this.buffer, this.valueStart)
   }

@@ -4,6 +4,7 @@
  * A `TableState` is immutable except for `live`; altering or truncating a table makes a new one and
  * marks the old as not live, so that holders look up the current one.
  */
+import type { ValueSource } from '../scan/value-source.js'
 import type { ArenaPool } from '../store/arena-pool.js'
 import { Store, type LeveledTables } from '../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../store/family-settings.js'
@@ -75,6 +76,7 @@ export function makeTableState(
   definition: TableDefinition,
   stores: Map<number, Store>,
   readersOf: (storeId: number) => LeveledTables,
+  values: ValueSource,
   arenas: ArenaPool,
 ): TableState {
   const tableSettings = decodeTableSettings(definition)
@@ -85,7 +87,7 @@ export function makeTableState(
     const settings = decodeFamilySettings(options)
     let store = stores.get(storeId)
     if (store === undefined) {
-      store = new Store(storeId, name, settings, readersOf(storeId), arenas)
+      store = new Store(storeId, name, settings, readersOf(storeId), values, arenas)
       stores.set(storeId, store)
     }
     store.settings = settings

@@ -66,8 +66,6 @@ export interface CompactionHost {
   compacted(store: Store, outcome: CompactionOutcome): void
   /** A compaction failed; nothing was changed. `requested`: who asked is told by a promise. */
   compactionFailed(store: Store, error: unknown, requested: boolean): void
-  /** Removes the output of a job that is not wanted any more. */
-  discardFile(fileNumber: number): void
-  /** Removes what a dead thread may have left of a file. */
+  /** Removes an output of a job that is not wanted, or what a dead thread may have left of it. */
   discardRemains(fileNumber: number): void
 }

@@ -16,6 +16,7 @@ import {
   JobCancelled,
   JobControl,
   noDrops,
+  outputNumbersOf,
   type CompactionJob,
   type JobResult,
   type RowSlice,
@@ -187,12 +188,12 @@ export class CompactionRun {
     for (let attempt = 1; ; attempt++) {
       if (control.cancelled) throw new JobCancelled()
       const job = this.makeJob(work, this.slices[index], hooked)
-      fileNumbers.push(...job.fileNumbers)
+      fileNumbers.push(...outputNumbersOf(job))
       try {
         return await this.executor.run(job, control)
       } catch (error) {
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
-        for (const fileNumber of job.fileNumbers) this.discard(fileNumber)
+        for (const fileNumber of outputNumbersOf(job)) this.discard(fileNumber)
       }
     }
   }
@@ -210,21 +211,27 @@ export class CompactionRun {
       files[0].earliestPutTimestamp,
     )
     const outputsMax = Math.ceil(totalBytes(files) / outputBytesMax) + boundaries.length + 1
-    const fileNumbers = Array.from({ length: outputsMax }, () => {
+    const allocate = (): number => {
       const fileNumber = versions.allocateFileNumber()
       versions.protectFile(fileNumber)
       return fileNumber
-    })
+    }
+    const fileNumbers = Array.from({ length: outputsMax }, allocate)
+    const format = tableFormatOf(settings)
+    const separates = format.inlineBytesMax < Infinity
+    const meetsValues = separates || files.some((file) => file.valueFiles !== undefined)
     return {
       kind: 'compaction',
       directory,
       inputs: files.map(inputOf),
       slice,
       fileNumbers,
+      valueFileNumber: meetsValues ? allocate() : undefined,
+      valueFilesRewritten: findWastefulFiles(files, this.host.filesOf(this.store)),
       outputLevel,
       outputBytesMax,
       boundaries,
-      format: tableFormatOf(settings),
+      format,
       retention: retentionOf(settings),
       readPointOldest: job.readPointOldest,
       now: job.now,
@@ -297,4 +304,27 @@ function movedBy({ outputLevel }: MoveChoice): (file: FileMetadata) => FileMetad
 
 function totalBytes(files: readonly FileMetadata[]): number {
   return files.reduce((sum, file) => sum + file.fileBytes, 0)
+}
+
+/**
+ * The value files that `files` refer to and of which the whole store uses less than half: their
+ * values are worth copying.
+ */
+function findWastefulFiles(
+  files: readonly FileMetadata[],
+  filesOfStore: readonly FileMetadata[],
+): number[] {
+  const used = new Map<number, number>()
+  for (const { valueFiles = [] } of filesOfStore) {
+    for (const { fileNumber, bytesUsed } of valueFiles) {
+      used.set(fileNumber, (used.get(fileNumber) ?? 0) + bytesUsed)
+    }
+  }
+  const wasteful = new Set<number>()
+  for (const { valueFiles = [] } of files) {
+    for (const { fileNumber, fileBytes } of valueFiles) {
+      if ((used.get(fileNumber) ?? 0) < fileBytes / 2) wasteful.add(fileNumber)
+    }
+  }
+  return [...wasteful]
 }

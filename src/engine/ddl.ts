@@ -143,7 +143,7 @@ export class Ddl {
     const { stores, readers, arenas, versions, tables } = this.engine
     const readersOf = (storeId: number): LeveledTables =>
       readers.openLevels(versions.current.store(storeId)?.levels)
-    const state = makeTableState(definition, stores, readersOf, arenas)
+    const state = makeTableState(definition, stores, readersOf, readers.values, arenas)
     const before = tables.get(definition.name)
     if (before !== undefined) before.live = false
     tables.set(definition.name, state)

@@ -507,18 +507,14 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.events.onWarning(error)
   }
 
-  discardFile(fileNumber: number): void {
-    try {
-      this.fileSystem.unlinkSync(this.readers.pathOf(fileNumber))
-    } catch (error) {
-      this.events.onWarning(error)
-    }
-  }
-
   discardRemains(fileNumber: number): void {
     try {
-      const path = this.readers.pathOf(fileNumber)
-      if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
+      for (const path of [
+        this.readers.pathOf(fileNumber),
+        this.readers.values.pathOf(fileNumber),
+      ]) {
+        if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
+      }
     } catch (error) {
       this.events.onWarning(error)
     }

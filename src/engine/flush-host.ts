@@ -47,8 +47,6 @@ export interface FlushHost {
   flushed(store: Store, result: JobResult, hooked: HookedJob): void
   /** A flush failed; nothing was changed. */
   flushFailed(store: Store, error: unknown): void
-  /** Removes the output of a job that is not wanted any more. */
-  discardFile(fileNumber: number): void
-  /** Removes what a dead thread may have left of a file. */
+  /** Removes an output of a job that is not wanted, or what a dead thread may have left of it. */
   discardRemains(fileNumber: number): void
 }

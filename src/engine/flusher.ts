@@ -22,6 +22,7 @@ import {
   JobCancelled,
   JobControl,
   noDrops,
+  outputNumbersOf,
   type FlushJob,
   type JobResult,
 } from '../job/job.js'
@@ -104,7 +105,7 @@ export class Flusher {
       } finally {
         slot.publishing = undefined
         this.publishing.delete(store)
-        this.host.versions.unprotectFile(job.fileNumber)
+        this.unprotect(job)
       }
     }
   }
@@ -152,7 +153,7 @@ export class Flusher {
       } catch (error) {
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       } finally {
-        this.host.versions.unprotectFile(job.fileNumber)
+        this.unprotect(job)
       }
     }
   }
@@ -179,7 +180,7 @@ export class Flusher {
       if (error instanceof JobCancelled) return true
       // A thread that died may have left half a file. Later failures leave it alone: the manifest
       // may name it.
-      this.host.discardRemains(job.fileNumber)
+      this.discard(job)
       throw error
     } finally {
       slot.jobRunning = false
@@ -187,11 +188,11 @@ export class Flusher {
     }
     await this.host.syncLog()
     if (store.dropped || store.frozen.at(-1) !== slot || slot.publishing !== undefined) {
-      if (result.files.length > 0) this.host.discardFile(job.fileNumber)
+      this.discard(job)
       return true
     }
     if (this.host.hooks.conflicts(hooked, result.hooks)) {
-      if (result.files.length > 0) this.host.discardFile(job.fileNumber)
+      this.discard(job)
       return false
     }
     const edit = this.prepareInstall(store, slot, result)
@@ -208,20 +209,31 @@ export class Flusher {
 
   private makeJob(store: Store, entries: FrozenEntries, { job, plan }: HookedJob): FlushJob {
     const { versions, directory, nativeFree } = this.host
-    const fileNumber = versions.allocateFileNumber()
-    versions.protectFile(fileNumber)
-    return {
+    const format = tableFormatOf(store.settings)
+    const flushJob: FlushJob = {
       kind: 'flush',
       directory,
-      fileNumber,
+      fileNumber: versions.allocateFileNumber(),
+      valueFileNumber:
+        format.inlineBytesMax === Infinity ? undefined : versions.allocateFileNumber(),
       entries,
-      format: tableFormatOf(store.settings),
+      format,
       retention: retentionOf(store.settings),
       readPointOldest: job.readPointOldest,
       now: job.now,
       hooks: plan,
       nativeFree,
     }
+    for (const fileNumber of outputNumbersOf(flushJob)) versions.protectFile(fileNumber)
+    return flushJob
+  }
+
+  private unprotect(job: FlushJob): void {
+    for (const fileNumber of outputNumbersOf(job)) this.host.versions.unprotectFile(fileNumber)
+  }
+
+  private discard(job: FlushJob): void {
+    for (const fileNumber of outputNumbersOf(job)) this.host.discardRemains(fileNumber)
   }
 
   /**

@@ -151,7 +151,8 @@ function openTables(
   const tables = new Map<string, TableState>()
   for (const definition of version.tables.values()) {
     if (definition.snapshot !== undefined) continue
-    tables.set(definition.name, makeTableState(definition, stores, readersOf, arenas))
+    const state = makeTableState(definition, stores, readersOf, readers.values, arenas)
+    tables.set(definition.name, state)
   }
   return tables
 }

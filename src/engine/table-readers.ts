@@ -7,6 +7,7 @@
  */
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
+import { ValueFiles } from '../job/value-files.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
@@ -17,6 +18,8 @@ import { formatFileName } from '../version/file-names.js'
 export class TableReaders {
   readonly cache: BlockCache
   readonly counters = new ReadCounters()
+  /** Value files that the open tables refer to. */
+  readonly values: ValueFiles
   private readonly fileSystem: FileSystem
   private readonly directory: string
   private readonly codecs: Codecs
@@ -32,6 +35,7 @@ export class TableReaders {
     this.directory = directory
     this.codecs = codecs
     this.cache = new BlockCache(blockCacheBytesMax)
+    this.values = new ValueFiles(fileSystem, directory, codecs, this.counters)
   }
 
   /** Opens a file's reader, or returns the open one. Errors as `SsTableReader.openSync`. */
@@ -39,6 +43,7 @@ export class TableReaders {
     let reader = this.byNumber.get(file.fileNumber)
     if (reader === undefined) {
       const path = this.pathOf(file.fileNumber)
+      this.values.open(file.valueFiles ?? [])
       reader = SsTableReader.openSync(this.fileSystem, path, checksumNumberOf(file), {
         codecs: this.codecs,
         cache: this.cache,
@@ -60,8 +65,9 @@ export class TableReaders {
     return this.fileSystem.join(this.directory, formatFileName('table', fileNumber))
   }
 
-  /** Closes one reader, if it is open. */
+  /** Closes the reader of a table or value file, if it is open. */
   close(fileNumber: number): void {
+    this.values.close(fileNumber)
     const reader = this.byNumber.get(fileNumber)
     this.byNumber.delete(fileNumber)
     reader?.closeSync()
@@ -77,6 +83,7 @@ export class TableReaders {
         failure ??= error
       }
     }
+    this.values.closeAll()
     if (failure !== undefined) throw failure as Error
   }
 

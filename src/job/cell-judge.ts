@@ -3,8 +3,9 @@
  * HBase's `preCompact` wraps the scanner that applies the rules. Counts what goes by reason, so
  * that a job can prove that its numbers add up.
  */
-import type { CellView } from '../cell/cell-view.js'
+import { CellView } from '../cell/cell-view.js'
 import { HookChain, type HookOutcome, type HookPlan } from '../coprocessor/hook-chain.js'
+import type { ValueSource } from '../scan/value-source.js'
 import type { RetentionScope } from '../scan/retention-matcher.js'
 import type { DropCounts } from './job.js'
 import { RetentionFilter } from './retention-filter.js'
@@ -21,9 +22,16 @@ export class CellJudge {
   private readonly chain: HookChain | undefined
   /** Number of the row, for hooks. */
   private row = 0
+  private readonly values: ValueSource | undefined
+  /** A cell with its value, for hooks. */
+  private readonly resolved = new CellView()
 
-  /** Throws `ERR_COPROCESSOR` if a hook cannot be made. */
-  constructor(scope: RetentionScope, hooks: HookPlan | undefined) {
+  /**
+   * `values` follows the references of cells; undefined = there are none. Throws `ERR_COPROCESSOR`
+   * if a hook cannot be made.
+   */
+  constructor(scope: RetentionScope, hooks: HookPlan | undefined, values?: ValueSource) {
+    this.values = values
     this.filter = new RetentionFilter(scope)
     this.chain = hooks === undefined ? undefined : new HookChain(hooks)
   }
@@ -38,7 +46,24 @@ export class CellJudge {
   /** The cell to write, borrowed: `cell` itself or what a hook made of it; undefined = none. */
   judge(cell: CellView): CellView | undefined {
     if (!this.filter.keeps(cell)) return undefined
-    return this.chain === undefined ? cell : this.chain.apply(cell, this.row)
+    if (this.chain === undefined) return cell
+    if (this.values === undefined || !cell.isReference) return this.chain.apply(cell, this.row)
+    return this.judgeResolved(this.chain, this.values, cell)
+  }
+
+  /** Hooks see the value itself; a cell that they keep keeps its reference. */
+  private judgeResolved(
+    chain: HookChain,
+    values: ValueSource,
+    cell: CellView,
+  ): CellView | undefined {
+    const { resolved } = this
+    resolved.set(cell)
+    resolved.family = cell.family
+    resolved.familyIndex = cell.familyIndex
+    values.resolve(resolved, true)
+    const kept = chain.apply(resolved, this.row)
+    return kept === resolved ? cell : kept
   }
 
   /** Ends the hooks. */

@@ -26,6 +26,8 @@ import { CellJudge, type Judgement } from './cell-judge.js'
 import { InputMerge } from './input-merge.js'
 import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
 import { Pace } from './pace.js'
+import { ValueFiles } from './value-files.js'
+import { makeValueOutput } from './value-output.js'
 
 /** Entries handled between two looks at the control. */
 const entriesPerSlice = 1024
@@ -45,24 +47,23 @@ export function* runCompaction(
 ): Generator<number, JobResult> {
   const readers: SsTableReader[] = []
   const counters = new ReadCounters()
-  const outputs = new CompactionOutputs(fileSystem, codecs, job)
+  const inputs = new ValueFiles(fileSystem, job.directory, codecs, counters)
+  const values = makeValueOutput(fileSystem, codecs, job, inputs)
+  const outputs = new CompactionOutputs(fileSystem, codecs, job, values)
   const pace = new Pace(control)
   try {
     for (const input of job.inputs) {
       readers.push(openTable(fileSystem, codecs, job, input, counters))
+      inputs.open(input.valueFiles ?? [])
     }
-    const { entriesRead, ...judgement } = yield* merge(
-      job,
-      readers,
-      outputs,
-      pace,
-      () => counters.blockBytesRead + outputs.bytesWritten,
-    )
+    const moved = () => counters.blockBytesRead + counters.valueBytesRead + outputs.bytesWritten
+    const { entriesRead, ...judgement } = yield* merge(job, readers, outputs, pace, moved, inputs)
     const files = outputs.finish()
     if (job.verify) {
+      if (values !== undefined) yield* values.verify()
       for (const [index, file] of files.entries()) {
-        const bytes = counters.blockBytesRead + outputs.bytesWritten
-        yield* pace.checkpoint(mergePart + ((1 - mergePart) * index) / files.length, bytes)
+        const part = mergePart + ((1 - mergePart) * index) / files.length
+        yield* pace.checkpoint(part, moved())
         yield* verifyOutput(fileSystem, codecs, job, file, counters)
       }
     }
@@ -73,13 +74,14 @@ export function* runCompaction(
       'a compaction must account for every entry',
     )
     control.progress = 1
-    const bytesWritten = files.reduce((sum, file) => sum + file.fileBytes, 0)
+    const { bytesWritten } = outputs
     return { files, entriesRead, entriesWritten, ...judgement, bytesWritten }
   } catch (error) {
     outputs.abandon()
     throw error
   } finally {
     for (const reader of readers) reader.closeSync()
+    inputs.closeAll()
   }
 }
 
@@ -122,6 +124,7 @@ function* merge(
   outputs: CompactionOutputs,
   pace: Pace,
   bytesMoved: () => number,
+  values: ValueFiles,
 ): Generator<number, Merged> {
   const pool = new BlockMemoryPool()
   const inputs = new InputMerge(
@@ -137,7 +140,7 @@ function* merge(
     markerRetentionMilliseconds: job.markerRetentionMilliseconds,
     earliestPutTimestamp: job.earliestPutTimestamp,
   }
-  const judge = new CellJudge(scope, job.hooks)
+  const judge = new CellJudge(scope, job.hooks, values)
   const { first, end, part = 1 } = job.slice ?? {}
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const expected = Math.max(1, total * part)

@@ -11,6 +11,7 @@ import type { FileSystem } from '../fs/types.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionJob } from './job.js'
 import { TableOutput } from './table-output.js'
+import type { ValueOutput } from './value-output.js'
 
 export class CompactionOutputs {
   /** Bytes of the outputs that are finished. */
@@ -18,13 +19,20 @@ export class CompactionOutputs {
   private readonly fileSystem: FileSystem
   private readonly codecs: Codecs
   private readonly job: CompactionJob
+  private readonly values: ValueOutput | undefined
   private readonly finished: FileMetadata[] = []
   private readonly made: TableOutput[] = []
   private current: TableOutput | undefined = undefined
   /** Boundaries that no key has reached yet begin here. */
   private boundary = 0
 
-  constructor(fileSystem: FileSystem, codecs: Codecs, job: CompactionJob) {
+  constructor(
+    fileSystem: FileSystem,
+    codecs: Codecs,
+    job: CompactionJob,
+    values: ValueOutput | undefined,
+  ) {
+    this.values = values
     this.fileSystem = fileSystem
     this.codecs = codecs
     this.job = job
@@ -32,7 +40,8 @@ export class CompactionOutputs {
 
   /** Bytes written so far. */
   get bytesWritten(): number {
-    return this.bytesFinished + (this.current?.bytesWritten ?? 0)
+    const tables = this.bytesFinished + (this.current?.bytesWritten ?? 0)
+    return tables + (this.values?.bytesWritten ?? 0)
   }
 
   /** A row begins with this cell, whether or not the cell is kept: the place to cut. */
@@ -57,18 +66,22 @@ export class CompactionOutputs {
   /** Completes the last output; all of them are synced, their directory is not. */
   finish(): FileMetadata[] {
     this.finishCurrent()
-    return this.finished
+    if (this.values === undefined) return this.finished
+    this.values.finish()
+    return this.values.complete(this.finished)
   }
 
   /** Removes everything. */
   abandon(): void {
     for (const output of this.made) output.abandon()
+    this.values?.abandon()
   }
 
   private start(): TableOutput {
     const { directory, fileNumbers, format } = this.job
     const fileNumber = fileNumbers[this.made.length]
-    const output = new TableOutput(this.fileSystem, this.codecs, directory, fileNumber, format)
+    const { fileSystem, codecs, values } = this
+    const output = new TableOutput(fileSystem, codecs, directory, fileNumber, format, values)
     this.made.push(output)
     return output
   }

@@ -12,7 +12,10 @@ import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
 import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
+import { ReadCounters } from '../sstable/read-counters.js'
 import { TableOutput } from './table-output.js'
+import { ValueFiles } from './value-files.js'
+import { makeValueOutput } from './value-output.js'
 
 /** Entries handled between two looks at the cancel flag. */
 const entriesPerSlice = 2048
@@ -24,7 +27,10 @@ export function* runFlush(
   job: FlushJob,
   control: JobControl,
 ): Generator<number, JobResult> {
-  const output = new TableOutput(fileSystem, codecs, job.directory, job.fileNumber, job.format)
+  const { directory, fileNumber, format } = job
+  const inputs = new ValueFiles(fileSystem, directory, codecs, new ReadCounters())
+  const values = makeValueOutput(fileSystem, codecs, job, inputs)
+  const output = new TableOutput(fileSystem, codecs, directory, fileNumber, format, values)
   try {
     const judgement = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount
@@ -35,9 +41,12 @@ export function* runFlush(
     )
     if (entriesWritten === 0) {
       output.abandon()
+      values?.abandon()
       return { files: [], entriesRead, entriesWritten, ...judgement, bytesWritten: 0 }
     }
-    const file = output.finish(0, job.now)
+    const table = output.finish(0, job.now)
+    values?.finish()
+    const [file] = values?.complete([table]) ?? [table]
     fileSystem.syncDirectorySync(job.directory)
     control.progress = 1
     return {
@@ -45,11 +54,14 @@ export function* runFlush(
       entriesRead,
       entriesWritten,
       ...judgement,
-      bytesWritten: file.fileBytes,
+      bytesWritten: file.fileBytes + (values?.bytesWritten ?? 0),
     }
   } catch (error) {
     output.abandon()
+    values?.abandon()
     throw error
+  } finally {
+    inputs.closeAll()
   }
 }
 

@@ -7,7 +7,7 @@
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
-import type { FileMetadata } from '../version/file-metadata.js'
+import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import type { TableFormat } from './table-output.js'
 
 /** Writes a frozen memtable as one SSTable of level 0. Structured-cloneable. */
@@ -16,6 +16,8 @@ export interface FlushJob {
   readonly directory: string
   /** Number of the file to write; allocated by the main thread, never used before. */
   readonly fileNumber: number
+  /** Number of the value file to write, likewise; undefined if the family keeps values in line. */
+  readonly valueFileNumber: number | undefined
   readonly entries: FrozenEntries
   readonly format: TableFormat
   readonly retention: RetentionOptions
@@ -36,12 +38,14 @@ export interface CompactionInput {
   readonly level: number
   readonly writtenAs?: number | undefined
   readonly sequenceAssigned?: number | undefined
+  readonly valueFiles?: readonly ValueFileUse[] | undefined
 }
 
 /** What a compaction must know of a file that it reads. */
 export function inputOf(file: FileMetadata): CompactionInput {
-  const { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned } = file
-  return { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned }
+  const { fileNumber, fileBytes, entryCount, level, writtenAs } = file
+  const { sequenceAssigned, valueFiles } = file
+  return { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned, valueFiles }
 }
 
 /** Escaped rows between which a job works; an absent limit is open. */
@@ -64,6 +68,13 @@ export interface CompactionJob {
   readonly slice: RowSlice | undefined
   /** Numbers that the job may use for its outputs, ascending; allocated by the main thread. */
   readonly fileNumbers: readonly number[]
+  /**
+   * Number of the value file that the job may write; undefined if the family keeps values in line
+   * and the inputs refer to no value file.
+   */
+  readonly valueFileNumber: number | undefined
+  /** Value files that the outputs shall not refer to any more. */
+  readonly valueFilesRewritten: readonly number[]
   readonly outputLevel: number
   /**
    * An output is finished at the first row border behind this many bytes; Infinity = one output.
@@ -88,6 +99,12 @@ export interface CompactionJob {
   /** Read every output back and check it down to the last byte before it is handed over. */
   readonly verify: boolean
   readonly nativeFree: boolean
+}
+
+/** Numbers of all files that a job may write. */
+export function outputNumbersOf(job: Job): readonly number[] {
+  const tables = job.kind === 'flush' ? [job.fileNumber] : job.fileNumbers
+  return job.valueFileNumber === undefined ? tables : [...tables, job.valueFileNumber]
 }
 
 /** Every kind of job. */

@@ -6,6 +6,7 @@
  */
 import { assert } from '../base/assert.js'
 import { isFamilyMarker, terminatorBytes } from '../cell/cell-key.js'
+import { readReference } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { CodecName, Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
@@ -13,9 +14,10 @@ import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import { SsTableWriter } from '../sstable/writer.js'
-import type { FileMetadata } from '../version/file-metadata.js'
+import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CellStatisticsCollector } from './cell-statistics.js'
+import type { ValueOutput } from './value-output.js'
 
 /** How the SSTables of a family are written. */
 export interface TableFormat {
@@ -24,6 +26,8 @@ export interface TableFormat {
   readonly bloomFilter: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
   /** Bytes of a row that the filter ROWPREFIX_FIXED_LENGTH takes, at most 32,767; else 0. */
   readonly rowPrefixBytes: number
+  /** Longer values of puts go into value files; Infinity = none do. */
+  readonly inlineBytesMax: number
 }
 
 /** What the keys of a table's filter stand for. On disk: never change. */
@@ -76,6 +80,9 @@ export class TableOutput {
   private readonly writer: SsTableWriter
   private readonly statistics = new CellStatisticsCollector()
   private rowHasFamilyKey = false
+  private readonly values: ValueOutput | undefined
+  /** Stored bytes that cells refer to, by value file. */
+  private readonly valueBytes = new Map<number, number>()
 
   constructor(
     fileSystem: FileSystem,
@@ -83,7 +90,9 @@ export class TableOutput {
     directory: string,
     fileNumber: number,
     format: TableFormat,
+    values?: ValueOutput,
   ) {
+    this.values = values
     this.fileSystem = fileSystem
     this.codecs = codecs
     this.path = fileSystem.join(directory, formatFileName('table', fileNumber))
@@ -110,8 +119,11 @@ export class TableOutput {
   /** Appends a cell; cells come in key order. `words` as in {@link SsTableWriter.add}. */
   add(cell: CellView, words?: DataView): void {
     const { writer } = this
-    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cell
-    writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, words)
+    const stored = this.values === undefined ? cell : this.values.place(cell)
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = stored
+    const ofStored = stored === cell ? words : undefined
+    writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, ofStored)
+    if (stored.isReference) this.countReference(stored)
     if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell, writer.sharedBytes)
     this.statistics.add(cell)
   }
@@ -151,7 +163,22 @@ export class TableOutput {
       maxTimestamp: readable.maxTimestamp,
       earliestPutTimestamp: readable.earliestPutTimestamp,
       createdMilliseconds,
+      ...(this.valueBytes.size > 0 && { valueFiles: this.listValueFiles() }),
     }
+  }
+
+  private countReference({ buffer, valueStart, valueEnd }: CellView): void {
+    const reference = readReference(buffer, valueStart, valueEnd)
+    assert(reference !== undefined, 'a reference of the wrong length')
+    const { fileNumber, storedBytes } = reference
+    this.valueBytes.set(fileNumber, (this.valueBytes.get(fileNumber) ?? 0) + storedBytes)
+  }
+
+  /** Their lengths are filled in when the job's own value file has one. */
+  private listValueFiles(): ValueFileUse[] {
+    return [...this.valueBytes]
+      .map(([fileNumber, bytesUsed]) => ({ fileNumber, fileBytes: 0, bytesUsed }))
+      .sort((a, b) => a.fileNumber - b.fileNumber)
   }
 
   /** Closes and removes the file; errors of the removal are ignored, the next open removes it. */

@@ -9,6 +9,7 @@
  * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references
  * to memtables and table readers, which the caller keeps alive.
  */
+import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import {
@@ -32,6 +33,7 @@ import { MergeCursor } from '../cursor/merge-cursor.js'
 import type { CellCollector } from './cell-collector.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
 import { UserMatcher } from './user-matcher.js'
+import type { ValueSource } from './value-source.js'
 
 /** Steps taken forward before a seek is tried: a seek costs about as much as a few steps. */
 const stepsBeforeSeek = 4
@@ -65,7 +67,12 @@ export class StoreScanner {
   /** Nothing is limited and the matcher takes plain puts as they come. */
   private plain = false
   private mayStep = true
-  /** What the matcher said of the cell at which the collector was full; 0 = nothing waits. */
+  private values: ValueSource | undefined = undefined
+  private mayBlock = true
+  /**
+   * What the matcher said of the cell at which the collector was full or whose value was missing; 0
+   * = nothing waits.
+   */
   private waitingCode: MatchCode | 0 = 0
 
   /**
@@ -102,6 +109,12 @@ export class StoreScanner {
       this.merge.setChildren(cursors, deferring)
       this.cursor = this.merge
     }
+  }
+
+  /** Where the next reads find values that lie apart, and whether they may read the disk. */
+  follow(values: ValueSource | undefined, mayBlock: boolean): void {
+    this.values = values
+    this.mayBlock = mayBlock
   }
 
   /** Lets go of cursors and query, so that a pooled scanner keeps nothing alive. */
@@ -163,6 +176,7 @@ export class StoreScanner {
       if (!cursor.valid) break
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
+      if (this.query.filter !== undefined && cell.isReference) this.resolve()
       // A match changes the matcher's state, so a cell that did not fit keeps its answer.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
@@ -170,6 +184,10 @@ export class StoreScanner {
         if (fate === Fate.collect && collector.full) {
           this.waitingCode = code
           return false
+        }
+        if (fate === Fate.collect && cell.isReference) {
+          this.waitingCode = code
+          this.resolve()
         }
         this.waitingCode = 0
         if (fate === Fate.rowDone && this.singleRow) break
@@ -224,6 +242,13 @@ export class StoreScanner {
     this.finishMove()
     if (this.cursor.valid) this.cell.set(this.cursor)
     this.rowStarted = false
+  }
+
+  /** Brings the cell's value here, from its value file; may throw `BlockMissing`. */
+  private resolve(): void {
+    const { values, cell } = this
+    assert(values !== undefined, 'a scanner of tables can follow references')
+    values.resolve(cell, this.mayBlock)
   }
 
   /** What the per-family offset and limit make of the next included cell. */

@@ -8,6 +8,10 @@ export class ReadCounters {
   cacheHits = 0
   /** Blocks that a cursor or a load did not find there. */
   cacheMisses = 0
+  /** Values read from value files. */
+  valuesRead = 0
+  /** Stored bytes of those values. */
+  valueBytesRead = 0
   /** Questions put to a filter. */
   filterChecks = 0
   /** Questions that the filter answered with "not here". */

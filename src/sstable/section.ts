@@ -15,6 +15,8 @@ import { payloadBytesMax, trailerBytes } from './format.js'
 export interface SectionFile {
   readonly path: string
   readonly fileNumber: number
+  /** What errors call it. Default 'SSTable'. */
+  readonly fileKind?: string
 }
 
 /**
@@ -92,18 +94,23 @@ export function decompressSection(
       expected: `${length} bytes of ${codec.name}`,
       found: String(cause),
     }
-    throw corruption('damaged SSTable section', detail, cause)
+    throw corruption(`damaged ${file.fileKind ?? 'SSTable'} section`, detail, cause)
   }
 }
 
-/** Makes an `ERR_CORRUPTION` of an SSTable. */
+/** Makes an `ERR_CORRUPTION` of a file of sections. */
 export function damaged(
   file: SectionFile,
   offset: number,
   expected: string,
   found: string,
 ): CellarError {
-  return corruption('damaged SSTable', { file: file.path, offset, expected, found })
+  return corruption(`damaged ${file.fileKind ?? 'SSTable'}`, {
+    file: file.path,
+    offset,
+    expected,
+    found,
+  })
 }
 
 /** The error for a codec id that {@link Codecs.byId} does not know. */

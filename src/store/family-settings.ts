@@ -13,12 +13,15 @@ import type { RetentionOptions } from '../scan/query.js'
 import type { JsonObject } from '../version/json-fields.js'
 
 /** All options of a family, defaults filled in. Immutable. */
-export interface FamilySettings extends RetentionOptions, TableFormat {
+export interface FamilySettings extends RetentionOptions, Omit<TableFormat, 'inlineBytesMax'> {
   /** Whether reads admit blocks to the cache. */
   readonly blockCache: boolean
   readonly compaction: CompactionSetting
   /** Blocks that were read stay in the cache before those of other families. */
   readonly inMemory: boolean
+  /** Values of more than `mobThreshold` bytes lie in value files. */
+  readonly mob: boolean
+  readonly mobThreshold: number
   /** What users keep with the family; means nothing here. */
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -37,6 +40,8 @@ export const defaultFamilySettings: FamilySettings = {
   compaction: defaultCompaction,
   rowPrefixBytes: 0,
   inMemory: false,
+  mob: false,
+  mobThreshold: 100 * 1024,
   metadata: {},
 }
 
@@ -66,6 +71,7 @@ export function retentionOf(settings: FamilySettings): RetentionOptions {
 
 /** The part of the settings that decides how tables are written, as jobs get it. */
 export function tableFormatOf(settings: FamilySettings): TableFormat {
-  const { blockBytes, codec, bloomFilter, rowPrefixBytes } = settings
-  return { blockBytes, codec, bloomFilter, rowPrefixBytes }
+  const { blockBytes, codec, bloomFilter, rowPrefixBytes, mob, mobThreshold } = settings
+  const inlineBytesMax = mob ? mobThreshold : Infinity
+  return { blockBytes, codec, bloomFilter, rowPrefixBytes, inlineBytesMax }
 }

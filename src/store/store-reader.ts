@@ -108,7 +108,8 @@ export class StoreReader {
       deferring.length = 0
     }
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
-    const { family, settings } = this.store
+    const { family, settings, values } = this.store
+    this.scanner.follow(values, mode.mayBlock)
     this.scanner.open(familyIndex, family, chosen, query, settings, readPoint, moment, deferring)
   }
 
@@ -133,16 +134,9 @@ export class StoreReader {
       const some = inLevel.filter((table) => this.inScan(table, query, bounds, readPoint, moment))
       if (some.length > 0) this.chooseLevel(level - 1, some, mode)
     }
-    const settings = this.store.settings
-    this.scanner.open(
-      familyIndex,
-      this.store.family,
-      this.chosen,
-      query,
-      settings,
-      readPoint,
-      moment,
-    )
+    const { family, settings, values } = this.store
+    this.scanner.follow(values, mode.mayBlock)
+    this.scanner.open(familyIndex, family, this.chosen, query, settings, readPoint, moment)
   }
 
   /** Moves the scanner to the row given to {@link openRow}; may throw `BlockMissing`. */

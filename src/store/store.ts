@@ -14,6 +14,7 @@
  * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
  */
 import { assert } from '../base/assert.js'
+import type { ValueSource } from '../scan/value-source.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
@@ -46,6 +47,8 @@ export class Store {
   sources: StoreSources
   /** True once its table or family is gone; jobs then discard their output. */
   dropped = false
+  /** Follows references of cells in the tables; undefined = they have none. */
+  readonly values: ValueSource | undefined
   private readonly arenas: ArenaPool | undefined
 
   constructor(
@@ -53,8 +56,10 @@ export class Store {
     family: string,
     settings: FamilySettings,
     levels: LeveledTables,
+    values?: ValueSource,
     arenas?: ArenaPool,
   ) {
+    this.values = values
     this.arenas = arenas
     this.storeId = storeId
     this.family = family

@@ -45,6 +45,8 @@ const familyOptionNames = [
   'newVersionBehavior',
   'rowPrefixBytes',
   'inMemory',
+  'mob',
+  'mobThreshold',
   'metadata',
 ]
 const tableOptionNames = ['durability', 'readOnly', 'flushBytes', 'metadata', 'coprocessors']
@@ -129,6 +131,10 @@ export function parseFamilyOptions(
     inMemory: given('inMemory')
       ? booleanOption(options.inMemory, `${what} inMemory`)
       : base.inMemory,
+    mob: given('mob') ? booleanOption(options.mob, `${what} mob`) : base.mob,
+    mobThreshold: given('mobThreshold')
+      ? integerOption(options.mobThreshold, `${what} mobThreshold`, 0, foreverSeconds)
+      : base.mobThreshold,
     metadata: given('metadata') ? parseMetadata(options.metadata, what) : base.metadata,
   }
   checkTogether(settings, what)
@@ -291,6 +297,8 @@ export function describeTable(table: TableState): TableDescription {
       newVersionBehavior: settings.newVersionBehavior,
       rowPrefixBytes: settings.rowPrefixBytes,
       inMemory: settings.inMemory,
+      mob: settings.mob,
+      mobThreshold: settings.mobThreshold,
       metadata: settings.metadata,
     }
   }

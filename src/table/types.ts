@@ -333,6 +333,13 @@ export interface FamilyOptions {
    * false.
    */
   readonly inMemory?: boolean
+  /**
+   * IS_MOB: values of more than `mobThreshold` bytes are stored in files of their own, which
+   * compactions leave alone until half of one is garbage. Default false.
+   */
+  readonly mob?: boolean
+  /** MOB_THRESHOLD in bytes. Default 100 KiB. */
+  readonly mobThreshold?: number
   /** METADATA: texts kept with the family; they mean nothing here. An alteration replaces all. */
   readonly metadata?: Readonly<Record<string, string>>
 }

@@ -200,6 +200,10 @@ function checkUnused(
       if (!same) throw new InvariantError(`file ${number} comes back as another file`)
     }
     added.add(number)
+    for (const use of file.valueFiles ?? []) {
+      if (use.fileNumber < nextFileNumber && use.fileNumber !== number) continue
+      throw new InvariantError(`value file ${use.fileNumber} was never allocated`)
+    }
   }
   if (added.size === 0) return
   forEachFile(base, ({ fileNumber }) => {

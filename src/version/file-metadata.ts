@@ -8,6 +8,7 @@
 import { InvariantError } from '../base/assert.js'
 import { compareBytes } from '../base/bytes.js'
 import {
+  readArray,
   readBase64,
   readCount,
   readInt64,
@@ -50,6 +51,17 @@ export interface FileMetadata {
   readonly writtenAs?: number
   /** The sequence that all entries of the file count as, whatever their keys hold. */
   readonly sequenceAssigned?: number
+  /** The value files that cells of the file refer to, ascending; absent means none. */
+  readonly valueFiles?: readonly ValueFileUse[]
+}
+
+/** What an SSTable holds of a value file. */
+export interface ValueFileUse {
+  readonly fileNumber: number
+  /** Exact length of the value file. */
+  readonly fileBytes: number
+  /** Stored bytes of the values in it that the SSTable refers to. */
+  readonly bytesUsed: number
 }
 
 /** Deepest level that a file may have. */
@@ -73,7 +85,9 @@ const fields: ReadonlySet<string> = new Set([
   'createdMilliseconds',
   'writtenAs',
   'sequenceAssigned',
+  'valueFiles',
 ])
+const valueFileFields: ReadonlySet<string> = new Set(['fileNumber', 'fileBytes', 'bytesUsed'])
 
 /** The file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
 export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObject {
@@ -95,6 +109,11 @@ export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObj
     createdMilliseconds: file.createdMilliseconds,
     ...(file.writtenAs !== undefined && { writtenAs: file.writtenAs }),
     ...(file.sequenceAssigned !== undefined && { sequenceAssigned: file.sequenceAssigned }),
+    ...(file.valueFiles !== undefined && {
+      valueFiles: file.valueFiles.map(({ fileNumber, fileBytes, bytesUsed }) => {
+        return { fileNumber, fileBytes, bytesUsed }
+      }),
+    }),
   }
 }
 
@@ -121,9 +140,22 @@ export function decodeFileMetadata(value: unknown): { storeId: number; file: Fil
     ...(object.sequenceAssigned !== undefined && {
       sequenceAssigned: readCount(object, 'sequenceAssigned'),
     }),
+    ...(object.valueFiles !== undefined && {
+      valueFiles: readArray(object.valueFiles, 'valueFiles').map(decodeValueFileUse),
+    }),
   }
   checkFileMetadata(file)
   return { storeId: readCount(object, 'storeId', 1), file }
+}
+
+function decodeValueFileUse(value: unknown): ValueFileUse {
+  const object = readObject(value, 'a value file')
+  refuseUnknownFields(object, valueFileFields, 'a value file')
+  return {
+    fileNumber: readCount(object, 'fileNumber', 1),
+    fileBytes: readCount(object, 'fileBytes', 1),
+    bytesUsed: readCount(object, 'bytesUsed', 1),
+  }
 }
 
 function checkFileMetadata(file: FileMetadata): void {
@@ -143,6 +175,11 @@ function findContradiction(file: FileMetadata): string | undefined {
   }
   if (file.minTimestamp > file.maxTimestamp) return 'the timestamp range is reversed'
   if (compareFileKeys(file.firstKey, file.lastKey) > 0) return 'the key range is reversed'
+  const { valueFiles = [] } = file
+  for (const [i, { fileNumber, fileBytes, bytesUsed }] of valueFiles.entries()) {
+    if (bytesUsed > fileBytes) return `more than all of value file ${fileNumber} is used`
+    if (i > 0 && valueFiles[i - 1].fileNumber >= fileNumber) return 'value files out of order'
+  }
   return undefined
 }
 

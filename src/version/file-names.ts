@@ -10,7 +10,7 @@ import { assert } from '../base/assert.js'
 import { parseSegmentName, segmentName } from '../wal/segment-name.js'
 
 /** What a file of ours holds. `temporary` is a file that was being written under a `.tmp` name. */
-export type FileKind = 'manifest' | 'log' | 'table' | 'temporary'
+export type FileKind = 'manifest' | 'log' | 'table' | 'values' | 'temporary'
 
 /** A name of ours, taken apart. */
 export interface FileName {
@@ -23,15 +23,16 @@ export const temporarySuffix = '.tmp'
 
 const digitsMin = 6
 const manifestPrefix = 'MANIFEST-'
-const pattern = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.sst)(\.tmp)?$/
+const pattern = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.(sst|val))(\.tmp)?$/
 const lockPattern = /^LOCK(?:\.\d+\.\d+)?$/
 
 /** The name of a file, for instance `000013.sst`. REQUIRES `fileNumber` >= 1. */
-export function formatFileName(kind: 'manifest' | 'log' | 'table', fileNumber: number): string {
+export function formatFileName(kind: Exclude<FileKind, 'temporary'>, fileNumber: number): string {
   assert(Number.isSafeInteger(fileNumber) && fileNumber > 0, 'file numbers are positive integers')
   if (kind === 'log') return segmentName(fileNumber)
   const digits = String(fileNumber).padStart(digitsMin, '0')
-  return kind === 'manifest' ? manifestPrefix + digits : `${digits}.sst`
+  if (kind === 'manifest') return manifestPrefix + digits
+  return kind === 'table' ? `${digits}.sst` : `${digits}.val`
 }
 
 /** Takes a name apart; undefined if it is not exactly one of ours. */
@@ -42,8 +43,8 @@ export function parseFileName(name: string): FileName | undefined {
   if (match === null) return undefined
   const fileNumber = Number(match[1] ?? match[2])
   if (!Number.isSafeInteger(fileNumber) || fileNumber === 0) return undefined
-  const kind = match[1] === undefined ? 'table' : 'manifest'
-  const temporary = match[3] !== undefined
+  const kind = match[1] !== undefined ? 'manifest' : match[3] === 'sst' ? 'table' : 'values'
+  const temporary = match[4] !== undefined
   const canonical = formatFileName(kind, fileNumber) + (temporary ? temporarySuffix : '')
   if (name !== canonical) return undefined
   return { kind: temporary ? 'temporary' : kind, fileNumber }

@@ -7,29 +7,52 @@
  */
 
 import { assert } from '../base/assert.js'
-import { forEachFile, type StoreVersion, type VersionState } from './version.js'
+import { forEachFile, valueFilesOf, type StoreVersion, type VersionState } from './version.js'
 
 /** What came and what went between two versions. A file that only changed its level did neither. */
 export interface FileDifference {
   readonly added: number[]
   readonly dropped: number[]
+  /** Value files among both. */
+  readonly valueFiles: Set<number>
 }
 
 /** Compares the files of two versions; stores that are the same object are skipped. */
 export function compareFiles(before: VersionState, after: VersionState): FileDifference {
-  const difference: FileDifference = { added: [], dropped: [] }
+  const difference: FileDifference = { added: [], dropped: [], valueFiles: new Set() }
+  let references = 0
   for (const [storeId, store] of after.stores) {
     const old = before.stores.get(storeId)
-    if (old !== store) collectMissing(store, old, difference.added)
+    if (old !== store) references += collectMissing(store, old, difference.added)
   }
   for (const [storeId, store] of before.stores) {
     const now = after.stores.get(storeId)
-    if (now !== store) collectMissing(store, now, difference.dropped)
+    if (now !== store) references += collectMissing(store, now, difference.dropped)
   }
+  if (references > 0) compareValueFiles(before, after, difference)
   return difference
 }
 
-function collectMissing(from: StoreVersion, other: StoreVersion | undefined, into: number[]): void {
+/** A value file may be shared by many stores, so all of them are looked at. */
+function compareValueFiles(
+  before: VersionState,
+  after: VersionState,
+  { added, dropped, valueFiles }: FileDifference,
+): void {
+  const old = valueFilesOf(before)
+  const now = valueFilesOf(after)
+  for (const fileNumber of now.keys()) if (!old.has(fileNumber)) added.push(fileNumber)
+  for (const fileNumber of old.keys()) if (!now.has(fileNumber)) dropped.push(fileNumber)
+  for (const fileNumber of now.keys()) valueFiles.add(fileNumber)
+  for (const fileNumber of old.keys()) valueFiles.add(fileNumber)
+}
+
+/** Returns how many of the missing files refer to value files. */
+function collectMissing(
+  from: StoreVersion,
+  other: StoreVersion | undefined,
+  into: number[],
+): number {
   const present = new Set<number>()
   const otherLevels = other?.levels ?? []
   otherLevels.forEach((level, depth) => {
@@ -37,10 +60,22 @@ function collectMissing(from: StoreVersion, other: StoreVersion | undefined, int
     if (level === from.levels[depth]) return
     for (const file of level) present.add(file.fileNumber)
   })
+  let references = 0
   from.levels.forEach((level, depth) => {
     if (level === otherLevels[depth]) return
-    for (const file of level) if (!present.has(file.fileNumber)) into.push(file.fileNumber)
+    for (const file of level) {
+      if (present.has(file.fileNumber)) continue
+      into.push(file.fileNumber)
+      if (file.valueFiles !== undefined) references++
+    }
   })
+  return references
+}
+
+/** A file that may be removed. */
+export interface ObsoleteFile {
+  readonly kind: 'table' | 'values'
+  readonly fileNumber: number
 }
 
 /** The bookkeeping of dropped files. */
@@ -51,17 +86,25 @@ export class ObsoleteFiles {
   private readonly droppedBy: Map<number, number>
   /** File number to how often it is protected. */
   private readonly protectedFiles: Map<number, number>
+  /** Which of the files are value files; the others are SSTables. */
+  private readonly valueFiles: Set<number>
 
   constructor(state: VersionState, versionNumber: number) {
     this.addedBy = new Map()
     this.droppedBy = new Map()
     this.protectedFiles = new Map()
+    this.valueFiles = new Set(valueFilesOf(state).keys())
     forEachFile(state, ({ fileNumber }) => this.addedBy.set(fileNumber, versionNumber))
+    for (const fileNumber of this.valueFiles) this.addedBy.set(fileNumber, versionNumber)
   }
 
   /** Takes note of the step to the version with that number. */
   record(difference: FileDifference, versionNumber: number): void {
-    for (const fileNumber of difference.added) this.addedBy.set(fileNumber, versionNumber)
+    for (const fileNumber of difference.valueFiles) this.valueFiles.add(fileNumber)
+    for (const fileNumber of difference.added) {
+      // A value file comes back when a snapshot shares a file that has gone meanwhile.
+      if (!this.droppedBy.delete(fileNumber)) this.addedBy.set(fileNumber, versionNumber)
+    }
     for (const fileNumber of difference.dropped) this.droppedBy.set(fileNumber, versionNumber)
   }
 
@@ -84,7 +127,7 @@ export class ObsoleteFiles {
   }
 
   /** Hands over, ascending, the files that no version in `liveVersions` shows, and forgets them. */
-  take(liveVersions: readonly number[]): number[] {
+  take(liveVersions: readonly number[]): ObsoleteFile[] {
     const free: number[] = []
     for (const [fileNumber, droppedBy] of this.droppedBy) {
       if (this.protectedFiles.has(fileNumber)) continue
@@ -92,10 +135,13 @@ export class ObsoleteFiles {
       assert(addedBy !== undefined, 'a dropped file was never added')
       if (!liveVersions.some((live) => live >= addedBy && live < droppedBy)) free.push(fileNumber)
     }
-    for (const fileNumber of free) {
-      this.droppedBy.delete(fileNumber)
-      this.addedBy.delete(fileNumber)
-    }
-    return free.sort((a, b) => a - b)
+    return free
+      .sort((a, b) => a - b)
+      .map((fileNumber) => {
+        this.droppedBy.delete(fileNumber)
+        this.addedBy.delete(fileNumber)
+        const kind = this.valueFiles.delete(fileNumber) ? 'values' : 'table'
+        return { kind, fileNumber }
+      })
   }
 }

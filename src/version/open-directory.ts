@@ -9,7 +9,7 @@ import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
 import { formatFileName, isIgnoredName, parseFileName, type FileName } from './file-names.js'
 import { readManifestSync } from './manifest.js'
-import { emptyState, forEachFile, type VersionState } from './version.js'
+import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 
 /** A name of ours in the directory. */
 interface OwnFile extends FileName {
@@ -26,7 +26,7 @@ export interface DirectoryContent {
   readonly nextFileNumber: number
   /** Bytes of the manifest that were left out as a torn tail. */
   readonly tornBytes: number
-  /** Names that no state needs: older manifests, temporary files, unknown SSTables. */
+  /** Names that no state needs: older manifests, temporary files, unknown SSTables and value files. */
   readonly orphans: readonly string[]
 }
 
@@ -112,21 +112,34 @@ function checkCreatable(
 function checkFilesSync(fileSystem: FileSystem, directory: string, state: VersionState): void {
   forEachFile(state, ({ fileNumber, fileBytes }) => {
     const path = fileSystem.join(directory, formatFileName('table', fileNumber))
-    const stat = fileSystem.statSync(path)
-    const expected = `a file of ${fileBytes} bytes, as the manifest says`
-    if (stat === undefined) {
-      throw corruption('missing SSTable', { file: path, offset: 0, expected, found: 'nothing' })
-    }
-    if (stat.kind !== 'file') {
-      const found = stat.kind === 'directory' ? 'a directory' : 'something that is not a file'
-      throw corruption('misplaced SSTable', { file: path, offset: 0, expected, found })
-    }
-    if (stat.size !== fileBytes) {
-      const offset = Math.min(stat.size, fileBytes)
-      const found = `${stat.size} bytes`
-      throw corruption('SSTable of the wrong size', { file: path, offset, expected, found })
-    }
+    checkFileSync(fileSystem, path, fileBytes, 'SSTable')
   })
+  for (const [fileNumber, fileBytes] of valueFilesOf(state)) {
+    const path = fileSystem.join(directory, formatFileName('values', fileNumber))
+    checkFileSync(fileSystem, path, fileBytes, 'value file')
+  }
+}
+
+function checkFileSync(
+  fileSystem: FileSystem,
+  path: string,
+  fileBytes: number,
+  what: string,
+): void {
+  const stat = fileSystem.statSync(path)
+  const expected = `a file of ${fileBytes} bytes, as the manifest says`
+  if (stat === undefined) {
+    throw corruption(`missing ${what}`, { file: path, offset: 0, expected, found: 'nothing' })
+  }
+  if (stat.kind !== 'file') {
+    const found = stat.kind === 'directory' ? 'a directory' : 'something that is not a file'
+    throw corruption(`misplaced ${what}`, { file: path, offset: 0, expected, found })
+  }
+  if (stat.size !== fileBytes) {
+    const offset = Math.min(stat.size, fileBytes)
+    const found = `${stat.size} bytes`
+    throw corruption(`${what} of the wrong size`, { file: path, offset, expected, found })
+  }
 }
 
 function findOrphans(
@@ -134,6 +147,7 @@ function findOrphans(
   state: VersionState,
   manifestNumber: number,
 ): string[] {
+  const values = valueFilesOf(state)
   const needed = new Set<number>()
   forEachFile(state, ({ fileNumber }) => needed.add(fileNumber))
   const isOrphan = ({ kind, fileNumber }: OwnFile): boolean => {
@@ -142,6 +156,8 @@ function findOrphans(
         return true
       case 'table':
         return !needed.has(fileNumber)
+      case 'values':
+        return !values.has(fileNumber)
       case 'manifest':
         return fileNumber < manifestNumber
       case 'log':

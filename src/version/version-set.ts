@@ -48,10 +48,10 @@ export interface VersionSetOptions {
   readonly manifestBytesMax?: number
   /** Told of failures that change nothing for anybody: files that could not be removed. */
   readonly onError?: (error: unknown) => void
-  /** Told just before an obsolete SSTable is removed, so that open readers of it can be closed. */
+  /** Told just before an obsolete SSTable or value file is removed, so that open readers of it can be closed. */
   readonly onObsolete?: (fileNumber: number) => void
   /**
-   * Removes an obsolete SSTable, at once or later. Default: at once, failures go to `onError`.
+   * Removes an obsolete file, at once or later. Default: at once, failures go to `onError`.
    */
   readonly removeFile?: (path: string) => void
 }
@@ -217,7 +217,7 @@ export class VersionSet {
   }
 
   /**
-   * Removes the SSTables that durable edits have dropped and that no held version shows. Does
+   * Removes the SSTables and value files that durable edits have dropped and that no held version shows. Does
    * nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
    * to the next open.
    *
@@ -227,9 +227,9 @@ export class VersionSet {
     if (this.closed || this.poisonedBy !== undefined) return []
     const liveVersions = Array.from(this.live, (version) => version.versionNumber)
     const removed: string[] = []
-    for (const fileNumber of this.obsolete.take(liveVersions)) {
+    for (const { kind, fileNumber } of this.obsolete.take(liveVersions)) {
       this.report(() => this.onObsolete(fileNumber))
-      const name = formatFileName('table', fileNumber)
+      const name = formatFileName(kind, fileNumber)
       const path = this.fileSystem.join(this.directory, name)
       if (this.report(() => this.removeFile(path))) removed.push(name)
     }

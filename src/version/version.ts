@@ -142,3 +142,17 @@ export function forEachFileOf(
 ): void {
   for (const level of state.stores.get(storeId)?.levels ?? []) for (const file of level) visit(file)
 }
+
+/** The value files that the files of a state refer to, with their lengths. */
+export function valueFilesOf(state: Pick<VersionState, 'stores'>): Map<number, number> {
+  const found = new Map<number, number>()
+  for (const store of state.stores.values()) {
+    for (const level of store.levels) {
+      for (const { valueFiles } of level) {
+        if (valueFiles === undefined) continue
+        for (const { fileNumber, fileBytes } of valueFiles) found.set(fileNumber, fileBytes)
+      }
+    }
+  }
+  return found
+}

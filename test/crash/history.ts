@@ -7,7 +7,7 @@
  */
 import { ManualClock } from '../../src/base/clock.js'
 import { Database } from '../../src/index.js'
-import type { DatabaseOptions, FileSystem } from '../../src/index.js'
+import type { DatabaseOptions, FamilyOptions, FileSystem } from '../../src/index.js'
 import type { Put, Snapshot } from '../../src/index.js'
 import { counterQualifier, Model, showValue, unloggedTable, valueOf } from './model.js'
 
@@ -218,7 +218,9 @@ export class Workload {
         this.model.createTable(operation.table, operation.families)
         this.changed()
         return database.createTable(operation.table, {
-          families: Object.fromEntries(operation.families.map((family) => [family, {}])),
+          families: Object.fromEntries(
+            operation.families.map((family) => [family, familyOptions(family)]),
+          ),
         })
       case 'addFamily':
       case 'dropFamily':
@@ -258,7 +260,9 @@ export class Workload {
     if (add) families.set(family, new Map())
     else families.delete(family)
     this.changed()
-    const alteration = add ? { families: { [family]: {} } } : { dropFamilies: [family] }
+    const alteration = add
+      ? { families: { [family]: familyOptions(family) } }
+      : { dropFamilies: [family] }
     return this.database!.alterTable(table, alteration)
   }
 
@@ -423,4 +427,9 @@ export function cloneModel(model: Model): Model {
     copy.tables.set(table, new Map([...families].map(([name, cells]) => [name, new Map(cells)])))
   }
   return copy
+}
+
+/** The family `g` keeps values in files of their own, so that failures meet those as well. */
+function familyOptions(family: string): FamilyOptions {
+  return family === 'g' ? { mob: true, mobThreshold: 2 } : {}
 }

@@ -22,6 +22,7 @@ export async function writeGolden(directory: string): Promise<void> {
     families: {
       lz4: { versions: 3, bloomFilter: 'ROW' },
       gz: { compression: 'GZ', bloomFilter: 'ROWCOL' },
+      mob: { mob: true, mobThreshold: 100 },
       none: { compression: 'NONE', bloomFilter: 'NONE', blockBytes: 1024 },
     },
   })
@@ -33,6 +34,9 @@ export async function writeGolden(directory: string): Promise<void> {
       timestamp: 1000 + i,
     })
   }
+  const picture = Buffer.concat([bytes(60), Buffer.alloc(200, 'large')])
+  await table.put({ row: 'large', cells: { 'mob:q': picture, 'mob:small': 'in line' } })
+  await table.put({ row: 'large', cells: { 'mob:ttl': picture }, ttl: 2 ** 47, timestamp: 7 })
   await table.put({ row: Buffer.from([0, 255, 0]), cells: { 'lz4:\0': 'zeros' }, timestamp: 5 })
   await table.put({ row: 'ttl', cells: { 'lz4:q': 'lives' }, ttl: 2 ** 47, timestamp: 7 })
   await table.delete({ row: 'row:0001' })

@@ -40,6 +40,7 @@ export type Operation =
 
 /** Family configurations; each run takes some of them. */
 export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
+  apart: { versions: 3, mob: true, mobThreshold: 1 },
   counted: { versions: 10, bloomFilter: 'ROWCOL', compression: 'NONE' },
   expiring: { versions: 3, ttl: 10 },
   kept: { versions: 3, keepDeletedCells: true },

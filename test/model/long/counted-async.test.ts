@@ -1,4 +1,4 @@
 /** Families that count versions: the promise forms. */
 import { testLongRun } from '../long-run.js'
 
-testLongRun('async', ['one', 'three', 'counted'])
+testLongRun('async', ['one', 'three', 'counted', 'apart'])

@@ -28,6 +28,22 @@ for (const executor of executors()) {
     await again.close()
   })
 
+  void t.test(`hooks see values that lie in value files, ${executor}`, async (t) => {
+    const database = await open(t.testdir(), [])
+    const families = { f: { mob: true, mobThreshold: 0 } }
+    const table = await database.createTable('t', { families })
+    await putRows(table, 3)
+    await table.put({ row: 'r9', cells: { 'f:q': 'with x' } })
+    await database.flush()
+    await database.registerCoprocessor(hookOf('no x', 'drop values with x'))
+    await database.compact('t')
+    t.same(contents(table), ['r0=v0', 'r1=v1', 'r2=v2'])
+    await database.registerCoprocessor(hookOf('more', 'append x'))
+    await database.compact('t')
+    t.same(contents(table), ['r0=v0x', 'r1=v1x', 'r2=v2x'])
+    await database.close()
+  })
+
   void t.test(
     `a flush drops and replaces as hooks of all priorities say, ${executor}`,
     async (t) => {

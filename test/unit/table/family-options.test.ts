@@ -281,7 +281,9 @@ const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
   [{ inMemory: 'yes' as unknown as boolean }, /inMemory must be/],
   [{ metadata: { a: 1 as unknown as string } }, /metadata 'a' is no string/],
   [{ metadata: [] as unknown as Record<string, string> }, /metadata must be an object/],
-  [{ mobThreshold: 5 } as FamilyOptions, /has no option 'mobThreshold'/],
+  [{ scope: 1 } as FamilyOptions, /has no option 'scope'/],
+  [{ mob: 1 as unknown as boolean }, /mob must be true or false/],
+  [{ mobThreshold: -1 }, /mobThreshold must be an integer of 0/],
 ]
 
 void t.test('the checks of the schema refuse what HBase refuses, and change nothing', async (t) => {
