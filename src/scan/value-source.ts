@@ -1,6 +1,7 @@
 /** What a read needs to see values that lie in value files, apart from their cells. */
 import type { CellView } from '../cell/cell-view.js'
 
+/** Follows references of cells. */
 export interface ValueSource {
   /**
    * Follows the reference of a cell: points the view at a copy of the cell that holds its content,

@@ -66,7 +66,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     this.footer = decodeValueFooter(footer, this, size)
   }
 
-  /** Opens a value file. Throws `ERR_CORRUPTION`, `ERR_FORMAT_VERSION` or what the system throws. */
+  /** Opens a file. Throws `ERR_CORRUPTION`, `ERR_FORMAT_VERSION` or what the system throws. */
   static openSync(
     fileSystem: FileSystem,
     path: string,

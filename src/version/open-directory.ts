@@ -26,7 +26,9 @@ export interface DirectoryContent {
   readonly nextFileNumber: number
   /** Bytes of the manifest that were left out as a torn tail. */
   readonly tornBytes: number
-  /** Names that no state needs: older manifests, temporary files, unknown SSTables and value files. */
+  /**
+   * Names that no state needs: older manifests, temporary files, unknown SSTables and value files.
+   */
   readonly orphans: readonly string[]
 }
 

@@ -48,7 +48,10 @@ export interface VersionSetOptions {
   readonly manifestBytesMax?: number
   /** Told of failures that change nothing for anybody: files that could not be removed. */
   readonly onError?: (error: unknown) => void
-  /** Told just before an obsolete SSTable or value file is removed, so that open readers of it can be closed. */
+  /**
+   * Told just before an obsolete SSTable or value file is removed, so that open readers of it can
+   * be closed.
+   */
   readonly onObsolete?: (fileNumber: number) => void
   /**
    * Removes an obsolete file, at once or later. Default: at once, failures go to `onError`.
@@ -217,8 +220,8 @@ export class VersionSet {
   }
 
   /**
-   * Removes the SSTables and value files that durable edits have dropped and that no held version shows. Does
-   * nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
+   * Removes the SSTables and value files that durable edits have dropped and that no held version
+   * shows. Does nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
    * to the next open.
    *
    * @returns the names of the files, in the directory, that are removed or handed to `removeFile`.
