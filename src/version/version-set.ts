@@ -221,8 +221,8 @@ export class VersionSet {
 
   /**
    * Removes the SSTables and value files that durable edits have dropped and that no held version
-   * shows. Does nothing once the set is poisoned or closed. A file that cannot be removed is reported and left
-   * to the next open.
+   * shows. Does nothing once the set is poisoned or closed. A file that cannot be removed is
+   * reported and left to the next open.
    *
    * @returns the names of the files, in the directory, that are removed or handed to `removeFile`.
    */
