@@ -182,7 +182,9 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     this.counters.valuesRead++
     this.counters.valueBytesRead += end
     if (stored[end - trailerBytes] === CodecId.none) return stored.subarray(0, end - trailerBytes)
-    return decompressSection(stored, 0, end, length, this, offset, this.codecs)
+    const content = Buffer.allocUnsafeSlow(length)
+    decompressSection(stored, 0, end, content, length, this, offset, this.codecs)
+    return content
   }
 
   private throwIfClosed(): void {

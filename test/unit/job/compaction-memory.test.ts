@@ -27,6 +27,7 @@ const format: TableFormat = {
   codec: 'lz4',
   bloomFilter: 'ROW',
   rowPrefixBytes: 0,
+  inlineBytesMax: Infinity,
 }
 const retention: RetentionOptions = {
   versions: 2,
@@ -133,6 +134,8 @@ function compact(
     inputs: inputs.map(inputOf),
     slice: undefined,
     fileNumbers: [10],
+    valueFileNumber: undefined,
+    valueFilesRewritten: [],
     outputLevel: 1,
     outputBytesMax: Infinity,
     boundaries: [],
