@@ -10,9 +10,9 @@ export interface StoreTask {
   readonly sizes: Sizes
 }
 
-/** What it tells: measurements, with the highest resident size of the process so far. */
+/** What it tells. */
 export type StoreMessage =
-  | { readonly kind: 'measured'; readonly measurement: Measurement; readonly peakRssBytes: number }
+  | { readonly kind: 'measured'; readonly measurement: Measurement }
   | { readonly kind: 'failed'; readonly message: string }
 
 function send(message: StoreMessage): void {
@@ -24,9 +24,8 @@ async function run({ store, settings, sizes }: StoreTask): Promise<void> {
   const entry = storeEntries.find(({ name }) => name === store)
   if (entry === undefined) throw new Error(`there is no store ${store}`)
   const opened = await entry.open(settings)
-  await runWorkloads(opened, sizes, (measurement) => {
-    const peakRssBytes = process.resourceUsage().maxRSS * 1024
-    send({ kind: 'measured', measurement, peakRssBytes })
+  await runWorkloads(opened, settings.directory, sizes, (measurement) => {
+    send({ kind: 'measured', measurement })
   })
   await opened.close()
 }

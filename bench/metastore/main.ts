@@ -14,8 +14,6 @@ import type { Measurement, Sizes } from './workloads.js'
 const suiteName = 'metastore'
 const script = join(import.meta.dirname, 'child.js')
 
-type Measured = Measurement & { readonly peakRssBytes: number }
-
 function sizesOf(topics: number, isQuick: boolean): Sizes {
   if (isQuick) {
     return { topics: 200, subscribers: 300, ledgers: 500, singlePuts: 20, rounds: 1, reads: 2 }
@@ -24,17 +22,17 @@ function sizesOf(topics: number, isQuick: boolean): Sizes {
   return { topics, subscribers, ledgers: topics, singlePuts: 300, rounds: 30, reads: 20 }
 }
 
-function runInChild(task: StoreTask): Promise<Measured[]> {
+function runInChild(task: StoreTask): Promise<Measurement[]> {
   return new Promise((resolve, reject) => {
     const child = fork(script, [], {
       execArgv: ['--expose-gc'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    const measured: Measured[] = []
+    const measured: Measurement[] = []
     let failure: string | undefined
     child.on('message', (message: StoreMessage) => {
       if (message.kind === 'failed') failure = message.message
-      else measured.push({ ...message.measurement, peakRssBytes: message.peakRssBytes })
+      else measured.push(message.measurement)
     })
     child.on('error', reject)
     child.on('close', (code) => {
@@ -53,13 +51,13 @@ function median(values: readonly number[]): number {
 /** One record of a workload from its repetitions on one store. */
 function recordOf(
   engine: string,
-  runs: readonly Measured[],
+  runs: readonly Measurement[],
   { options }: SuiteContext,
   sizes: Sizes,
 ): ResultRecord {
   const rates = runs.map(({ operations, seconds }) => operations / seconds)
   const [first] = runs
-  const middle = (value: (run: Measured) => number | undefined): number | undefined => {
+  const middle = (value: (run: Measurement) => number | undefined): number | undefined => {
     const values = runs.map(value).filter((one) => one !== undefined)
     return values.length === 0 ? undefined : median(values)
   }
@@ -74,7 +72,9 @@ function recordOf(
     opsPerSecond: median(rates),
     p50us: middle(({ p50us }) => p50us),
     p99us: middle(({ p99us }) => p99us),
-    peakRssBytes: Math.max(...runs.map(({ peakRssBytes }) => peakRssBytes)),
+    bytesOnDisk: engine === 'memory' ? undefined : middle((run) => run.counters.bytesOnDisk),
+    peakRssBytes: Math.max(...runs.map(({ counters }) => counters.peakRssBytes)),
+    cpuSeconds: middle((run) => run.counters.cpuSeconds),
     checksum: first.checksum,
     repeats: runs.length,
     spread: { low: Math.min(...rates), high: Math.max(...rates) },
@@ -125,7 +125,7 @@ async function run(context: SuiteContext): Promise<SuiteOutcome> {
   const sizes = sizesOf(options.records ?? 5000, options.isQuick)
   const leftOut: LeftOut[] = []
   const versions = available(chosenStores(context), leftOut)
-  const runs = new Map<string, Measured[][]>([...versions.keys()].map((name) => [name, []]))
+  const runs = new Map<string, Measurement[][]>([...versions.keys()].map((name) => [name, []]))
   const failures: string[] = []
   progress.expect(versions.size * options.repeat)
   // Alternately, so that what else the machine does meets all of them.

@@ -11,6 +11,7 @@ import {
   type SubscriptionData,
   type Version,
 } from '../../src/metastore/index.js'
+import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
 
 /** How much of everything. */
 export interface Sizes {
@@ -36,6 +37,17 @@ export interface Measurement {
   readonly p50us?: number
   readonly p99us?: number
   readonly checksum: string
+  readonly counters: ProcessCounters
+}
+
+/** What a workload tells while it runs. */
+interface Run {
+  /** Measures a part; what lies between the parts is not. */
+  readonly time: <T>(part: () => Promise<T>) => Promise<T>
+  /** Notes one call that began then. */
+  readonly latency: (startedAt: number) => void
+  /** Takes the answers. */
+  readonly hash: Hash
 }
 
 const atOnce = 1000
@@ -63,91 +75,119 @@ function quantile(sorted: Float64Array, part: number): number {
 /** Measures one workload; `run` returns the number of its operations. */
 async function measure(
   workload: string,
-  run: (latency: (startedAt: number) => void, hash: Hash) => Promise<number>,
+  directory: string,
+  run: (run: Run) => Promise<number>,
 ): Promise<Measurement> {
   const times: number[] = []
   const hash = createHash('sha1')
+  let milliseconds = 0
+  let cpuMicroseconds = 0
   globalThis.gc?.()
-  const startedAt = performance.now()
-  const operations = await run((callStartedAt) => {
-    times.push((performance.now() - callStartedAt) * 1000)
-  }, hash)
-  const seconds = (performance.now() - startedAt) / 1000
+  const observed = observeProcess(directory)
+  const operations = await run({
+    time: async (part) => {
+      const cpuBefore = process.cpuUsage()
+      const startedAt = performance.now()
+      const value = await part()
+      milliseconds += performance.now() - startedAt
+      const { user, system } = process.cpuUsage(cpuBefore)
+      cpuMicroseconds += user + system
+      return value
+    },
+    latency: (startedAt) => void times.push((performance.now() - startedAt) * 1000),
+    hash,
+  })
+  const counters = { ...observed.end(), cpuSeconds: cpuMicroseconds / 1e6 }
+  const seconds = milliseconds / 1000
   const checksum = hash.digest('hex').slice(0, 16)
-  if (times.length === 0) return { workload, operations, seconds, checksum }
+  if (times.length === 0) return { workload, operations, seconds, checksum, counters }
   const sorted = Float64Array.from(times).sort()
   const [p50us, p99us] = [quantile(sorted, 0.5), quantile(sorted, 0.99)]
-  return { workload, operations, seconds, p50us, p99us, checksum }
+  return { workload, operations, seconds, p50us, p99us, checksum, counters }
+}
+
+/** A store that is measured, and what it was given. */
+interface Subject {
+  readonly directory: string
+  readonly sizes: Sizes
+  readonly subscriptions: SubscriptionDataManager
 }
 
 /** The workloads on one store, in order. Told each measurement as soon as it is there. */
 export async function runWorkloads(
   store: MetaStore,
+  directory: string,
   sizes: Sizes,
   tell: (measurement: Measurement) => void,
 ): Promise<void> {
   const subscriptions = await SubscriptionDataManager.open(store, 'text', pageSize)
-  tell(await loadTopics(subscriptions, sizes))
+  const subject: Subject = { directory, sizes, subscriptions }
+  tell(await loadTopics(subject))
   const versions = new Map<number, Version>()
   await inGroups(atOnce, async (i) => {
     versions.set(i, await subscriptions.createSubscriptionData('hot', `s${i}`, stateOf(0)))
   })
-  tell(await putOneByOne(subscriptions, sizes, versions))
-  tell(await putAtOnce(subscriptions, sizes, versions))
+  tell(await putOneByOne(subject, versions))
+  tell(await putAtOnce(subject, versions))
+  tell(await putSpread(subject))
   await inGroups(sizes.subscribers, (i) =>
     subscriptions.createSubscriptionData('large', `subscriber-${i}`, stateOf(i)),
   )
-  tell(await readLargeTopic(subscriptions, sizes))
+  tell(await readLargeTopic(subject))
   const ledgers = await LedgerManager.open(store, { metastoreMaxEntriesPerScan: pageSize })
-  await inGroups(sizes.ledgers, (i) => ledgers.createLedger(ledgerId(i), ledgerMetadata))
-  tell(await listLedgers(ledgers))
+  tell(await createLedgers(subject, ledgers))
+  tell(await listLedgers(subject, ledgers))
 }
 
 const topicName = (i: number): string => `topic-${String(i).padStart(8, '0')}`
 
-function loadTopics(subscriptions: SubscriptionDataManager, sizes: Sizes): Promise<Measurement> {
+function loadTopics({ subscriptions, sizes, directory }: Subject): Promise<Measurement> {
   const count = sizes.topics * 3
-  return measure('load', async () => {
-    await inGroups(count, (i) => {
-      const topic = topicName(Math.floor(i / 3))
-      return subscriptions.createSubscriptionData(topic, `subscriber-${i % 3}`, stateOf(i))
-    })
+  return measure('load', directory, async ({ time }) => {
+    await time(() =>
+      inGroups(count, (i) => {
+        const topic = topicName(Math.floor(i / 3))
+        return subscriptions.createSubscriptionData(topic, `subscriber-${i % 3}`, stateOf(i))
+      }),
+    )
     return count
   })
 }
 
-function putOneByOne(
-  subscriptions: SubscriptionDataManager,
-  sizes: Sizes,
-  versions: Map<number, Version>,
-): Promise<Measurement> {
-  return measure('conditional-put', async (latency, hash) => {
-    for (let i = 0; i < sizes.singlePuts; i++) {
-      const at = i % atOnce
-      const startedAt = performance.now()
-      const data = { state: stateOf(i).state }
-      const version = versions.get(at)!
-      versions.set(at, await subscriptions.updateSubscriptionData('hot', `s${at}`, data, version))
-      latency(startedAt)
-    }
+function putOneByOne(subject: Subject, versions: Map<number, Version>): Promise<Measurement> {
+  const { subscriptions, sizes, directory } = subject
+  return measure('conditional-put', directory, async ({ time, latency, hash }) => {
+    await time(async () => {
+      for (let i = 0; i < sizes.singlePuts; i++) {
+        const at = i % atOnce
+        const startedAt = performance.now()
+        const { state } = stateOf(i)
+        const version = versions.get(at)!
+        const next = await subscriptions.updateSubscriptionData('hot', `s${at}`, { state }, version)
+        versions.set(at, next)
+        latency(startedAt)
+      }
+    })
     await hashTopic(subscriptions, 'hot', hash)
     return sizes.singlePuts
   })
 }
 
-function putAtOnce(
-  subscriptions: SubscriptionDataManager,
-  sizes: Sizes,
-  versions: Map<number, Version>,
-): Promise<Measurement> {
-  return measure('conditional-put-1000', async (latency, hash) => {
+/** Always the same thousand rows, which are neighbours. */
+function putAtOnce(subject: Subject, versions: Map<number, Version>): Promise<Measurement> {
+  const { subscriptions, sizes, directory } = subject
+  return measure('conditional-put-1000', directory, async ({ time, latency, hash }) => {
     for (let round = 0; round < sizes.rounds; round++) {
-      const startedAt = performance.now()
-      const data = { state: stateOf(round).state }
-      await inGroups(atOnce, async (at) => {
-        const version = versions.get(at)!
-        versions.set(at, await subscriptions.updateSubscriptionData('hot', `s${at}`, data, version))
-        latency(startedAt)
+      const { state } = stateOf(round)
+      await time(() => {
+        const startedAt = performance.now()
+        return inGroups(atOnce, async (at) => {
+          const key = `s${at}`
+          const version = versions.get(at)!
+          const next = await subscriptions.updateSubscriptionData('hot', key, { state }, version)
+          versions.set(at, next)
+          latency(startedAt)
+        })
       })
     }
     await hashTopic(subscriptions, 'hot', hash)
@@ -155,16 +195,43 @@ function putAtOnce(
   })
 }
 
+/** A thousand topics that lie apart, others each time; their versions are read before. */
+function putSpread({ subscriptions, sizes, directory }: Subject): Promise<Measurement> {
+  return measure('conditional-put-spread', directory, async ({ time, latency, hash }) => {
+    const count = Math.min(atOnce, sizes.topics)
+    const versions: Version[] = []
+    for (let round = 0; round < sizes.rounds; round++) {
+      const topicOf = (at: number): string =>
+        topicName(((round * count + at) * 7919) % sizes.topics)
+      const { state } = stateOf(round)
+      let sum = 0n
+      await inGroups(count, async (at) => {
+        const found = await subscriptions.readSubscriptionData(topicOf(at), 'subscriber-1')
+        versions[at] = found!.version
+        sum += found!.value.state!.msgId.localComponent!
+      })
+      hash.update(`${sum} `)
+      await time(() => {
+        const startedAt = performance.now()
+        return inGroups(count, async (at) => {
+          const topic = topicOf(at)
+          const version = versions[at]
+          await subscriptions.updateSubscriptionData(topic, 'subscriber-1', { state }, version)
+          latency(startedAt)
+        })
+      })
+    }
+    return sizes.rounds * count
+  })
+}
+
 /** Operations are subscriptions. */
-function readLargeTopic(
-  subscriptions: SubscriptionDataManager,
-  sizes: Sizes,
-): Promise<Measurement> {
-  return measure('read-subscriptions', async (latency, hash) => {
+function readLargeTopic({ subscriptions, sizes, directory }: Subject): Promise<Measurement> {
+  return measure('read-subscriptions', directory, async ({ time, latency, hash }) => {
     let operations = 0
     for (let i = 0; i < sizes.reads; i++) {
       const startedAt = performance.now()
-      const found = await subscriptions.readSubscriptions('large')
+      const found = await time(() => subscriptions.readSubscriptions('large'))
       latency(startedAt)
       operations += found.size
       let sum = 0n
@@ -189,15 +256,29 @@ const ledgerMetadata = {
   password: Buffer.from('password'),
 } as const
 
+function createLedgers(
+  { sizes, directory }: Subject,
+  ledgers: LedgerManager,
+): Promise<Measurement> {
+  return measure('create-ledgers', directory, async ({ time }) => {
+    await time(() =>
+      inGroups(sizes.ledgers, (i) => ledgers.createLedger(ledgerId(i), ledgerMetadata)),
+    )
+    return sizes.ledgers
+  })
+}
+
 /** Operations are ledgers. */
-function listLedgers(ledgers: LedgerManager): Promise<Measurement> {
-  return measure('list-ledgers', async (_latency, hash) => {
+function listLedgers({ directory }: Subject, ledgers: LedgerManager): Promise<Measurement> {
+  return measure('list-ledgers', directory, async ({ time, hash }) => {
     let operations = 0
     let sum = 0n
-    for await (const { ids } of ledgers.getLedgerRanges()) {
-      operations += ids.length
-      for (const id of ids) sum ^= id
-    }
+    await time(async () => {
+      for await (const { ids } of ledgers.getLedgerRanges()) {
+        operations += ids.length
+        for (const id of ids) sum ^= id
+      }
+    })
     hash.update(`${operations} ${sum}`)
     return operations
   })

@@ -15,7 +15,7 @@ void t.test('Cellar and the store in memory give equal answers', async (t) => {
   const args = [bench, 'metastore', '--quick', ...engines, '--directory', directory, '--out', out]
   await promisify(execFile)(process.execPath, args)
   const { results } = JSON.parse(readFileSync(out, 'utf8')) as Report
-  t.equal(results.length, 10)
+  t.equal(results.length, 14)
   for (const { workload, operations, opsPerSecond, checksum } of results) {
     t.ok(operations > 0 && opsPerSecond > 0, workload)
     const same = results.filter((other) => other.workload === workload)
