@@ -81,8 +81,11 @@ export function onEachBackend(
 }
 
 /** Says at the end of a file how many numbered cases it has. */
-export function countNumberedCases(): void {
+export function countNumberedCases(absent: Readonly<Record<string, string>> = {}): void {
   t.comment(`${numbers.size} numbered cases, on ${Object.keys(backends).join(' and ')}`)
+  for (const [number, reason] of Object.entries(absent)) {
+    t.comment(`case ${number} is not here: ${reason}`)
+  }
 }
 
 /** What a {@link FaultyStore} is about to do. */

@@ -52,6 +52,7 @@ export function warnOfListener(error: unknown): void {
 /** A store object. Call `init` first. */
 export class CellarMetaStore implements MetaStore {
   #shared: SharedDatabase | undefined = undefined
+  #isOpening = false
   #configuration: CellarMetastoreConfiguration = {}
   readonly #handles = new Set<TableHandle>()
 
@@ -64,7 +65,9 @@ export class CellarMetaStore implements MetaStore {
   }
 
   async init(configuration: CellarMetastoreConfiguration, version: number): Promise<void> {
-    if (this.#shared !== undefined) throw new MetastoreException('the store is open already')
+    if (this.#shared !== undefined || this.#isOpening) {
+      throw new MetastoreException('the store is open already')
+    }
     if (version !== storeVersion) {
       throw new MetastoreException(`the store has version ${storeVersion}, not ${version}`)
     }
@@ -72,19 +75,15 @@ export class CellarMetaStore implements MetaStore {
     if ((database === undefined) === (directory === undefined)) {
       throw new MetastoreException('the configuration names either a database or a directory')
     }
-    let opened: MetastoreDatabase
+    this.#isOpening = true
     try {
-      opened = database ?? (await openDirectory(directory!, databaseOptions))
-    } catch (cause) {
-      throw asException('the store cannot be opened', cause)
-    }
-    try {
-      this.#shared = await SharedDatabase.of(opened)
+      const opened = database ?? (await openDirectory(directory!, databaseOptions))
+      this.#shared = await share(opened, directory)
       this.#configuration = configuration
     } catch (cause) {
-      // The first failure is the one to report.
-      if (directory !== undefined) await closeDirectory(directory).catch(() => undefined)
       throw asException('the store cannot be opened', cause)
+    } finally {
+      this.#isOpening = false
     }
   }
 
@@ -109,14 +108,16 @@ export class CellarMetaStore implements MetaStore {
   }
 
   async #open(name: string): Promise<TableHandle> {
-    if (this.#shared === undefined) throw new MetastoreException('the store is not open')
+    const shared = this.#shared
+    if (shared === undefined) throw new MetastoreException('the store is not open')
     if (typeof name !== 'string' || !tableName.test(name)) {
       const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
       throw new MetastoreException(`${message}: ${JSON.stringify(name)}`)
     }
     const { durability, cursorIdleMilliseconds, onListenerError } = this.#configuration
     try {
-      const rows = await this.#shared.table(name, durability)
+      const rows = await shared.table(name, durability)
+      if (this.#shared !== shared) throw new MetastoreException('the store was closed meanwhile')
       const handle: TableHandle = new TableHandle(name, rows, {
         cursorIdleMilliseconds: cursorIdleMilliseconds ?? cursorIdleDefault,
         onListenerError: onListenerError ?? warnOfListener,
@@ -127,6 +128,20 @@ export class CellarMetaStore implements MetaStore {
     } catch (cause) {
       throw asException(`table '${name}' cannot be opened`, cause)
     }
+  }
+}
+
+/** Takes part in a database. Closes the directory, if it was opened, when that fails. */
+async function share(
+  database: MetastoreDatabase,
+  directory: string | undefined,
+): Promise<SharedDatabase> {
+  try {
+    return await SharedDatabase.of(database)
+  } catch (error) {
+    // The first failure is the one to report.
+    if (directory !== undefined) await closeDirectory(directory).catch(() => undefined)
+    throw error
   }
 }
 

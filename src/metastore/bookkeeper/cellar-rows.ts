@@ -11,7 +11,7 @@ import { ConditionalWrites } from './conditional-writes.js'
 import { noKey } from './errors.js'
 import { rowOfKey } from './keys.js'
 import { OperationOrder } from './operation-order.js'
-import { columnsOf, versionedOf } from './row-format.js'
+import { columnsOf, RowDecoder } from './row-format.js'
 import type { RowStore } from './row-store.js'
 import { TableCursor, type CursorOwner } from './table-cursor.js'
 import type { KeyRange, MetastoreCursor } from './types.js'
@@ -35,6 +35,7 @@ export class CellarRows implements RowStore {
   readonly #order = new OperationOrder()
 
   readonly #writes: ConditionalWrites
+  readonly #decoder = new RowDecoder()
 
   constructor(table: ViewedTable, shared: SharedParts) {
     this.#table = table
@@ -73,7 +74,8 @@ export class CellarRows implements RowStore {
 
   async #get(row: string, fields: FieldSelection): Promise<Versioned<Value>> {
     try {
-      const found = versionedOf(await this.#table.get({ row, columns: columnsOf(fields) }))
+      const result = await this.#table.get({ row, columns: columnsOf(fields) })
+      const found = this.#decoder.decode(result)
       if (found !== undefined) return found
     } catch (error) {
       throw asMetastoreError(error)
@@ -90,7 +92,8 @@ export class CellarRows implements RowStore {
       const { openViews } = this.#shared
       const snapshot = this.#shared.snapshot()
       const idle = owner.cursorIdleMilliseconds
-      const view = new CellarView(this.#table, snapshot, range, fields, openViews, idle)
+      const source = { table: this.#table, decoder: this.#decoder }
+      const view = new CellarView(source, snapshot, range, fields, openViews, idle)
       return await TableCursor.open(view, owner)
     } catch (error) {
       throw asMetastoreError(error)

@@ -5,17 +5,23 @@
  * nobody reads for a while the scan goes first, which gives back memtables and files, and begins
  * again behind the last row if need be; then the snapshot goes, and with it the view.
  */
-import type { Scan, Snapshot, SyncTable, Table } from '../../index.js'
+import type { Result, Scan, Snapshot, SyncTable, Table } from '../../index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { rowOfKey } from './keys.js'
-import { columnsOf, itemOf } from './row-format.js'
+import { columnsOf, type RowDecoder } from './row-format.js'
 import type { CursorView, ReleaseReason } from './table-cursor.js'
 import type { KeyRange, MetastoreItem } from './types.js'
 import type { FieldSelection } from './value.js'
 
 /** What a view needs of its table; the synchronous scan is an extension of embedded tables. */
 export type ViewedTable = Table & Partial<Pick<SyncTable, 'scanSync'>>
+
+/** Where a view reads. */
+export interface ViewSource {
+  readonly table: ViewedTable
+  readonly decoder: RowDecoder
+}
 
 /** The views that are open in a database. */
 export class OpenViews {
@@ -64,7 +70,7 @@ const scanIdleMilliseconds = 1000
 /** One view: a snapshot, and a scan over it while it is read. */
 export class CellarView implements CursorView {
   released: ReleaseReason | undefined = undefined
-  readonly #table: ViewedTable
+  readonly #source: ViewSource
   readonly #openViews: OpenViews
   readonly #snapshot: Snapshot
   readonly #idleMilliseconds: number
@@ -76,14 +82,14 @@ export class CellarView implements CursorView {
 
   /** Takes the view at this moment. */
   constructor(
-    table: ViewedTable,
+    source: ViewSource,
     snapshot: Snapshot,
     range: KeyRange,
     fields: FieldSelection,
     openViews: OpenViews,
     idleMilliseconds: number,
   ) {
-    this.#table = table
+    this.#source = source
     this.#snapshot = snapshot
     this.#openViews = openViews
     this.#idleMilliseconds = idleMilliseconds
@@ -97,10 +103,10 @@ export class CellarView implements CursorView {
     if (rest === undefined) return []
     this.#reading = true
     try {
-      this.#scanner ??= this.#table.scan(rest)
+      this.#scanner ??= this.#source.table.scan(rest)
       const results = await this.#scanner.nextBatch(count)
       if (results.length > 0) this.#advance(results[results.length - 1].row!)
-      return results.map(itemOf)
+      return this.#items(results)
     } catch (error) {
       throw asMetastoreError(error)
     } finally {
@@ -114,13 +120,13 @@ export class CellarView implements CursorView {
     if (rest === undefined) return []
     this.#closeScan()
     try {
-      if (this.#table.scanSync === undefined) {
+      if (this.#source.table.scanSync === undefined) {
         const message = 'this backend has no synchronous reads'
         throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
       }
-      const results = [...this.#table.scanSync({ ...rest, limit: count })]
+      const results = [...this.#source.table.scanSync({ ...rest, limit: count })]
       if (results.length > 0) this.#advance(results[results.length - 1].row!)
-      return results.map(itemOf)
+      return this.#items(results)
     } catch (error) {
       throw asMetastoreError(error)
     }
@@ -146,6 +152,11 @@ export class CellarView implements CursorView {
     this.#usedAt = this.#openViews.now()
     if (this.released === undefined) return this.#rest
     throw new MetastoreError(MetastoreErrorCode.operationFailure, 'the view was released')
+  }
+
+  #items(results: readonly Result[]): MetastoreItem[] {
+    const { decoder } = this.#source
+    return results.map((result) => decoder.item(result))
   }
 
   #advance(row: Buffer): void {

@@ -1,6 +1,6 @@
 /** Empties a table (BookKeeper: `MetastoreUtils.cleanTable`). */
 import { checkCount } from './arguments.js'
-import { illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
+import { codeOf, illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
 import type { MetastoreTable } from './types.js'
 import { NON_FIELDS } from './value.js'
 import { Version } from './version.js'
@@ -31,7 +31,7 @@ async function removeIfPresent(table: MetastoreTable, key: string): Promise<void
   try {
     await table.remove(key, Version.ANY)
   } catch (error) {
-    const gone = error instanceof MetastoreError && error.code === MetastoreErrorCode.noKey
+    const gone = codeOf(error) === MetastoreErrorCode.noKey
     if (!gone) throw error
   }
 }

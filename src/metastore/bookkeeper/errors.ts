@@ -106,6 +106,17 @@ export class MetastoreException extends Error {
   }
 }
 
+/** The code of a failure of a table or cursor; undefined if it is another error. */
+export function codeOf(error: unknown): MetastoreErrorCode | undefined {
+  return error instanceof MetastoreError ? error.code : undefined
+}
+
+/** Whether a conditional put failed because somebody else was faster: read, and try again. */
+export function isLostRace(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === MetastoreErrorCode.badVersion || code === MetastoreErrorCode.keyExists
+}
+
 /** Makes an `ERR_METASTORE_NO_KEY`. */
 export function noKey(): MetastoreError {
   return new MetastoreError(MetastoreErrorCode.noKey, 'the row does not exist')

@@ -10,7 +10,7 @@
  * use different numbers of buckets can share a table.
  */
 import { CellarError, ErrorCode } from '../../index.js'
-import { MetastoreError, MetastoreErrorCode } from './errors.js'
+import { codeOf, isLostRace, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
 import type { MetaStore, MetastoreTable } from './types.js'
 import { Value } from './value.js'
@@ -103,7 +103,7 @@ export class LedgerIdGenerator {
         await this.#table.put(key, new Value({ [field]: end.toString() }), stored.version)
         return { first, end }
       } catch (error) {
-        if (!lostRace(error)) throw metaStoreError('no ledger id could be taken', error)
+        if (!isLostRace(error)) throw metaStoreError('no ledger id could be taken', error)
       }
     }
   }
@@ -113,7 +113,7 @@ export class LedgerIdGenerator {
     try {
       row = await this.#table.get(key)
     } catch (error) {
-      if (error instanceof MetastoreError && error.code === MetastoreErrorCode.noKey) {
+      if (codeOf(error) === MetastoreErrorCode.noKey) {
         return { value: 1n, version: Version.NEW }
       }
       throw metaStoreError('the counter of ledger ids could not be read', error)
@@ -124,11 +124,6 @@ export class LedgerIdGenerator {
     }
     return { value: BigInt(text), version: row.version }
   }
-}
-
-function lostRace(error: unknown): boolean {
-  if (!(error instanceof MetastoreError)) return false
-  return error.code === MetastoreErrorCode.badVersion || error.code === MetastoreErrorCode.keyExists
 }
 
 function checkInteger(name: string, value: number, min: number, max: number): void {

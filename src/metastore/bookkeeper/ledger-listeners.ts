@@ -6,7 +6,7 @@
  * versions (states in between may be skipped), and null once when the ledger is gone. A read that
  * fails is repeated after a while. What a listener throws is its own.
  */
-import { MetastoreError, MetastoreErrorCode } from './errors.js'
+import { codeOf, MetastoreErrorCode } from './errors.js'
 import { ledgerKey } from './ledger-key.js'
 import type { MetastoreTable, WatchedEvent } from './types.js'
 import type { Value } from './value.js'
@@ -130,8 +130,7 @@ class LedgerWatch<M> {
       else this.#tell({ value: this.#settings.decode(row.value), version: row.version })
       return true
     } catch (error) {
-      if (!(error instanceof MetastoreError) || error.code !== MetastoreErrorCode.noKey)
-        return false
+      if (codeOf(error) !== MetastoreErrorCode.noKey) return false
       this.#tellRemoved()
       return true
     }

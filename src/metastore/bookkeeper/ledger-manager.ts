@@ -8,7 +8,7 @@
  */
 import { CellarError, ErrorCode } from '../../index.js'
 import { cleanTable } from './clean-table.js'
-import { MetastoreError, MetastoreErrorCode } from './errors.js'
+import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
 import { endKey, ledgerKey } from './ledger-key.js'
 import { LedgerListeners, type LedgerMetadataListener } from './ledger-listeners.js'
@@ -206,10 +206,6 @@ async function markEnd(table: MetastoreScannableTable): Promise<void> {
       throw metaStoreError('the ledger table could not be prepared', error)
     }
   }
-}
-
-function codeOf(error: unknown): MetastoreErrorCode | undefined {
-  return error instanceof MetastoreError ? error.code : undefined
 }
 
 /** What a failed store call means for a ledger. */

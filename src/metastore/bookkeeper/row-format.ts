@@ -9,13 +9,18 @@
  */
 import type { Check, CheckAction, Mutation, PutCell, Result, TableOptions } from '../../index.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
-import { keyOfRow } from './keys.js'
+import { compareKeys, keyOfRow } from './keys.js'
 import type { MetastoreItem } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { LongVersion, Version, type Versioned } from './version.js'
 
 const family = 'r'
 const fieldMark = '='
+
+const versionLength = 8
+/** High word of the largest version that a number holds exactly. */
+const highMax = 0x1f_ffff
+const knownFieldsMax = 16
 
 /** The column that holds the version. */
 export const versionColumn = `${family}:`
@@ -43,35 +48,92 @@ export function columnsOf(fields: FieldSelection): readonly string[] | undefined
   return [versionColumn, ...Array.from(fields, fieldColumn)]
 }
 
-/** The bytes of a version. */
+/** The bytes of a version. Small numbers are written as such: bigints cost an object a step. */
 export function versionBytes(version: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(8)
-  bytes.writeBigInt64BE(version)
+  const bytes = Buffer.allocUnsafe(versionLength)
+  const number = Number(version)
+  if (number >= 0 && number <= Number.MAX_SAFE_INTEGER) {
+    writeUint32(bytes, 0, Math.floor(number / 0x1_0000_0000))
+    writeUint32(bytes, 4, number)
+  } else {
+    bytes.writeBigInt64BE(version)
+  }
   return bytes
+}
+
+function writeUint32(bytes: Buffer, at: number, value: number): void {
+  const word = value >>> 0
+  bytes[at] = word >>> 24
+  bytes[at + 1] = (word >>> 16) & 0xff
+  bytes[at + 2] = (word >>> 8) & 0xff
+  bytes[at + 3] = word & 0xff
 }
 
 /** The version of a row that was read; undefined if the row does not exist. */
 export function versionOf(result: Result): bigint | undefined {
-  return result.value(versionColumn)?.readBigInt64BE(0)
+  const bytes = result.value(versionColumn)
+  return bytes === undefined ? undefined : readVersion(bytes)
 }
 
-/** The fields and the version of a row that was read; undefined if it does not exist. */
-export function versionedOf(result: Result): Versioned<Value> | undefined {
-  if (result.isEmpty) return undefined
-  const value = new Value()
-  let version: LongVersion | undefined
-  for (const { qualifier, value: bytes } of result.cells()) {
-    if (qualifier.length === 0) version = new LongVersion(bytes.readBigInt64BE(0))
-    else value.setField(qualifier.toString('utf8', 1), bytes)
+function readVersion(bytes: Buffer): bigint {
+  const high = bytes.readUInt32BE(0)
+  if (high > highMax) return bytes.readBigInt64BE(0)
+  return BigInt(high * 0x1_0000_0000 + bytes.readUInt32BE(4))
+}
+
+interface KnownField {
+  readonly name: string
+  readonly column: string
+}
+
+/**
+ * Decodes the rows of one table. It remembers the names of the fields that it has met, because most
+ * rows have the same few: looking for those is cheaper than decoding all that is known of a cell.
+ */
+export class RowDecoder {
+  /** In the order of the columns. */
+  #known: readonly KnownField[] = []
+
+  /** The fields and the version of a row that was read; undefined if it does not exist. */
+  decode(result: Result): Versioned<Value> | undefined {
+    if (result.isEmpty) return undefined
+    const version = versionOf(result)
+    if (version === undefined) {
+      const message = `row ${JSON.stringify(keyOfRow(result.row!))} has fields but no version`
+      throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+    }
+    return { value: this.#fields(result), version: new LongVersion(version) }
   }
-  if (version !== undefined) return { value, version }
-  const message = `row ${JSON.stringify(keyOfRow(result.row!))} has fields but no version`
-  throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
-}
 
-/** A row of a scan. */
-export function itemOf(result: Result): MetastoreItem {
-  return { key: keyOfRow(result.row!), value: versionedOf(result)! }
+  /** A row of a scan, which has cells. */
+  item(result: Result): MetastoreItem {
+    return { key: keyOfRow(result.row!), value: this.decode(result)! }
+  }
+
+  #fields(result: Result): Value {
+    const value = new Value()
+    const expected = result.size - 1
+    for (const { name, column } of this.#known) {
+      if (value.size === expected) break
+      const data = result.value(column)
+      if (data !== undefined) value.setField(name, data)
+    }
+    return value.size === expected ? value : this.#allFields(result)
+  }
+
+  #allFields(result: Result): Value {
+    const value = new Value()
+    for (const { qualifier, value: data } of result.cells()) {
+      if (qualifier.length > 0) value.setField(qualifier.toString('utf8', 1), data)
+    }
+    const names = new Set([...this.#known.map(({ name }) => name), ...value.getFields()])
+    if (names.size <= knownFieldsMax) {
+      this.#known = [...names]
+        .sort(compareKeys)
+        .map((name) => ({ name, column: fieldColumn(name) }))
+    }
+    return value
+  }
 }
 
 /** A mutation under a condition, as `checkAndMutate` takes it. */

@@ -12,7 +12,7 @@ import {
   checkWatcher,
   kindOf,
 } from './arguments.js'
-import { illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
+import { codeOf, illegalOp, MetastoreErrorCode } from './errors.js'
 import { checkKey } from './keys.js'
 import type { RowStore } from './row-store.js'
 import type { CursorOwner, CursorView } from './table-cursor.js'
@@ -83,9 +83,7 @@ export class TableHandle implements MetastoreScannableTable, CursorOwner, Watche
 
   /** A row that does not exist is watched as well. */
   #arm(key: string, watcher: MetastoreWatcher, error: unknown): void {
-    const answered =
-      error === undefined ||
-      (error instanceof MetastoreError && error.code === MetastoreErrorCode.noKey)
+    const answered = error === undefined || codeOf(error) === MetastoreErrorCode.noKey
     if (answered && this.#open) this.#rows.watchers.arm(key, watcher, this)
   }
 

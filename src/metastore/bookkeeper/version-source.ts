@@ -21,6 +21,8 @@ export class VersionSource {
   #next = 1n
   /** Behind the last one of the block. */
   #end = 1n
+  /** From here on there should be a block in reserve. */
+  #reserveFrom = 0n
   /** Behind the last one of a block in reserve; 0 if there is none. */
   #spareEnd = 0n
   /** Behind the last one that was ever reserved. */
@@ -42,7 +44,7 @@ export class VersionSource {
   take(): bigint | undefined {
     if (this.#next >= this.#end && !this.#useSpare()) return undefined
     const version = this.#next++
-    if (this.#spareEnd === 0n && this.#end - version < blockVersions / 2n) {
+    if (version >= this.#reserveFrom && this.#spareEnd === 0n) {
       // If it fails, the call that needs the block reports it.
       this.reserve().catch(() => undefined)
     }
@@ -91,6 +93,7 @@ export class VersionSource {
     if (this.#spareEnd === 0n) return false
     this.#next = this.#spareEnd - blockVersions
     this.#end = this.#spareEnd
+    this.#reserveFrom = this.#end - blockVersions / 2n
     this.#spareEnd = 0n
     return true
   }

@@ -56,29 +56,33 @@ const versionMax = 2n ** 63n - 1n
 
 /** A concrete version: a signed 64-bit number (BookKeeper: `LongVersion`). */
 export class LongVersion implements Version {
-  /** -2^63 to 2^63 - 1. */
-  readonly value: bigint
+  /** Private, so that nobody can change it; that costs less than a frozen object. */
+  readonly #value: bigint
 
   /** @throws RangeError if the number is not an integer of 64 bits. */
   constructor(value: bigint | number) {
-    const number = BigInt(value)
+    const number = typeof value === 'bigint' ? value : BigInt(value)
     if (number > versionMax || number < -versionMax - 1n) {
       throw new RangeError(`version ${number} does not fit into 64 bits`)
     }
-    this.value = number
-    Object.freeze(this)
+    this.#value = number
+  }
+
+  /** -2^63 to 2^63 - 1. */
+  get value(): bigint {
+    return this.#value
   }
 
   compare(other: Version): Occurred {
     checkKind(other)
     if (other === anyVersion) return 'CONCURRENTLY'
     if (!(other instanceof LongVersion)) return 'AFTER'
-    if (this.value === other.value) return 'CONCURRENTLY'
-    return this.value < other.value ? 'BEFORE' : 'AFTER'
+    if (this.#value === other.#value) return 'CONCURRENTLY'
+    return this.#value < other.#value ? 'BEFORE' : 'AFTER'
   }
 
   toString(): string {
-    return this.value.toString()
+    return this.#value.toString()
   }
 }
 

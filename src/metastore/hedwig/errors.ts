@@ -4,12 +4,6 @@
 export const StatusCode = {
   /** The topic, or its record, does not exist. */
   NO_SUCH_TOPIC: 402,
-  /** The subscription exists already. */
-  CLIENT_ALREADY_SUBSCRIBED: 403,
-  /** There is no such subscription. */
-  CLIENT_NOT_SUBSCRIBED: 404,
-  /** This hub does not own the topic. */
-  NOT_RESPONSIBLE_FOR_TOPIC: 501,
   /** The store, or the hub, cannot serve now. */
   SERVICE_DOWN: 502,
   /** The record has another version than the one given. Nothing was changed. */

@@ -2,7 +2,7 @@
  * The layout record: which factory laid out the metadata of a region, and in which version. Table
  * `layout`, one row a region, field `layout` with `ManagerMeta` in text form.
  */
-import { MetastoreError, MetastoreErrorCode } from '../bookkeeper/errors.js'
+import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { Version } from '../bookkeeper/version.js'
@@ -63,8 +63,4 @@ export class FactoryLayout {
   close(): void {
     this.#table.close()
   }
-}
-
-function codeOf(error: unknown): MetastoreErrorCode | undefined {
-  return error instanceof MetastoreError ? error.code : undefined
 }

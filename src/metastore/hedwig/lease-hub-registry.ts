@@ -9,7 +9,7 @@
  * what keeps two hubs from owning a topic at once is not the lease but the conditional write of
  * the owner's record.
  */
-import { MetastoreError, MetastoreErrorCode } from '../bookkeeper/errors.js'
+import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { Version, type Versioned } from '../bookkeeper/version.js'
@@ -24,15 +24,15 @@ import {
 } from './hub-info.js'
 import { leastLoaded, type HubRegistration, type HubRegistry } from './hub-registry.js'
 import type { HubInfoData } from './records.js'
-import { failure, putRow, readRow, type RecordKind } from './store-failure.js'
+import { failure, putRow, readRow, RecordKind } from './store-failure.js'
 
 const tableName = 'hubs'
 const pageSize = 1000
-const kind: RecordKind = {
-  name: 'registration of the hub',
-  absent: 'UNEXPECTED_CONDITION',
-  exists: 'UNEXPECTED_CONDITION',
-}
+const kind = new RecordKind(
+  'registration of the hub',
+  'UNEXPECTED_CONDITION',
+  'UNEXPECTED_CONDITION',
+)
 
 /** Settings of a registry of leases. */
 export interface LeaseOptions {
@@ -90,7 +90,7 @@ export class LeaseHubRegistry implements HubRegistry {
         const version = await this.#table.put(hostname, value, row?.version ?? Version.NEW)
         return this.#registration(hub, leaseEnd, version)
       } catch (error) {
-        if (!lostRace(error)) throw failure(kind, error)
+        if (!isLostRace(error)) throw failure(kind, error)
       }
     }
   }
@@ -198,9 +198,4 @@ function validAddress(address: string): string {
 
 function leaseEnded({ hostname, czxid }: HubInfoData): HedwigError {
   return new HedwigError('SERVICE_DOWN', `the lease of hub ${hostname} (${czxid}) has ended`)
-}
-
-function lostRace(error: unknown): boolean {
-  if (!(error instanceof MetastoreError)) return false
-  return error.code === MetastoreErrorCode.badVersion || error.code === MetastoreErrorCode.keyExists
 }

@@ -4,7 +4,7 @@ import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { NON_FIELDS } from '../bookkeeper/value.js'
 import { unexpectedCondition } from './errors.js'
 import type { MetadataConfiguration, MetadataManagerFactory } from './metadata-manager-factory.js'
-import { failure, type RecordKind } from './store-failure.js'
+import { failure, RecordKind } from './store-failure.js'
 import { SubscriptionDataManager, subscriptionTable } from './subscription-data-manager.js'
 import { topicOfKey } from './topic-key.js'
 import { ownerTable, TopicOwnershipManager } from './topic-ownership-manager.js'
@@ -12,11 +12,7 @@ import { persistenceTable, TopicPersistenceManager } from './topic-persistence-m
 
 const currentVersion = 1
 
-const anyRecord: RecordKind = {
-  name: 'metadata',
-  absent: 'NO_SUCH_TOPIC',
-  exists: 'UNEXPECTED_CONDITION',
-}
+const anyRecord = new RecordKind('metadata', 'NO_SUCH_TOPIC', 'UNEXPECTED_CONDITION')
 
 /** The factory that Hedwig calls by this name. */
 export class MsMetadataManagerFactory implements MetadataManagerFactory {

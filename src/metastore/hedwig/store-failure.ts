@@ -1,16 +1,29 @@
 /** What the return codes of a MetaStore mean for the record of a topic or a subscription. */
-import { MetastoreError, MetastoreErrorCode } from '../bookkeeper/errors.js'
+import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import type { FieldSelection, Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/version.js'
 import { HedwigError, unexpectedCondition, type StatusName } from './errors.js'
 
 /** One kind of record. */
-export interface RecordKind {
-  /** For messages: `owner of a topic`. */
+export class RecordKind {
+  /** For messages: `owner of the topic`. */
   readonly name: string
+  /** Status of a call that needs the record. */
   readonly absent: StatusName
+  /** Status of a call that makes the record. */
   readonly exists: StatusName
+  /** Throws the Hedwig error for a failed store call. */
+  readonly fail: (error: unknown) => never
+
+  constructor(name: string, absent: StatusName, exists: StatusName) {
+    this.name = name
+    this.absent = absent
+    this.exists = exists
+    this.fail = (error) => {
+      throw failure(this, error)
+    }
+  }
 }
 
 /** Reads a row; undefined if it is absent. */
@@ -23,13 +36,13 @@ export async function readRow(
   try {
     return await table.get(key, { fields })
   } catch (error) {
-    if (hasCode(error, MetastoreErrorCode.noKey)) return undefined
+    if (codeOf(error) === MetastoreErrorCode.noKey) return undefined
     throw failure(kind, error)
   }
 }
 
-/** Puts a row and returns its new version. */
-export async function putRow(
+/** Puts a row and returns its new version. Called often, so it costs one promise. */
+export function putRow(
   table: MetastoreTable,
   kind: RecordKind,
   key: string,
@@ -37,9 +50,9 @@ export async function putRow(
   version: Version,
 ): Promise<Version> {
   try {
-    return await table.put(key, value, version)
+    return table.put(key, value, version).catch(kind.fail)
   } catch (error) {
-    throw failure(kind, error)
+    return Promise.reject(failure(kind, error))
   }
 }
 
@@ -60,23 +73,19 @@ export async function removeRow(
 /** The Hedwig error for a failed store call. */
 export function failure(kind: RecordKind, error: unknown): HedwigError {
   if (error instanceof HedwigError) return error
-  if (hasCode(error, MetastoreErrorCode.badVersion)) {
+  if (codeOf(error) === MetastoreErrorCode.badVersion) {
     const message = `the ${kind.name} has another version`
     return new HedwigError('BAD_VERSION', message, { cause: error })
   }
-  if (hasCode(error, MetastoreErrorCode.noKey)) {
+  if (codeOf(error) === MetastoreErrorCode.noKey) {
     return new HedwigError(kind.absent, `there is no ${kind.name}`, { cause: error })
   }
-  if (hasCode(error, MetastoreErrorCode.keyExists)) {
+  if (codeOf(error) === MetastoreErrorCode.keyExists) {
     return new HedwigError(kind.exists, `there is a ${kind.name} already`, { cause: error })
   }
-  if (hasCode(error, MetastoreErrorCode.serviceDown)) {
+  if (codeOf(error) === MetastoreErrorCode.serviceDown) {
     const message = `the ${kind.name} cannot be had: the store is down`
     return new HedwigError('SERVICE_DOWN', message, { cause: error })
   }
   return unexpectedCondition(`the ${kind.name} cannot be had`, error)
-}
-
-function hasCode(error: unknown, code: MetastoreErrorCode): boolean {
-  return error instanceof MetastoreError && error.code === code
 }

@@ -13,7 +13,7 @@ import {
   subscriptionStateType,
   type SubscriptionData,
 } from './records.js'
-import { failure, putRow, readRow, removeRow, type RecordKind } from './store-failure.js'
+import { failure, putRow, readRow, removeRow, RecordKind } from './store-failure.js'
 import {
   subscriptionEnd,
   subscriptionKey,
@@ -27,11 +27,7 @@ export const subscriptionTable = 'sub'
 const stateField = 'sub_state'
 const preferencesField = 'sub_preferences'
 const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
-const kind: RecordKind = {
-  name: 'subscription',
-  absent: 'NO_SUBSCRIPTION_STATE',
-  exists: 'SUBSCRIPTION_STATE_EXISTS',
-}
+const kind = new RecordKind('subscription', 'NO_SUBSCRIPTION_STATE', 'SUBSCRIPTION_STATE_EXISTS')
 
 /** Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s. */
 export class SubscriptionDataManager {
@@ -61,40 +57,35 @@ export class SubscriptionDataManager {
   }
 
   /** Creates a subscription; `SUBSCRIPTION_STATE_EXISTS` if there is one. */
-  async createSubscriptionData(
+  createSubscriptionData(
     topic: TopicName,
     subscriber: string,
     data: SubscriptionData,
   ): Promise<Version> {
-    return this.#put(topic, subscriber, this.#encode(data), Version.NEW)
+    return this.#put(topic, subscriber, data, Version.NEW, 'create')
   }
 
   /**
    * Changes the parts that `partial` has, if the version matches (`BAD_VERSION`). Never creates:
    * `NO_SUBSCRIPTION_STATE`, and `BAD_VERSION` for `NEW`.
    */
-  async updateSubscriptionData(
+  updateSubscriptionData(
     topic: TopicName,
     subscriber: string,
     partial: SubscriptionData,
     version: Version,
   ): Promise<Version> {
-    const value = this.#encode(partial)
-    checkNotNew(version)
-    return this.#put(topic, subscriber, value, version)
+    return this.#put(topic, subscriber, partial, version, 'update')
   }
 
   /** Changes all parts: those that `data` lacks go. Otherwise as {@link updateSubscriptionData}. */
-  async replaceSubscriptionData(
+  replaceSubscriptionData(
     topic: TopicName,
     subscriber: string,
     data: SubscriptionData,
     version: Version,
   ): Promise<Version> {
-    const value = this.#encode(data)
-    for (const field of fields) if (value.getField(field) === null) value.setField(field, null)
-    checkNotNew(version)
-    return this.#put(topic, subscriber, value, version)
+    return this.#put(topic, subscriber, data, version, 'replace')
   }
 
   /** Deletes a subscription if its version matches. */
@@ -150,8 +141,28 @@ export class SubscriptionDataManager {
     this.#table.close()
   }
 
-  #put(topic: TopicName, subscriber: string, value: Value, version: Version): Promise<Version> {
-    return putRow(this.#table, kind, subscriptionKey(topic, subscriber), value, version)
+  /** Not async: an update is called for every few messages of every subscriber. */
+  #put(
+    topic: TopicName,
+    subscriber: string,
+    data: SubscriptionData,
+    version: Version,
+    how: 'create' | 'update' | 'replace',
+  ): Promise<Version> {
+    let key: string
+    let value: Value
+    try {
+      value = this.#encode(data)
+      if (how === 'replace') {
+        if (data.state === undefined) value.setField(stateField, null)
+        if (data.preferences === undefined) value.setField(preferencesField, null)
+      }
+      if (how !== 'create') checkNotNew(version)
+      key = subscriptionKey(topic, subscriber)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return putRow(this.#table, kind, key, value, version)
   }
 
   #encode(data: SubscriptionData): Value {

@@ -8,7 +8,7 @@ import type { Version, Versioned } from '../bookkeeper/version.js'
 import { unexpectedCondition } from './errors.js'
 import { formatHubInfo, parseHubInfo } from './hub-info.js'
 import type { HubInfoData } from './records.js'
-import { putRow, readRow, removeRow, type RecordKind } from './store-failure.js'
+import { putRow, readRow, removeRow, RecordKind } from './store-failure.js'
 import { topicKey, type TopicName } from './topic-key.js'
 
 /** Name of the table. */
@@ -16,11 +16,7 @@ export const ownerTable = 'owner'
 
 const field = 'owner'
 const fields: ReadonlySet<string> = new Set([field])
-const kind: RecordKind = {
-  name: 'owner of the topic',
-  absent: 'NO_TOPIC_OWNER_INFO',
-  exists: 'TOPIC_OWNER_INFO_EXISTS',
-}
+const kind = new RecordKind('owner of the topic', 'NO_TOPIC_OWNER_INFO', 'TOPIC_OWNER_INFO_EXISTS')
 
 /** Reads and writes the owners of topics. Errors are `HedwigError`s. */
 export class TopicOwnershipManager {

@@ -7,7 +7,7 @@ import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/version.js'
 import { decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
 import { ledgerRangesType, type LedgerRanges } from './records.js'
-import { putRow, readRow, removeRow, type RecordKind } from './store-failure.js'
+import { putRow, readRow, removeRow, RecordKind } from './store-failure.js'
 import { topicKey, type TopicName } from './topic-key.js'
 
 /** Name of the table. */
@@ -15,11 +15,11 @@ export const persistenceTable = 'persist'
 
 const field = 'prst'
 const fields: ReadonlySet<string> = new Set([field])
-const kind: RecordKind = {
-  name: 'list of ledgers of the topic',
-  absent: 'NO_TOPIC_PERSISTENCE_INFO',
-  exists: 'TOPIC_PERSISTENCE_INFO_EXISTS',
-}
+const kind = new RecordKind(
+  'list of ledgers of the topic',
+  'NO_TOPIC_PERSISTENCE_INFO',
+  'TOPIC_PERSISTENCE_INFO_EXISTS',
+)
 
 /** Reads and writes the ledgers of topics. Errors are `HedwigError`s. */
 export class TopicPersistenceManager {

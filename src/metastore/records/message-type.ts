@@ -45,7 +45,6 @@ export interface AnyMessageType {
   /** By ascending number, the order in which both forms write them. */
   readonly fields: readonly FieldType[]
   readonly byNumber: ReadonlyMap<number, FieldType>
-  readonly byName: ReadonlyMap<string, FieldType>
 }
 
 /** The table of messages that have the shape `T`. */
@@ -84,7 +83,6 @@ export function messageType<T extends object>(
     name,
     fields: sorted,
     byNumber: new Map(sorted.map((field) => [field.number, field])),
-    byName: new Map(sorted.map((field) => [field.name, field])),
   }
 }
 

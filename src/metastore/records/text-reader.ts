@@ -43,11 +43,10 @@ function readFields(
 ): void {
   if (depth > nestingMax) throw invalidRecord(`${type.name} is nested too deep`)
   while (!tokens.takeEnd(close)) {
-    const name = tokens.takeName()
-    const field = type.byName.get(name)
+    const field = takeFieldName(tokens, type)
     if (field === undefined) {
       message.unknownFields ??= []
-      message.unknownFields.push(readUnknown(tokens, name, depth))
+      message.unknownFields.push(readUnknown(tokens, tokens.takeName(), depth))
     } else if (isMessage(field.type)) {
       tokens.take(':')
       const nested: MessageFields = {}
@@ -59,6 +58,12 @@ function readFields(
     }
     if (!tokens.take(';')) tokens.take(',')
   }
+}
+
+/** Messages have few fields, so trying them beats cutting a name out of the text. */
+function takeFieldName(tokens: TextTokens, type: AnyMessageType): FieldType | undefined {
+  for (const field of type.fields) if (tokens.takeThisName(field.name)) return field
+  return undefined
 }
 
 function readScalar(tokens: TextTokens, { name, type }: FieldType): unknown {

@@ -64,26 +64,55 @@ export class TextTokens {
     return this.#end(start)
   }
 
+  /** Takes this name if it comes next. */
+  takeThisName(name: string): boolean {
+    const end = this.#position + name.length
+    if (!this.#text.startsWith(name, this.#position)) return false
+    if (isNameCode(this.#text.charCodeAt(end))) return false
+    this.#position = end
+    this.#skipSpace()
+    return true
+  }
+
   /** Takes a name or number, with sign and fraction. */
   takeWord(): string {
     const start = this.#position
-    for (; ; this.#position++) {
-      const code = this.#text.charCodeAt(this.#position)
-      if (!isNameCode(code) && code !== 0x2b && code !== 0x2d && code !== 0x2e) break
-    }
+    while (isWordCode(this.#text.charCodeAt(this.#position))) this.#position++
     if (this.#position === start) throw this.error('expected a value')
     return this.#end(start)
   }
 
   /** Takes an integer of any size. */
   takeInteger(): number | bigint {
+    const short = this.#takeShortInteger()
+    if (short >= 0) return short
     const word = this.takeWord()
-    if (/^(0|[1-9][0-9]{0,14})$/.test(word)) return Number(word)
     const match = /^(-?)(0|[1-9][0-9]*|0[0-7]+|0[xX][0-9a-fA-F]+)$/.exec(word)
     if (match === null || word.length > 70) throw this.error(`expected an integer, not ${word}`)
     const [, sign, digits] = match
     const value = BigInt(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits)
     return sign === '-' ? -value : value
+  }
+
+  /** Takes a decimal of up to 15 digits; -1 if something else comes next. */
+  #takeShortInteger(): number {
+    const text = this.#text
+    const start = this.#position
+    let value = 0
+    let end = start
+    for (; end - start <= shortDigitsMax; end++) {
+      const digit = text.charCodeAt(end) - 0x30
+      // Not a digit, and neither is what the end of the text has for a code.
+      if (!(digit >= 0 && digit <= 9)) break
+      value = value * 10 + digit
+    }
+    const length = end - start
+    if (length === 0 || length > shortDigitsMax) return -1
+    if (length > 1 && text.charCodeAt(start) === 0x30) return -1
+    if (isWordCode(text.charCodeAt(end))) return -1
+    this.#position = end
+    this.#skipSpace()
+    return value
   }
 
   /** Whether a quoted string begins here. */
@@ -158,6 +187,8 @@ export class TextTokens {
   }
 }
 
+const shortDigitsMax = 15
+
 const escapePattern = /\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|([abfnrtv\\'"?]))/y
 
 const letterCodes: Readonly<Record<string, number>> = {
@@ -172,6 +203,10 @@ const letterCodes: Readonly<Record<string, number>> = {
   "'": 39,
   '?': 63,
   '\\': 92,
+}
+
+function isWordCode(code: number): boolean {
+  return isNameCode(code) || code === 0x2b || code === 0x2d || code === 0x2e
 }
 
 function isNameCode(code: number): boolean {

@@ -315,4 +315,9 @@ onEachBackend('leases: another hub takes over when one is gone', async (t, group
   t.strictSame(await c.manager.getOwner('x'), c.manager.self)
 })
 
-countNumberedCases()
+const aboveMetadata = 'it is about a hub that serves messages; the interface ends at its metadata'
+countNumberedCases({
+  128: `${aboveMetadata}: subscribe and unsubscribe are calls of clients, not of the managers`,
+  133: `${aboveMetadata}: it publishes, consumes and trims message ledgers`,
+  134: `${aboveMetadata}: it publishes, trims and scans message ledgers`,
+})

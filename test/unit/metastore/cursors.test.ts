@@ -10,6 +10,7 @@ import {
   type MetastoreScannableTable,
 } from '../../../src/metastore/index.js'
 import { CellarView, OpenViews } from '../../../src/metastore/bookkeeper/cellar-view.js'
+import { RowDecoder } from '../../../src/metastore/bookkeeper/row-format.js'
 import { rowFamilies } from '../../../src/metastore/bookkeeper/row-format.js'
 import { TableCursor, type CursorOwner } from '../../../src/metastore/bookkeeper/table-cursor.js'
 import type { KeyRange } from '../../../src/metastore/index.js'
@@ -99,7 +100,14 @@ async function handView(idleMilliseconds: number) {
   const clock = { now: 0 }
   const views = new OpenViews(() => clock.now)
   const snapshot = home.database.snapshot()
-  const view = new CellarView(table, snapshot, whole, null, views, idleMilliseconds)
+  const view = new CellarView(
+    { table, decoder: new RowDecoder() },
+    snapshot,
+    whole,
+    null,
+    views,
+    idleMilliseconds,
+  )
   const owner: CursorOwner = { views: new Set(), cursorIdleMilliseconds: idleMilliseconds }
   return { home, table, clock, views, cursor: await TableCursor.open(view, owner), owner }
 }

@@ -65,6 +65,74 @@ void t.test('a store that cannot be opened says so, and can be opened later', as
   await home.close()
 })
 
+void t.test('calls that overtake the opening or the close of a store are refused', async (t) => {
+  const { database } = await TestDatabase.open()
+  const store = new CellarMetaStore()
+  const opening = [store.init({ database }, 1), store.init({ database }, 1)]
+  const outcomes = await Promise.allSettled(opening)
+  t.strictSame(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+  const creating = store.createTable('late')
+  const closing = store.close()
+  await t.rejects(creating, { name: 'MetastoreException' }, 'no handle outlives the close')
+  await closing
+  await database.close()
+})
+
+void t.test('rows with all kinds of fields are read as they were put', async (t) => {
+  const home = await TestDatabase.open()
+  const store = new CellarMetaStore()
+  await store.init({ database: home.database }, 1)
+  const table = await store.createScannableTable('rows')
+  // More names than a decoder remembers, one with a colon, one empty, and rows that lack any.
+  const fields = [
+    'b',
+    'a',
+    '',
+    'c:d',
+    '\u{1f600}',
+    ...Array.from({ length: 20 }, (_, i) => `x${i}`),
+  ]
+  const put = new Map<string, Value>()
+  for (let i = 0; i < 64; i++) {
+    const value = new Value()
+    fields.forEach((name, at) => {
+      if ((i * 7 + at * 3) % 5 < i % 4) value.setField(name, `${i} ${at}`)
+    })
+    put.set(`row${i}`, value)
+    await table.put(`row${i}`, value, Version.NEW)
+  }
+  let wrong = 0
+  for await (const { key, value } of await table.openCursor()) {
+    if (!value.value.equals(put.get(key))) wrong++
+    if (!(await table.get(key)).value.equals(put.get(key))) wrong++
+    put.delete(key)
+  }
+  t.equal(wrong, 0)
+  t.equal(put.size, 0, 'all rows were read')
+  await store.close()
+  await home.close()
+})
+
+void t.test('text in a value is bytes for whoever looks, at any time', (t) => {
+  const value = new Value({ a: 'one' })
+  const map = value.getFieldsMap()
+  value.setField('b', 'two').merge(new Value({ c: 'three' }))
+  t.strictSame(
+    [...map].map(([name, data]) => [name, Buffer.isBuffer(data), data?.toString()]),
+    [
+      ['a', true, 'one'],
+      ['b', true, 'two'],
+      ['c', true, 'three'],
+    ],
+  )
+  t.equal(value.getField('a'), value.getField('a'), 'the same bytes each time')
+  t.ok(value.equals(new Value({ c: Buffer.from('three'), b: 'two', a: 'one' })))
+  t.end()
+})
+
 void t.test('writes are durable as configured, at first with FSYNC_WAL', async (t) => {
   const home = await TestDatabase.open()
   const { database } = home
