@@ -10,7 +10,7 @@ import { writeEscaped } from '../../src/cell/cell-key.js'
 import { CellType } from '../../src/cell/cell-type.js'
 import { CellView } from '../../src/cell/cell-view.js'
 import type { Cursor } from '../../src/cursor/cursor.js'
-import { MutationBuffer, visitEntries } from '../../src/engine/mutation-buffer.js'
+import { MutationBuffer, textBytes } from '../../src/engine/mutation-buffer.js'
 
 /** Cells that one call of a benchmark handles. */
 export const cellsPerCall = 1000
@@ -39,9 +39,12 @@ function encodeAll(
   value: Uint8Array | string,
 ): void {
   target.begin()
+  target.open()
+  const bytes = typeof value === 'string' ? textBytes(value) : value.length
   for (let i = 0; i < cellsPerCall; i++) {
     const length = writeEscaped(scratch, 0, rows[i])
-    target.add(store, scratch, length, qualifier, timestampHigh, i, CellType.put, i + 1, 0, value)
+    const type = CellType.put
+    target.add(store, scratch, length, qualifier, timestampHigh, i, type, i + 1, 0, value, bytes)
   }
 }
 
@@ -85,11 +88,9 @@ class EntryWalk implements Cursor {
 function makeWalk(rows: readonly Buffer[]): EntryWalk {
   const encoded = new MutationBuffer()
   encodeAll(encoded, rows, Buffer.alloc(rowBytesMax), Buffer.alloc(valueBytes, 'v'))
-  const buffer = encoded.buffer
+  const { buffer, entryCount, keyStarts, keyEnds, valueEnds } = encoded
   const offsets: number[] = []
-  visitEntries(buffer, 0, encoded.length, (_storeId, _source, keyStart, keyEnd, valueEnd) => {
-    offsets.push(keyStart, keyEnd, valueEnd)
-  })
+  for (let i = 0; i < entryCount; i++) offsets.push(keyStarts[i], keyEnds[i], valueEnds[i])
   return new EntryWalk(buffer, offsets)
 }
 

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { NodeFileSystem } from '../../src/fs/node-fs.js'
 import { scanRecordsSync } from '../../src/record/record-scan.js'
 import { Log } from '../../src/wal/log.js'
+import { varintLength, writeVarint } from '../../src/base/varint.js'
 import { segmentName } from '../../src/wal/segment-name.js'
 
 /** Mutations that one call of a benchmark handles. */
@@ -30,7 +31,8 @@ class Subject {
   constructor() {
     this.directory = mkdtempSync(join(tmpdir(), 'cellar-log-'))
     this.fileSystem = new NodeFileSystem()
-    this.mutation = Buffer.alloc(mutationBytes, 'm')
+    this.mutation = Buffer.alloc(varintLength(mutationBytes) + mutationBytes, 'm')
+    writeVarint(this.mutation, 0, mutationBytes)
     this.sequence = 0
     let fileNumber = 1
     this.log = Log.createSync({
@@ -41,7 +43,7 @@ class Subject {
   }
 
   append(): void {
-    this.log.append(this.mutation, 0, mutationBytes, ++this.sequence)
+    this.log.append(this.mutation, 0, this.mutation.length, ++this.sequence)
   }
 
   trim(): void {

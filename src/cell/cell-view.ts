@@ -17,7 +17,7 @@ import {
   unescape,
 } from './cell-key.js'
 import { contentStart, isReference, ttlOf } from './cell-value.js'
-import { approximateTimestamp, joinTimestamp } from './timestamp.js'
+import { approximateTimestamp, joinTimestamp, type Timestamp } from './timestamp.js'
 
 /** Where an entry lies: the part of a cursor that a view is set from. */
 export type EntryRanges = Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd' | 'valueStart' | 'valueEnd'>
@@ -99,6 +99,11 @@ export class CellView {
   /** The timestamp as a double: exact below 2^53. */
   get timestamp(): number {
     return approximateTimestamp(this.timestampHigh, this.timestampLow)
+  }
+
+  /** The timestamp, exact; a bigint only where a number could not hold it. */
+  get timestampValue(): Timestamp {
+    return this.timestampHigh < 0x20_0000 ? this.timestamp : this.timestampExact
   }
 
   /** The timestamp, exact. */

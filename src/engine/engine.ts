@@ -89,6 +89,15 @@ export interface EngineParts {
   readonly lastSequence: number
 }
 
+/** A commit that resolves in the next turn of the event loop or later. */
+interface DelayedCommit {
+  readonly done: Promise<void>
+  readonly turn: Promise<void>
+  readonly both: Promise<void>
+}
+
+const nothing = Promise.resolve()
+
 export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly fileSystem: FileSystem
   readonly directory: string
@@ -128,6 +137,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly lock: DirectoryLock
   readonly executor: JobExecutor
   private readonly events: EngineEvents
+  /** The commit that was put off to the next turn of the event loop last. */
+  private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
   private poisonedBy: CellarError | undefined = undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
   private closing: Promise<void> | undefined = undefined
@@ -200,47 +211,58 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   }
 
   /**
-   * Makes the built mutation part of the database. REQUIRES `checkWritable` in the same turn, and
-   * that the sequence in its keys is `lastSequence + 1`.
+   * Makes the group in `mutation` part of the database. REQUIRES `checkWritable` in the same turn,
+   * and that the sequences in its keys are `lastSequence + 1` and those that follow, one for each
+   * mutation. Nothing is applied if it throws.
    */
   apply(durability: Durability): void {
     const { mutation } = this
-    const sequence = this.lastSequence + 1
+    const { payloadBytes } = mutation
+    const first = this.lastSequence + 1
+    const sequence = this.lastSequence + mutation.mutationCount
     const logged = durability !== 'SKIP_WAL'
     this.reserveMemory()
     if (logged) {
       this.log.append(mutation.buffer, 0, mutation.length, sequence)
       this.logBytesWritten += mutation.length
     }
+    const before = chargedBytes(mutation)
     const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
-    let grown = 0
-    let full: Store | undefined
     for (let i = 0; i < entryCount; i++) {
-      const store = stores[i]
       const keyEnd = keyEnds[i]
-      grown += store.insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], sequence)
-      if (!logged) store.active.hasUnloggedMutations = true
-      const { bytesUsed } = store.active.memtable
-      if (bytesUsed >= this.options.flushBytes || bytesUsed >= store.flushBytes) full = store
+      stores[i].insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], first)
     }
     this.lastSequence = sequence
-    this.budget.bytesUsed += grown
-    this.userBytes += mutation.payloadBytes
-    if (this.pacer.isPacing) this.pacer.spend(mutation.payloadBytes)
+    this.budget.bytesUsed += chargedBytes(mutation) - before
+    this.userBytes += payloadBytes
+    if (this.pacer.isPacing) this.pacer.spend(payloadBytes)
     // A running mean: it follows quickly when writers turn to larger cells.
-    this.budget.bytesPerWriter += (mutation.payloadBytes - this.budget.bytesPerWriter) / 16
-    if (full !== undefined) this.relief.freeze(full)
-    else if (this.budget.isHigh) this.relief.start()
+    this.budget.bytesPerWriter += (payloadBytes - this.budget.bytesPerWriter) / 16
+    if (!this.freezeFull(logged) && this.budget.isHigh) this.relief.start()
     this.relief.checkLog()
   }
 
-  /** Memory first: once the mutation is in the log it must also get into the memtables. */
+  /** Memory first: once the group is in the log it must also get into the memtables. */
   private reserveMemory(): void {
-    const { stores, entryCount, payloadBytes } = this.mutation
-    for (let i = 0; i < entryCount; i++) {
-      if (i > 0 && stores[i] === stores[i - 1]) continue
-      this.budget.bytesUsed += stores[i].reserve(entryCount, payloadBytes)
+    const { touchedStores, touchedCount, entryCount, payloadBytes } = this.mutation
+    for (let i = 0; i < touchedCount; i++) {
+      this.budget.bytesUsed += touchedStores[i].reserve(entryCount, payloadBytes)
     }
+  }
+
+  /** Freezes memtables that the group has filled; false if there are none. */
+  private freezeFull(logged: boolean): boolean {
+    const { touchedStores, touchedCount } = this.mutation
+    let full = false
+    for (let i = 0; i < touchedCount; i++) {
+      const store = touchedStores[i]
+      if (!logged) store.active.hasUnloggedMutations = true
+      const { bytesUsed } = store.active.memtable
+      if (bytesUsed < this.options.flushBytes && bytesUsed < store.flushBytes) continue
+      this.relief.freeze(store)
+      full = true
+    }
+    return full
   }
 
   /** Makes everything applied so far as durable as asked, before returning. */
@@ -258,17 +280,18 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.relief.finishSync()
   }
 
-  /** Resolves when everything applied so far is as durable as asked. */
+  /**
+   * Resolves when everything applied so far is as durable as asked. Mutations that share a commit
+   * share the promise as well.
+   */
   commit(durability: Durability): Promise<void> {
     const done = this.log.commit(durability)
-    return this.turn.spend() ? done : this.commitNextTurn(done)
-  }
-
-  private async commitNextTurn(done: Promise<void>): Promise<void> {
-    // It may fail while nobody looks; the caller still gets the rejection.
-    done.catch(() => undefined)
-    await this.turn.waitForTurn()
-    return done
+    if (this.turn.spend()) return done
+    const turn = this.turn.waitForTurn()
+    if (this.delayed.done !== done || this.delayed.turn !== turn) {
+      this.delayed = { done, turn, both: bothDone(done, turn) }
+    }
+    return this.delayed.both
   }
 
   /** Whether an awaited mutation has to wait before it is applied. */
@@ -552,4 +575,18 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     await closeParts(this, steps)
     if (steps.failure !== undefined && !poisonedBefore) throw steps.failure as Error
   }
+}
+
+async function bothDone(done: Promise<void>, turn: Promise<void>): Promise<void> {
+  // It may fail while nobody looks; the caller still gets the rejection.
+  done.catch(() => undefined)
+  await turn
+  return done
+}
+
+/** What the active memtables of the stores of a group count in the budget. */
+function chargedBytes({ touchedStores, touchedCount }: MutationBuffer): number {
+  let bytes = 0
+  for (let i = 0; i < touchedCount; i++) bytes += touchedStores[i].active.bytesCharged
+  return bytes
 }

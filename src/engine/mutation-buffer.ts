@@ -1,14 +1,19 @@
 /**
- * A mutation under construction and its form in the log (byte diagram in FORMAT.md).
+ * Mutations under construction and their form in the log (byte diagram in FORMAT.md).
  *
+ *   group    = (varint length, mutation)*
  *   mutation = format(1) serverTimestamp(6) entry*
  *   entry    = varint storeId, varint keyLength, varint valueLength, key, value
  *
  * Key and value are exactly what the memtable stores, so a mutation is encoded once and copied
- * twice: into the log and into the memtables. `serverTimestamp` is the timestamp that the engine's
- * clock gave to the mutation, 0 if it gave none; recovery continues above it.
+ * twice: into the log, a whole group at a time, and into the memtables. `serverTimestamp` is the
+ * timestamp that the engine's clock gave to the mutation, 0 if it gave none; recovery continues
+ * above it.
  *
- * Ownership: the buffer belongs to the engine and is reused by the next mutation.
+ * A group is built by `begin`, then for each mutation `open`, `add`, `finish`; `drop` takes back
+ * the one that is open. Positions of entries hold from `finish` on.
+ *
+ * Ownership: the buffer belongs to the engine and is reused by the next group.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { copyBytes, readPrefix48, writeUint48BE } from '../base/bytes.js'
@@ -17,46 +22,108 @@ import { entryBytesMax } from '../sstable/format.js'
 import type { Store } from '../store/store.js'
 import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../cell/cell-key.js'
 import { writeValueHeader } from '../cell/cell-value.js'
+import { mutationBytesMax } from '../wal/log.js'
 
 /** Never change: the form described above. */
 const mutationFormat = 1
 const headerBytes = 7
 /** Most bytes in front of a key: three varints. */
 const entryHeaderBytesMax = 15
+/** Most bytes in front of an entry: length and header of a mutation. */
+const mutationHeaderBytesMax = 5 + headerBytes
+
+/** A group that is as long as this takes no further mutation. */
+const groupBytesMax = 64 * 1024
+/** Memory is reserved for the worst that a group can do to the memtables, so it is kept short. */
+const groupMutationsMax = 64
 
 export class MutationBuffer {
-  buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
+  buffer: Buffer = Buffer.allocUnsafeSlow(128 * 1024)
   length = 0
+  /** Finished mutations. */
+  mutationCount = 0
   entryCount = 0
-  private serverTimestamp = 0
   /** Bytes of keys and values, for the memory budget. */
   payloadBytes = 0
+  /** The stores of all entries, each once: the first `touchedCount` of these. */
+  readonly touchedStores: Store[] = []
+  touchedCount = 0
   /** For each entry: its store, and where its key starts and ends and its value ends. */
   readonly stores: Store[] = []
   readonly keyStarts: number[] = []
   readonly keyEnds: number[] = []
   readonly valueEnds: number[] = []
 
-  /** Starts a mutation. */
+  /** Where the open mutation starts, and what there was before it. */
+  private start = 0
+  private entryCountBefore = 0
+  private payloadBytesBefore = 0
+  /** Bytes left free for the length of the open mutation: what the one before it needed. */
+  private lengthBytes = 2
+  private serverTimestamp = 0
+
+  /** Starts a group. */
   begin(): void {
-    this.buffer[0] = mutationFormat
-    writeUint48BE(this.buffer, 1, 0)
-    this.length = headerBytes
+    this.length = 0
+    this.mutationCount = 0
     this.entryCount = 0
     this.payloadBytes = 0
+    this.touchedCount = 0
+  }
+
+  /** Whether the group takes another mutation. */
+  get hasRoom(): boolean {
+    return this.length < groupBytesMax && this.mutationCount < groupMutationsMax
+  }
+
+  /** Starts a mutation. */
+  open(): void {
+    this.ensure(mutationHeaderBytesMax)
+    this.start = this.length
+    this.entryCountBefore = this.entryCount
+    this.payloadBytesBefore = this.payloadBytes
     this.serverTimestamp = 0
+    const { buffer } = this
+    let at = this.length + this.lengthBytes
+    buffer[at++] = mutationFormat
+    for (let i = 1; i < headerBytes; i++) buffer[at++] = 0
+    this.length = at
+  }
+
+  /** Entries of the open mutation. */
+  get openEntryCount(): number {
+    return this.entryCount - this.entryCountBefore
+  }
+
+  /** Ends the open mutation; `ERR_TOO_LARGE`, and it is still open, if the log cannot take it. */
+  finish(): void {
+    const bytes = this.length - this.start - this.lengthBytes
+    if (bytes > mutationBytesMax) {
+      throw new CellarError(ErrorCode.tooLarge, `a mutation of ${bytes} bytes is too large`)
+    }
+    const lengthBytes = varintLength(bytes)
+    if (lengthBytes !== this.lengthBytes) this.moveMutation(lengthBytes)
+    writeVarint(this.buffer, this.start, bytes)
+    this.mutationCount++
+  }
+
+  /** Takes back the open mutation. */
+  drop(): void {
+    this.length = this.start
+    this.entryCount = this.entryCountBefore
+    this.payloadBytes = this.payloadBytesBefore
   }
 
   /** Notes a timestamp that the engine assigned; of several rows' the highest counts. */
   raiseServerTimestamp(timestamp: number): void {
     if (timestamp <= this.serverTimestamp) return
     this.serverTimestamp = timestamp
-    writeUint48BE(this.buffer, 1, timestamp)
+    writeUint48BE(this.buffer, this.start + this.lengthBytes + 1, timestamp)
   }
 
   /**
-   * Adds a cell. `row` and `qualifier` are escaped, without terminators. The value is either
-   * `value` (bytes) or, if a string, its UTF-8 form.
+   * Adds a cell. `row` and `qualifier` are escaped, without terminators. The value is either bytes
+   * or a string whose UTF-8 form has `contentBytes` bytes.
    */
   add(
     store: Store,
@@ -69,23 +136,19 @@ export class MutationBuffer {
     sequence: number,
     ttlMilliseconds: number,
     value: Uint8Array | string,
+    contentBytes: number,
   ): void {
-    const isText = typeof value === 'string'
-    const contentBytes = isText ? Buffer.byteLength(value) : value.length
     const headerOfValue = ttlMilliseconds > 0 ? 7 : 1
     const keyLength = rowLength + 2 + qualifier.length + 2 + 18
     const valueLength = headerOfValue + contentBytes
-    if (keyLength + valueLength > entryBytesMax) {
-      const bytes = keyLength + valueLength
-      const message = `a cell of ${bytes} encoded bytes is larger than ${entryBytesMax}`
-      throw new CellarError(ErrorCode.tooLarge, message)
-    }
+    if (keyLength + valueLength > entryBytesMax) refuseEntry(keyLength + valueLength)
     this.ensure(entryHeaderBytesMax + keyLength + valueLength)
     const target = this.buffer
     let at = writeVarint(target, this.length, store.storeId)
     at = writeVarint(target, at, keyLength)
     at = writeVarint(target, at, valueLength)
     const entry = this.entryCount
+    if (entry === 0 || this.stores[entry - 1] !== store) this.touch(store)
     this.stores[entry] = store
     this.keyStarts[entry] = at
     copyBytes(row, 0, rowLength, target, at)
@@ -95,12 +158,32 @@ export class MutationBuffer {
     at = writeKeySuffix(target, at, timestampHigh, timestampLow, type, sequence, rowLength)
     this.keyEnds[entry] = at
     at = writeValueHeader(target, at, ttlMilliseconds)
-    if (!isText) copyValue(value, contentBytes, target, at)
-    else if (contentBytes > 0) target.write(value, at, 'utf8')
+    if (typeof value === 'string') writeText(value, contentBytes, target, at)
+    else copyValue(value, contentBytes, target, at)
     this.length = at + contentBytes
     this.valueEnds[entry] = this.length
     this.entryCount++
     this.payloadBytes += keyLength + valueLength
+  }
+
+  private touch(store: Store): void {
+    for (let i = 0; i < this.touchedCount; i++) if (this.touchedStores[i] === store) return
+    this.touchedStores[this.touchedCount++] = store
+  }
+
+  /** Moves the open mutation, because its length takes more or fewer bytes than were left free. */
+  private moveMutation(lengthBytes: number): void {
+    const shift = lengthBytes - this.lengthBytes
+    const from = this.start + this.lengthBytes
+    this.ensure(mutationHeaderBytesMax)
+    this.buffer.copyWithin(this.start + lengthBytes, from, this.length)
+    for (let i = this.entryCountBefore; i < this.entryCount; i++) {
+      this.keyStarts[i] += shift
+      this.keyEnds[i] += shift
+      this.valueEnds[i] += shift
+    }
+    this.length += shift
+    this.lengthBytes = lengthBytes
   }
 
   private ensure(bytes: number): void {
@@ -110,6 +193,28 @@ export class MutationBuffer {
     this.buffer.copy(grown, 0, 0, this.length)
     this.buffer = grown
   }
+}
+
+function refuseEntry(bytes: number): never {
+  const message = `a cell of ${bytes} encoded bytes is larger than ${entryBytesMax}`
+  throw new CellarError(ErrorCode.tooLarge, message)
+}
+
+/** Up to so many characters a loop beats a call into native code. */
+const loopCharactersMax = 32
+
+/** Bytes of the UTF-8 form of a text. */
+export function textBytes(text: string): number {
+  const { length } = text
+  if (length > loopCharactersMax) return Buffer.byteLength(text)
+  for (let i = 0; i < length; i++) if (text.charCodeAt(i) > 0x7f) return Buffer.byteLength(text)
+  return length
+}
+
+/** Writes a text whose UTF-8 form has `bytes` bytes. */
+function writeText(text: string, bytes: number, target: Buffer, at: number): void {
+  if (bytes > loopCharactersMax || bytes !== text.length) target.write(text, at, 'utf8')
+  else for (let i = 0; i < bytes; i++) target[at + i] = text.charCodeAt(i)
 }
 
 /** Values of callers are plain `Uint8Array`s or Buffers. */

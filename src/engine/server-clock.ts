@@ -42,13 +42,12 @@ export class ServerClock {
 
   /**
    * The timestamp that a mutation of `row[0, rowLength)` would get now. It counts only once it is
-   * accepted, so that a mutation that fails leaves no trace.
+   * accepted, so that a mutation that fails leaves no trace. `now` may be a little while ago.
    */
-  propose(row: Buffer, rowLength: number): number {
+  propose(row: Buffer, rowLength: number, now = this.clock.now()): number {
     hashRange(row, 0, rowLength, this.hash)
     this.slot = this.hash.low & (slotCount - 1)
     const last = this.slots[this.slot] > this.floor ? this.slots[this.slot] : this.floor
-    const now = this.clock.now()
     this.proposed = now > last ? now : last + 1
     return this.proposed
   }

@@ -27,6 +27,11 @@ export const arenaBytesMax = 0xffff_0000
 /** Most bytes that an entry takes beyond its payload: both lengths and the padding. */
 export const entryOverheadBytesMax = entryHeaderBytes + 3
 
+/** From here on `Buffer.copy` is as quick. */
+const wordCopyBytesMax = 512
+
+const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1
+
 const growthFactor = 4
 const arenaBytesMin = 256
 
@@ -50,6 +55,7 @@ export class EntryArena {
   shared: SharedArrayBuffer
   /** Bytes taken by entries, a multiple of four. */
   bytesUsed: number
+  private readonly reader = new WordReader()
 
   /**
    * Uses `recycled` memory, whatever it holds, or allocates. Throws `ERR_TOO_LARGE` if the memory
@@ -90,9 +96,9 @@ export class EntryArena {
     this.lengths[entry] = keyLength
     this.lengths[entry + 1] = valueLength
     if (keyEnd === valueStart) {
-      copyBytes(source, keyStart, valueEnd, this.buffer, target)
+      this.copy(source, keyStart, valueEnd, target)
     } else {
-      copyBytes(source, keyStart, keyEnd, this.buffer, target)
+      this.copy(source, keyStart, keyEnd, target)
       copyBytes(source, valueStart, valueEnd, this.buffer, target + keyLength)
     }
     this.bytesUsed = end + ((4 - (end & 3)) & 3)
@@ -102,10 +108,24 @@ export class EntryArena {
   /** Gives the memory away; the arena is empty and useless afterwards. */
   take(): SharedArrayBuffer {
     const taken = this.shared
+    this.reader.release()
     this.shared = new SharedArrayBuffer(0)
     this.buffer = Buffer.from(this.shared)
     this.lengths = new Int32Array(this.shared)
     return taken
+  }
+
+  /** Copies `source[start, end)` to `target`, a multiple of four. */
+  private copy(source: Buffer, start: number, end: number, target: number): void {
+    const length = end - start
+    if (length > wordCopyBytesMax) {
+      source.copy(this.buffer, target, start, end)
+      return
+    }
+    const { buffer } = this
+    const copied = littleEndian ? this.reader.copy(source, start, length, this.lengths, target) : 0
+    const shift = target - start
+    for (let i = start + copied; i < end; i++) buffer[shift + i] = source[i]
   }
 
   private grow(needed: number): void {
@@ -117,6 +137,52 @@ export class EntryArena {
     this.shared = shared
     this.buffer = buffer
     this.lengths = new Int32Array(shared)
+  }
+}
+
+/**
+ * Copies bytes from any offset to an aligned one, a word at a time: into shared memory that beats
+ * `Buffer.copy`, which moves bytes there one by one and makes a view of the source besides.
+ */
+class WordReader {
+  /** The buffer that was read last, and its memory as words: mutations all come from one. */
+  private source: Buffer | undefined = undefined
+  private words: Int32Array = new Int32Array(0)
+
+  /** Copies some multiple of four bytes, less than 8 fewer than `length`, and returns how many. */
+  copy(source: Buffer, start: number, length: number, target: Int32Array, offset: number): number {
+    if (length < 8) return 0
+    if (source !== this.source) this.use(source)
+    const { words } = this
+    const from = source.byteOffset + start
+    // One word is left out, so that the word behind the last never lies behind the source.
+    const count = (length >>> 2) - 1
+    const to = offset / 4
+    let at = Math.floor(from / 4)
+    const low = (from & 3) * 8
+    if (low === 0) {
+      for (let i = 0; i < count; i++) target[to + i] = words[at + i]
+      return count * 4
+    }
+    const high = 32 - low
+    let word = words[at]
+    for (let i = 0; i < count; i++) {
+      const next = words[++at]
+      target[to + i] = (word >>> low) | (next << high)
+      word = next
+    }
+    return count * 4
+  }
+
+  /** Forgets the source, so that its memory can go. */
+  release(): void {
+    this.source = undefined
+    this.words = new Int32Array(0)
+  }
+
+  private use(source: Buffer): void {
+    this.source = source
+    this.words = new Int32Array(source.buffer, 0, Math.floor(source.buffer.byteLength / 4))
   }
 }
 

@@ -61,6 +61,8 @@ export class EntryTree {
    */
   foundPosition: number
 
+  /** Whether the key at that place is equal. */
+  private foundEqual: boolean
   private root: number
   /** Levels of inner nodes above the leaves. */
   private height: number
@@ -93,6 +95,7 @@ export class EntryTree {
     this.modificationCount = 0
     this.foundLeaf = 0
     this.foundPosition = 0
+    this.foundEqual = false
     this.root = this.leaves.allocate()
     this.height = 0
     this.lastLeaf = this.root
@@ -260,46 +263,64 @@ export class EntryTree {
 
   /** The slot of the child that a key belongs to. */
   private findChild(node: number, source: Uint8Array, start: number, end: number): number {
-    const { numbers, entries, counts, prefixLengths } = this.inners
-    const prefixLength = prefixLengths[node]
-    const number = readPrefix48(source, start + prefixLength, end)
+    const { numbers, counts, prefixLengths } = this.inners
+    const number = readPrefix48(source, start + prefixLengths[node], end)
     const base = node * slotsPerNode
     const last = base + counts[node]
     let low = lowerBound(numbers, base + 1, last, number)
-    if (low === last || numbers[low] !== number) return low - base - 1
-    let high = lowerBound(numbers, low, last, number + 1)
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.compareKey(source, start, end, entries[middle], prefixLength) >= 0) low = middle + 1
-      else high = middle
+    if (low < last && numbers[low] === number) {
+      low = this.findAmongTies(this.inners, node, low, 0, source, start, end)
     }
     return low - base - 1
   }
 
   private findInLeaf(leaf: number, source: Uint8Array, start: number, end: number): boolean {
-    const { numbers, entries, counts, prefixLengths } = this.leaves
-    const prefixLength = prefixLengths[leaf]
-    const number = readPrefix48(source, start + prefixLength, end)
+    const { numbers, counts, prefixLengths } = this.leaves
+    const number = readPrefix48(source, start + prefixLengths[leaf], end)
     const base = leaf * slotsPerNode
     const last = base + counts[leaf]
     let low = lowerBound(numbers, base, last, number)
-    let exact = false
+    this.foundEqual = false
     if (low < last && numbers[low] === number) {
-      let high = lowerBound(numbers, low, last, number + 1)
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        const order = this.compareKey(source, start, end, entries[middle], prefixLength)
-        if (order > 0) low = middle + 1
-        else high = middle
-        if (order === 0) {
-          low = middle
-          exact = true
-        }
-      }
+      low = this.findAmongTies(this.leaves, leaf, low, 1, source, start, end)
     }
     this.foundLeaf = leaf
     this.foundPosition = low - base
-    return exact
+    return this.foundEqual
+  }
+
+  /**
+   * The first place, from `from` on, that the key stands before: its order to the key there is
+   * below `orderMin`. REQUIRES that the number at `from` is the key's. Notes whether one was equal.
+   */
+  private findAmongTies(
+    nodes: NodeArrays,
+    node: number,
+    from: number,
+    orderMin: number,
+    source: Uint8Array,
+    start: number,
+    end: number,
+  ): number {
+    const { numbers, entries, counts, prefixLengths } = nodes
+    const prefixLength = prefixLengths[node]
+    // Most often the first one decides: it is the only one, or the key is a newer version of it.
+    let order = this.compareKey(source, start, end, entries[from], prefixLength)
+    if (order === 0) this.foundEqual = true
+    if (order < orderMin) return from
+    let low = from + 1
+    const last = node * slotsPerNode + counts[node]
+    const number = numbers[from]
+    if (low === last || numbers[low] !== number) return low
+    let high = lowerBound(numbers, low, last, number + 1)
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      order = this.compareKey(source, start, end, entries[middle], prefixLength)
+      if (order === 0) this.foundEqual = true
+      if (order < orderMin) high = middle
+      else low = middle + 1
+    }
+    return low
   }
 
   /**

@@ -4,7 +4,7 @@ import { Memtable } from '../memtable/memtable.js'
 
 export class MemtableSlot {
   readonly memtable: Memtable
-  /** Sequence of the first mutation in it; 0 = empty. */
+  /** Sequence of the first mutation in it, or of one shortly before that; 0 = empty. */
   firstSequence = 0
   /** Some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false

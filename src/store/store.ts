@@ -89,7 +89,7 @@ export class Store {
     return this.active.bytesCharged - before
   }
 
-  /** Adds one cell to the active memtable and returns by how many bytes it grew. */
+  /** Adds one cell to the active memtable; `sequence` is its own or an earlier one. */
   insert(
     source: Buffer,
     keyStart: number,
@@ -97,12 +97,10 @@ export class Store {
     valueStart: number,
     valueEnd: number,
     sequence: number,
-  ): number {
+  ): void {
     const slot = this.active
-    const before = slot.bytesCharged
     slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
     if (slot.firstSequence === 0) slot.firstSequence = sequence
-    return slot.bytesCharged - before
   }
 
   /** Freezes the active memtable if it holds anything; `lastSequence` is the engine's. */

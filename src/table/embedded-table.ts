@@ -5,7 +5,7 @@
  * is exceeded, load missing blocks off the loop, and resolve when the log is as durable as asked.
  * The synchronous forms do all of that before they return.
  */
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { Durability } from '../wal/log.js'
@@ -14,6 +14,7 @@ import type { CoprocessorRegistry } from './coprocessor-registry.js'
 import { callEndpoint } from './endpoints.js'
 import { ObservedOperations, type Step } from './observed-operations.js'
 import { openObservedScan } from './observed-scan.js'
+import { ListOutcome } from './list-outcome.js'
 import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
 import { planScan } from './scan-plan.js'
@@ -142,7 +143,22 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     if (this.#chain.active) {
       return this.#applyObserved(puts, 'puts', checkHasCells, (put) => this.#observed.put(put))
     }
-    return this.#applyList(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
+    return this.#putAll(puts)
+  }
+
+  async #putAll(puts: readonly types.Put[]): Promise<void> {
+    checkPuts(puts)
+    const { turn } = this.#engine
+    const outcome = new ListOutcome()
+    let at = 0
+    while (at < puts.length) {
+      if (this.#engine.isHeld) await this.#admit()
+      const next = this.#core.putGroup(puts, at, outcome)
+      if (!turn.spend(next - at)) await turn.waitForTurn()
+      at = next
+    }
+    if (outcome.strongest !== undefined) await this.#engine.commit(outcome.strongest)
+    outcome.throwFailures(puts.length)
   }
 
   putListSync(puts: readonly types.Put[]): void {
@@ -155,7 +171,19 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
       )
       return
     }
-    this.#applyListSync(puts, 'puts', checkHasCells, (put) => this.#core.put(put))
+    checkPuts(puts)
+    const outcome = new ListOutcome()
+    let at = 0
+    while (at < puts.length) {
+      try {
+        this.#engine.admitSync()
+        at = this.#core.putGroup(puts, at, outcome)
+      } catch (error) {
+        outcome.failed(at++, error)
+      }
+    }
+    if (outcome.strongest !== undefined) this.#engine.commitSync(outcome.strongest)
+    outcome.throwFailures(puts.length)
   }
 
   delete(deletion: types.Delete): Promise<void> {
@@ -439,45 +467,6 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 }
 
-const strengths: Readonly<Record<Durability, number>> = {
-  SKIP_WAL: 0,
-  ASYNC_WAL: 1,
-  SYNC_WAL: 2,
-  FSYNC_WAL: 3,
-}
-
-/** Gathers what became of the operations of a list. */
-class ListOutcome {
-  strongest: Durability | undefined = undefined
-  private failures: Map<number, CellarError> | undefined = undefined
-
-  applied(durability: Durability): void {
-    if (this.strongest === undefined || strengths[durability] > strengths[this.strongest]) {
-      this.strongest = durability
-    }
-  }
-
-  /** Errors that concern the whole database end the list at once. */
-  failed(index: number, error: unknown): void {
-    const mine =
-      error instanceof CellarError &&
-      error.code !== ErrorCode.closed &&
-      error.code !== ErrorCode.poisoned
-    if (!mine) throw error
-    this.failures ??= new Map()
-    this.failures.set(index, error)
-  }
-
-  throwFailures(total: number): void {
-    if (this.failures === undefined) return
-    const [first] = this.failures.values()
-    const message =
-      `${this.failures.size} of ${total} operations failed, the others were applied; ` +
-      `the first failure: ${first.message}`
-    throw new CellarError(ErrorCode.batchFailed, message, { failures: this.failures, cause: first })
-  }
-}
-
 function checkList<T>(list: readonly T[], what: string): readonly T[] {
   if (!Array.isArray(list)) throw invalidArgument(`${what} must be an array`)
   return list as readonly T[]
@@ -488,11 +477,18 @@ function checkNothing(): void {}
 /** A put without cells fails the whole list before anything is written (spec 2.2). */
 function checkHasCells(put: types.Put): void {
   const cells: unknown = checkObject(put, 'put').cells
-  const empty =
-    typeof cells !== 'object' || cells === null
-      ? true
-      : Array.isArray(cells)
-        ? cells.length === 0
-        : Object.keys(cells).length === 0
-  if (empty) throw invalidArgument('a put of the list has no cells')
+  if (typeof cells !== 'object' || cells === null || isEmpty(cells)) {
+    throw invalidArgument('a put of the list has no cells')
+  }
+}
+
+function isEmpty(cells: object): boolean {
+  if (Array.isArray(cells)) return cells.length === 0
+  for (const name in cells) if (name !== undefined) return false
+  return true
+}
+
+function checkPuts(puts: readonly types.Put[]): void {
+  checkList(puts, 'puts')
+  for (let i = 0; i < puts.length; i++) checkHasCells(puts[i])
 }

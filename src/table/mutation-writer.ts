@@ -2,8 +2,10 @@
  * Turns the mutations of callers into the cells of the engine's mutation buffer.
  *
  * One writer serves one engine. `begin` fixes row and sequence; the `add…` methods check everything
- * and encode; nothing is part of the database before `Engine.apply`, so any error leaves it
- * unchanged.
+ * and encode; nothing is part of the database before `apply`, so any error leaves it unchanged.
+ *
+ * Several mutations may be applied together, as a group: `beginGroup`, then for each `beginMember`,
+ * `add…` and `endMember`, or `dropMember`. Each has a sequence of its own.
  */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../cell/cell-type.js'
@@ -17,10 +19,11 @@ import {
 } from '../cell/timestamp.js'
 import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import { textBytes } from '../engine/mutation-buffer.js'
 import type { Durability } from '../wal/log.js'
 import type { CollectedRow } from '../scan/row-collector.js'
-import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
-import { noSuchFamily } from './column-name.js'
+import { checkBytesLike } from '../cell/column-name.js'
+import { PutColumns } from './put-columns.js'
 import type { RowKey } from './row-key.js'
 import type {
   Append,
@@ -39,15 +42,17 @@ export class MutationWriter {
   readonly engine: Engine
   /** The mutation will not be applied. */
   isTrial = false
-  private table!: TableState
   private row!: RowKey
+  private readonly columns = new PutColumns()
   private sequence = 0
+  /** Time of the group; 0 = the clock is read for each mutation. */
+  private groupTime = 0
   /** Server timestamp of this mutation; 0 = not assigned yet. */
   private serverTimestamp = 0
   private putTimestampMin: Timestamp = 0
   /** The cells being added belong to a put, not to an increment or append. */
   private isPut = false
-  /** Family, key start, key end, value end of the cells that go into the result. */
+  /** Family and entry of the cells that go into the result. */
   private resultCells: number[] = []
 
   constructor(engine: Engine) {
@@ -59,15 +64,47 @@ export class MutationWriter {
    * A trial is only there to find mistakes and is not applied.
    */
   begin(table: TableState, row: RowKey, putTimestampMin: Timestamp = 0, isTrial = false): void {
-    this.isTrial = isTrial
-    this.isPut = false
-    this.table = table
+    this.beginGroup(table, row, 0)
+    this.beginMember(putTimestampMin, isTrial)
+  }
+
+  /**
+   * Starts a group of mutations of the rows that `row` will hold. `now` is the time for all of
+   * them; 0 = the clock is read for each.
+   */
+  beginGroup(table: TableState, row: RowKey, now: number): void {
+    this.columns.use(table)
     this.row = row
-    this.sequence = this.engine.lastSequence + 1
-    this.serverTimestamp = 0
-    this.putTimestampMin = putTimestampMin
+    this.groupTime = now
     if (this.resultCells.length > 0) this.resultCells = []
     this.engine.mutation.begin()
+  }
+
+  /** Whether the group takes another member. */
+  get hasRoom(): boolean {
+    return this.engine.mutation.hasRoom
+  }
+
+  /** Starts a mutation of the group. */
+  beginMember(putTimestampMin: Timestamp = 0, isTrial = false): void {
+    const { engine } = this
+    this.isTrial = isTrial
+    this.isPut = false
+    this.sequence = engine.lastSequence + 1 + engine.mutation.mutationCount
+    this.serverTimestamp = 0
+    this.putTimestampMin = putTimestampMin
+    engine.mutation.open()
+  }
+
+  /** Ends a mutation: it will be applied with the group. Its timestamp is taken. */
+  endMember(): void {
+    this.engine.mutation.finish()
+    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+  }
+
+  /** Takes back the mutation that is not ended yet. */
+  dropMember(): void {
+    this.engine.mutation.drop()
   }
 
   /**
@@ -80,16 +117,14 @@ export class MutationWriter {
     this.putTimestampMin = 0
   }
 
-  /** Number of cells encoded so far. */
+  /** Number of cells of the mutation encoded so far. */
   get cellCount(): number {
-    return this.engine.mutation.entryCount
+    return this.engine.mutation.openEntryCount
   }
 
   /** Finds a family or throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
   family(name: string): FamilyState {
-    const family = this.table.familyByName.get(name)
-    if (family === undefined) throw noSuchFamily(name, this.table.name, this.table.familyNames)
-    return family
+    return this.columns.family(name)
   }
 
   /** Encodes the cells of a put. */
@@ -99,58 +134,67 @@ export class MutationWriter {
     if (typeof cells !== 'object' || cells === null) {
       throw invalidArgument('put needs cells: an object of columns or an array of cells')
     }
-    const before = this.cellCount
     this.isPut = true
+    let place = 0
     if (Array.isArray(cells)) {
-      for (const cell of cells as readonly PutCell[]) this.addPutCell(cell, timestamp, ttl)
+      for (const cell of cells as readonly PutCell[]) {
+        this.addPutCell(cell, place++, timestamp, ttl)
+      }
     } else {
       for (const name in cells as Readonly<Record<string, unknown>>) {
         const value = (cells as Readonly<Record<string, unknown>>)[name]
-        this.addNamedValue(name, value, timestamp, ttl)
+        this.addNamedValue(name, place++, value, timestamp, ttl)
       }
     }
     this.isPut = false
-    if (this.cellCount === before) throw invalidArgument('put has no cells')
+    if (place === 0) throw invalidArgument('put has no cells')
   }
 
   private addNamedValue(
     name: string,
+    place: number,
     value: unknown,
     timestamp: Timestamp | undefined,
     ttl: number,
   ): void {
     if (typeof value === 'string' || value instanceof Uint8Array) {
-      this.addCell(name, CellType.put, timestamp, ttl, value)
+      this.addCell(name, place, CellType.put, timestamp, ttl, value)
       return
     }
     if (typeof value !== 'object' || value === null) {
       throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
     }
     const { value: content, timestamp: own } = value as { value: BytesLike; timestamp?: Timestamp }
-    this.addCell(name, CellType.put, own === undefined ? timestamp : own, ttl, content)
+    this.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
   }
 
-  private addPutCell(cell: PutCell, timestamp: Timestamp | undefined, ttl: number): void {
+  private addPutCell(
+    cell: PutCell,
+    place: number,
+    timestamp: Timestamp | undefined,
+    ttl: number,
+  ): void {
     if (typeof cell !== 'object' || cell === null) {
       throw invalidArgument('each cell of a put must be an object {column, value}')
     }
     const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
     if (type === undefined) throw invalidArgument(`unknown cell type '${cell.type}'`)
     const { column, timestamp: own = timestamp, value = '' } = cell
-    this.addCell(column, type, own, ttl, value)
+    this.addCell(column, place, type, own, ttl, value)
   }
 
   /** Encodes one cell by its column's name. */
-  addCell(
-    column: ColumnName,
+  private addCell(
+    name: ColumnName,
+    place: number,
     type: CellTypeCode,
     timestamp: Timestamp | undefined,
     ttl: number,
     value: BytesLike,
   ): void {
-    const { family, escapedQualifier } = parseSingleColumn(column)
-    checkBytesLike(value, 'value')
-    this.encode(this.family(family), escapedQualifier, type, timestamp, ttl, value)
+    const column = this.columns.find(name, place)
+    if (typeof value !== 'string') checkBytesLike(value, 'value')
+    this.encode(column.family, column.escapedQualifier, type, timestamp, ttl, value)
   }
 
   /** Encodes one cell; an absent timestamp (or 2^63-1) is the server's. */
@@ -163,7 +207,7 @@ export class MutationWriter {
     value: BytesLike,
   ): void {
     const { engine, row } = this
-    const valueBytes = typeof value === 'string' ? Buffer.byteLength(value) : value.length
+    const valueBytes = typeof value === 'string' ? textBytes(value) : value.length
     checkCellBytes(
       row.length + family.name.length + qualifier.length + valueBytes + cellOverheadBytes,
       engine.options.cellBytesMax,
@@ -192,6 +236,7 @@ export class MutationWriter {
       this.sequence,
       ttl,
       value,
+      valueBytes,
     )
   }
 
@@ -199,7 +244,8 @@ export class MutationWriter {
   assignTimestamp(): number {
     if (this.serverTimestamp === 0) {
       const { engine, row } = this
-      this.serverTimestamp = this.isTrial ? 1 : engine.clock.propose(row.buffer, row.length)
+      const now = this.groupTime === 0 ? engine.now() : this.groupTime
+      this.serverTimestamp = this.isTrial ? 1 : engine.clock.propose(row.buffer, row.length, now)
       engine.mutation.raiseServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp
@@ -207,15 +253,20 @@ export class MutationWriter {
 
   /** Applies the mutation: from now on it is part of the database. REQUIRES not a trial. */
   apply(durability: Durability): void {
-    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+    this.endMember()
     this.engine.apply(durability)
+  }
+
+  /** Applies all mutations of the group that were ended; false if there are none. */
+  applyGroup(durability: Durability): boolean {
+    if (this.engine.mutation.mutationCount === 0) return false
+    this.engine.apply(durability)
+    return true
   }
 
   /** Makes the cell encoded last part of {@link takeResult}. */
   includeInResult(family: FamilyState): void {
-    const { keyStarts, keyEnds, entryCount, length } = this.engine.mutation
-    const last = entryCount - 1
-    this.resultCells.push(family.index, keyStarts[last], keyEnds[last], length)
+    this.resultCells.push(family.index, this.engine.mutation.entryCount - 1)
   }
 
   /** Whether cells were marked for the result. */
@@ -223,13 +274,14 @@ export class MutationWriter {
     return this.resultCells.length > 0
   }
 
-  /** The marked cells, in HBase's order, copied out of the mutation buffer. */
+  /** The marked cells, in HBase's order, copied out of the mutation buffer. REQUIRES `apply`. */
   takeResult(): CollectedRow {
-    const { buffer, length } = this.engine.mutation
+    const { buffer, length, keyStarts, keyEnds, valueEnds } = this.engine.mutation
     const page = Buffer.from(buffer.subarray(0, this.hasResult ? length : 0))
     const cells: number[][] = []
-    for (let i = 0; i < this.resultCells.length; i += 4) {
-      cells.push(this.resultCells.slice(i, i + 4))
+    for (let i = 0; i < this.resultCells.length; i += 2) {
+      const entry = this.resultCells[i + 1]
+      cells.push([this.resultCells[i], keyStarts[entry], keyEnds[entry], valueEnds[entry]])
     }
     cells.sort((a, b) => {
       if (a[0] !== b[0]) return a[0] - b[0]

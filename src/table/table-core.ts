@@ -9,8 +9,8 @@
 import { toBytes } from '../base/bytes.js'
 import { Moment } from '../base/clock.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import type { Timestamp } from '../cell/timestamp.js'
-import type { TableState } from '../engine/catalog.js'
+import { allTime, type TimeRange, type Timestamp } from '../cell/timestamp.js'
+import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { CollectedRow } from '../scan/row-collector.js'
 import type { ReadMode } from '../store/store-reader.js'
@@ -19,6 +19,7 @@ import { conditionHolds, parseCondition, type ValueCondition } from './checks.js
 import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import { addAppend, addIncrement } from './counters.js'
 import { addDelete, planFamily } from './deletes.js'
+import type { ListOutcome } from './list-outcome.js'
 import { MutationWriter } from './mutation-writer.js'
 import {
   parseFlag,
@@ -36,6 +37,7 @@ import type {
   BytesLike,
   Check,
   CheckAction,
+  ColumnName,
   Delete,
   DurabilityOption,
   Get,
@@ -73,6 +75,15 @@ export interface Intervention {
   readonly additions: readonly RowAddition[]
 }
 
+/** The column that a check looks at, and how it is read. */
+interface CheckedColumn {
+  readonly table: TableState
+  readonly name: ColumnName
+  readonly family: FamilyState
+  readonly escapedQualifier: Buffer
+  readonly plan: ReadPlan
+}
+
 /** A put or delete that joins the mutation of another row. */
 export type RowAddition = { readonly put: Put } | { readonly delete: Delete }
 
@@ -93,6 +104,7 @@ export class TableCore {
   private readonly writer: MutationWriter
   private readonly stored = new StoredCells()
   private readonly moment: Moment
+  private lastChecked: CheckedColumn | undefined = undefined
 
   constructor(engine: Engine, table: TableState) {
     this.engine = engine
@@ -149,6 +161,42 @@ export class TableCore {
     this.writer.addPut(put)
     const durability = this.durability(table, put.durability)
     return this.apply(table, durability, mode, intervention)
+  }
+
+  /**
+   * Applies the next puts of a list, `puts[from]` and so on, as one group, and tells `outcome`.
+   * Returns the place of the first that did not fit; at least one is taken.
+   */
+  putGroup(puts: readonly Put[], from: number, outcome: ListOutcome): number {
+    const table = this.writable()
+    const { writer } = this
+    let durability = table.settings.durability
+    let at = from
+    writer.beginGroup(table, this.row, this.engine.now())
+    for (; at < puts.length && (at === from || writer.hasRoom); at++) {
+      const put = puts[at]
+      writer.beginMember()
+      try {
+        const own = this.durability(table, put.durability)
+        if (at === from) durability = own
+        if (own !== durability) {
+          writer.dropMember()
+          break
+        }
+        this.row.set(put.row)
+        writer.addPut(put)
+        writer.endMember()
+      } catch (error) {
+        writer.dropMember()
+        outcome.failed(at, error)
+      }
+    }
+    try {
+      if (writer.applyGroup(durability)) outcome.applied(durability)
+    } catch (error) {
+      outcome.failedTogether(from, at, error)
+    }
+    return at
   }
 
   /** Applies a delete. */
@@ -261,15 +309,26 @@ export class TableCore {
         ...(check.timeRange && { timeRange: check.timeRange }),
       }
       this.stored.set(this.readRow(this.plans.plan(options), readPoint, mode))
-      return this.stored.isEmpty ? undefined : this.stored.first().timestampExact
+      return this.stored.isEmpty ? undefined : this.stored.first().timestampValue
     }
-    const { family, escapedQualifier } = parseSingleColumn(check.column!)
-    const state = table.familyByName.get(family) ?? this.unknownFamily(table, family)
-    const plan = asPlan([planFamily(state, [escapedQualifier], timeRange)])
+    const { family, escapedQualifier, plan } = this.checkedColumn(table, check.column!, timeRange)
     this.stored.set(this.readRow(plan, readPoint, mode))
-    const cell = this.stored.find(state.index, escapedQualifier)
+    const cell = this.stored.find(family.index, escapedQualifier)
     if (!conditionHolds(condition, cell)) return undefined
-    return cell === undefined ? 0 : cell.timestampExact
+    return cell === undefined ? 0 : cell.timestampValue
+  }
+
+  /** The column of a check, which most often is that of the check before. */
+  private checkedColumn(table: TableState, column: ColumnName, range: TimeRange): CheckedColumn {
+    const last = this.lastChecked
+    const isPlain = range === allTime && typeof column === 'string'
+    if (isPlain && last?.table === table && last.name === column) return last
+    const { family: name, escapedQualifier } = parseSingleColumn(column)
+    const family = table.familyByName.get(name) ?? this.unknownFamily(table, name)
+    const plan = asPlan([planFamily(family, [escapedQualifier], range)])
+    const checked = { table, name: column, family, escapedQualifier, plan }
+    if (isPlain) this.lastChecked = checked
+    return checked
   }
 
   private addAction(

@@ -15,9 +15,9 @@
  */
 
 import { assert } from '../base/assert.js'
+import { copyBytes } from '../base/bytes.js'
 import { deferred, type Deferred } from '../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
-import { varintLength, writeVarint } from '../base/varint.js'
 import type { FileSystem } from '../fs/types.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import {
@@ -77,7 +77,10 @@ const frameBytesMax = 1024 * 1024
 const rollBytesMin = 1024 * 1024
 
 const segmentBytesMaxDefault = 64 * 1024 * 1024
-const mutationBytesMax = framePayloadBytesMax - 5
+
+/** Longest mutation, in bytes (inclusive); a frame has room for the group that it is part of. */
+export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
+
 const done = Promise.resolve()
 
 /** Keeps the segments from one on, while somebody reads them. */
@@ -212,28 +215,28 @@ export class Log {
   }
 
   /**
-   * Copies one mutation into the pending frame. Nothing is promised until a commit.
+   * Copies a mutation, or a group of them, into the pending frame. Nothing is promised until a
+   * commit.
    *
-   * @param source - holds the mutation in `[start, end)`; opaque, copied.
-   * @param sequence - the mutation's last sequence; must not fall.
+   * @param source - holds each mutation behind its length, a varint, in `[start, end)`; copied.
+   * @param sequence - the last sequence of the last mutation; must not fall.
    * @throws CellarError `ERR_TOO_LARGE` (nothing appended), `ERR_POISONED`, `ERR_CLOSED`, and
    * errors of a write if more than a megabyte is pending, which then goes out at once.
    */
   append(source: Buffer, start: number, end: number, sequence: number): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
     const length = end - start
-    if (length > mutationBytesMax) {
-      throw new CellarError(ErrorCode.tooLarge, `a mutation of ${length} bytes is too large`)
+    if (length >= framePayloadBytesMax) {
+      throw new CellarError(ErrorCode.tooLarge, `mutations of ${length} bytes are too large`)
     }
     assert(sequence >= this.pendingSequence, 'sequences of mutations must not fall')
     const framePayload = this.writer.framePayloadBytes
     if (framePayload > 0 && framePayload + length > frameBytesMax) this.writePending()
     const writer = this.writer
-    if (writer.framePayloadBytes < 0) writer.beginFrame(varintLength(length) + length)
-    else writer.reserve(varintLength(length) + length)
-    const at = writeVarint(writer.buffer, writer.position, length)
-    source.copy(writer.buffer, at, start, end)
-    writer.position = at + length
+    if (writer.framePayloadBytes < 0) writer.beginFrame(length)
+    else writer.reserve(length)
+    copyBytes(source, start, end, writer.buffer, writer.position)
+    writer.position += length
     this.pendingSequence = sequence
   }
 

@@ -464,3 +464,31 @@ void t.test(
     t.ok(last < 1000 * (36 + 14) * 1.5, `${last} bytes`)
   },
 )
+
+void t.test('entries are copied whole from any offset, whatever their length', (t) => {
+  const pool = Buffer.from(new ArrayBuffer(4099), 1)
+  for (let i = 0; i < pool.length; i++) pool[i] = (i * 31 + (i >> 8)) & 0xff
+  const memtable = new Memtable()
+  const expected = new Map<string, string>()
+  for (let length = 0; length < 600; length += length < 40 ? 1 : 37) {
+    for (let offset = 0; offset < 9; offset++) {
+      // The last byte of the memory is read as well.
+      const start = offset < 8 ? offset : pool.length - length - 4
+      const keyEnd = start + 4
+      pool.writeUInt32BE(length * 16 + offset, start)
+      memtable.insert(pool, start, keyEnd, keyEnd, keyEnd + length)
+      const key = pool.toString('hex', start, keyEnd)
+      expected.set(key, pool.toString('hex', keyEnd, keyEnd + length))
+    }
+  }
+  const cursor = memtable.cursor()
+  let count = 0
+  for (cursor.seek(Buffer.alloc(0), 0); cursor.valid; cursor.next()) {
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
+    const value = expected.get(buffer.toString('hex', keyStart, keyEnd))
+    if (buffer.toString('hex', valueStart, valueEnd) !== value) t.fail('another value')
+    count++
+  }
+  t.equal(count, expected.size)
+  t.end()
+})

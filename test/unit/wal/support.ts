@@ -1,5 +1,6 @@
 /** What the tests of the log share: a seeded generator, recognisable mutations, byte-wise files. */
 
+import { varintLength, writeVarint } from '../../../src/base/varint.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import type { FileSystem } from '../../../src/fs/types.js'
 import { Log, type LogOptions } from '../../../src/wal/log.js'
@@ -69,8 +70,11 @@ export function openLog(fileSystem: FileSystem, first = 1, options: Partial<LogO
   return Log.createSync({ fileSystem, directory, allocateFileNumber: () => next++, ...options })
 }
 
+/** Appends a mutation behind its length. */
 export function append(log: Log, sequence: number, fillBytes = 10): void {
-  const bytes = mutation(sequence, fillBytes)
+  const content = mutation(sequence, fillBytes)
+  const bytes = Buffer.alloc(varintLength(content.length) + content.length)
+  content.copy(bytes, writeVarint(bytes, 0, content.length))
   log.append(bytes, 0, bytes.length, sequence)
 }
 
