@@ -43,6 +43,8 @@ export interface CompactionRequest {
 interface PendingRequest extends CompactionRequest {
   readonly store: Store
   run: CompactionRun | undefined
+  /** What `onProgress` threw. */
+  failure: { readonly error: unknown } | undefined
   resolve(): void
   reject(error: unknown): void
 }
@@ -134,9 +136,9 @@ export class Compactor {
   }
 
   /**
-   * Compacts a store because somebody asked. Rejects with the error of the compaction, with
-   * `ERR_ABORTED` by its signal, `ERR_TABLE_NOT_FOUND` if the store is dropped meanwhile,
-   * `ERR_CLOSED` by a close.
+   * Compacts a store because somebody asked. Rejects with the error of the compaction, with what
+   * `onProgress` throws, with `ERR_ABORTED` by its signal, `ERR_TABLE_NOT_FOUND` if the store is
+   * dropped meanwhile, `ERR_CLOSED` by a close.
    */
   compact(store: Store, request: CompactionRequest): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -145,7 +147,13 @@ export class Compactor {
         reject(aborted(signal))
         return
       }
-      const pending: PendingRequest = { ...request, store, run: undefined, resolve, reject }
+      if (store.dropped || this.stopped) {
+        reject(store.dropped ? dropped(store) : closedError('the database'))
+        return
+      }
+      const run = undefined
+      const failure = undefined
+      const pending: PendingRequest = { ...request, store, run, failure, resolve, reject }
       const abort = (): void => {
         // A run that has begun ends by itself.
         if (pending.run !== undefined) pending.run.cancel()
@@ -197,12 +205,14 @@ export class Compactor {
   }
 
   private mayRun(store: Store): boolean {
-    return !this.stopped && !store.dropped && this.host.mayFlush
+    const { compactionEnabled, mayFlush } = this.host
+    return compactionEnabled && mayFlush && !this.stopped && !store.dropped
   }
 
   /** Starts whatever can be started. */
   private pump(): void {
     if (this.stopped || this.paused) return
+    if (!this.host.compactionEnabled) this.waiting.clear()
     for (const request of [...this.requests]) {
       if (this.placesTaken >= this.places) return
       if (request.run === undefined) this.serve(request)
@@ -217,27 +227,24 @@ export class Compactor {
 
   private serve(request: PendingRequest): void {
     const { store, major, rows } = request
-    let choice: CompactionChoice
     try {
       this.host.checkWritable()
-      choice = this.choose(store, (policy, input) =>
+      const choice = this.choose(store, (policy, input) =>
         major ? policy.chooseMajor(input, rows) : policy.choose(input),
       )
+      if (choice.kind === 'nothing') {
+        if (!choice.blocked) this.finishRequest(request, undefined)
+        return
+      }
+      request.run = this.start(store, choice, (error) => {
+        request.run = undefined
+        if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
+        else if (major) this.finishRequest(request, undefined)
+        // Else the policy may find more: the request is served again.
+      })
     } catch (error) {
       this.finishRequest(request, error)
-      return
     }
-    if (choice.kind === 'nothing') {
-      if (!choice.blocked) this.finishRequest(request, undefined)
-      return
-    }
-    const run = this.start(store, choice, (error) => {
-      request.run = undefined
-      if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
-      else if (major) this.finishRequest(request, undefined)
-      // Else the policy may find more: the request is served again.
-    })
-    request.run = run
   }
 
   private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
@@ -256,30 +263,28 @@ export class Compactor {
     const index = this.requests.indexOf(request)
     if (index < 0) return
     this.requests.splice(index, 1)
-    if (error === undefined) {
-      request.onProgress?.(1)
-      request.resolve()
-    } else request.reject(error)
+    if (error === undefined) tellProgress(request, 1)
+    if (request.failure !== undefined) request.reject(request.failure.error)
+    else if (error === undefined) request.resolve()
+    else request.reject(error)
   }
 
   private startBackground(store: Store): void {
-    let choice: CompactionChoice
     try {
-      choice = this.choose(store, (policy, input) => policy.choose(input))
+      const choice = this.choose(store, (policy, input) => policy.choose(input))
+      if (choice.kind === 'nothing') {
+        // A blocked one is looked at again when a run ends.
+        if (!choice.blocked) this.waiting.delete(store)
+        return
+      }
+      this.start(store, choice, (error) => {
+        if (error === undefined) this.pauses.delete(store)
+        else if (!(error instanceof JobCancelled)) this.retryLater(store)
+      })
     } catch (error) {
-      this.waiting.delete(store)
+      this.retryLater(store)
       this.host.compactionFailed(store, error, false)
-      return
     }
-    if (choice.kind === 'nothing') {
-      // A blocked one is looked at again when a run ends.
-      if (!choice.blocked) this.waiting.delete(store)
-      return
-    }
-    this.start(store, choice, (error) => {
-      if (error === undefined) this.pauses.delete(store)
-      else if (!(error instanceof JobCancelled)) this.retryLater(store)
-    })
   }
 
   /** Asks the policy, between the observers of the table. */
@@ -321,12 +326,12 @@ export class Compactor {
     const { store } = run
     const requested = (): boolean => this.requests.some((request) => request.run === run)
     try {
-      const outcome = await run.execute(() => this.takePlace())
+      const outcome = await run.execute(() => this.takeFurtherPlace())
       this.runs.delete(run)
       this.totals.add(outcome)
       this.host.compacted(store, outcome)
       // There may be more to do.
-      if (this.host.compactionEnabled && this.mayRun(store)) this.waiting.add(store)
+      if (this.mayRun(store)) this.waiting.add(store)
       ended(undefined)
     } catch (error) {
       this.runs.delete(run)
@@ -341,6 +346,16 @@ export class Compactor {
     if (this.placesTaken >= this.places) return undefined
     this.placesTaken++
     return () => this.placesTaken--
+  }
+
+  /** As {@link takePlace}, for a part of a run that may end before the run. */
+  private takeFurtherPlace(): (() => void) | undefined {
+    const giveBack = this.takePlace()
+    if (giveBack === undefined) return undefined
+    return () => {
+      giveBack()
+      this.pump()
+    }
   }
 
   private retryLater(store: Store): void {
@@ -367,10 +382,10 @@ export class Compactor {
   /** Reports progress while something runs. */
   private tick(): boolean {
     for (const run of this.runs.keys()) this.host.compactionMoved(run.store, run.progress)
-    for (const { run, onProgress } of this.requests) {
-      if (run === undefined || onProgress === undefined) continue
-      const { bytesDone, bytesTotal } = run.progress
-      onProgress(bytesDone / Math.max(1, bytesTotal))
+    for (const request of this.requests) {
+      if (request.run === undefined) continue
+      const { bytesDone, bytesTotal } = request.run.progress
+      tellProgress(request, bytesDone / Math.max(1, bytesTotal))
     }
     return this.runs.size > 0
   }
@@ -403,6 +418,17 @@ export class Compactor {
       }
       this.watchExpiry(stores)
     })
+  }
+}
+
+/** What the function throws ends the compaction. */
+function tellProgress(request: PendingRequest, part: number): void {
+  if (request.failure !== undefined) return
+  try {
+    request.onProgress?.(part)
+  } catch (error) {
+    request.failure = { error }
+    request.run?.cancel()
   }
 }
 

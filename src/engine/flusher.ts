@@ -98,7 +98,7 @@ export class Flusher {
       try {
         const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
         this.host.syncLogSync()
-        const edit = this.prepareInstall(store, slot, result)
+        const edit = this.prepareInstall(store, slot, job, result)
         slot.publishing = result
         this.publishing.set(store, hooked)
         this.host.publishSync(edit)
@@ -178,8 +178,7 @@ export class Flusher {
       result = await this.executor.run(job, control)
     } catch (error) {
       if (error instanceof JobCancelled) return true
-      // A thread that died may have left half a file. Later failures leave it alone: the manifest
-      // may name it.
+      // A thread that died may have left half a file.
       this.discard(job)
       throw error
     } finally {
@@ -195,10 +194,11 @@ export class Flusher {
       this.discard(job)
       return false
     }
-    const edit = this.prepareInstall(store, slot, result)
+    const edit = this.prepareInstall(store, slot, job, result)
     slot.publishing = result
     this.publishing.set(store, hooked)
     try {
+      // From here on the manifest may name the file, whatever fails.
       await this.host.publish(edit)
     } finally {
       slot.publishing = undefined
@@ -238,15 +238,27 @@ export class Flusher {
 
   /**
    * Opens the new file, so that a failure comes before the manifest names it, and makes the edit.
+   * After a failure the files are gone.
    */
-  private prepareInstall(store: Store, slot: MemtableSlot, result: JobResult): VersionEdit {
-    for (const file of result.files) this.host.readers.open(file)
-    return {
-      filesAdded: result.files.map((file) => ({ storeId: store.storeId, file })),
-      flushedSequences: [{ storeId: store.storeId, sequence: slot.sequenceCovered }],
-      logFileNumberFloor: this.host.logFloorAfter(store, slot),
-      lastSequence: this.host.lastSequence,
-      lastServerTimestamp: this.host.lastServerTimestamp,
+  private prepareInstall(
+    store: Store,
+    slot: MemtableSlot,
+    job: FlushJob,
+    result: JobResult,
+  ): VersionEdit {
+    try {
+      for (const file of result.files) this.host.readers.open(file)
+      return {
+        filesAdded: result.files.map((file) => ({ storeId: store.storeId, file })),
+        flushedSequences: [{ storeId: store.storeId, sequence: slot.sequenceCovered }],
+        logFileNumberFloor: this.host.logFloorAfter(store, slot),
+        lastSequence: this.host.lastSequence,
+        lastServerTimestamp: this.host.lastServerTimestamp,
+      }
+    } catch (error) {
+      for (const { fileNumber } of result.files) this.host.readers.close(fileNumber)
+      this.discard(job)
+      throw error
     }
   }
 

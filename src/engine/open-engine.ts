@@ -130,7 +130,7 @@ function openLocked(
     })
     engine.clock.raiseFloor(versions.current.lastServerTimestamp)
     startLog(engine, replayLog(engine), events)
-    if (options.compactionEnabled) engine.compactor.watchExpiry(() => engine.stores.values())
+    engine.compactor.watchExpiry(() => engine.stores.values())
     return engine
   } catch (error) {
     readers.closeAll()

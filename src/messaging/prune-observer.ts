@@ -123,8 +123,11 @@ class PruneObserver implements Observer {
       this.records = records
     }
     if (snapshot === this.snapshot) return
-    this.invalid = snapshot && packPointers(snapshot.invalid)
-    this.pruneBound = snapshot && boundOf(snapshot, this.invalid!)
+    // All of it or nothing: either may throw on a malformed snapshot.
+    const invalid = snapshot && packPointers(snapshot.invalid)
+    const pruneBound = snapshot && boundOf(snapshot, invalid!)
+    this.invalid = invalid
+    this.pruneBound = pruneBound
     this.snapshot = snapshot
   }
 

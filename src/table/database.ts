@@ -354,23 +354,34 @@ export class Database {
   }
 }
 
+/** What a listener throws is its own fault: it is uncaught, and nothing of the engine fails. */
 function eventsOf(emitter: EventEmitter): EngineEvents {
+  const emit: EventEmitter['emit'] = (event, ...values: unknown[]) => {
+    try {
+      return emitter.emit(event, ...values)
+    } catch (error) {
+      process.nextTick(() => {
+        throw error
+      })
+      return true
+    }
+  }
   return {
-    onPoisoned: (error) => emitter.emit('poisoned', error),
+    onPoisoned: (error) => emit('poisoned', error),
     onFlushed: (table, family, result) =>
-      emitter.emit('flush', {
+      emit('flush', {
         table,
         family,
         entries: result.entriesWritten,
         bytes: result.bytesWritten,
       }),
     onFlushMoved: (table, family, bytesDone, bytesTotal) =>
-      emitter.emit('flushProgress', { table, family, bytesDone, bytesTotal }),
-    onFlushFailed: (table, family, error) => emitter.emit('flushError', { table, family, error }),
+      emit('flushProgress', { table, family, bytesDone, bytesTotal }),
+    onFlushFailed: (table, family, error) => emit('flushError', { table, family, error }),
     onCompactionMoved: (table, family, progress) =>
-      emitter.emit('compactionProgress', { table, family, ...progress }),
+      emit('compactionProgress', { table, family, ...progress }),
     onCompacted: (table, family, outcome) =>
-      emitter.emit('compaction', {
+      emit('compaction', {
         table,
         family,
         kind: outcome.kind,
@@ -383,9 +394,9 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
         bytes: outcome.bytesWritten,
       }),
     onCompactionFailed: (table, family, error, requested) => {
-      if (!requested) emitter.emit('compactionError', { table, family, error })
+      if (!requested) emit('compactionError', { table, family, error })
     },
-    onPressure: (pressure) => emitter.emit('pressure', pressure),
-    onWarning: (error) => emitter.emit('warning', error),
+    onPressure: (pressure) => emit('pressure', pressure),
+    onWarning: (error) => emit('warning', error),
   }
 }
