@@ -76,6 +76,7 @@ function recordOf(
     peakRssBytes: Math.max(...runs.map(({ counters }) => counters.peakRssBytes)),
     cpuSeconds: middle((run) => run.counters.cpuSeconds),
     checksum: first.checksum,
+    extra: { cpuP10us: median(runs.map(({ cpuP10us }) => cpuP10us)) },
     repeats: runs.length,
     spread: { low: Math.min(...rates), high: Math.max(...rates) },
   }

@@ -150,17 +150,25 @@ export function putMutation(
   next: bigint,
 ): ConditionalMutation {
   const nextBytes = versionBytes(next)
-  const cells: PutCell[] = [{ column: versionColumn, value: nextBytes }]
-  let deleted: string[] | undefined
+  const check = putCheck(row, expected, nextBytes)
+  const version: PutCell = { column: versionColumn, value: nextBytes }
+  // What every update of a subscription is, without room for more.
+  if (changes.length === 1 && changes[0].data !== null) {
+    const [{ name, data }] = changes
+    return {
+      check,
+      action: { put: { cells: [version, { column: fieldColumn(name), value: data }] } },
+    }
+  }
+  const cells = [version]
+  const deleted: string[] = []
   for (const { name, data } of changes) {
-    if (data === null) (deleted ??= []).push(fieldColumn(name))
+    if (data === null) deleted.push(fieldColumn(name))
     else cells.push({ column: fieldColumn(name), value: data })
   }
   const put: Mutation = { put: { cells } }
-  return {
-    check: putCheck(row, expected, nextBytes),
-    action: deleted === undefined ? put : { mutations: [put, { delete: { columns: deleted } }] },
-  }
+  if (deleted.length === 0) return { check, action: put }
+  return { check, action: { mutations: [put, { delete: { columns: deleted } }] } }
 }
 
 /** `ANY` asks for an older version than the new one, which is what any row that exists has. */
