@@ -299,19 +299,23 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return this.budget.isExceeded || this.pacer.isHeld
   }
 
-  /** Resolves when compactions have caught up so far that a writer may go on. */
-  pace(): Promise<void> {
-    return new Promise((resolve, reject) => this.pacer.whenFree(resolve, reject))
+  /** Resolves when writing may go on; rejects with the reason why it cannot. */
+  async admit(): Promise<void> {
+    await new Promise<void>((resolve, reject) => this.admitLater(resolve, reject))
+    // Whoever has waited for its turn goes on; only memory is looked at again.
+    while (this.budget.isExceeded) {
+      await new Promise<void>((resolve, reject) => this.whenMemoryFree(resolve, reject))
+    }
   }
 
-  /** Undefined if there is memory to write into; else resolves when some is free again. */
-  admit(): Promise<void> | undefined {
-    if (!this.budget.isExceeded) return undefined
-    return new Promise((resolve, reject) => this.admitLater(resolve, reject))
-  }
-
-  /** Calls `run` when writing may go on, or `fail` with the reason why it cannot. */
+  /** As {@link admit}, without a promise: calls `run`, or `fail` with the reason. */
   admitLater(run: () => void, fail: (error: unknown) => void): void {
+    const held = this.pacer.isHeld && this.failure === undefined && this.state === 'open'
+    if (held) this.pacer.whenFree(() => this.whenMemoryFree(run, fail), fail)
+    else this.whenMemoryFree(run, fail)
+  }
+
+  private whenMemoryFree(run: () => void, fail: (error: unknown) => void): void {
     try {
       // Nobody frees memory any more once flushes have stopped.
       this.checkWritable()
@@ -320,7 +324,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       return
     }
     if (!this.budget.isExceeded) {
-      this.pacer.whenFree(run, fail)
+      run()
       return
     }
     this.relief.start()

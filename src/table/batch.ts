@@ -1,10 +1,11 @@
 /** Mixed batches: each operation on its own, in order, with an outcome per position (spec 2.7). */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
+import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
 import { isBlockMissing } from './block-loading.js'
 import { Result } from './result.js'
-import { checkObject, nonBlocking, type TableCore } from './table-core.js'
+import { blocking, checkObject, nonBlocking, type TableCore } from './table-core.js'
 import type { BatchOperation, BatchResult, SyncTable, Table } from './types.js'
 
 const nothing = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [])
@@ -25,7 +26,7 @@ export async function runBatch(
   for (let i = 0; i < operations.length; i++) {
     if (!engine.turn.spend()) await engine.turn.waitForTurn()
     try {
-      if (!engine.isHeld && apply(core, operations[i], i, outcomes)) continue
+      if (!engine.isHeld && apply(core, operations[i], i, outcomes, nonBlocking)) continue
     } catch (error) {
       if (!isBlockMissing(error)) {
         outcomes.results[i] = failed(error)
@@ -79,10 +80,25 @@ class Outcomes {
       try {
         await engine.commit(durability)
       } catch (error) {
-        const failure = failed(error)
-        for (const position of positions) this.results[position] = failure
+        this.fail(positions, error)
       }
     }
+  }
+
+  /** As {@link commit}, before returning. */
+  commitSync(engine: Engine): void {
+    for (const [durability, positions] of this.applied) {
+      try {
+        engine.commitSync(durability)
+      } catch (error) {
+        this.fail(positions, error)
+      }
+    }
+  }
+
+  private fail(positions: readonly number[], error: unknown): void {
+    const failure = failed(error)
+    for (const position of positions) this.results[position] = failure
   }
 }
 
@@ -92,19 +108,20 @@ function apply(
   operation: BatchOperation,
   position: number,
   outcomes: Outcomes,
+  mode: ReadMode,
 ): boolean {
   checkOperation(operation)
   if ('checkAndMutate' in operation) {
     const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
-    const { value, durability } = core.checkAndMutate(check, action, nonBlocking)
+    const { value, durability } = core.checkAndMutate(check, action, mode)
     const { success, result = nothing } = value
     outcomes.mutated(position, durability, { ok: true, success, result })
   } else if ('put' in operation) {
     outcomes.mutated(position, core.put(operation.put), done)
   } else if ('delete' in operation) {
-    outcomes.mutated(position, core.delete(operation.delete, nonBlocking), done)
+    outcomes.mutated(position, core.delete(operation.delete, mode), done)
   } else if ('get' in operation) {
-    outcomes.results[position] = { ok: true, result: core.get(operation.get, nonBlocking) }
+    outcomes.results[position] = { ok: true, result: core.get(operation.get, mode) }
   } else {
     return false
   }
@@ -117,8 +134,30 @@ function failed(error: unknown): BatchResult {
   return { ok: false, error: asCellarError(error) }
 }
 
-/** Runs a batch synchronously. */
+/** As {@link runBatch}, synchronously: one commit for what needs no result of its own. */
 export function runBatchSync(
+  table: SyncTable,
+  engine: Engine,
+  core: TableCore,
+  operations: readonly BatchOperation[],
+): BatchResult[] {
+  const outcomes = new Outcomes(operations.length)
+  for (let i = 0; i < operations.length; i++) {
+    try {
+      engine.admitSync()
+      if (!apply(core, operations[i], i, outcomes, blocking)) {
+        outcomes.results[i] = runOneSync(table, operations[i])
+      }
+    } catch (error) {
+      outcomes.results[i] = failed(error)
+    }
+  }
+  outcomes.commitSync(engine)
+  return outcomes.results
+}
+
+/** The same for a table that is observed. */
+export function runBatchAloneSync(
   table: SyncTable,
   operations: readonly BatchOperation[],
 ): BatchResult[] {

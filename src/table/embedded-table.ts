@@ -22,7 +22,7 @@ import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
 import { readPointOf } from './snapshot.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
-import { runBatch, runBatchAlone, runBatchSync } from './batch.js'
+import { runBatch, runBatchAlone, runBatchAloneSync, runBatchSync } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Result } from './result.js'
 import type * as types from './types.js'
@@ -152,7 +152,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     const outcome = new ListOutcome()
     let at = 0
     while (at < puts.length) {
-      if (this.#engine.isHeld) await this.#admit()
+      if (this.#engine.isHeld) await this.#engine.admit()
       const next = this.#core.putGroup(puts, at, outcome)
       if (!turn.spend(next - at)) await turn.waitForTurn()
       at = next
@@ -331,7 +331,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   batchSync(operations: readonly types.BatchOperation[]): types.BatchResult[] {
-    return runBatchSync(this, checkList(operations, 'operations'))
+    checkList(operations, 'operations')
+    if (this.#chain.active) return runBatchAloneSync(this, operations)
+    return runBatchSync(this, this.#engine, this.#core, operations)
   }
 
   /**
@@ -386,21 +388,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#applyList(steps, what, checkNothing, (step, mode) => step(mode).durability)
   }
 
-  async #admit(): Promise<void> {
-    this.#engine.checkWritable()
-    // Whoever has waited for its turn goes on; only memory is looked at again.
-    if (this.#engine.pacer.isHeld) await this.#engine.pace()
-    for (;;) {
-      this.#engine.checkWritable()
-      const wait = this.#engine.admit()
-      if (wait === undefined) return
-      await wait
-    }
-  }
-
   /** Runs a mutation that may read first. Between its reads and its writes no turn is given up. */
   async #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
-    if (this.#engine.isHeld) await this.#admit()
+    if (this.#engine.isHeld) await this.#engine.admit()
     let applied: Applied<T>
     try {
       applied = step(nonBlocking)
@@ -428,7 +418,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     for (const operation of checkList(operations, what)) check(operation)
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
-      if (this.#engine.isHeld) await this.#admit()
+      if (this.#engine.isHeld) await this.#engine.admit()
       if (!this.#engine.turn.spend()) await this.#engine.turn.waitForTurn()
       try {
         outcome.applied(apply(operations[i], nonBlocking))

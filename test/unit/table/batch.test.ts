@@ -1,5 +1,5 @@
 /** Batches: one commit for what is in memory; what is loaded or fails concerns only itself. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
 import { MemoryFileSystem, type BatchOperation } from '../../../src/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
@@ -48,24 +48,54 @@ void t.test('a batch longer than a turn, of rows on disk and in memory', async (
 void t.test(
   'mutations of one batch whose sync fails all fail, reads and mistakes apart',
   async (t) => {
-    const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
-    const home = await TestDatabase.open({ fileSystem })
-    const families = { f: {} }
-    const table = await home.database.createTable('t', { families, durability: 'FSYNC_WAL' })
-    await table.put({ row: 'a', cells: { 'f:a': '1' } })
-    fileSystem.arm({ failAt: 1, errno: 'EIO', only: ({ kind }) => kind === 'sync' })
-    const check = { row: 'c', column: 'f:a', notExists: true } as const
-    const results = await table.batch([
-      { put: { row: 'a', cells: { 'f:a': '2' } } },
+    for (const form of ['batch', 'batchSync'] as const) await failingBatch(t, form)
+  },
+)
+
+async function failingBatch(t: Test, form: 'batch' | 'batchSync'): Promise<void> {
+  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const home = await TestDatabase.open({ fileSystem })
+  const families = { f: {} }
+  const table = await home.database.createTable('t', { families, durability: 'FSYNC_WAL' })
+  await table.put({ row: 'a', cells: { 'f:a': '1' } })
+  fileSystem.arm({ failAt: 1, errno: 'EIO', only: ({ kind }) => kind === 'sync' })
+  const check = { row: 'c', column: 'f:a', notExists: true } as const
+  const results = await table[form]([
+    { put: { row: 'a', cells: { 'f:a': '2' } } },
+    { get: { row: 'a' } },
+    { delete: { row: 'b' } },
+    { put: { row: 'd', cells: {} } },
+    { checkAndMutate: { check, action: { put: { cells: { 'f:a': '3' } } } } },
+    { nothing: {} } as never,
+  ])
+  const codes = results.map((result) => (result.ok ? 'ok' : result.error.code))
+  const [io, invalid] = ['ERR_IO', 'ERR_INVALID_ARGUMENT']
+  t.same(codes, [io, 'ok', io, invalid, io, invalid], form)
+  await home.database.close().catch(() => undefined)
+}
+
+void t.test(
+  'a synchronous batch sees its own writes, has outcomes in order, and is logged',
+  async (t) => {
+    const test = await TestDatabase.open()
+    const table = await test.database.createTable('sync', { families: { f: {} } })
+    const put = (row: string): BatchOperation => ({ put: { row, cells: { 'f:a': row } } })
+    const results = table.batchSync([
+      put('a'),
+      { increment: { row: 'n', columns: { 'f:n': 2 } } },
       { get: { row: 'a' } },
-      { delete: { row: 'b' } },
-      { put: { row: 'd', cells: {} } },
-      { checkAndMutate: { check, action: { put: { cells: { 'f:a': '3' } } } } },
-      { nothing: {} } as never,
+      { put: { row: 'b', cells: {} } },
+      put('c'),
+      { delete: { row: 'a' } },
     ])
-    const codes = results.map((result) => (result.ok ? 'ok' : result.error.code))
-    const [io, invalid] = ['ERR_IO', 'ERR_INVALID_ARGUMENT']
-    t.same(codes, [io, 'ok', io, invalid, io, invalid])
-    await home.database.close().catch(() => undefined)
+    t.same(
+      results.map((result) => (result.ok ? 'ok' : result.error.code)),
+      ['ok', 'ok', 'ok', 'ERR_INVALID_ARGUMENT', 'ok', 'ok'],
+    )
+    t.equal(results[2].ok && results[2].result.value('f:a')?.toString(), 'a')
+    await test.reopen()
+    const rows = [...test.database.table('sync').scanSync()].map((row) => row.row!.toString())
+    t.same(rows, ['c', 'n'])
+    await test.close()
   },
 )
