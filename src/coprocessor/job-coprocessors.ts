@@ -1,7 +1,7 @@
 /** What the engine asks of the coprocessors of its tables; the table layer keeps them. */
 import type { HookOutcome, HookPlan } from './hook-chain.js'
 import type { StoreJob } from './cell-hook.js'
-import type { StoreFileInfo, StoreJobOutcome } from './job-observer.js'
+import type { JobRetention, StoreFileInfo, StoreJobOutcome } from './job-observer.js'
 
 /** What a job did, for all coprocessors of its table. */
 export interface JobSummary extends Omit<
@@ -25,6 +25,8 @@ export interface JobCoprocessors {
    * `ERR_COPROCESSOR`.
    */
   startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined
+  /** Lets the observers change the rules of a job, in place. Throws `ERR_COPROCESSOR`. */
+  changeRetention(job: StoreJob, retention: JobRetention): void
   /** A job is installed. Does not throw. */
   finishJob(job: StoreJob, summary: JobSummary): void
   /** False if an observer wants no compaction now. Throws `ERR_COPROCESSOR`. */

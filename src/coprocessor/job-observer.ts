@@ -48,6 +48,20 @@ export interface CompactionSelection {
   bypass(): void
 }
 
+/**
+ * The rules by which one job keeps cells, those of the family at first; an observer changes the
+ * fields (HBase: ScanOptions). Reads, and whole files that have expired, go by the family's.
+ */
+export interface JobRetention {
+  /** Versions of a column that are kept, from 1. */
+  versions: number
+  /** Versions that are kept although they have expired, from 0. */
+  minVersions: number
+  /** Time to live, above 0; Infinity = forever. */
+  ttlSeconds: number
+  keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
+}
+
 /** Watches the jobs of a table; see the file header. */
 export interface JobObserver {
   /**
@@ -57,6 +71,8 @@ export interface JobObserver {
   jobContext?(job: StoreJob): unknown
   /** A flush starts. */
   preFlush?(job: StoreJob): void
+  /** Behind `preFlush`: may change the fields of `retention`. */
+  preFlushScannerOpen?(job: StoreJob, retention: JobRetention): void
   /**
    * A flush is installed. Also called when a flush was asked for and nothing was in memory, with
    * zeros in the outcome, so that an empty store can be noticed.
@@ -68,6 +84,8 @@ export interface JobObserver {
   postCompactSelection?(selection: CompactionSelection, chosen: readonly StoreFileInfo[]): void
   /** A compaction starts. */
   preCompact?(job: StoreJob): void
+  /** Behind `preCompact`: may change the fields of `retention`. */
+  preCompactScannerOpen?(job: StoreJob, retention: JobRetention): void
   /** A compaction is installed. */
   postCompact?(job: StoreJob, outcome: StoreJobOutcome): void
 }

@@ -21,7 +21,7 @@ import {
   type JobResult,
   type RowSlice,
 } from '../job/job.js'
-import { retentionOf, tableFormatOf } from '../store/family-settings.js'
+import { tableFormatOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type {
@@ -201,7 +201,7 @@ export class CompactionRun {
   private makeJob(
     work: MergeChoice,
     slice: RowSlice | undefined,
-    { job, plan }: HookedJob,
+    { job, plan, retention }: HookedJob,
   ): CompactionJob {
     const { versions, directory, nativeFree, options } = this.host
     const { settings } = this.store
@@ -232,7 +232,7 @@ export class CompactionRun {
       outputBytesMax,
       boundaries,
       format,
-      retention: retentionOf(settings),
+      retention,
       readPointOldest: job.readPointOldest,
       now: job.now,
       // Jobs that run side by side are watched one by one.

@@ -164,11 +164,16 @@ export class Ddl {
     this.engine.versions.removeObsoleteFiles()
   }
 
-  /** @internal Runs a change when those before it are done. */
+  /**
+   * @internal Runs a change when those before it are done; settles when the files that nobody needs
+   * any more are gone.
+   */
   enqueue<T>(step: () => Promise<T>): Promise<T> {
-    const run = this.running.then(() => {
+    const run = this.running.then(async () => {
       this.engine.checkWritable()
-      return step()
+      const result = await step()
+      await this.engine.remover.idle()
+      return result
     })
     this.running = run.catch(() => undefined)
     return run

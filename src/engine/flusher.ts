@@ -27,7 +27,7 @@ import {
   type JobResult,
 } from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
-import { retentionOf, tableFormatOf } from '../store/family-settings.js'
+import { tableFormatOf } from '../store/family-settings.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { LeveledTables, Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
@@ -207,7 +207,11 @@ export class Flusher {
     return true
   }
 
-  private makeJob(store: Store, entries: FrozenEntries, { job, plan }: HookedJob): FlushJob {
+  private makeJob(
+    store: Store,
+    entries: FrozenEntries,
+    { job, plan, retention }: HookedJob,
+  ): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const format = tableFormatOf(store.settings)
     const flushJob: FlushJob = {
@@ -218,7 +222,7 @@ export class Flusher {
         format.inlineBytesMax === Infinity ? undefined : versions.allocateFileNumber(),
       entries,
       format,
-      retention: retentionOf(store.settings),
+      retention,
       readPointOldest: job.readPointOldest,
       now: job.now,
       hooks: plan,

@@ -12,6 +12,8 @@ import type { StoreJob } from '../coprocessor/cell-hook.js'
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessors.js'
 import type { StoreFileInfo } from '../coprocessor/job-observer.js'
+import type { RetentionOptions } from '../scan/query.js'
+import { retentionOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { ReadPoints } from './read-points.js'
@@ -33,6 +35,8 @@ export interface HookedJob {
   readonly job: StoreJob
   /** Undefined if the job has no hooks. */
   readonly plan: HookPlan | undefined
+  /** By which the job keeps cells: the family's rules, unless an observer has changed them. */
+  readonly retention: RetentionOptions
 }
 
 export class JobHooks {
@@ -56,7 +60,10 @@ export class JobHooks {
       readPointOldest: host.readPointOldest(),
     }
     const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : host.readPoints.newest
-    return { job, plan: this.coprocessors.startJob(job, newest) }
+    const plan = this.coprocessors.startJob(job, newest)
+    const retention = retentionOf(store.settings)
+    this.coprocessors.changeRetention(job, retention)
+    return { job, plan, retention }
   }
 
   /** Whether an open snapshot may see what the hooks of a finished job have changed. */
@@ -82,7 +89,7 @@ export class JobHooks {
     }
     const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
     const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
-    this.finish(store, { job, plan: undefined }, nothing)
+    this.finish(store, { job, plan: undefined, retention: retentionOf(store.settings) }, nothing)
   }
 
   /** Whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */

@@ -350,7 +350,12 @@ export class Admin {
       throw invalidArgument('bulkLoad takes a directory or an array of directories')
     }
     const { copy = false, signal, onProgress } = checkObject(options, 'bulk load options')
-    return this.#ingest.load(plainTableName(table), list, { copy, signal, onProgress })
+    const name = plainTableName(table)
+    const { chain } = this.#registry.of(name)
+    chain.tell('preBulkLoad', [list])
+    const loaded = await this.#ingest.load(name, list, { copy, signal, onProgress })
+    chain.tell('postBulkLoad', [list])
+    return loaded
   }
 
   // Export and import

@@ -15,7 +15,7 @@ import { invalidArgument } from '../base/errors.js'
 import type { StoreJob } from '../coprocessor/cell-hook.js'
 import type { HookPlan } from '../coprocessor/hook-chain.js'
 import type { HookCounters, JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessors.js'
-import type { StoreFileInfo } from '../coprocessor/job-observer.js'
+import type { JobRetention, StoreFileInfo } from '../coprocessor/job-observer.js'
 import { decodeTableSettings, type CoprocessorSetting, type TableState } from '../engine/catalog.js'
 import type { CatalogWatcher } from '../engine/ddl.js'
 import type { TableDefinition } from '../version/catalog.js'
@@ -138,6 +138,10 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
 
   startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
     return this.tables.get(job.table)?.startJob(job, protectedSequence)
+  }
+
+  changeRetention(job: StoreJob, retention: JobRetention): void {
+    this.tables.get(job.table)?.changeRetention(job, retention)
   }
 
   finishJob(job: StoreJob, summary: JobSummary): void {

@@ -56,6 +56,11 @@ const anOutcome: ResultKind<CheckAndMutateResult> = {
 /** Carries out the table's own action. */
 type Action<O, T> = (operation: O, mode: ReadMode, intervention: Intervention) => T
 
+/** Whether an observer has taken the place of an action, and what it gave. */
+type Bypassed<T> = Omit<Prepared<object, T>, 'operation'>
+/** Asks the observers between the reading of the row and the action. */
+type Locked<O, T> = (operation: O, mode: ReadMode) => Bypassed<T>
+
 export class ObservedOperations {
   private readonly core: TableCore
   private readonly chain: ObserverChain
@@ -117,6 +122,9 @@ export class ObservedOperations {
       aResult,
       (changed) => [{ increment: changed }],
       (changed, mode, intervention) => this.core.increment(changed, mode, intervention),
+      this.afterRowLock('preIncrementAfterRowLock', (changed, mode) =>
+        this.core.rehearseIncrement(changed, mode),
+      ),
     )
   }
 
@@ -127,6 +135,9 @@ export class ObservedOperations {
       aResult,
       (changed) => [{ append: changed }],
       (changed, mode, intervention) => this.core.append(changed, mode, intervention),
+      this.afterRowLock('preAppendAfterRowLock', (changed, mode) =>
+        this.core.rehearseAppend(changed, mode),
+      ),
     )
   }
 
@@ -168,21 +179,41 @@ export class ObservedOperations {
     }
   }
 
+  /**
+   * Asks the observers when the row is in memory: the action that follows in the same turn finds it
+   * there. Undefined if nobody is to be asked.
+   */
+  private afterRowLock<O extends object>(
+    method: ObserverMethod,
+    rehearse: (operation: O, mode: ReadMode) => void,
+  ): Locked<O, Result> | undefined {
+    const { chain } = this
+    if (!chain.has(method)) return undefined
+    return (operation, mode) => {
+      rehearse(operation, mode)
+      return chain.mayBypass(method, [operation], aResult)
+    }
+  }
+
   private mutation<O extends object, T>(
     operation: O,
     [pre, post]: readonly [ObserverMethod, ObserverMethod],
     kind: ResultKind<T>,
     mutationsOf: (operation: O) => readonly Mutation[],
     act: Action<O, Applied<T>>,
+    lock?: Locked<O, T>,
   ): Step<Applied<T>> {
     const { chain } = this
     checkObject(operation, 'the operation')
     let prepared: Prepared<O, T> | undefined
+    let locked: Bypassed<T> | undefined
     let batch: ObservedBatch | undefined
     return (mode) => {
       prepared ??= chain.pre(pre, operation, kind)
       if (prepared.bypassed) return { value: prepared.result, durability: 'ASYNC_WAL' }
       const current = prepared.operation
+      locked ??= lock?.(current, mode)
+      if (locked?.bypassed === true) return { value: locked.result, durability: 'ASYNC_WAL' }
       batch ??= new ObservedBatch(chain, mutationsOf(current))
       const { value, durability } = batch.around((own) => {
         own.begin()

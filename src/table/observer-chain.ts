@@ -54,6 +54,10 @@ const elsewhere: ReadonlySet<string> = new Set<ObserverMethod>([
   'postOpen',
   'preClose',
   'postClose',
+  'preFlushScannerOpen',
+  'preCompactScannerOpen',
+  'preBulkLoad',
+  'postBulkLoad',
 ])
 
 const operationMethods: readonly ObserverMethod[] = [
@@ -72,8 +76,10 @@ const operationMethods: readonly ObserverMethod[] = [
   'preDelete',
   'postDelete',
   'preIncrement',
+  'preIncrementAfterRowLock',
   'postIncrement',
   'preAppend',
+  'preAppendAfterRowLock',
   'postAppend',
   'preMutateRow',
   'postMutateRow',
@@ -175,11 +181,15 @@ export class ObserverChain {
     return current
   }
 
-  /** Calls a method without a context, until `stop`. */
-  tellPlain(method: ObserverMethod, values: readonly unknown[], stop?: () => boolean): void {
+  /** Calls a method without a context, until `stop`, which is told whose method it was. */
+  tellPlain(
+    method: ObserverMethod,
+    values: readonly unknown[],
+    stop?: (name: string) => boolean,
+  ): void {
     for (const { name, call } of this.handlers.get(method) ?? nobody) {
       run(name, method, call, values)
-      if (stop?.() === true) return
+      if (stop?.(name) === true) return
     }
   }
 

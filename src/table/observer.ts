@@ -105,8 +105,15 @@ export interface Observer extends JobObserver {
   preDelete?(context: BypassContext<void>, deletion: Delete): Delete | void
   postDelete?(context: ObserverContext, deletion: Delete): void
   preIncrement?(context: BypassContext<Result>, increment: Increment): Increment | void
+  /**
+   * The row is in memory and nothing can come in between any more; called once, behind
+   * `preIncrement`. Increments and appends inside of other operations do not call it.
+   */
+  preIncrementAfterRowLock?(context: BypassContext<Result>, increment: Increment): void
   postIncrement?(context: ObserverContext, increment: Increment, result: Result): Result | void
   preAppend?(context: BypassContext<Result>, append: Append): Append | void
+  /** As {@link preIncrementAfterRowLock}. */
+  preAppendAfterRowLock?(context: BypassContext<Result>, append: Append): void
   postAppend?(context: ObserverContext, append: Append, result: Result): Result | void
   preMutateRow?(context: BypassContext<Result>, mutations: RowMutations): RowMutations | void
   postMutateRow?(context: ObserverContext, mutations: RowMutations, result: Result): Result | void
@@ -120,6 +127,10 @@ export interface Observer extends JobObserver {
     batch: MutationBatch,
     success: boolean,
   ): void
+
+  /** Before files of these directories become part of the table (HBase: preBulkLoadHFile). */
+  preBulkLoad?(context: ObserverContext, directories: readonly string[]): void
+  postBulkLoad?(context: ObserverContext, directories: readonly string[]): void
 
   preCheckAndMutate?(
     context: BypassContext<CheckAndMutateResult>,

@@ -1,11 +1,12 @@
 /** The coprocessors of one table: in order, with their observers, hooks, endpoints and counters. */
 import { invalidArgument } from '../base/errors.js'
 import type { StoreJob } from '../coprocessor/cell-hook.js'
-import { coprocessorError } from '../coprocessor/coprocessor-error.js'
+import { badAnswer, coprocessorError } from '../coprocessor/coprocessor-error.js'
 import { makeHookWatch, type HookPlan, type HookTask } from '../coprocessor/hook-chain.js'
 import type { HookCounters, JobSummary } from '../coprocessor/job-coprocessors.js'
 import type {
   CompactionSelection,
+  JobRetention,
   StoreFileInfo,
   StoreJobOutcome,
 } from '../coprocessor/job-observer.js'
@@ -98,6 +99,15 @@ export class TableCoprocessors {
       : { job, tasks, protectedSequence, watch: makeHookWatch() }
   }
 
+  changeRetention(job: StoreJob, retention: JobRetention): void {
+    const method = job.kind === 'flush' ? 'preFlushScannerOpen' : 'preCompactScannerOpen'
+    this.chain.tellPlain(method, [job, retention], (name) => {
+      if (isRetention(retention)) return false
+      const ranges = 'versions from 1, minVersions from 0, ttlSeconds above 0, keepDeletedCells'
+      throw badAnswer(name, method, `leave ${ranges}, not ${JSON.stringify(retention)}`)
+    })
+  }
+
   finishJob(job: StoreJob, summary: JobSummary, warn: Warn): void {
     if (this.entries.length === 0) return
     const { hooks, ...facts } = summary
@@ -180,6 +190,22 @@ function inOrder<T extends Attached>(entries: readonly T[]): T[] {
 function observersOf(entries: readonly Attached[]) {
   return inOrder(entries).flatMap(({ loaded: { name, observer } }) =>
     observer === undefined ? [] : [{ name, observer }],
+  )
+}
+
+function isRetention({
+  versions,
+  minVersions,
+  ttlSeconds,
+  keepDeletedCells,
+}: JobRetention): boolean {
+  return (
+    Number.isSafeInteger(versions) &&
+    versions >= 1 &&
+    Number.isSafeInteger(minVersions) &&
+    minVersions >= 0 &&
+    ttlSeconds > 0 &&
+    ['FALSE', 'TRUE', 'TTL'].includes(keepDeletedCells)
   )
 }
 

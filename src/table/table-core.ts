@@ -216,6 +216,18 @@ export class TableCore {
     return { value: this.writtenResult(table), durability }
   }
 
+  /** An increment without its effect: reads the row, and finds mistakes. */
+  rehearseIncrement(increment: Increment, mode: ReadMode): void {
+    this.begin(increment, 'increment')
+    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
+  }
+
+  /** An append without its effect. */
+  rehearseAppend(append: Append, mode: ReadMode): void {
+    this.begin(append, 'append')
+    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+  }
+
   append(append: Append, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.begin(append, 'append')
     addAppend(this.writer, append, (families) => this.readStored(families, mode))

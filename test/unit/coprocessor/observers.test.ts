@@ -55,14 +55,17 @@ async function callsOf(
 void t.test('each operation calls the methods of its kind, in HBase’s order', async (t) => {
   const batch = ['preBatchMutate', 'postBatchMutate', 'postBatchMutateIndispensably']
   const around = (name: string): string[] => [`pre${name}`, ...batch, `post${name}`]
+  const locked = (name: string): string[] => {
+    return [`pre${name}`, `pre${name}AfterRowLock`, ...batch, `post${name}`]
+  }
   const row = 'r'
   const put = { row, cells: { 'f:a': '1' } }
   t.same(await callsOf(({ table }) => table.put(put)), around('Put'), 'put, case 152')
   t.same(await callsOf(({ table }) => table.delete({ row })), around('Delete'))
   const columns = { 'f:n': 1 }
-  t.same(await callsOf(({ table }) => table.increment({ row, columns })), around('Increment'))
+  t.same(await callsOf(({ table }) => table.increment({ row, columns })), locked('Increment'))
   const appended = { row, columns: { 'f:a': 'x' } }
-  t.same(await callsOf(({ table }) => table.append(appended)), around('Append'))
+  t.same(await callsOf(({ table }) => table.append(appended)), locked('Append'))
   const mutations = [{ put }]
   t.same(await callsOf(({ table }) => table.mutateRow({ row, mutations })), around('MutateRow'))
   t.same(await callsOf(({ table }) => table.get({ row })), ['preGet', 'postGet'])
@@ -386,7 +389,7 @@ void t.test('pre methods are called once although a block is missing', async (t)
   t.same(calls, ['preGet', 'postGet'])
   calls.length = 0
   await table.increment({ row: 'r150', columns: { 'f:n': 1 } })
-  t.equal(calls.filter((call) => call.startsWith('pre')).length, 2)
+  t.equal(calls.filter((call) => call.startsWith('pre')).length, 3)
   calls.length = 0
   const check = { row: 'r150', column: 'f:n', equals: Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]) }
   const outcome = await table.checkAndMutate(check, { increment: { columns: { 'f:n': 1 } } })
