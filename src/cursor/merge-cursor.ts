@@ -13,7 +13,7 @@
  *
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */
-import { compareBytes, emptyBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
@@ -53,6 +53,24 @@ export class MergeCursor implements Cursor {
   /** Whether steps might carry out seeks that a seek would spare. */
   get hasDeferred(): boolean {
     return this.deferring.length > 0
+  }
+
+  /**
+   * As {@link seek} for a caller that reads no entry behind those that start with `key[0, length)`:
+   * children without one take no part, and the cursor is invalid if there is none at all.
+   */
+  seekWithin(key: Uint8Array, length: number): void {
+    this.unsettled = false
+    this.valid = false
+    const children = this.children
+    for (let i = 0; i < children.length; i++) children[i].seek(key, length)
+    let size = 0
+    for (let i = 0; i < children.length; i++) {
+      const { valid, buffer, keyStart, keyEnd } = children[i]
+      if (!valid || keyEnd - keyStart < length) continue
+      if (equalBytes(buffer, keyStart, keyStart + length, key, 0, length)) this.heap[size++] = i
+    }
+    this.order(size)
   }
 
   seek(key: Uint8Array, length: number): void {
@@ -153,6 +171,11 @@ export class MergeCursor implements Cursor {
     const children = this.children
     let size = 0
     for (let i = 0; i < children.length; i++) if (children[i].valid) this.heap[size++] = i
+    this.order(size)
+  }
+
+  /** Makes a heap of the first children in `heap`. */
+  private order(size: number): void {
     this.size = size
     this.ordered = true
     for (let i = (size >> 1) - 1; i >= 0; i--) this.siftDown(i)

@@ -49,8 +49,8 @@ export class StoreScanner {
   readonly cell = new CellView()
   /** The filter has ended the whole scan. */
   ended = false
-  /** Only one row is read: no need to move behind it. Set after `open`. */
-  singleRow = false
+  /** Only one row is read: no need to move behind it. */
+  private singleRow = false
   private readonly matcher = new UserMatcher()
   private readonly merge = new MergeCursor()
   private cursor: Cursor = this.merge
@@ -136,6 +136,18 @@ export class StoreScanner {
     if (this.cursor.valid) this.cell.set(this.cursor)
   }
 
+  /**
+   * Moves to the first cell of a row whose key starts with `key[0, length)`, for a scanner of which
+   * nothing behind those cells is read.
+   */
+  seekRow(key: Buffer, length: number): void {
+    this.move = Move.none
+    this.rowStarted = false
+    this.singleRow = true
+    if (this.cursor === this.merge) this.merge.seekWithin(key, length)
+    else this.cursor.seek(key, length)
+  }
+
   /** Moves to the last cell before an encoded key prefix; a `seek` must follow before reading. */
   seekBefore(key: Buffer, length: number): void {
     this.move = Move.none
@@ -164,7 +176,7 @@ export class StoreScanner {
    * or the collector is full (false; call again to go on).
    */
   readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
-    const { cell, cursor, plain } = this
+    const { cell, cursor } = this
     if (!this.rowStarted) {
       this.rowStarted = true
       this.cellsInRow = 0
@@ -172,7 +184,7 @@ export class StoreScanner {
     }
     for (;;) {
       if (this.move !== Move.none) this.finishMove()
-      if (plain && this.collectPlain(cursor, row, rowLength, collector)) continue
+      if (this.plain && this.collectPlain(cursor, row, rowLength, collector)) continue
       if (!cursor.valid) break
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
@@ -207,8 +219,8 @@ export class StoreScanner {
   }
 
   /**
-   * Collects the cell under the cursor and plans the step behind it, if the cell is of the row and
-   * of the kind that most are: a put that everybody sees, the first of its column.
+   * Deals with the cell under the cursor and plans the step behind it, if the cell is of the row
+   * and of the kind that most are: a put that everybody sees. The first of its column is collected.
    */
   private collectPlain(
     cursor: Cursor,
@@ -216,7 +228,10 @@ export class StoreScanner {
     rowLength: number,
     collector: CellCollector,
   ): boolean {
-    if (!cursor.valid || collector.full) return false
+    const { matcher } = this
+    if (!cursor.valid || collector.full || this.waitingCode !== 0 || !matcher.unmasked) {
+      return false
+    }
     const { buffer, keyStart, keyEnd, valueStart } = cursor
     const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
     // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
@@ -226,12 +241,17 @@ export class StoreScanner {
       buffer[valueStart] !== plainValueFlags ||
       buffer[keyEnd - keySuffixBytes] !== 0x7f ||
       typeOf(buffer, keyEnd) !== CellType.put ||
-      sequenceOf(buffer, keyEnd) > this.readPoint ||
-      !this.matcher.takeFirst(buffer, rowEnd + terminatorBytes, qualifierEndOf(keyEnd))
+      sequenceOf(buffer, keyEnd) > this.readPoint
     ) {
       return false
     }
-    collector.addRange(this.cell.familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+    if (matcher.takeFirst(buffer, rowEnd + terminatorBytes, qualifierEndOf(keyEnd))) {
+      collector.addRange(this.cell.familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+      this.steps = 0
+    } else if (this.steps++ === stepsBeforeSeek) {
+      // An older version of a column that has many.
+      return false
+    }
     this.move = Move.next
     return true
   }

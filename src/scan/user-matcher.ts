@@ -94,13 +94,19 @@ export class UserMatcher {
   }
 
   /**
-   * Takes the put whose qualifier is `buffer[start, end)` without {@link match}, if it is included
-   * and no cell of its column was before it. REQUIRES `plain`, a visible put without a TTL.
+   * Judges a visible put without a TTL whose qualifier is `buffer[start, end)`, in place of
+   * {@link match}: whether it is included, because no cell of its column was before it. REQUIRES
+   * `plain` and `unmasked`.
    */
   takeFirst(buffer: Buffer, start: number, end: number): boolean {
-    if (!this.deletes.empty || this.columns.isCurrent(buffer, start, end)) return false
+    if (this.columns.isCurrent(buffer, start, end)) return false
     this.columns.countFirst(buffer, start, end)
     return true
+  }
+
+  /** No marker of the row can concern a cell that is still to come. */
+  get unmasked(): boolean {
+    return this.deletes.empty
   }
 
   match(cell: CellView): MatchCode {

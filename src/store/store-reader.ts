@@ -80,8 +80,8 @@ export class StoreReader {
   ): void {
     this.refresh()
     const { chosen, deferring } = this
-    chosen.length = 0
-    deferring.length = 0
+    clear(chosen)
+    clear(deferring)
     this.chooseMemtables()
     this.row = row
     this.hashed = false
@@ -105,7 +105,7 @@ export class StoreReader {
     if (chosen.length === 1) {
       // Nothing of the family comes before the columns, and no other source defers anything.
       if (deferring[0] !== undefined) this.addColumn(columns![0])
-      deferring.length = 0
+      clear(deferring)
     }
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
     const { family, settings, values } = this.store
@@ -139,9 +139,12 @@ export class StoreReader {
     this.scanner.open(familyIndex, family, this.chosen, query, settings, readPoint, moment)
   }
 
-  /** Moves the scanner to the row given to {@link openRow}; may throw `BlockMissing`. */
+  /**
+   * Moves the scanner to the row given to {@link openRow}, of which all that is wanted is read by
+   * one `readRow`; may throw `BlockMissing`.
+   */
   seekRow(): void {
-    this.scanner.seek(this.row, this.seekLength)
+    this.scanner.seekRow(this.row, this.seekLength)
   }
 
   /** Drops references to memtables and tables if the store has moved on. */
@@ -355,6 +358,11 @@ export class StoreReader {
     if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
     return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }
+}
+
+/** Empties a short array that is filled again at once, without giving its memory away. */
+function clear(array: unknown[]): void {
+  while (array.length > 0) array.pop()
 }
 
 /** The bounds in ascending order; undefined = open on that side. */

@@ -55,8 +55,6 @@ export class RowRead {
       const { family, query } = families[i]
       const reader = (this.readers[family.index] ??= new StoreReader(family.store))
       reader.openRow(family.index, this.row, rowLength, query, readPoint, moment, mode)
-      // With a filter the row scanner decides, and it needs the scanner behind the row.
-      reader.scanner.singleRow = plan.filter === undefined
     }
     if (plan.filter !== undefined) this.openFiltered(plan)
   }
