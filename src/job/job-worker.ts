@@ -54,7 +54,7 @@ function lowerPriority(): void {
 /** Runs one job. */
 export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   // Behind the answer, when the task is no longer referenced.
-  setImmediate(() => setImmediate(collectGarbage))
+  if (leavesMuch(task.job)) setImmediate(() => setImmediate(collectGarbage))
   try {
     await loadChecksums()
     const { nativeFree } = task.job
@@ -73,6 +73,18 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     const message = error instanceof Error ? error.message : String(error)
     return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
   }
+}
+
+/** Entries of a compaction whose index and filter make it worth a collection. */
+const entriesCollectedMin = 1024 * 1024
+
+/**
+ * Whether a job leaves memory behind that the thread should not keep: the arena of a flush, or the
+ * indexes and filters of a large compaction. A collection takes up to 50 ms of all cores together.
+ */
+function leavesMuch(job: Job): boolean {
+  if (job.kind === 'flush') return true
+  return job.inputs.reduce((sum, input) => sum + input.entryCount, 0) >= entriesCollectedMin
 }
 
 /** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */
