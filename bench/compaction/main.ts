@@ -15,7 +15,7 @@ const secondsDefault = 20
 const parts = ['merge', 'ingest', 'policies', 'hooks']
 
 async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> {
-  const { seed, isQuick } = options
+  const { seed, isQuick, repeat } = options
   for (const part of options.parts) {
     if (!parts.includes(part)) throw new UsageError(`there is no part ${part}`)
   }
@@ -26,9 +26,9 @@ async function run({ options, directory }: SuiteContext): Promise<SuiteOutcome> 
   const leftOut: LeftOut[] = []
   if (wanted('merge')) {
     for (const verify of [false, true]) {
-      results.push(await mergeCellar(directory, records, seed, verify))
+      results.push(await mergeCellar(directory, records, seed, verify, repeat))
     }
-    const peer = mergeRocksDb(directory, records)
+    const peer = mergeRocksDb(directory, records, repeat)
     if (typeof peer === 'string') leftOut.push({ engine: 'rocksdb-cpp', reason: peer })
     else results.push(peer)
   }

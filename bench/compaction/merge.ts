@@ -19,6 +19,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from '../../src/index.js'
 import type { ResultRecord } from '../harness/record.js'
+import { median } from '../harness/summarize.js'
 import { RandomRecords } from './records.js'
 
 const mebibyte = 1024 * 1024
@@ -29,6 +30,7 @@ export async function mergeCellar(
   records: number,
   seed: number,
   verify: boolean,
+  repeats: number,
 ): Promise<ResultRecord> {
   const database = await Database.open(join(directory, `merge-${verify}`), {
     compactionEnabled: false,
@@ -39,14 +41,13 @@ export async function mergeCellar(
     flushBytes: 64 * mebibyte,
   })
   const cold = await fillAndMerge(database, 'cold', Math.ceil(records / 5), seed)
-  const warm = await fillAndMerge(database, 'warm', records, seed)
+  const merges: Merge[] = []
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    merges.push(await fillAndMerge(database, `warm-${repeat}`, records, seed + repeat))
+  }
   await database.close()
-  const { seconds, cpuSeconds, entries, files, bytes } = warm
-  return recordOf(verify ? 'merge, read back' : 'merge', 'cellar', records, entries, seconds, {
-    cpuSeconds,
-    bytesOnDisk: bytes,
-    extra: { inputFiles: files, coldEntriesPerSecond: cold.entries / cold.seconds },
-  })
+  const extra = { coldEntriesPerSecond: cold.entries / cold.seconds }
+  return recordOf(verify ? 'merge, read back' : 'merge', 'cellar', records, merges, extra)
 }
 
 interface Merge {
@@ -88,8 +89,21 @@ async function fillAndMerge(
 }
 
 /** The peer's; a reason if it cannot be had. */
-export function mergeRocksDb(directory: string, records: number): ResultRecord | string {
-  const path = join(directory, 'rocksdb')
+export function mergeRocksDb(
+  directory: string,
+  records: number,
+  repeats: number,
+): ResultRecord | string {
+  const merges: Merge[] = []
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    const merge = runRocksDb(join(directory, `rocksdb-${repeat}`), records, 301 + repeat)
+    if (typeof merge === 'string') return merge
+    merges.push(merge)
+  }
+  return recordOf('merge', 'rocksdb-cpp', records, merges, {})
+}
+
+function runRocksDb(path: string, records: number, seed: number): Merge | string {
   const common = [
     `--db=${path}`,
     `--num=${records}`,
@@ -100,7 +114,7 @@ export function mergeRocksDb(directory: string, records: number): ResultRecord |
     '--max_background_jobs=1',
     '--subcompactions=1',
     '--bloom_bits=10',
-    '--seed=301',
+    `--seed=${seed}`,
   ]
   const options = { encoding: 'utf8' } as const
   const fill = spawnSync('db_bench', ['--benchmarks=fillrandom', ...common], options)
@@ -113,62 +127,54 @@ export function mergeRocksDb(directory: string, records: number): ResultRecord |
   if (found === null || job === undefined) {
     return 'db_bench does not tell how long the compaction took'
   }
-  return recordOf('merge', 'rocksdb-cpp', records, job.entries, Number(found[1]) / 1e6, {
-    cpuSeconds: job.cpuSeconds,
-    bytesOnDisk: job.bytesOnDisk,
-    extra: { inputFiles: job.inputFiles },
-  })
-}
-
-interface LoggedCompaction {
-  readonly entries: number
-  readonly cpuSeconds: number
-  readonly bytesOnDisk: number
-  readonly inputFiles: number
+  return { seconds: Number(found[1]) / 1e6, ...job }
 }
 
 /** The last compaction in a log of RocksDB, which writes its events as JSON. */
-function findCompaction(log: string): LoggedCompaction | undefined {
-  let inputFiles = 0
-  let found: LoggedCompaction | undefined
+function findCompaction(log: string): Omit<Merge, 'seconds'> | undefined {
+  let files = 0
+  let found: Omit<Merge, 'seconds'> | undefined
   for (const line of log.split('\n')) {
     const at = line.indexOf('EVENT_LOG_v1 ')
     if (at < 0) continue
     const event = JSON.parse(line.slice(at + 'EVENT_LOG_v1 '.length)) as Record<string, unknown>
     if (event['event'] === 'compaction_started') {
-      inputFiles = (event['files_L0'] as readonly unknown[]).length
+      files = (event['files_L0'] as readonly unknown[]).length
     } else if (event['event'] === 'compaction_finished') {
       found = {
         entries: Number(event['num_input_records']),
         cpuSeconds: Number(event['compaction_time_cpu_micros']) / 1e6,
-        bytesOnDisk: Number(event['total_output_size']),
-        inputFiles,
+        bytes: Number(event['total_output_size']),
+        files,
       }
     }
   }
   return found
 }
 
+/** Medians of the repetitions, each for itself. */
 function recordOf(
   workload: string,
   engine: string,
   records: number,
-  entries: number,
-  seconds: number,
-  more: Partial<ResultRecord>,
+  merges: readonly Merge[],
+  extra: Record<string, number>,
 ): ResultRecord {
-  const opsPerSecond = entries / seconds
+  const middle = (of: (merge: Merge) => number): number => median(merges.map(of))
+  const rates = merges.map(({ entries, seconds }) => entries / seconds)
   return {
     suite: 'compaction',
     workload,
     engine,
     durability: 'buffered',
     records,
-    operations: entries,
-    seconds,
-    opsPerSecond,
-    repeats: 1,
-    spread: { low: opsPerSecond, high: opsPerSecond },
-    ...more,
+    operations: middle(({ entries }) => entries),
+    seconds: middle(({ seconds }) => seconds),
+    opsPerSecond: middle(({ entries, seconds }) => entries / seconds),
+    repeats: merges.length,
+    spread: { low: Math.min(...rates), high: Math.max(...rates) },
+    cpuSeconds: middle(({ cpuSeconds }) => cpuSeconds),
+    bytesOnDisk: middle(({ bytes }) => bytes),
+    extra: { inputFiles: middle(({ files }) => files), ...extra },
   }
 }
