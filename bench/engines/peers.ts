@@ -66,3 +66,11 @@ export function installPeers(folder: string = peersFolder): Promise<string | und
     })
   })
 }
+
+/** Installs the peers unless they are there; `note` is told of it, and of a failure. */
+export async function preparePeers(note: (text: string) => void): Promise<void> {
+  if (arePeersInstalled()) return
+  note('installing the peers in bench/peers, once; this can take some minutes')
+  const problem = await installPeers()
+  if (problem !== undefined) note(`the peers could not be installed: ${problem}`)
+}

@@ -7,7 +7,7 @@
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { arePeersInstalled, installPeers } from '../engines/peers.js'
+import { preparePeers } from '../engines/peers.js'
 import type { Durability, Engine, EngineAdapter, Layout, ProgramAdapter } from './engine.js'
 import { runInChild } from './child-process.js'
 import { runTask, type ChildAnswer } from './child.js'
@@ -70,14 +70,6 @@ function wantedEntries(options: BenchOptions): { entry: Entry; layout: string | 
   })
 }
 
-async function preparePeers(entries: readonly Entry[], context: SuiteContext): Promise<void> {
-  const wants = entries.some(({ name }) => peerNames.includes(name))
-  if (!wants || arePeersInstalled()) return
-  context.progress.note('installing the peers in bench/peers, once; this can take some minutes')
-  const problem = await installPeers()
-  if (problem !== undefined) context.progress.note(`the peers could not be installed: ${problem}`)
-}
-
 /** Engines that can be used here, by name, and those that cannot. */
 async function findContestants(run: Run): Promise<{
   contestants: Contestant[]
@@ -85,10 +77,9 @@ async function findContestants(run: Run): Promise<{
 }> {
   const { context, suite } = run
   const wanted = wantedEntries(context.options)
-  await preparePeers(
-    wanted.map(({ entry }) => entry),
-    context,
-  )
+  if (wanted.some(({ entry }) => peerNames.includes(entry.name))) {
+    await preparePeers((text) => context.progress.note(text))
+  }
   const contestants: Contestant[] = []
   const versions: Record<string, string> = {}
   for (const { entry, layout } of wanted) {

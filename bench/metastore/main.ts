@@ -4,6 +4,7 @@
  */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
+import { preparePeers } from '../engines/peers.js'
 import { UsageError } from '../harness/options.js'
 import type { LeftOut, ResultRecord } from '../harness/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
@@ -125,7 +126,9 @@ async function run(context: SuiteContext): Promise<SuiteOutcome> {
   const { options, progress, directory } = context
   const sizes = sizesOf(options.records ?? 5000, options.isQuick)
   const leftOut: LeftOut[] = []
-  const versions = available(chosenStores(context), leftOut)
+  const stores = chosenStores(context)
+  if (stores.some(({ isPeer }) => isPeer)) await preparePeers((text) => progress.note(text))
+  const versions = available(stores, leftOut)
   const runs = new Map<string, Measurement[][]>([...versions.keys()].map((name) => [name, []]))
   const failures: string[] = []
   progress.expect(versions.size * options.repeat)

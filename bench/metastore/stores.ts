@@ -15,6 +15,8 @@ export interface StoreSettings {
 /** A store by name. */
 export interface StoreEntry {
   readonly name: string
+  /** Whether it needs the package of the peers. */
+  readonly isPeer: boolean
   /** Throws if it cannot be used here. */
   version(): string
   open(settings: StoreSettings): Promise<MetaStore>
@@ -160,8 +162,13 @@ async function openMemory(): Promise<MetaStore> {
 
 /** In the order of the runs. */
 export const storeEntries: readonly StoreEntry[] = [
-  { name: 'cellar', version: () => ownVersion, open: openCellar },
-  { name: 'lmdb', version: () => peerVersion('lmdb'), open: openLmdb },
-  { name: 'classic-level', version: () => peerVersion('classic-level'), open: openLevel },
-  { name: 'memory', version: () => ownVersion, open: openMemory },
+  { name: 'cellar', isPeer: false, version: () => ownVersion, open: openCellar },
+  { name: 'lmdb', isPeer: true, version: () => peerVersion('lmdb'), open: openLmdb },
+  {
+    name: 'classic-level',
+    isPeer: true,
+    version: () => peerVersion('classic-level'),
+    open: openLevel,
+  },
+  { name: 'memory', isPeer: false, version: () => ownVersion, open: openMemory },
 ]
