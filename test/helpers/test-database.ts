@@ -3,10 +3,9 @@
  * reopening.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import type { DatabaseOptions } from '../../src/engine/options.js'
 import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import type { FileSystem } from '../../src/fs/types.js'
-import { Database } from '../../src/index.js'
+import { Database, type OpenOptions } from '../../src/index.js'
 
 /** A database that may offer compaction, which arrives later than this helper. */
 interface Compacting {
@@ -17,7 +16,7 @@ export class TestDatabase {
   readonly clock: ManualClock
   readonly fileSystem: FileSystem
   readonly directory: string
-  readonly options: DatabaseOptions
+  readonly options: OpenOptions
   database: Database
 
   private constructor(
@@ -25,7 +24,7 @@ export class TestDatabase {
     clock: ManualClock,
     fileSystem: FileSystem,
     directory: string,
-    options: DatabaseOptions,
+    options: OpenOptions,
   ) {
     this.database = database
     this.clock = clock
@@ -40,13 +39,13 @@ export class TestDatabase {
       readonly fileSystem?: FileSystem
       readonly directory?: string
       readonly clock?: ManualClock
-      readonly options?: DatabaseOptions
+      readonly options?: OpenOptions
     } = {},
   ): Promise<TestDatabase> {
     const clock = settings.clock ?? new ManualClock()
     const fileSystem = settings.fileSystem ?? new MemoryFileSystem()
     const directory = settings.directory ?? '/database'
-    const options: DatabaseOptions = {
+    const options: OpenOptions = {
       executor: 'inline',
       memtableBytesMax: 256 * 1024,
       flushBytes: 64 * 1024,

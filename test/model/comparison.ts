@@ -9,6 +9,7 @@ import { plainResult, showResult, type PlainResult } from '../helpers/plain-cell
 import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
 import { TestDatabase } from '../helpers/test-database.js'
 import { familyOptions, startTime, type Operation } from './operations.js'
+import { MergeFollower } from './merge-follower.js'
 import { ModelError, ReferenceModel } from './reference-model.js'
 
 const fullScans: readonly Scan[] = [
@@ -31,9 +32,16 @@ class Comparison {
   private readonly test: TestDatabase
   private readonly form: CallForm
   private readonly snapshots: { engine: Snapshot; model: number }[] = []
+  private readonly merges: MergeFollower
   private calls: TableCalls
 
-  private constructor(test: TestDatabase, model: ReferenceModel, form: CallForm) {
+  private constructor(
+    test: TestDatabase,
+    model: ReferenceModel,
+    merges: MergeFollower,
+    form: CallForm,
+  ) {
+    this.merges = merges
     this.clock = test.clock
     this.test = test
     this.model = model
@@ -48,14 +56,17 @@ class Comparison {
   ): Promise<Comparison> {
     const clock = new ManualClock(startTime)
     const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
+    const model = new ReferenceModel(options, clock)
+    const merges = new MergeFollower(model)
+    const coprocessors = [{ name: 'merges', observer: merges.observer }]
     const test = await TestDatabase.open({
       fileSystem,
       directory,
       clock,
-      options: { blockCacheBytesMax },
+      options: { blockCacheBytesMax, coprocessors },
     })
     await test.database.createTable('table', { families: options })
-    return new Comparison(test, new ReferenceModel(options, clock), form)
+    return new Comparison(test, model, merges, form)
   }
 
   async close(): Promise<void> {
@@ -88,6 +99,15 @@ class Comparison {
         return showOne(await calls.append(operation.append))
       case 'mutateRow':
         return showOne(await calls.mutateRow(operation.mutateRow))
+      case 'mutateRows': {
+        const table = this.test.database.table('table')
+        const { mutateRows } = operation
+        const applied =
+          this.form === 'sync'
+            ? table.mutateRowsSync(mutateRows)
+            : await table.mutateRows(mutateRows)
+        return `${applied}`
+      }
       case 'check': {
         const { success, result } = await calls.checkAndMutate(operation.check, operation.action)
         return `${success} ${result === undefined ? 'no result' : showOne(result)}`
@@ -98,7 +118,8 @@ class Comparison {
       }
       case 'scan': {
         const snapshot = this.snapshot(operation.view)?.engine
-        return show((await calls.scan({ ...operation.scan, snapshot })).map(plainResult))
+        const found = (await calls.scan({ ...operation.scan, snapshot })).map(plainResult)
+        return show(isCutByBytes(operation.scan) ? joined(found) : found)
       }
       case 'openSnapshot':
         this.snapshots.push({ engine: this.test.database.snapshot(), model: -1 })
@@ -111,6 +132,9 @@ class Comparison {
         return 'done'
       case 'compact':
         await this.test.compact(true)
+        return 'done'
+      case 'merge':
+        await this.test.compact(false)
         return 'done'
       case 'reopen':
         await this.test.reopen()
@@ -136,6 +160,9 @@ class Comparison {
         return showResult(model.append(operation.append))
       case 'mutateRow':
         return showResult(model.mutateRow(operation.mutateRow))
+      case 'mutateRows':
+        model.mutateRows(operation.mutateRows)
+        return 'true'
       case 'check': {
         const { success, result } = model.checkAndMutate(operation.check, operation.action)
         return `${success} ${result === undefined ? 'no result' : showResult(result)}`
@@ -143,7 +170,7 @@ class Comparison {
       case 'get':
         return showResult(model.get(operation.get, this.snapshot(operation.view)?.model))
       case 'scan':
-        return show(model.scan(operation.scan, this.snapshot(operation.view)?.model))
+        return this.scanModel(operation.scan, this.snapshot(operation.view)?.model)
       case 'openSnapshot':
         this.snapshots[this.snapshots.length - 1].model = model.openSnapshot()
         return 'done'
@@ -159,7 +186,9 @@ class Comparison {
         model.flush()
         return 'done'
       case 'compact':
-        model.compact()
+      case 'merge':
+        model.flush()
+        this.merges.follow()
         return 'done'
       case 'reopen':
         model.reopen()
@@ -171,10 +200,39 @@ class Comparison {
     }
   }
 
+  private scanModel(scan: Scan, readPoint: number | undefined): string {
+    const found = this.model.scan(scan, readPoint)
+    return show(isCutByBytes(scan) ? joined(found) : found)
+  }
+
   private snapshot(view: number | undefined): { engine: Snapshot; model: number } | undefined {
     if (view === undefined || this.snapshots.length === 0) return undefined
     return this.snapshots[view % this.snapshots.length]
   }
+}
+
+/** Where a row is cut depends on bytes that the model does not know. */
+function isCutByBytes({ maxResultBytes, allowPartialResults = false }: Scan): boolean {
+  return maxResultBytes !== undefined && allowPartialResults
+}
+
+/** The rows that pieces are of, whole. Throws unless all but the last piece of a row say so. */
+function joined(pieces: readonly PlainResult[]): PlainResult[] {
+  const rows: PlainResult[] = []
+  let goesOn = false
+  for (const { cells, partial } of pieces) {
+    const last = rows.at(-1)
+    if (last === undefined || last.cells[0].row !== cells[0].row) {
+      if (goesOn) throw new Error('a row ends with a piece that says that more follow')
+      rows.push({ cells, partial: false })
+    } else {
+      if (!goesOn) throw new Error('a piece follows one that says that it is the last')
+      rows[rows.length - 1] = { cells: [...last.cells, ...cells], partial: false }
+    }
+    goesOn = partial
+  }
+  if (goesOn) throw new Error('the last piece says that more follow')
+  return rows
 }
 
 function showOne(result: Result): string {

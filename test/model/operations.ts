@@ -13,6 +13,7 @@ import type {
   FamilyOptions,
   Get,
   Increment,
+  MultiRowMutations,
   Mutation,
   Put,
   PutCell,
@@ -26,6 +27,7 @@ export type Operation =
   | { readonly kind: 'increment'; readonly increment: Increment }
   | { readonly kind: 'append'; readonly append: Append }
   | { readonly kind: 'mutateRow'; readonly mutateRow: RowMutations }
+  | { readonly kind: 'mutateRows'; readonly mutateRows: MultiRowMutations }
   | { readonly kind: 'check'; readonly check: Check; readonly action: CheckAction }
   /** `view`: which open snapshot to read, modulo their number; undefined = the newest state. */
   | { readonly kind: 'get'; readonly get: Get; readonly view: number | undefined }
@@ -35,19 +37,24 @@ export type Operation =
   | { readonly kind: 'flush' }
   /** A major compaction. */
   | { readonly kind: 'compact' }
+  /** What the families' policies find worth merging. */
+  | { readonly kind: 'merge' }
   | { readonly kind: 'reopen' }
   | { readonly kind: 'clock'; readonly milliseconds: number }
 
+/** Merges two files of similar size at a time, so that others are left alone. */
+const pairs = { policy: 'tiered', widthMin: 2, sizeTolerance: 0, spaceRatioMax: 100 } as const
+
 /** Family configurations; each run takes some of them. */
 export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
-  apart: { versions: 3, mob: true, mobThreshold: 1 },
-  counted: { versions: 10, bloomFilter: 'ROWCOL', compression: 'NONE' },
-  expiring: { versions: 3, ttl: 10 },
-  kept: { versions: 3, keepDeletedCells: true },
-  keptUntil: { versions: 2, minVersions: 1, ttl: 10, keepDeletedCells: 'TTL' },
+  apart: { compaction: pairs, versions: 3, mob: true, mobThreshold: 1 },
+  counted: { compaction: pairs, versions: 10, bloomFilter: 'ROWCOL', compression: 'NONE' },
+  expiring: { compaction: pairs, versions: 3, ttl: 10 },
+  kept: { compaction: pairs, versions: 3, keepDeletedCells: true },
+  keptUntil: { compaction: pairs, versions: 2, minVersions: 1, ttl: 10, keepDeletedCells: 'TTL' },
   least: { versions: 4, minVersions: 2, ttl: 10 },
   one: {},
-  ordered: { versions: 2, newVersionBehavior: true, bloomFilter: 'ROWCOL' },
+  ordered: { compaction: pairs, versions: 2, newVersionBehavior: true, bloomFilter: 'ROWCOL' },
   orderedLeast: {
     versions: 3,
     minVersions: 1,
@@ -58,7 +65,7 @@ export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
     compression: 'GZ',
     inMemory: true,
   },
-  three: { versions: 3, blockBytes: 1024, bloomFilter: 'NONE' },
+  three: { compaction: pairs, versions: 3, blockBytes: 1024, bloomFilter: 'NONE' },
 }
 
 /** Time at which runs start. */
@@ -244,11 +251,15 @@ function reads(families: readonly string[]): fc.Arbitrary<Operation> {
         reversed: sometimes(fc.boolean(), 2),
         limit: sometimes(fc.constantFrom(1, 2, 3)),
         batch: sometimes(fc.constantFrom(1, 2, 3)),
+        maxResultBytes: sometimes(fc.constantFrom(1, 60, 150), 6),
+        allowPartialResults: sometimes(fc.constant(true), 2),
         view,
       })
       .map((each): Operation => {
-        const { reversed, limit, batch } = each
-        const options = { ...each.bounds, ...flatten(each.options), reversed, limit, batch }
+        const { bounds: range, options: read, reversed, limit, batch, maxResultBytes } = each
+        const { allowPartialResults } = each
+        const cut = { batch, maxResultBytes, allowPartialResults }
+        const options = { ...range, ...flatten(read), reversed, limit, ...cut }
         return { kind: 'scan', scan: compact(raw ? { ...options, raw } : options), view: each.view }
       })
   })
@@ -258,7 +269,7 @@ function reads(families: readonly string[]): fc.Arbitrary<Operation> {
 /**
  * Random operations on a table with the given families. `jobsOneIn`: how much rarer flushes,
  * compactions and reopenings are, which take most of the time; by default about one operation in
- * eight is one.
+ * seven is one.
  */
 export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arbitrary<Operation> {
   const { column, put, deletion, increment, append } = writes(fc.constantFrom(...families))
@@ -269,6 +280,13 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
     append.map((each) => ({ append: each })),
   )
   const mutations = fc.array(mutation, { minLength: 1, maxLength: 3 })
+  const plain = fc.array(
+    fc.oneof(
+      put.map((each) => ({ put: each })),
+      deletion.map((each) => ({ delete: each })),
+    ),
+    { minLength: 1, maxLength: 2 },
+  )
   const condition = fc.oneof(
     fc.record({ equals: fc.oneof(value, fc.constant(null)) }),
     fc.constant({ notExists: true as const }),
@@ -302,6 +320,16 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
     ],
     [3, fc.record({ row, mutations }).map((o) => ({ kind: 'mutateRow', mutateRow: o }))],
     [
+      2,
+      fc
+        .uniqueArray(fc.record({ row, mutations: plain }), {
+          minLength: 1,
+          maxLength: 3,
+          selector: (each) => each.row,
+        })
+        .map((rows) => ({ kind: 'mutateRows', mutateRows: { rows } })),
+    ],
+    [
       5,
       fc
         .record({ check, action: fc.oneof(mutation, fc.record({ mutations })) })
@@ -318,8 +346,9 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
     ],
   ]
   const jobs: [number, fc.Arbitrary<Operation>][] = [
-    [5, fc.constant({ kind: 'flush' })],
-    [3, fc.constant({ kind: 'compact' })],
+    [8, fc.constant({ kind: 'flush' })],
+    [1, fc.constant({ kind: 'compact' })],
+    [3, fc.constant({ kind: 'merge' })],
     [2, fc.constant({ kind: 'reopen' })],
   ]
   const all = [...weighted.map(([weight, each]) => [weight * jobsOneIn, each] as const), ...jobs]

@@ -13,6 +13,8 @@ export interface StoredCell extends PlainCell {
   readonly ttl: number
   /** Whether a flush would still look at it. */
   inMemtable: boolean
+  /** Which of the sorted files of its family it is in, counted in the order of their making. */
+  run: number
 }
 
 /** The options of a family that decide what is kept. */

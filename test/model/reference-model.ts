@@ -16,6 +16,7 @@ import type {
   FamilyOptions,
   Get,
   Increment,
+  MultiRowMutations,
   Mutation,
   Put,
   PutCell,
@@ -46,7 +47,7 @@ export class ModelError extends Error {
 }
 
 /** A cell about to be written. */
-type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable'>
+type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable' | 'run'>
 /** Gives the timestamp of the mutation under way; asked at most once per row mutation. */
 type ServerTime = () => bigint
 
@@ -116,6 +117,7 @@ export class ReferenceModel {
   /** Sequence of the newest mutation. */
   sequence = 0
   private readonly clock: ManualClock
+  private lastRun = 0
   private readonly openSnapshots: number[] = []
   /** The last timestamp that the engine gave to a mutation of a row. */
   private readonly serverTimes = new Map<string, bigint>()
@@ -169,6 +171,19 @@ export class ReferenceModel {
     const { cells, results } = this.mutationCells(row, mutations, 0n)
     this.write(row, cells)
     return this.written(row, results)
+  }
+
+  /** All or nothing, with one sequence for all rows, which must differ. */
+  mutateRows({ rows }: MultiRowMutations): void {
+    const parts = rows.map(({ row, mutations }) => {
+      const { cells } = this.mutationCells(row, mutations, 0n)
+      return { row, cells, given: this.serverTimeGiven }
+    })
+    for (const [position, { row, cells, given }] of parts.entries()) {
+      if (position > 0) this.sequence--
+      this.serverTimeGiven = given
+      this.write(row, cells)
+    }
   }
 
   checkAndMutate(
@@ -329,10 +344,17 @@ export class ReferenceModel {
     if (this.serverTimeGiven > 0n) this.serverTimes.set(binary(row), this.serverTimeGiven)
     if (this.serverTimeGiven > this.serverTimeWritten) this.serverTimeWritten = this.serverTimeGiven
     for (const cell of cells) {
-      const stored = { ...cell, row: binary(row), sequence: this.sequence, inMemtable: true }
+      const stored = {
+        ...cell,
+        row: binary(row),
+        sequence: this.sequence,
+        inMemtable: true,
+        run: 0,
+      }
       this.cells = this.cells.filter(
         (other) =>
           other.sequence !== stored.sequence ||
+          other.row !== stored.row ||
           other.family !== stored.family ||
           compareCells(other, stored) !== 0,
       )
@@ -342,7 +364,7 @@ export class ReferenceModel {
 
   private written(row: BytesLike, cells: readonly NewCell[]): PlainResult {
     const stored = cells.map((cell) => {
-      return { ...cell, row: binary(row), sequence: 0, inMemtable: true }
+      return { ...cell, row: binary(row), sequence: 0, inMemtable: true, run: 0 }
     })
     return { cells: stored.sort(compareFamiliesAndCells), partial: false }
   }
@@ -470,12 +492,14 @@ export class ReferenceModel {
     const now = BigInt(this.clock.now())
     const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
     const kept = this.cells.filter((cell) => !cell.inMemtable)
+    const run = ++this.lastRun
     const memtable = this.cells.filter((cell) => cell.inMemtable)
     for (const [family, rules] of this.families) {
       for (const row of new Set(memtable.map((cell) => cell.row))) {
         const cells = memtable.filter((cell) => cell.row === row && cell.family === family)
         for (const cell of flushedCells(cells, rules, readPointOldest, now)) {
           cell.inMemtable = false
+          cell.run = run
           kept.push(cell)
         }
       }
@@ -483,21 +507,39 @@ export class ReferenceModel {
     this.cells = kept
   }
 
-  /** Drops what a major compaction of every family drops; it flushes first. */
-  compact(): void {
-    this.flush()
+  /** A file of the engine was removed unread. */
+  dropRun(family: string, run: number): void {
+    this.cells = this.cells.filter((cell) => cell.family !== family || cell.run !== run)
+  }
+
+  /** The runs of a family that hold anything, ascending. */
+  runsOf(family: string): number[] {
+    const stored = this.cells.filter((cell) => cell.family === family && !cell.inMemtable)
+    return [...new Set(stored.map((cell) => cell.run))].sort((a, b) => a - b)
+  }
+
+  /** Drops what a compaction of some runs of a family drops, and makes them one. */
+  merge(family: string, runs: readonly number[], major: boolean): void {
     const now = BigInt(this.clock.now())
     const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
-    const kept: StoredCell[] = []
-    for (const [family, rules] of this.families) {
-      const store = this.cells.filter((cell) => cell.family === family)
-      let earliestPut = latest
-      for (const { type, timestamp } of store) {
-        if (type === 'Put' && timestamp < earliestPut) earliestPut = timestamp
-      }
-      for (const row of new Set(store.map((cell) => cell.row))) {
-        const cells = store.filter((cell) => cell.row === row)
-        kept.push(...compactedCells(cells, rules, readPointOldest, now, earliestPut))
+    const rules = this.families.get(family)!
+    const taken = (cell: StoredCell): boolean =>
+      cell.family === family && !cell.inMemtable && runs.includes(cell.run)
+    const inputs = this.cells.filter(taken)
+    const kept = this.cells.filter((cell) => !taken(cell))
+    let earliestPut = latest
+    for (const { type, timestamp } of inputs) {
+      if (type === 'Put' && timestamp < earliestPut) earliestPut = timestamp
+    }
+    const run = ++this.lastRun
+    for (const row of new Set(inputs.map((cell) => cell.row))) {
+      const cells = inputs.filter((cell) => cell.row === row)
+      const left = major
+        ? compactedCells(cells, rules, readPointOldest, now, earliestPut)
+        : flushedCells(cells, rules, readPointOldest, now)
+      for (const cell of left) {
+        cell.run = run
+        kept.push(cell)
       }
     }
     this.cells = kept
