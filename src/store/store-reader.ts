@@ -58,8 +58,10 @@ export class StoreReader {
   private column: Buffer = Buffer.allocUnsafe(128)
   /** The row being opened, with its terminator; borrowed. */
   private row: Buffer = emptyBytes
-  /** Length of the key to seek, which starts with the row. */
+  /** Length of the row with its terminator. */
   private seekLength = 0
+  /** The seek leads to this column of the row; undefined = to the start of the row. */
+  private firstColumn: Buffer | undefined = undefined
 
   constructor(store: Store) {
     this.store = store
@@ -102,9 +104,10 @@ export class StoreReader {
       }
     }
     this.seekLength = rowLength + terminatorBytes
+    this.firstColumn = undefined
     if (chosen.length === 1) {
       // Nothing of the family comes before the columns, and no other source defers anything.
-      if (deferring[0] !== undefined) this.addColumn(columns![0])
+      if (deferring[0] !== undefined) this.firstColumn = columns![0]
       clear(deferring)
     }
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
@@ -144,7 +147,9 @@ export class StoreReader {
    * one `readRow`; may throw `BlockMissing`.
    */
   seekRow(): void {
-    this.scanner.seekRow(this.row, this.seekLength)
+    const { firstColumn, seekLength } = this
+    const length = firstColumn === undefined ? seekLength : this.addColumn(firstColumn)
+    this.scanner.seekRow(this.row, length)
   }
 
   /** Drops references to memtables and tables if the store has moved on. */
@@ -211,12 +216,15 @@ export class StoreReader {
     this.deferring[this.chosen.length - 1] = cursor
   }
 
-  /** Lets the seek lead to a column of the row, if there is room behind the row. */
-  private addColumn(qualifier: Buffer): void {
+  /**
+   * Writes a column behind the row, which the readers of all families borrow, so only just before
+   * the seek. Returns the length of the key to seek: that of the row if there is no room.
+   */
+  private addColumn(qualifier: Buffer): number {
     const end = this.seekLength + qualifier.length
-    if (end + terminatorBytes > this.row.length) return
+    if (end + terminatorBytes > this.row.length) return this.seekLength
     copyBytes(qualifier, 0, qualifier.length, this.row, this.seekLength)
-    this.seekLength = writeTerminator(this.row, end)
+    return writeTerminator(this.row, end)
   }
 
   private makeCursor(index: number): SsTableCursor {

@@ -77,3 +77,23 @@ for (const form of ['sync', 'async'] as const) {
     await test.close()
   })
 }
+
+void t.test(
+  'a get of columns of several families seeks in each the column it asks for',
+  async (t) => {
+    const test = await TestDatabase.open()
+    const table = await test.database.createTable('table', { families: { f: {}, g: {} } })
+    await table.put({ row: 'a', cells: { 'f:a': '1', 'f:c': '2', 'g:a': '3', 'g:c': '4' } })
+    await test.flush()
+    const found = (columns: readonly string[]): string[] =>
+      table
+        .getSync({ row: 'a', columns })
+        .cells()
+        .map(({ value }) => value.toString())
+    t.same(found(['f:a', 'g:c']), ['1', '4'])
+    t.same(found(['f:c', 'g:a']), ['2', '3'])
+    t.same(found(['f:a', 'g:x']), ['1'])
+    t.same(found(['f:b', 'g:a']), ['3'])
+    await test.close()
+  },
+)
