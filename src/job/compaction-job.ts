@@ -25,6 +25,7 @@ import { CompactionOutputs } from './compaction-outputs.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
 import { InputMerge } from './input-merge.js'
 import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
+import { keepShapesOf } from './kept-shapes.js'
 import { Pace } from './pace.js'
 import { ValueFiles } from './value-files.js'
 import { makeValueOutput } from './value-output.js'
@@ -144,6 +145,7 @@ function* merge(
   const { first, end, part = 1 } = job.slice ?? {}
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const expected = Math.max(1, total * part)
+  keepShapesOf(total, [cell, judge, inputs, outputs])
   let entriesRead = 0
   inputs.seek(first ?? emptyBytes)
   while (inputs.valid) {

@@ -14,6 +14,7 @@ import { loadHooks } from '../coprocessor/hook-chain.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import { collectGarbage } from './collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
+import { keepShapes } from './kept-shapes.js'
 import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
 
 /** What the pool sends to a thread. */
@@ -35,6 +36,7 @@ export type WorkerAnswer =
 
 const fileSystem = new NodeFileSystem()
 const codecsByMode = new Map<boolean, Codecs>()
+keepShapes()
 
 /** A third of the share that a thread of priority 0 gets, if processors are short. */
 const threadPriority = 5
