@@ -6,7 +6,7 @@
  * KiB, or one cell if that is larger. Blocks are read off the event loop and do not enter the block
  * cache.
  */
-import { equalBytes } from '../base/bytes.js'
+import { copyBytes, equalBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { writeVarint } from '../base/varint.js'
 import { rowEndOf, writeSequence } from '../cell/cell-key.js'
@@ -133,6 +133,7 @@ class CellChunk {
   private bytes = 0
   /** Key of the cell before, to leave out equal cells of a raw scan: an older one is never seen. */
   private previous: Buffer = Buffer.alloc(0)
+  private previousLength = 0
   private previousFamily = -1
 
   get progress(): TransferProgress {
@@ -170,25 +171,29 @@ class CellChunk {
     at = writeVarint(buffer, at, valueBytes)
     page.copy(buffer, at, keyStart, valueEnd)
     writeSequence(buffer, at + keyBytes, 0)
-    const key = buffer.subarray(at, at + keyBytes)
-    if (family === this.previousFamily && key.equals(this.previous)) return
-    if (!this.isInPreviousRow(key)) this.rows++
-    this.previousFamily = family
-    if (this.previous.buffer.byteLength < keyBytes) {
-      this.previous = Buffer.allocUnsafeSlow(2 * keyBytes)
+    const keyEndAt = at + keyBytes
+    const { previous, previousLength } = this
+    if (
+      family === this.previousFamily &&
+      equalBytes(buffer, at, keyEndAt, previous, 0, previousLength)
+    ) {
+      return
     }
-    this.previous = Buffer.from(this.previous.buffer, 0, keyBytes)
-    key.copy(this.previous)
+    if (!this.isInPreviousRow(buffer, at, keyEndAt)) this.rows++
+    this.previousFamily = family
+    if (previous.length < keyBytes) this.previous = Buffer.allocUnsafeSlow(2 * keyBytes)
+    copyBytes(buffer, at, keyEndAt, this.previous, 0)
+    this.previousLength = keyBytes
     this.length = at + keyBytes + valueBytes
     this.cells++
     this.bytes += keyBytes + valueBytes
   }
 
-  private isInPreviousRow(key: Buffer): boolean {
-    const { previous } = this
+  private isInPreviousRow(buffer: Buffer, start: number, end: number): boolean {
+    const { previous, previousLength } = this
     if (this.previousFamily < 0) return false
-    const end = rowEndOf(previous, 0, previous.length)
-    return equalBytes(key, 0, rowEndOf(key, 0, key.length), previous, 0, end)
+    const rowEnd = rowEndOf(previous, 0, previousLength)
+    return equalBytes(buffer, start, rowEndOf(buffer, start, end), previous, 0, rowEnd)
   }
 
   private reserve(bytes: number): void {

@@ -9,9 +9,10 @@
  *
  * Memory: a chunk, and what `SortedFiles` needs.
  */
+import { copyBytes, equalBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { readVarint, varintLength } from '../base/varint.js'
-import { isWellFormedKey, rowEndOf } from '../cell/cell-key.js'
+import { isWellFormedKey } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Ddl } from '../engine/ddl.js'
 import type { Engine } from '../engine/engine.js'
@@ -104,7 +105,9 @@ class ImportRun {
   private rows = 0
   private cells = 0
   private bytes = 0
+  /** The row of the cell before is `row[0, rowLength)`. */
   private row: Buffer = Buffer.alloc(0)
+  private rowLength = 0
   private readonly entry: EntryCursor = emptyCursor()
   private readonly view = new CellView()
 
@@ -253,10 +256,12 @@ class ImportRun {
     files.add(family, source, keyStart, keyEnd, valueEnd)
     this.cells++
     this.bytes += valueEnd - keyStart
-    const row = source.subarray(keyStart, rowEndOf(source, keyStart, keyEnd))
-    if (row.equals(this.row)) return
+    const { rowEnd } = view
+    if (equalBytes(source, keyStart, rowEnd, this.row, 0, this.rowLength)) return
     this.rows++
-    this.row = Buffer.from(row)
+    this.rowLength = rowEnd - keyStart
+    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
+    copyBytes(source, keyStart, rowEnd, this.row, 0)
   }
 
   private end(chunk: Chunk): void {
