@@ -7,6 +7,8 @@
  * somebody who knows that nothing does calls {@link BlockMemoryPool.recycle}.
  */
 
+import { payloadBytesMax } from './format.js'
+
 /** Words are read and written up to this many bytes past what they are wanted for. */
 export const wordSlackBytes = 8
 
@@ -18,8 +20,10 @@ export class BlockMemory {
 
   /** At least `bytes` bytes and slack. */
   constructor(bytes: number) {
-    // A whole number of pages, so that blocks of about the same size share memory.
-    const length = Math.ceil((bytes + wordSlackBytes) / 4096) * 4096
+    // A whole number of pages, so that blocks of about the same size share memory. What lies in the
+    // last page below the maximum was not written by Cellar and need not have the slack.
+    const pages = Math.ceil((bytes + wordSlackBytes) / 4096) * 4096
+    const length = Math.max(bytes, Math.min(pages, payloadBytesMax))
     this.buffer = Buffer.allocUnsafeSlow(length)
     this.words = new DataView(this.buffer.buffer, this.buffer.byteOffset, length)
   }
