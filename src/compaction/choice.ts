@@ -73,6 +73,8 @@ export interface PolicyInput {
   readonly minVersions: number
   /** Numbers of the files that a running job reads. They and what may overlap them are left. */
   readonly busyFiles: ReadonlySet<number>
+  /** The store got no file for a while: work that would save more work if it waited may be done. */
+  readonly resting: boolean
 }
 
 /** What a store has put off; see `debt.ts`. */

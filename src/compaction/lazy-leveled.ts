@@ -5,7 +5,7 @@
  *
  * When level 0 has grown to a part of the deep level, all of it is merged down (or moved, if its
  * files overlap nothing). That is a large job: it needs as much free space as the deep level that
- * overlaps.
+ * overlaps. It waits until there are some runs, unless the store is at rest.
  */
 import { unalignedFactor } from './boundaries.js'
 import {
@@ -101,11 +101,14 @@ function moveChoice(input: PolicyInput, options: LazyLeveledOptions): Compaction
 
 function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice {
   const runs = flushedRuns(input)
-  if (runs.length < options.widthMin) return nothing
+  const isFew = runs.length < options.widthMin
+  // At rest no run will join them, and they may be as much stale data as the deep level allows.
+  if (isFew && (!input.resting || runs.length === 0)) return nothing
   const deepBytes = totalBytes(input.levels.slice(1).flat())
   const full = totalBytes(input.levels[0]) * options.levelRatio >= deepBytes
   const down = full ? chooseDown(input, options) : undefined
   if (down !== undefined) return down
+  if (isFew) return full ? blocked : nothing
   const move = moveChoice(input, options)
   if (move !== undefined) return move
   const chosen = tierRuns(runs, options)

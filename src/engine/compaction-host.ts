@@ -48,6 +48,7 @@ export interface CompactionHost {
   readonly options: {
     readonly compactionVerify: boolean
     readonly compactionSplitBytesMin: number
+    readonly compactionRestMilliseconds: number
     readonly compactionBytesPerSecondMax: number
   }
   /** Throws the reason why nothing can be written. */

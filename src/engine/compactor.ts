@@ -97,6 +97,10 @@ export class Compactor {
   private readonly runs = new Map<CompactionRun, Promise<void>>()
   /** Stores whose last background compaction failed: the pause before the next. */
   private readonly pauses = new Map<Store, number>()
+  /** Stores that got a file since they were looked at last. */
+  private readonly busy = new Set<Store>()
+  /** Stores that got none for a while. */
+  private readonly resting = new Set<Store>()
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly ticker = new Ticker(() => this.tick())
   private paused = false
@@ -128,8 +132,14 @@ export class Compactor {
     return this.paused
   }
 
-  /** Compacts a store in the background if its policy finds something to do. */
+  /** A store got a file: compacts it in the background if its policy finds something to do. */
   consider(store: Store): void {
+    this.busy.add(store)
+    this.resting.delete(store)
+    this.lookAt(store)
+  }
+
+  private lookAt(store: Store): void {
     if (!this.mayRun(store)) return
     this.waiting.add(store)
     this.pump()
@@ -185,6 +195,8 @@ export class Compactor {
   forget(store: Store): void {
     this.waiting.delete(store)
     this.pauses.delete(store)
+    this.busy.delete(store)
+    this.resting.delete(store)
     for (const run of this.runs.keys()) if (run.store === store) run.cancel()
     for (const request of [...this.requests]) {
       if (request.store === store && !request.run) this.finishRequest(request, dropped(store))
@@ -362,7 +374,7 @@ export class Compactor {
     this.waiting.delete(store)
     const pause = this.pauses.get(store) ?? retryMillisecondsMin
     this.pauses.set(store, Math.min(2 * pause, retryMillisecondsMax))
-    this.later(pause, () => this.consider(store))
+    this.later(pause, () => this.lookAt(store))
   }
 
   private later(milliseconds: number, action: () => void): void {
@@ -403,6 +415,7 @@ export class Compactor {
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,
       busyFiles,
+      resting: this.resting.has(store),
     }
   }
 
@@ -410,11 +423,31 @@ export class Compactor {
     return this.host.versions.current.store(store.storeId)?.levels ?? [[]]
   }
 
-  /** Looks now and then at stores whose cells expire, for nobody may write to them any more. */
-  watchExpiry(stores: () => Iterable<Store>): void {
+  /** Looks now and then at stores that nobody may write to any more. */
+  watch(stores: () => Iterable<Store>): void {
+    this.watchExpiry(stores)
+    this.watchRest(stores)
+  }
+
+  /** Stores that got no file for a while have time to get rid of stale data. */
+  private watchRest(stores: () => Iterable<Store>): void {
+    const { compactionRestMilliseconds } = this.host.options
+    if (compactionRestMilliseconds === Infinity) return
+    this.later(compactionRestMilliseconds, () => {
+      for (const store of stores()) {
+        if (this.busy.delete(store) || this.resting.has(store)) continue
+        this.resting.add(store)
+        this.lookAt(store)
+      }
+      this.watchRest(stores)
+    })
+  }
+
+  /** Cells expire without anybody's doing. */
+  private watchExpiry(stores: () => Iterable<Store>): void {
     this.later(expiryMilliseconds, () => {
       for (const store of stores()) {
-        if (store.settings.ttlSeconds !== Infinity) this.consider(store)
+        if (store.settings.ttlSeconds !== Infinity) this.lookAt(store)
       }
       this.watchExpiry(stores)
     })

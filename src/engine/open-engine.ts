@@ -130,7 +130,7 @@ function openLocked(
     })
     engine.clock.raiseFloor(versions.current.lastServerTimestamp)
     startLog(engine, replayLog(engine), events)
-    engine.compactor.watchExpiry(() => engine.stores.values())
+    engine.compactor.watch(() => engine.stores.values())
     return engine
   } catch (error) {
     readers.closeAll()

@@ -48,6 +48,12 @@ export interface DatabaseOptions {
    */
   readonly compactionSplitBytesMin?: number
   /**
+   * A family that has got no file for so long (at most twice as long) is at rest: its policy may
+   * then remove stale data that it would else leave until there is more of it. Default 5000, at
+   * least 1; Infinity = never.
+   */
+  readonly compactionRestMilliseconds?: number
+  /**
    * Bytes per second that all compactions together may read and write; see also
    * `Database.limitCompaction`. Default Infinity, at least 1024.
    */
@@ -100,6 +106,7 @@ export interface ResolvedOptions {
   readonly compactionEnabled: boolean
   readonly compactionVerify: boolean
   readonly compactionSplitBytesMin: number
+  readonly compactionRestMilliseconds: number
   readonly compactionBytesPerSecondMax: number
   readonly compactionDebtRunsMax: number
   readonly compactionDebtBytesMax: number
@@ -162,6 +169,19 @@ function checkRuns(runs: unknown): number {
   throw invalidArgument(`option compactionDebtRunsMax must be a number >= 2, got ${String(runs)}`)
 }
 
+/** Longest time that a timer takes. */
+const timerMillisecondsMax = 2 ** 31 - 1
+
+function checkRest(milliseconds: unknown): number {
+  if (milliseconds === Infinity) return milliseconds
+  if (typeof milliseconds === 'number' && milliseconds >= 1 && milliseconds <= timerMillisecondsMax)
+    return milliseconds
+  const range = `from 1 to ${timerMillisecondsMax}, or Infinity`
+  throw invalidArgument(
+    `option compactionRestMilliseconds must be ${range}, got ${String(milliseconds)}`,
+  )
+}
+
 /** `CELLAR_EXECUTOR` chooses for databases that do not say, so that a test run can force one. */
 function executorOfEnvironment(): ResolvedOptions['executor'] {
   return (process.env['CELLAR_EXECUTOR'] ?? 'auto') as ResolvedOptions['executor']
@@ -200,6 +220,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     compactionEnabled: booleanOption(options, 'compactionEnabled'),
     compactionVerify: booleanOption(options, 'compactionVerify'),
     compactionSplitBytesMin: bytesOption(options, 'compactionSplitBytesMin', 64 * mebibyte, 1),
+    compactionRestMilliseconds: checkRest(options.compactionRestMilliseconds ?? 5000),
     compactionBytesPerSecondMax: checkRate(options.compactionBytesPerSecondMax ?? Infinity),
     compactionDebtRunsMax: checkRuns(options.compactionDebtRunsMax ?? 24),
     compactionDebtBytesMax: bytesOption(options, 'compactionDebtBytesMax', 1024 * mebibyte, 1),

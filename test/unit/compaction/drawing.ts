@@ -121,13 +121,14 @@ export function runCase(lines: readonly string[]): string {
         levels[number].push(parseFile(drawn, ++fileNumber, number, busyFiles))
       }
     } else if (word === 'choose' || word === 'major') {
-      const { now = 0, ttl = Infinity, minVersions = 0 } = settings
+      const { now = 0, ttl = Infinity, minVersions = 0, resting = 0 } = settings
       const input: PolicyInput = {
         levels,
         now: Number(now),
         ttlMilliseconds: Number(ttl),
         minVersions: Number(minVersions),
         busyFiles,
+        resting: Number(resting) === 1,
       }
       if (word === 'choose') return printChoice(policy.choose(input))
       return printChoice(policy.chooseMajor(input, parseRows(words[0])))

@@ -70,7 +70,7 @@ export class SimulatedStore {
 
   input(): PolicyInput {
     const { levels, now, ttlMilliseconds, busyFiles } = this
-    return { levels, now, ttlMilliseconds, minVersions: 0, busyFiles }
+    return { levels, now, ttlMilliseconds, minVersions: 0, busyFiles, resting: false }
   }
 
   /** Starts what the policy chooses; undefined if there is nothing to do. */

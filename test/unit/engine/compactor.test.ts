@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
@@ -102,6 +103,7 @@ void t.test('wrong policies are refused and change nothing', async (t) => {
   t.same(database.listTables(), ['t'])
   t.equal(database.describeTable('t').families['f'].ttl, 10)
   await t.rejects(Database.open('/x', { compactionBytesPerSecondMax: 1 }), /BytesPerSecondMax/)
+  await t.rejects(Database.open('/x', { compactionRestMilliseconds: 0 }), /RestMilliseconds/)
   t.throws(() => database.limitCompaction(NaN), { code: 'ERR_INVALID_ARGUMENT' })
   await t.rejects(database.compact('t', { major: false, startRow: 'a' }), /need major/)
   await database.close()
@@ -219,6 +221,28 @@ void t.test('compactions rest, go on, are slowed down and end with the database'
   t.same(tables(opened.fileSystem), left, 'the close has left no orphan')
   t.equal(rowsOf(again.table('t')).length, 3000)
   await again.close()
+})
+
+void t.test('stale data goes once the family is at rest, and not before', async (t) => {
+  for (const compactionRestMilliseconds of [Infinity, 20]) {
+    const opened = await open({}, { compactionRestMilliseconds })
+    const { database, table, compactions } = opened
+    await writeFile(opened, 0, 100)
+    await database.compact('t', { major: true })
+    const { fileBytes } = database.statistics().tables['t'].families['f']
+    compactions.length = 0
+    await writeFile(opened, 0, 100)
+    await settle(database)
+    const rests = compactionRestMilliseconds === Infinity
+    if (!rests) while (compactions.length === 0) await delay(10)
+    else await delay(100)
+    await settle(database)
+    const now = database.statistics().tables['t'].families['f']
+    t.equal(now.files, rests ? 2 : 1)
+    t.equal(now.fileBytes > 1.5 * fileBytes, rests)
+    t.equal(rowsOf(table).length, 100)
+    await database.close()
+  }
 })
 
 void t.test('a compaction of a table that is dropped meanwhile is told so', async (t) => {
