@@ -22,16 +22,14 @@ const putsPerTurnMax = 512
 const putsUnderWayMax = 8192
 /** Longest measurement of the maximum. */
 const maximumSecondsMax = 60
+/** A family is at rest twice five seconds after its last flush at the latest. */
+const untilRestMilliseconds = 11_000
+/** Shorter runs are tests of the bench itself. */
+const restSecondsMin = 5
 /** The timer of the delay's monitor waits for so long itself. */
 const resolutionMilliseconds = 1
 
 /** Runs both phases over so many keys; the second one takes `seconds`. */
-/** A family is at rest twice five seconds after its last flush at the latest. */
-const untilRestMilliseconds = 11_000
-
-/** Shorter runs are tests of the bench itself. */
-const restSecondsMin = 5
-
 export async function measureIngest(
   directory: string,
   keys: number,
