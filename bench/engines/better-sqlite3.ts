@@ -171,12 +171,14 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
   sqlite.pragma(`synchronous = ${durability === 'sync' ? 'FULL' : 'NORMAL'}`)
   sqlite.pragma(`cache_size = -${Math.ceil(cacheBytes / 1024)}`)
   const isNarrow = columns.length * 100 <= rowBytesInTreeMax
-  const fields = columns.map((name) => `${name} BLOB`).join(', ')
+  // The names of a suite may be anything.
+  const names = columns.map((name) => `"${name.replaceAll('"', '""')}"`)
+  const fields = names.map((name) => `${name} BLOB`).join(', ')
   sqlite.exec(
     `CREATE TABLE IF NOT EXISTS rows (k BLOB PRIMARY KEY, ${fields})` +
       (isNarrow ? ' WITHOUT ROWID' : ''),
   )
-  const rows = new SqliteRows(sqlite, columns)
+  const rows = new SqliteRows(sqlite, names)
   return {
     fastest: rows,
     awaited: rows,

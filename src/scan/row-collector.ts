@@ -21,6 +21,13 @@ import type { CellCollector } from './cell-collector.js'
 /** Size of a page; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
 
+/**
+ * The rest of a page that a collector gave back, for the next one: many scans need less than a
+ * page, and making one costs as much as reading some rows.
+ */
+let spare: Buffer = emptyBytes
+let spareUsed = 0
+
 /** Bytes between two cells up to which one copy is cheaper than two. */
 const gapBytesMax = 16
 
@@ -67,6 +74,18 @@ export class RowCollector implements CellCollector, RowCells {
     this.bytesMax = bytesMax
     this.startRow()
     this.cutAt(batch)
+  }
+
+  /** Gives the rest of the page to others. The collector must not be used until `configure`. */
+  release(): void {
+    this.startRow()
+    if (this.page.length - this.used > spare.length - spareUsed) {
+      spare = this.page
+      spareUsed = this.used
+    }
+    this.page = emptyBytes
+    this.used = 0
+    this.rowStart = 0
   }
 
   /** Changes how many cells a piece has at most. */
@@ -212,6 +231,14 @@ export class RowCollector implements CellCollector, RowCells {
 
   /** Moves the row begun on the old page to a new one, so that a row never spans pages. */
   private startPage(bytes: number): void {
+    if (this.page === emptyBytes && spare.length - spareUsed >= bytes) {
+      this.page = spare
+      this.rowStart = spareUsed
+      this.used = spareUsed
+      spare = emptyBytes
+      spareUsed = 0
+      return
+    }
     const begun = this.used - this.rowStart
     const size = Math.max(pageBytes, 2 * (begun + bytes))
     const page = Buffer.allocUnsafeSlow(size > pageBytes && begun === 0 ? bytes : size)

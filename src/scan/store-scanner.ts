@@ -355,19 +355,22 @@ export class StoreScanner {
     }
     this.seekLength = at
     const cell = this.cell
-    // As with planColumnMove: markers of the family lie among the cells of the empty column.
-    const rowBytes = cell.qualifierStart - cell.keyStart
+    const { buffer, keyStart, qualifierStart } = cell
+    const rowBytes = qualifierStart - keyStart
+    const inRow =
+      at >= rowBytes && equalBytes(this.seekKey, 0, rowBytes, buffer, keyStart, qualifierStart)
+    // As with planColumnMove: markers of the family lie among the cells of the empty column. And a
+    // hint that does not lead forward must not hold the scan in place.
     if (
-      cell.qualifierStart === cell.qualifierEnd &&
-      at >= rowBytes &&
-      equalBytes(this.seekKey, 0, rowBytes, cell.buffer, cell.keyStart, cell.qualifierStart)
+      (inRow && qualifierStart === cell.qualifierEnd) ||
+      compareBytes(this.seekKey, 0, at, buffer, keyStart, cell.keyEnd) <= 0
     ) {
       this.move = Move.next
       return
     }
-    // A hint that does not lead forward must not hold the scan in place.
-    const forward = compareBytes(this.seekKey, 0, at, cell.buffer, cell.keyStart, cell.keyEnd) > 0
-    this.move = forward ? Move.hint : Move.next
+    // A column of the row is often near, another row seldom.
+    this.move = inRow ? Move.column : Move.hint
+    this.steps = 0
   }
 
   private startSeekKey(row: Buffer, rowLength: number, qualifierBytes: number): number {

@@ -136,6 +136,7 @@ export class ScanSession {
     if (this.released) return
     this.released = true
     this.version.release()
+    this.collector.release()
     for (const slot of this.pinned) slot.pinCount--
   }
 }
