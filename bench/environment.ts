@@ -11,7 +11,10 @@ export interface Environment {
   readonly memoryBytes: number
   readonly platform: string
   readonly node: string
-  /** Commit of the working tree, with `-dirty` if it has changes; undefined outside of git. */
+  /**
+   * Commit of the working tree, with `-dirty` if it has changes but for recorded results; undefined
+   * outside of git.
+   */
   readonly commit: string | undefined
 }
 
@@ -22,7 +25,8 @@ function git(...args: string[]): string {
 function findCommit(): string | undefined {
   try {
     const commit = git('rev-parse', '--short=12', 'HEAD')
-    return git('status', '--porcelain') === '' ? commit : `${commit}-dirty`
+    const changes = git('status', '--porcelain', '--', '.', ':!bench/results')
+    return changes === '' ? commit : `${commit}-dirty`
   } catch {
     return undefined
   }
