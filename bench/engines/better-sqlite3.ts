@@ -137,7 +137,15 @@ class SqliteRows implements Store {
       ? `DELETE FROM rows WHERE k = ? AND ${name} = ?`
       : `UPDATE rows SET ${name} = ? WHERE k = ? AND ${name} = ?`
     const parameters = isOnly ? [row, expected] : [value ?? null, row, expected]
-    return this.#statement(text).run(...parameters).changes === 1
+    const matched = this.#statement(text).run(...parameters).changes === 1
+    if (matched && value === undefined && !isOnly) this.#removeIfEmpty(row)
+    return matched
+  }
+
+  /** A row whose last value went is not there any more. */
+  #removeIfEmpty(row: Buffer): void {
+    const empty = this.#columns.map((name) => `${name} IS NULL`).join(' AND ')
+    this.#statement(`DELETE FROM rows WHERE k = ? AND ${empty}`).run(row)
   }
 
   increment(row: Buffer, column: number, amount: number): number {
