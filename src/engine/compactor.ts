@@ -2,9 +2,10 @@
  * Keeps the number of files and the stale data of every store in bounds: decides which compactions
  * run when.
  *
- * Work comes from policies, which are asked after each flush and each compaction, and from users,
- * who come first. A run occupies one place, or one for each of its slices while places are free;
- * policies are told which files are busy, so that several compactions of one store do not meet.
+ * Work comes from policies, which are asked after each flush and each compaction and once a store
+ * is at rest, and from users, who come first. A run occupies one place, or one for each of its
+ * slices while places are free; policies are told which files are busy, so that several compactions
+ * of one store do not meet.
  *
  * Failure behaviour: a failed run leaves everything as it was and is reported; one of the
  * background is tried again after a pause that doubles from one second to a minute, or when the
