@@ -2,9 +2,9 @@
  * The process in which one engine runs one sequence: started by `child-process.ts`, told what to do
  * by one message, answers with one message.
  *
- * Before the phases they are run once on a small store, which is then removed: what is measured is
- * compiled code. After the phases the store is closed, opened again and read from end to end: what
- * the checksum of the state is made of was really written.
+ * Before the phases they are run on small stores, again and again for most of a second: what is
+ * measured is compiled code. After the phases the store is closed, opened again and read from end
+ * to end: what the checksum of the state is made of was really written.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export interface ChildTask {
   readonly records: number
   readonly seed: number
   readonly cacheBytes: number
-  /** Whether the phases are run once on a small store first. */
+  /** Whether the phases are run on small stores first. */
   readonly warmsUp: boolean
   /** Whether the final state is read. */
   readonly readsState: boolean
@@ -56,11 +56,27 @@ async function loadAdapter(task: ChildTask): Promise<EngineAdapter> {
   return engine
 }
 
-/** Records of the warm-up, at most: enough for the compiler to have seen every call. */
+/** Records of a round of the warm-up, at most: enough for the compiler to have seen every call. */
 const warmUpRecordsMax = 5000
+/**
+ * The warm-up begins no further round after so long. Phases that make few calls need several rounds
+ * before the compiler is done with them.
+ */
+const warmUpMilliseconds = 800
 
-/** Runs the phases once on a small store of their own, so that no phase pays for compilation. */
+/** Runs the phases on small stores of their own, so that no phase pays for compilation. */
 async function warmUp(
+  task: ChildTask,
+  adapter: EngineAdapter,
+  sequence: Sequence,
+  phases: readonly Phase[],
+): Promise<void> {
+  const end = performance.now() + warmUpMilliseconds
+  do await warmUpOnce(task, adapter, sequence, phases)
+  while (performance.now() < end)
+}
+
+async function warmUpOnce(
   task: ChildTask,
   adapter: EngineAdapter,
   sequence: Sequence,
