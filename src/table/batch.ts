@@ -1,213 +1,264 @@
-/** Mixed batches: each operation on its own, in order, with an outcome per position (spec 2.7). */
+/**
+ * Mixed batches: each operation on its own, with an outcome per position (spec 2.7).
+ *
+ * What is in memory is carried out at once, in the order given. An operation that misses a block is
+ * carried out as soon as the block is there; those behind it go on, except for those of its row,
+ * which wait for it. There is one commit for all mutations.
+ */
+import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
-import { isBlockMissing } from './block-loading.js'
+import { isBlockMissing, loadAndRepeat } from './block-loading.js'
+import { ListOutcome } from './list-outcome.js'
+import type { ObservedOperations } from './observed-operations.js'
 import { Result } from './result.js'
 import { blocking, checkObject, nonBlocking, type TableCore } from './table-core.js'
-import type { BatchOperation, BatchResult, SyncTable, Table } from './types.js'
+import type {
+  BatchCallback,
+  BatchOperation,
+  BatchResult,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+} from './types.js'
 
 const nothing = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [])
+const done: BatchResult = { ok: true, result: nothing }
 
-/**
- * Runs a batch of a table without observers: what it needs is usually in memory, and then there is
- * one commit for all and no promise for an operation. The others run as if they were called alone.
- * Rejects only if an argument is not a batch at all.
- */
-export async function runBatch(
-  table: Table,
-  engine: Engine,
-  core: TableCore,
-  operations: readonly BatchOperation[],
-): Promise<BatchResult[]> {
-  const outcomes = new Outcomes(operations.length)
-  const alone: Promise<void>[] = []
-  for (let i = 0; i < operations.length; i++) {
-    if (!engine.turn.spend()) await engine.turn.waitForTurn()
-    try {
-      if (!engine.isHeld && apply(core, operations[i], i, outcomes, nonBlocking)) continue
-    } catch (error) {
-      if (!isBlockMissing(error)) {
-        outcomes.results[i] = failed(error)
-        continue
-      }
-    }
-    alone.push(runAlone(table, operations[i]).then((result) => void (outcomes.results[i] = result)))
-  }
-  await outcomes.commit(engine)
-  for (const each of alone) await each
-  return outcomes.results
-}
+/** Carries out the operation at a position and tells its outcome; may throw `BlockMissing`. */
+type CarryOut = (position: number, mode: ReadMode) => void
 
-/** The same for a table that is observed. */
-export function runBatchAlone(
-  table: Table,
-  operations: readonly BatchOperation[],
-): Promise<BatchResult[]> {
-  // Starting all at once lets them share one group commit; the engine applies them in this order.
-  return Promise.all(operations.map((operation) => runAlone(table, operation)))
-}
-
-async function runAlone(table: Table, operation: BatchOperation): Promise<BatchResult> {
-  try {
-    return await runOne(table, operation)
-  } catch (error) {
-    return failed(error)
-  }
-}
-
-/** What became of the operations of a batch that were applied at once. */
-class Outcomes {
-  readonly results: BatchResult[]
+/** A batch under way. */
+export class Batch {
+  private readonly engine: Engine
+  private readonly operations: readonly BatchOperation[]
+  private readonly callback: BatchCallback | undefined
+  private readonly results: BatchResult[]
+  private readonly carryOut: CarryOut
   /** Positions of mutations by the durability that they wait for. */
   private readonly applied = new Map<Durability, number[]>()
+  /** What the callback threw first. */
+  private thrown: { readonly error: unknown } | undefined = undefined
 
-  constructor(count: number) {
-    this.results = new Array<BatchResult>(count)
+  /** With `observed` the operations call its observers. `ERR_INVALID_ARGUMENT`. */
+  constructor(
+    engine: Engine,
+    core: TableCore,
+    observed: ObservedOperations | undefined,
+    operations: readonly BatchOperation[],
+    callback: BatchCallback | undefined,
+  ) {
+    if (!Array.isArray(operations)) throw invalidArgument('operations must be an array')
+    if (callback !== undefined && typeof callback !== 'function') {
+      throw invalidArgument('the callback of a batch must be a function')
+    }
+    this.engine = engine
+    this.operations = operations
+    this.callback = callback
+    this.results = new Array<BatchResult>(operations.length)
+    this.carryOut =
+      observed === undefined
+        ? (position, mode) => this.apply(core, position, mode)
+        : this.observing(observed)
   }
 
-  mutated(position: number, durability: Durability, result: BatchResult): void {
+  /** Runs the batch. Rejects only with what the callback throws. */
+  async run(): Promise<BatchResult[]> {
+    const { engine, operations } = this
+    const loading = new Map<string, Promise<void>>()
+    for (let i = 0; i < operations.length; i++) {
+      if (!engine.turn.spend()) await engine.turn.waitForTurn()
+      if (loading.size > 0) await loading.get(rowOf(operations[i]))
+      try {
+        if (engine.isHeld && !isGet(operations[i])) await engine.admit()
+        this.carryOut(i, nonBlocking)
+      } catch (error) {
+        if (!isBlockMissing(error)) this.fail(i, error)
+        else loading.set(rowOf(operations[i]), this.load(i))
+      }
+    }
+    for (const each of loading.values()) await each
+    for (const [durability, positions] of this.applied) {
+      try {
+        await engine.commit(durability)
+        for (const position of positions) this.tell(position)
+      } catch (error) {
+        // A mutation whose commit failed is in doubt, so its outcome is the failure.
+        for (const position of positions) this.fail(position, error)
+      }
+    }
+    return this.end()
+  }
+
+  /** As {@link run}, before returning. */
+  runSync(): BatchResult[] {
+    const { engine, operations } = this
+    for (let i = 0; i < operations.length; i++) {
+      try {
+        if (!isGet(operations[i])) engine.admitSync()
+        this.carryOut(i, blocking)
+      } catch (error) {
+        this.fail(i, error)
+      }
+    }
+    for (const [durability, positions] of this.applied) {
+      try {
+        engine.commitSync(durability)
+        for (const position of positions) this.tell(position)
+      } catch (error) {
+        for (const position of positions) this.fail(position, error)
+      }
+    }
+    return this.end()
+  }
+
+  /** Loads what the operation has just missed, and carries it out. */
+  private load(position: number): Promise<void> {
+    return loadAndRepeat(this.engine, () => this.carryOut(position, nonBlocking)).catch(
+      (error: unknown) => this.fail(position, error),
+    )
+  }
+
+  private apply(core: TableCore, position: number, mode: ReadMode): void {
+    const operation = checkOperation(this.operations[position])
+    if ('checkAndMutate' in operation) {
+      const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
+      const { value, durability } = core.checkAndMutate(check, action, mode)
+      this.checked(position, durability, value)
+    } else if ('put' in operation) {
+      this.mutated(position, core.put(operation.put), done)
+    } else if ('delete' in operation) {
+      this.mutated(position, core.delete(operation.delete, mode), done)
+    } else if ('get' in operation) {
+      this.read(position, core.get(operation.get, mode))
+    } else {
+      const { value, durability } =
+        'increment' in operation
+          ? core.increment(operation.increment, mode)
+          : 'append' in operation
+            ? core.append(operation.append, mode)
+            : core.mutateRow(operation.mutateRow, mode)
+      this.mutated(position, durability, { ok: true, result: value })
+    }
+  }
+
+  /** Observers are asked once for each operation, so the step that asks them is kept. */
+  private observing(observed: ObservedOperations): CarryOut {
+    const steps: ((mode: ReadMode) => void)[] = []
+    return (position, mode) => {
+      const step = (steps[position] ??= this.observedStep(observed, position))
+      step(mode)
+    }
+  }
+
+  private observedStep(observed: ObservedOperations, position: number): (mode: ReadMode) => void {
+    const operation = checkOperation(this.operations[position])
+    if ('get' in operation) {
+      const step = observed.get(operation.get)
+      return (mode) => this.read(position, step(mode))
+    }
+    if ('checkAndMutate' in operation) {
+      const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
+      const step = observed.checkAndMutate(check, action)
+      return (mode) => {
+        const { value, durability } = step(mode)
+        this.checked(position, durability, value)
+      }
+    }
+    if ('put' in operation || 'delete' in operation) {
+      const step =
+        'put' in operation ? observed.put(operation.put) : observed.delete(operation.delete)
+      return (mode) => this.mutated(position, step(mode).durability, done)
+    }
+    const step =
+      'increment' in operation
+        ? observed.increment(operation.increment)
+        : 'append' in operation
+          ? observed.append(operation.append)
+          : observed.mutateRow(operation.mutateRow)
+    return (mode) => {
+      const { value, durability } = step(mode)
+      this.mutated(position, durability, { ok: true, result: value })
+    }
+  }
+
+  private checked(position: number, durability: Durability, value: CheckAndMutateResult): void {
+    const { success, result = nothing } = value
+    this.mutated(position, durability, { ok: true, success, result })
+  }
+
+  private mutated(position: number, durability: Durability, result: BatchResult): void {
     this.results[position] = result
     const positions = this.applied.get(durability)
     if (positions === undefined) this.applied.set(durability, [position])
     else positions.push(position)
   }
 
-  /** A mutation whose commit failed is in doubt, so its outcome is the failure. */
-  async commit(engine: Engine): Promise<void> {
-    for (const [durability, positions] of this.applied) {
-      try {
-        await engine.commit(durability)
-      } catch (error) {
-        this.fail(positions, error)
-      }
-    }
+  private read(position: number, result: Result): void {
+    this.results[position] = { ok: true, result }
+    this.tell(position)
   }
 
-  /** As {@link commit}, before returning. */
-  commitSync(engine: Engine): void {
-    for (const [durability, positions] of this.applied) {
-      try {
-        engine.commitSync(durability)
-      } catch (error) {
-        this.fail(positions, error)
-      }
-    }
+  private fail(position: number, error: unknown): void {
+    this.results[position] = { ok: false, error: asCellarError(error) }
+    this.tell(position)
   }
 
-  private fail(positions: readonly number[], error: unknown): void {
-    const failure = failed(error)
-    for (const position of positions) this.results[position] = failure
-  }
-}
-
-/** Applies an operation at once; false if it has to run alone. */
-function apply(
-  core: TableCore,
-  operation: BatchOperation,
-  position: number,
-  outcomes: Outcomes,
-  mode: ReadMode,
-): boolean {
-  checkOperation(operation)
-  if ('checkAndMutate' in operation) {
-    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
-    const { value, durability } = core.checkAndMutate(check, action, mode)
-    const { success, result = nothing } = value
-    outcomes.mutated(position, durability, { ok: true, success, result })
-  } else if ('put' in operation) {
-    outcomes.mutated(position, core.put(operation.put), done)
-  } else if ('delete' in operation) {
-    outcomes.mutated(position, core.delete(operation.delete, mode), done)
-  } else if ('get' in operation) {
-    outcomes.results[position] = { ok: true, result: core.get(operation.get, mode) }
-  } else {
-    return false
-  }
-  return true
-}
-
-const done: BatchResult = { ok: true, result: nothing }
-
-function failed(error: unknown): BatchResult {
-  return { ok: false, error: asCellarError(error) }
-}
-
-/** As {@link runBatch}, synchronously: one commit for what needs no result of its own. */
-export function runBatchSync(
-  table: SyncTable,
-  engine: Engine,
-  core: TableCore,
-  operations: readonly BatchOperation[],
-): BatchResult[] {
-  const outcomes = new Outcomes(operations.length)
-  for (let i = 0; i < operations.length; i++) {
+  private tell(position: number): void {
     try {
-      engine.admitSync()
-      if (!apply(core, operations[i], i, outcomes, blocking)) {
-        outcomes.results[i] = runOneSync(table, operations[i])
-      }
+      this.callback?.(this.results[position], position)
     } catch (error) {
-      outcomes.results[i] = failed(error)
+      this.thrown ??= { error }
     }
   }
-  outcomes.commitSync(engine)
-  return outcomes.results
+
+  private end(): BatchResult[] {
+    if (this.thrown !== undefined) throw this.thrown.error
+    return this.results
+  }
 }
 
-/** The same for a table that is observed. */
-export function runBatchAloneSync(
-  table: SyncTable,
-  operations: readonly BatchOperation[],
-): BatchResult[] {
-  return operations.map((operation): BatchResult => {
-    try {
-      return runOneSync(table, operation)
-    } catch (error) {
-      return failed(error)
-    }
+/** A list of checks as the operations of a batch; `ERR_INVALID_ARGUMENT`. */
+export function operationsOfChecks(
+  list: readonly { readonly check: Check; readonly action: CheckAction }[],
+): BatchOperation[] {
+  if (!Array.isArray(list)) throw invalidArgument('checks must be an array')
+  return (list as typeof list).map((each) => {
+    const { check, action } = checkObject(each, 'each check of the list')
+    checkObject(check, 'the check of each element')
+    return { checkAndMutate: { check, action } }
   })
 }
 
-async function runOne(table: Table, operation: BatchOperation): Promise<BatchResult> {
-  checkOperation(operation)
-  if ('get' in operation) return { ok: true, result: await table.get(operation.get) }
-  if ('increment' in operation) {
-    return { ok: true, result: await table.increment(operation.increment) }
+/** The outcomes of a list of checks; `ERR_BATCH_FAILED` if any failed. */
+export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
+  const outcome = new ListOutcome()
+  const outcomes: CheckAndMutateResult[] = []
+  for (const [position, each] of results.entries()) {
+    if (!each.ok) outcome.failed(position, each.error)
+    else {
+      const result = each.result.isEmpty ? undefined : each.result
+      outcomes.push({ success: each.success === true, result })
+    }
   }
-  if ('append' in operation) return { ok: true, result: await table.append(operation.append) }
-  if ('mutateRow' in operation) {
-    return { ok: true, result: await table.mutateRow(operation.mutateRow) }
-  }
-  if ('checkAndMutate' in operation) {
-    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
-    const { success, result } = await table.checkAndMutate(check, action)
-    return { ok: true, success, result: result ?? nothing }
-  }
-  if ('put' in operation) await table.put(operation.put)
-  else await table.delete(operation.delete)
-  return { ok: true, result: nothing }
+  outcome.throwFailures(results.length)
+  return outcomes
 }
 
-function runOneSync(table: SyncTable, operation: BatchOperation): BatchResult {
-  checkOperation(operation)
-  if ('get' in operation) return { ok: true, result: table.getSync(operation.get) }
-  if ('increment' in operation) {
-    return { ok: true, result: table.incrementSync(operation.increment) }
-  }
-  if ('append' in operation) return { ok: true, result: table.appendSync(operation.append) }
-  if ('mutateRow' in operation) {
-    return { ok: true, result: table.mutateRowSync(operation.mutateRow) }
-  }
-  if ('checkAndMutate' in operation) {
-    const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
-    const { success, result } = table.checkAndMutateSync(check, action)
-    return { ok: true, success, result: result ?? nothing }
-  }
-  if ('put' in operation) table.putSync(operation.put)
-  else table.deleteSync(operation.delete)
-  return { ok: true, result: nothing }
+/** Gets do not wait for memory. */
+function isGet(operation: BatchOperation): boolean {
+  return typeof operation === 'object' && operation !== null && 'get' in operation
+}
+
+/** Names the row of an operation; the empty name if it has none, and then it fails on its own. */
+function rowOf(operation: BatchOperation): string {
+  const [inner] = Object.values(operation as object) as unknown[]
+  const { row, check } = (inner ?? {}) as { row?: unknown; check?: { row?: unknown } }
+  const given = check === undefined ? row : check?.row
+  if (typeof given !== 'string' && !(given instanceof Uint8Array)) return ''
+  return toBytes(given).toString('latin1')
 }
 
 const kinds: ReadonlySet<string> = new Set([
@@ -220,7 +271,7 @@ const kinds: ReadonlySet<string> = new Set([
   'checkAndMutate',
 ])
 
-function checkOperation(operation: BatchOperation): void {
+function checkOperation(operation: BatchOperation): BatchOperation {
   let names = 0
   let known = false
   if (typeof operation === 'object' && operation !== null) {
@@ -229,7 +280,7 @@ function checkOperation(operation: BatchOperation): void {
       known = kinds.has(name)
     }
   }
-  if (names === 1 && known) return
+  if (names === 1 && known) return operation
   throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
 }
 

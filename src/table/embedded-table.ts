@@ -22,7 +22,7 @@ import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
 import { readPointOf } from './snapshot.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
-import { runBatch, runBatchAlone, runBatchAloneSync, runBatchSync } from './batch.js'
+import { Batch, operationsOfChecks, outcomesOfChecks } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Result } from './result.js'
 import type * as types from './types.js'
@@ -87,6 +87,10 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
     return Promise.all(checkList(gets, 'gets').map((get) => this.exists(get)))
+  }
+
+  existsListSync(gets: readonly types.Get[]): boolean[] {
+    return checkList(gets, 'gets').map((get) => this.existsSync(get))
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
@@ -287,17 +291,13 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   async checkAndMutateList(
     list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
   ): Promise<types.CheckAndMutateResult[]> {
-    const checks = checkList(list, 'checks')
-    for (const element of checks) checkObject(element, 'each check of the list')
-    return Promise.all(checks.map(({ check, action }) => this.checkAndMutate(check, action)))
+    return outcomesOfChecks(await this.#makeBatch(operationsOfChecks(list)).run())
   }
 
   checkAndMutateListSync(
     list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
   ): types.CheckAndMutateResult[] {
-    const checks = checkList(list, 'checks')
-    for (const element of checks) checkObject(element, 'each check of the list')
-    return checks.map(({ check, action }) => this.checkAndMutateSync(check, action))
+    return outcomesOfChecks(this.#makeBatch(operationsOfChecks(list)).runSync())
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
@@ -324,16 +324,23 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#mutateSync(() => this.#core.mutateRows(request, blocking))
   }
 
-  batch(operations: readonly types.BatchOperation[]): Promise<types.BatchResult[]> {
-    checkList(operations, 'operations')
-    if (this.#chain.active) return runBatchAlone(this, operations)
-    return runBatch(this, this.#engine, this.#core, operations)
+  async batch(
+    operations: readonly types.BatchOperation[],
+    callback?: types.BatchCallback,
+  ): Promise<types.BatchResult[]> {
+    return this.#makeBatch(operations, callback).run()
   }
 
-  batchSync(operations: readonly types.BatchOperation[]): types.BatchResult[] {
-    checkList(operations, 'operations')
-    if (this.#chain.active) return runBatchAloneSync(this, operations)
-    return runBatchSync(this, this.#engine, this.#core, operations)
+  batchSync(
+    operations: readonly types.BatchOperation[],
+    callback?: types.BatchCallback,
+  ): types.BatchResult[] {
+    return this.#makeBatch(operations, callback).runSync()
+  }
+
+  #makeBatch(operations: readonly types.BatchOperation[], callback?: types.BatchCallback): Batch {
+    const observed = this.#chain.active ? this.#observed : undefined
+    return new Batch(this.#engine, this.#core, observed, operations, callback)
   }
 
   /**

@@ -172,6 +172,16 @@ export class SyncScanner implements SyncResultScanner {
     }
   }
 
+  nextBatch(count: number): Result[] {
+    const results: Result[] = []
+    while (results.length < count) {
+      const { done, value } = this.next()
+      if (done === true) break
+      results.push(value)
+    }
+    return results
+  }
+
   return(): IteratorReturnResult<undefined> {
     this.close()
     return endOfScan

@@ -292,6 +292,12 @@ export type BatchResult =
   | { readonly ok: true; readonly result: Result; readonly success?: boolean }
   | { readonly ok: false; readonly error: CellarError }
 
+/**
+ * Told of each outcome of a batch as soon as it is final (HBase: Batch.Callback). The batch rejects
+ * with what it throws first, once all operations are carried out.
+ */
+export type BatchCallback = (result: BatchResult, position: number) => void
+
 /** Options of a column family (HBase: ColumnFamilyDescriptor; spec 1.4). */
 export interface FamilyOptions {
   /** VERSIONS: most versions kept per column. Default 1. */
@@ -417,6 +423,9 @@ export type ResultScanner = AsyncIterableIterator<Result> & {
 /** Rows of a synchronous scan. */
 export type SyncResultScanner = IterableIterator<Result> & {
   readonly metrics: ScanMetrics
+  /** The next up to `count` results; fewer only at the end. */
+  nextBatch(count: number): Result[]
+  /** Ends the scan early. */
   close(): void
   [Symbol.dispose](): void
 }
@@ -457,17 +466,20 @@ export interface Table {
   ): Promise<bigint>
   append(append: Append): Promise<Result>
   checkAndMutate(check: Check, action: CheckAction): Promise<CheckAndMutateResult>
-  /** Each element on its own; results by position. */
+  /**
+   * Each element on its own; results by position. Those that fail are reported together by
+   * `ERR_BATCH_FAILED`, the others are applied.
+   */
   checkAndMutateList(
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): Promise<CheckAndMutateResult[]>
   /** All mutations or none. The result carries the cells of increments and appends. */
   mutateRow(mutations: RowMutations): Promise<Result>
   /**
-   * Mixed operations, each on its own, in the order given; outcomes by position, never rejects for
-   * one of them.
+   * Mixed operations, each on its own, those of one row in the order given; outcomes by position,
+   * never rejects for one of them.
    */
-  batch(operations: readonly BatchOperation[]): Promise<BatchResult[]>
+  batch(operations: readonly BatchOperation[], callback?: BatchCallback): Promise<BatchResult[]>
 }
 
 /**
@@ -478,6 +490,7 @@ export interface SyncTable {
   getSync(get: Get): Result
   getListSync(gets: readonly Get[]): Result[]
   existsSync(get: Get): boolean
+  existsListSync(gets: readonly Get[]): boolean[]
   scanSync(scan?: Scan): SyncResultScanner
   putSync(put: Put): void
   putListSync(puts: readonly Put[]): void
@@ -496,5 +509,5 @@ export interface SyncTable {
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): CheckAndMutateResult[]
   mutateRowSync(mutations: RowMutations): Result
-  batchSync(operations: readonly BatchOperation[]): BatchResult[]
+  batchSync(operations: readonly BatchOperation[], callback?: BatchCallback): BatchResult[]
 }

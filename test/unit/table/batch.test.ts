@@ -1,7 +1,7 @@
 /** Batches: one commit for what is in memory; what is loaded or fails concerns only itself. */
 import t, { type Test } from 'tap'
 import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
-import { MemoryFileSystem, type BatchOperation } from '../../../src/index.js'
+import { MemoryFileSystem, type BatchOperation, type CellarError } from '../../../src/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const rows = 2000
@@ -99,3 +99,121 @@ void t.test(
     await test.close()
   },
 )
+
+for (const observed of [false, true]) {
+  const what = observed ? 'with observers' : 'without observers'
+  void t.test(
+    `operations on one row keep their order when blocks are missing, ${what}`,
+    async (t) => {
+      const test = await TestDatabase.open({ options: { blockCacheBytesMax: 0 } })
+      const options = { families: { f: { versions: 3 } } }
+      const table = await test.database.createTable('t', options)
+      let prepared = 0
+      if (observed) {
+        const preDelete = (): void => void prepared++
+        await test.database.registerCoprocessor({ name: 'watch', observer: { preDelete } })
+      }
+      const names = Array.from({ length: 20 }, (_, i) => rowName(i))
+      for (const row of names) await table.put({ row, cells: { 'f:a': 'old', 'f:n': counter(5) } })
+      await test.flush()
+      const results = await table.batch(
+        names.flatMap((row): BatchOperation[] => [
+          { delete: { row, columnVersions: ['f:a'] } },
+          { put: { row, cells: { 'f:a': 'new' } } },
+          { increment: { row, columns: { 'f:n': 1 } } },
+          { get: { row } },
+          { append: { row, columns: { 'f:a': '!' } } },
+          { mutateRow: { row, mutations: [{ increment: { columns: { 'f:n': 10 } } }] } },
+        ]),
+      )
+      t.ok(results.every(({ ok }) => ok))
+      const gets = results.flatMap((each, i) => (each.ok && i % 6 === 3 ? [each.result] : []))
+      t.same(
+        gets.map((result) => [result.value('f:a')?.toString(), result.value('f:n')]),
+        names.map(() => ['new', counter(6)]),
+        'a get sees the mutations before it and none behind it',
+      )
+      const stored = await table.getList(names.map((row) => ({ row, versions: 'all' as const })))
+      t.same(
+        stored.map((result) => result.columnCells('f:a').map(({ value }) => value.toString())),
+        names.map(() => ['new!', 'new']),
+        'the delete hit the version that was there before the put',
+      )
+      t.same(
+        stored.map((result) => result.value('f:n')),
+        names.map(() => counter(16)),
+      )
+      t.equal(prepared, observed ? names.length : 0, 'observers are asked once')
+      await test.close()
+    },
+  )
+}
+
+function counter(value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(BigInt(value))
+  return bytes
+}
+
+for (const form of ['batch', 'batchSync'] as const) {
+  void t.test(`a callback is told of each outcome once (${form})`, async (t) => {
+    const test = await TestDatabase.open()
+    const table = await test.database.createTable('t', { families: { f: {} } })
+    const operations: BatchOperation[] = [
+      { put: { row: 'a', cells: { 'f:a': '1' } } },
+      { put: { row: 'b', cells: {} } },
+      { get: { row: 'a' } },
+      { increment: { row: 'a', columns: { 'f:n': 1 } } },
+    ]
+    const told: [number, boolean][] = []
+    const results = await table[form](operations, (result, position) => {
+      told.push([position, result.ok])
+    })
+    t.same(
+      told.sort(([a], [b]) => a - b),
+      results.map(({ ok }, position) => [position, ok]),
+    )
+    const mistake = new Error('mine')
+    const failing = async (): Promise<unknown> => {
+      return table[form](operations, () => {
+        throw mistake
+      })
+    }
+    await t.rejects(failing(), mistake)
+    t.same(table.getSync({ row: 'a' }).value('f:n'), counter(2), 'and yet all was carried out')
+    await t.rejects(async () => table[form](operations, 'callback' as never), {
+      code: 'ERR_INVALID_ARGUMENT',
+    })
+    await test.close()
+  })
+}
+
+for (const form of ['checkAndMutateList', 'checkAndMutateListSync'] as const) {
+  void t.test(`a list of checks applies what does not fail (${form})`, async (t) => {
+    const test = await TestDatabase.open()
+    const table = await test.database.createTable('t', { families: { f: {} } })
+    const put = { put: { cells: { 'f:a': '1' } } }
+    const checkOf = (row: string, column = 'f:a') => ({ row, column, notExists: true as const })
+    const list = [
+      { check: checkOf('a'), action: put },
+      { check: checkOf('b', 'bad:a'), action: put },
+      { check: checkOf('c'), action: { increment: { columns: { 'f:n': 1 } } } },
+      { check: { row: 'd', column: 'f:a', equals: 'x' }, action: put },
+    ]
+    const error = await t.rejects(async () => table[form](list), { code: 'ERR_BATCH_FAILED' })
+    t.same([...(error as unknown as CellarError).failures!.keys()], [1])
+    t.same(
+      [...table.scanSync()].map(({ row }) => row!.toString()),
+      ['a', 'c'],
+    )
+    const good = await table[form]([list[3], { ...list[2], check: checkOf('e') }])
+    t.same(
+      good.map(({ success, result }) => [success, result?.size]),
+      [
+        [false, undefined],
+        [true, 1],
+      ],
+    )
+    await test.close()
+  })
+}
