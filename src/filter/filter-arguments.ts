@@ -72,10 +72,12 @@ export class FilterArguments {
   }
 
   /**
-   * A comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'` or `'substring:...'`.
+   * A comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'`,
+   * `'regexstringnocase:...'` or `'substring:...'`.
    */
   comparator(): ComparatorOption {
-    const expected = `a comparator ('binary:', 'binaryprefix:', 'regexstring:' or 'substring:')`
+    const expected =
+      "a comparator ('binary:', 'binaryprefix:', 'regexstring:', 'regexstringnocase:' or 'substring:')"
     const token = this.take('string', expected)
     const colon = token.text.indexOf(':')
     const rest = token.text.slice(colon + 1)
@@ -86,6 +88,8 @@ export class FilterArguments {
         return { binaryPrefix: Buffer.from(rest, this.encoding) }
       case 'regexstring':
         return { regexString: this.asText(rest) }
+      case 'regexstringnocase':
+        return { regexString: this.asText(rest), ignoreCase: true }
       case 'substring':
         return { substring: this.asText(rest) }
       default:

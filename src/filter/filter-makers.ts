@@ -53,12 +53,13 @@ function makeDependentColumn(given: FilterArguments): Filter {
 }
 
 function makeColumnRange(given: FilterArguments): Filter {
-  return new ColumnRangeFilter({
-    min: given.bytes('a first qualifier'),
-    minInclusive: given.boolean('minInclusive'),
-    max: given.bytes('a last qualifier'),
-    maxInclusive: given.boolean('maxInclusive'),
-  })
+  const min = given.bytes('a first qualifier')
+  const minInclusive = given.boolean('minInclusive')
+  const max = given.bytes('a last qualifier')
+  const maxInclusive = given.boolean('maxInclusive')
+  // In the language an empty bound is open.
+  const bound = (bytes: Buffer): Buffer | undefined => (bytes.length === 0 ? undefined : bytes)
+  return new ColumnRangeFilter({ min: bound(min), minInclusive, max: bound(max), maxInclusive })
 }
 
 function makeMultiplePrefix(given: FilterArguments): Filter {

@@ -87,7 +87,10 @@ function modify<T>(
 ): void {
   const ttl = checkTtl(operation.ttl)
   const { timestamp, returnResults } = operation
-  if (timestamp !== undefined) checkTimestamp(timestamp, 'timestamp')
+  if (timestamp !== undefined && timestamp !== latestTimestamp) {
+    checkTimestamp(timestamp, 'timestamp')
+    writer.checkSlop(timestamp)
+  }
   const cells = read(planColumns(targets, parseTimeRange(operation.timeRange)))
   const last = new Map<string, Target<T>>()
   for (const target of targets) {

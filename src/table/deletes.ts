@@ -21,7 +21,8 @@ export function addDelete(
   read: ReadVersions,
 ): void {
   const before = writer.cellCount
-  const { timestamp } = deletion
+  const { timestamp, ttl } = deletion as RowOperation<Delete> & { readonly ttl?: unknown }
+  if (ttl !== undefined) throw invalidArgument('a delete takes no ttl')
   for (const target of list(deletion.families, 'families')) {
     const { name, own } = familyTarget(target)
     addMarker(

@@ -8,6 +8,7 @@
  * `add…` and `endMember`, or `dropMember`. Each has a sequence of its own.
  */
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { isFamilyMarker } from '../cell/cell-key.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../cell/cell-type.js'
 import { checkCellBytes } from '../cell/limits.js'
 import {
@@ -194,6 +195,9 @@ export class MutationWriter {
   ): void {
     const column = this.columns.find(name, place)
     if (typeof value !== 'string') checkBytesLike(value, 'value')
+    if (type !== CellType.put && isFamilyMarker(type) && column.escapedQualifier.length > 0) {
+      throw invalidArgument('a marker of a whole family has the empty qualifier')
+    }
     this.encode(column.family, column.escapedQualifier, type, timestamp, ttl, value)
   }
 
@@ -221,7 +225,7 @@ export class MutationWriter {
       low = timestampLow(chosen)
     } else {
       checkTimestamp(timestamp, 'timestamp')
-      this.checkSlop(timestamp)
+      if (this.isPut) this.checkSlop(timestamp)
       high = timestampHigh(timestamp)
       low = timestampLow(timestamp)
     }
@@ -290,7 +294,11 @@ export class MutationWriter {
     return { page, cells: cells.flat(), partial: false }
   }
 
-  private checkSlop(timestamp: Timestamp): void {
+  /**
+   * Refuses a timestamp of a put, an increment or an append that is too far ahead. Deletes have
+   * none, as in HBase: what was written before the limit can still be deleted.
+   */
+  checkSlop(timestamp: Timestamp): void {
     const slop = this.engine.options.timestampSlopMilliseconds
     if (slop === Infinity) return
     const latest = this.engine.now() + slop

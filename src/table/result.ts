@@ -21,6 +21,7 @@ import { contentStart } from '../cell/cell-value.js'
 import { approximateTimestamp, joinTimestamp } from '../cell/timestamp.js'
 import { numbersPerCell, type CollectedRow } from '../scan/row-collector.js'
 import { parseColumn } from '../cell/column-name.js'
+import * as maps from './result-maps.js'
 import type { ColumnName } from './types.js'
 
 /** One version of one column, or a delete marker in a raw scan. */
@@ -49,7 +50,10 @@ const noMarks = {}
 export class Result {
   /** True if more cells of the row follow in the next result of the scan (`batch`). */
   readonly partial: boolean
-  /** For a get with `checkExistenceOnly`: whether there are cells. Else undefined. */
+  /**
+   * For a get with `checkExistenceOnly`: whether there are cells; true for row mutations that were
+   * applied. Else undefined.
+   */
   readonly exists: boolean | undefined
   /**
    * Of a scan with `needCursorResult`: the row where the scan is. Such a result has no cells; all
@@ -115,6 +119,17 @@ export class Result {
     return this.#find(column) >= 0
   }
 
+  /** Whether the newest cell of a column is there and empty (HBase: containsEmptyColumn). */
+  hasEmpty(column: ColumnName): boolean {
+    return this.value(column)?.length === 0
+  }
+
+  /** Whether the newest cell of a column is there and not empty (HBase: containsNonEmptyColumn). */
+  hasNonEmpty(column: ColumnName): boolean {
+    const value = this.value(column)
+    return value !== undefined && value.length > 0
+  }
+
   /** All cells in HBase's order: family, qualifier, newest first (HBase: listCells). */
   cells(): Cell[] {
     const cells: Cell[] = []
@@ -144,6 +159,24 @@ export class Result {
       entries[name] ??= value.toString('utf8')
     }
     return entries
+  }
+
+  /**
+   * Values by family, qualifier and timestamp, newest first (HBase: getMap). Qualifiers become text
+   * by `encoding`; take 'latin1' or 'hex' if they may be no UTF-8.
+   */
+  map(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Map<bigint, Buffer>> {
+    return maps.versionsByFamily(this.cells(), encoding)
+  }
+
+  /** Newest values by family and qualifier (HBase: getNoVersionMap). */
+  noVersionMap(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Buffer> {
+    return maps.newestByFamily(this.cells(), encoding)
+  }
+
+  /** Newest values of a family by qualifier (HBase: getFamilyMap). */
+  familyMap(family: string, encoding: BufferEncoding = 'utf8'): Map<string, Buffer> {
+    return this.noVersionMap(encoding).get(family) ?? new Map<string, Buffer>()
   }
 
   #find(column: ColumnName): number {

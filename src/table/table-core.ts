@@ -242,7 +242,7 @@ export class TableCore {
     this.addMutations(table, mutations.row, mutations.mutations, mode)
     const durability = this.durability(table, mutations.durability)
     this.apply(table, durability, mode, intervention)
-    return { value: this.writtenResult(table), durability }
+    return { value: this.writtenResult(table, { exists: true }), durability }
   }
 
   /** Evaluates a condition and applies the action if it holds. */
@@ -467,11 +467,9 @@ export class TableCore {
     return asked
   }
 
-  private writtenResult(table: TableState): Result {
-    return new Result(
-      this.writer.hasResult ? this.writer.takeResult() : emptyRow,
-      table.familyNames,
-    )
+  private writtenResult(table: TableState, marks?: { readonly exists: true }): Result {
+    const row = this.writer.hasResult ? this.writer.takeResult() : emptyRow
+    return new Result(row, table.familyNames, marks)
   }
 
   /** Reads cells of the mutated row at the newest state. */

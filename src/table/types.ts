@@ -473,7 +473,9 @@ export interface Table {
   checkAndMutateList(
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): Promise<CheckAndMutateResult[]>
-  /** All mutations or none. The result carries the cells of increments and appends. */
+  /**
+   * All mutations or none. The result carries the cells of increments and appends, and `exists`.
+   */
   mutateRow(mutations: RowMutations): Promise<Result>
   /**
    * Mixed operations, each on its own, those of one row in the order given; outcomes by position,

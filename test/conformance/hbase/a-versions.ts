@@ -249,6 +249,28 @@ export const versionCases: readonly HBaseCase[] = [
       putCell('q', undefined, 'v'),
       { fails: putCell('q', 1_002_000, 'w'), code: 'ERR_FAILED_SANITY_CHECK' },
       { get: { row: 'r' }, cells: ['q=v'] },
+      {
+        fails: { increment: { row: 'r', columns: { 'f:n': 1 }, timestamp: 1_002_000 } },
+        code: 'ERR_FAILED_SANITY_CHECK',
+      },
+    ],
+  },
+  {
+    number: 14,
+    title: 'the limit of timestamps is one of what is written, not of deletes',
+    source: 'HRegion#checkTimestamps',
+    states: ['memtable', 'flushed', 'reopened'],
+    startTime: 2_000_000,
+    databaseOptions: { timestampSlopMilliseconds: 1000 },
+    steps: [
+      putCell('q', undefined, 'v'),
+      { increment: { row: 'r', columns: { 'f:n': 1 } } },
+      { clock: 1_000_000 },
+      { increment: { row: 'r', columns: { 'f:n': 1 } }, cells: ['n@2000002'] },
+      { delete: { row: 'r', columnVersions: ['f:q'] } },
+      { get: { row: 'r' }, cells: ['n@2000002'] },
+      { delete: { row: 'r', timestamp: 3_000_000 } },
+      { get: { row: 'r' }, cells: [] },
     ],
   },
   {

@@ -280,6 +280,23 @@ const rowMutations: readonly HBaseCase[] = [
   },
   {
     number: 148,
+    title: 'the result of row mutations exists',
+    source: 'TestFromClientSide5#testRowMutations',
+    states: ['memtable'],
+    steps: [
+      {
+        run: async ({ calls, same }) => {
+          const mutations = [{ put: { cells: { 'f:a': 'one' } } }]
+          const { exists, isEmpty } = await calls.mutateRow({ row: 'r', mutations })
+          same([exists, isEmpty], [true, true], 'exists and is empty')
+          const [each] = await calls.batch([{ mutateRow: { row: 'r', mutations } }])
+          same(each.ok && each.result.exists, true, 'in a batch too')
+        },
+      },
+    ],
+  },
+  {
+    number: 148,
     title: 'an operation for another row is refused',
     source: 'spec 2.7',
     states: ['memtable'],

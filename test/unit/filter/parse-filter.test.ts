@@ -177,6 +177,8 @@ void t.test('parsed filters do what they say', async (t) => {
     ["SingleColumnValueFilter('f', 'a', =, 'binary:v3') AND ColumnPrefixFilter('b')", 'r3:f:b'],
     ["SingleColumnValueExcludeFilter('f', 'a', =, 'binary:v3')", 'r3:f:b r3:g:c'],
     ["ValueFilter(=, 'regexstring:^v[12]$')", 'r1:f:a r2:f:a'],
+    ["ValueFilter(=, 'regexstring:^V[12]$')", ''],
+    ["ValueFilter(=, 'regexstringnocase:^V[12]$')", 'r1:f:a r2:f:a'],
     [
       "TimestampsFilter(2) AND (QualifierFilter(=, 'substring:C') OR ValueFilter(=, 'binary:B'))",
       'r2:f:b r2:g:c',
@@ -187,6 +189,8 @@ void t.test('parsed filters do what they say', async (t) => {
       "it's:f:a it's:f:b it's:g:c r2:f:a r2:f:b r2:g:c",
     ],
     ["ColumnRangeFilter('a', false, 'c', true) AND PageFilter(1)", "it's:f:b it's:g:c"],
+    ["ColumnRangeFilter('b', true, '', false) AND PageFilter(1)", "it's:f:b it's:g:c"],
+    ["ColumnRangeFilter('', false, 'b', true) AND PageFilter(1)", "it's:f:a it's:f:b"],
   ]
   for (const [text, names] of expectations) {
     const results = await calls.scan({ filter: parseFilter(text) })

@@ -203,6 +203,12 @@ const puts: readonly Refusal[] = [
   refused('put of an unknown cell type', (calls) => {
     return calls.put({ row: 'r', cells: [{ column: 'f:q', type: wrong('Maximum') }] })
   }),
+  ...(['DeleteFamily', 'DeleteFamilyVersion'] as const).map((type) => {
+    return refused(`put of a ${type} of one column`, (calls) => {
+      return calls.put({ row: 'r', cells: [{ column: 'f:q', type, timestamp: 5 }] })
+    })
+  }),
+  refused('delete with a ttl', (calls) => calls.delete(wrong({ row: 'r', ttl: 1000 }))),
   refused(
     'put to an unknown family',
     (calls) => calls.put({ row: 'r', cells: { 'f:a': 'v', 'g:q': 'v' } }),

@@ -5,6 +5,7 @@ import {
   type Result,
   type SyncResultScanner,
 } from '../../../src/index.js'
+import { TestDatabase } from '../../helpers/test-database.js'
 
 function firstOf(scanner: SyncResultScanner): Result {
   const step = scanner.next()
@@ -37,4 +38,46 @@ void t.test('results stay as they are while other scans come and go', async (t) 
     t.equal(String(second.value('f:v')), valueOf(i + 1))
   })
   await database.close()
+})
+
+void t.test('a result as maps, and what is empty in it', async (t) => {
+  const test = await TestDatabase.open()
+  const families = { f: { versions: 3 }, g: {} }
+  const table = await test.database.createTable('maps', { families })
+  const binary = Buffer.of(0xff, 0)
+  for (const timestamp of [1, 2]) {
+    table.putSync({
+      row: 'r',
+      timestamp,
+      cells: [
+        { column: 'f:b', value: `b${timestamp}` },
+        { column: 'f:', value: timestamp === 1 ? 'old' : '' },
+        { column: { family: 'g', qualifier: binary }, value: `g${timestamp}` },
+      ],
+    })
+  }
+  const result = table.getSync({ row: 'r', versions: 'all' })
+  const shown = [...result.map('latin1')].map(([family, columns]) => {
+    return [family, [...columns].map(([name, each]) => [name, [...each].map(String)])]
+  })
+  t.same(shown, [
+    [
+      'f',
+      [
+        ['', ['2,', '1,old']],
+        ['b', ['2,b2', '1,b1']],
+      ],
+    ],
+    ['g', [[binary.toString('latin1'), ['2,g2']]]],
+  ])
+  t.same(result.map().get('f')!.get('b')!.get(1n), Buffer.from('b1'))
+  const newest = result.noVersionMap('hex')
+  t.same([...newest.keys()], ['f', 'g'])
+  t.same(newest.get('g')!.get('ff00'), Buffer.from('g2'))
+  t.same([...result.familyMap('f')].map(String), [',', 'b,b2'])
+  t.equal(result.familyMap('h').size, 0)
+  t.same([result.hasEmpty('f:'), result.hasNonEmpty('f:')], [true, false])
+  t.same([result.hasEmpty('f:b'), result.hasNonEmpty('f:b')], [false, true])
+  t.same([result.hasEmpty('f:x'), result.hasNonEmpty('f:x')], [false, false])
+  await test.close()
 })
