@@ -224,8 +224,9 @@ export class Batch {
 export function operationsOfChecks(
   list: readonly { readonly check: Check; readonly action: CheckAction }[],
 ): BatchOperation[] {
+  const elements: typeof list = list
   if (!Array.isArray(list)) throw invalidArgument('checks must be an array')
-  return (list as typeof list).map((each) => {
+  return elements.map((each) => {
     const { check, action } = checkObject(each, 'each check of the list')
     checkObject(check, 'the check of each element')
     return { checkAndMutate: { check, action } }
