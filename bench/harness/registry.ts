@@ -64,6 +64,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     summary: 'stores of 1, 4, 16 and 50 times the records: what an operation costs then',
   },
   {
+    name: 'transfer',
+    module: at('suites/transfer.js'),
+    summary: 'export and import beside a scan, a bulk load and a compaction; parts: small, large',
+  },
+  {
     name: 'metastore',
     module: at('metastore/main.js'),
     summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
