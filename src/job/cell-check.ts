@@ -13,11 +13,11 @@ export interface CellFault {
 
 /**
  * What is wrong with a cell whose sequence must be 0; undefined = nothing. REQUIRES that its key is
- * well formed (`isWellFormedKey`).
+ * well formed (`isWellFormedKey`). `isRowGood`: the row is that of a cell which was looked at.
  */
-export function findCellFault(cell: CellView): CellFault | undefined {
+export function findCellFault(cell: CellView, isRowGood = false): CellFault | undefined {
   const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
-  const rowBytes = unescapedLength(buffer, keyStart, rowEnd)
+  const rowBytes = isRowGood ? 1 : unescapedLength(buffer, keyStart, rowEnd)
   if (rowBytes < 1 || rowBytes > rowBytesMax) {
     return { expected: `a row of 1 to ${rowBytesMax} bytes`, found: `${rowBytes}` }
   }

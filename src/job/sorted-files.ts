@@ -8,13 +8,10 @@
  * Failure behaviour: after any error the owner calls {@link SortedFiles.abandon}, which removes
  * what was written. Until a manifest names the files they are garbage.
  */
-import { assert } from '../base/assert.js'
-import { compareBytes, equalBytes } from '../base/bytes.js'
-import { rowEndOf } from '../cell/cell-key.js'
-import { CellView } from '../cell/cell-view.js'
+import { equalBytes } from '../base/bytes.js'
+import type { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
-import { emptyCursor, type EntryCursor } from '../scan/entry-cursor.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { TableOutput, type TableFormat } from './table-output.js'
 
@@ -44,8 +41,8 @@ export interface FamilyFile {
 class FamilyRun {
   readonly format: TableFormat
   output: TableOutput | undefined = undefined
-  lastKey: Buffer = Buffer.allocUnsafe(256)
-  lastKeyLength = 0
+  /** The escaped row of the cell added last, once the file is long enough to end with it. */
+  lastRow: Buffer | undefined = undefined
 
   constructor(format: TableFormat) {
     this.format = format
@@ -59,8 +56,6 @@ export class SortedFiles {
   private readonly runs: readonly FamilyRun[]
   private readonly made: TableOutput[] = []
   private readonly finished: FamilyFile[] = []
-  private readonly cell = new CellView()
-  private readonly entry: EntryCursor = emptyCursor()
 
   constructor(options: SortedFilesOptions) {
     this.options = options
@@ -75,34 +70,19 @@ export class SortedFiles {
     return bytes
   }
 
-  /** Whether a key may come next in its family. */
-  follows(family: number, source: Buffer, keyStart: number, keyEnd: number): boolean {
-    const { lastKey, lastKeyLength } = this.runs[family]
-    if (lastKeyLength === 0) return true
-    return compareBytes(lastKey, 0, lastKeyLength, source, keyStart, keyEnd) < 0
-  }
-
-  /** Adds a cell: key `source[keyStart, keyEnd)`, stored value behind it. REQUIRES `follows`. */
-  add(family: number, source: Buffer, keyStart: number, keyEnd: number, valueEnd: number): void {
+  /**
+   * Adds a cell. REQUIRES that its key is above the one before in the family; what is out of order
+   * within a file is an `InvariantError`. `words` as in `SsTableWriter.add`.
+   */
+  add(family: number, cell: CellView, words?: DataView): void {
     const run = this.runs[family]
-    assert(this.follows(family, source, keyStart, keyEnd), 'sorted files: a key out of order')
-    const full = run.output !== undefined && run.output.bytesWritten >= this.options.fileBytesMax
-    if (full && !this.inLastRow(run, source, keyStart, keyEnd)) this.finishFile(family)
-    run.output ??= this.startFile(run)
-    const { entry, cell } = this
-    entry.buffer = source
-    entry.keyStart = keyStart
-    entry.keyEnd = keyEnd
-    entry.valueStart = keyEnd
-    entry.valueEnd = valueEnd
-    cell.set(entry)
-    run.output.add(cell)
+    if (run.lastRow !== undefined && !isInRow(cell, run.lastRow)) this.finishFile(family)
+    const output = (run.output ??= this.startFile(run))
+    output.add(cell, words)
     this.entryCount++
-    run.lastKeyLength = keyEnd - keyStart
-    if (run.lastKey.length < run.lastKeyLength) {
-      run.lastKey = Buffer.allocUnsafe(2 * run.lastKeyLength)
+    if (run.lastRow === undefined && output.bytesWritten >= this.options.fileBytesMax) {
+      run.lastRow = Buffer.from(cell.buffer.subarray(cell.keyStart, cell.rowEnd))
     }
-    source.copy(run.lastKey, 0, keyStart, keyEnd)
   }
 
   /** Completes and syncs every file and the directory. */
@@ -133,11 +113,10 @@ export class SortedFiles {
     const file = run.output.finish(0, this.options.createdMilliseconds)
     this.finished.push({ family, file })
     run.output = undefined
+    run.lastRow = undefined
   }
+}
 
-  private inLastRow(run: FamilyRun, source: Buffer, keyStart: number, keyEnd: number): boolean {
-    const lastRowEnd = rowEndOf(run.lastKey, 0, run.lastKeyLength)
-    const rowEnd = rowEndOf(source, keyStart, keyEnd)
-    return equalBytes(source, keyStart, rowEnd, run.lastKey, 0, lastRowEnd)
-  }
+function isInRow({ buffer, keyStart, rowEnd }: CellView, row: Buffer): boolean {
+  return equalBytes(buffer, keyStart, rowEnd, row, 0, row.length)
 }

@@ -1,6 +1,6 @@
 /** Takes the cells that a scan includes. */
 import type { CellView } from '../cell/cell-view.js'
-import type { Filter } from '../filter/filter.js'
+import type { Filter, RowCells } from '../filter/filter.js'
 
 /** Where a store scanner puts the cells that it includes. */
 export interface CellCollector {
@@ -16,4 +16,16 @@ export interface CellCollector {
     keyEnd: number,
     valueEnd: number,
   ): void
+}
+
+/** Where a row scanner puts the cells of one row after the other. */
+export interface RowTarget extends CellCollector {
+  /** Cells of the row at hand. */
+  readonly count: number
+  /** For filters that judge whole rows; undefined if it serves scans without a filter only. */
+  readonly rowCells: RowCells | undefined
+  /** A row begins: forgets what was not taken, or lets it stand. */
+  startRow(): void
+  /** Puts the cells of the row into the order of their families. */
+  sortFamilies(): void
 }

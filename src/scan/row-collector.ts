@@ -16,7 +16,7 @@ import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import { emptyCursor, type EntryCursor } from './entry-cursor.js'
 import type { Filter, RowCells } from '../filter/filter.js'
-import type { CellCollector } from './cell-collector.js'
+import type { RowTarget } from './cell-collector.js'
 
 /** Size of a page; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
@@ -46,7 +46,7 @@ export interface CollectedRow {
   readonly partial: boolean
 }
 
-export class RowCollector implements CellCollector, RowCells {
+export class RowCollector implements RowTarget, RowCells {
   full = false
   private page: Buffer = emptyBytes
   private used = 0
@@ -100,6 +100,10 @@ export class RowCollector implements CellCollector, RowCells {
     this.source = emptyBytes
     this.gapBytes = 0
     if (this.cells.length > 0) this.cells = []
+  }
+
+  get rowCells(): RowCells {
+    return this
   }
 
   get count(): number {

@@ -10,7 +10,7 @@ import { compareBytes, copyBytes } from '../base/bytes.js'
 import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
 import type { Filter } from '../filter/filter.js'
-import type { RowCollector } from './row-collector.js'
+import type { RowTarget } from './cell-collector.js'
 import type { StoreScanner } from './store-scanner.js'
 
 /** Sorts behind the key of every possible row. */
@@ -87,7 +87,7 @@ export class RowScanner {
    * it is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'
    * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
    */
-  nextRow(collector: RowCollector, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
+  nextRow(collector: RowTarget, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
     // A call that is repeated for a missing block goes on with the count.
     if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
     const outcome = this.step(collector)
@@ -95,7 +95,7 @@ export class RowScanner {
     return outcome
   }
 
-  private step(collector: RowCollector): 'row' | 'piece' | 'end' | 'pause' {
+  private step(collector: RowTarget): 'row' | 'piece' | 'end' | 'pause' {
     const { pauseAt } = this
     for (;;) {
       switch (this.phase) {
@@ -175,7 +175,7 @@ export class RowScanner {
   }
 
   /** Chooses the next row and decides whether it is read, skipped or the end. */
-  private pickRow(collector: RowCollector): void {
+  private pickRow(collector: RowTarget): void {
     const reversed = this.bounds.reversed
     if (this.filter?.filterAllRemaining()) {
       this.phase = Phase.ended
@@ -224,7 +224,7 @@ export class RowScanner {
   }
 
   /** False if the collector is full. */
-  private readFamilies(scanners: readonly StoreScanner[], collector: RowCollector): boolean {
+  private readFamilies(scanners: readonly StoreScanner[], collector: RowTarget): boolean {
     while (this.family < scanners.length) {
       const scanner = scanners[this.family]
       if (!scanner.readRow(this.row, this.rowLength, collector)) return false
@@ -242,7 +242,7 @@ export class RowScanner {
   }
 
   /** Ends the row; true if it has cells that the filter lets through. */
-  private finishRow(collector: RowCollector): boolean {
+  private finishRow(collector: RowTarget): boolean {
     const ended = this.family < this.scanners.length
     this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
     const filter = this.filter
@@ -251,7 +251,7 @@ export class RowScanner {
       this.rowsFiltered++
       return false
     }
-    filter.filterRowCells?.(collector)
+    filter.filterRowCells?.(collector.rowCells!)
     // Filters that drop single families' cells do so for the essential ones only.
     const passes = (collector.count > 0 || this.joined.length > 0) && !filter.filterRow()
     if (passes && this.joined.length > 0 && !ended) {

@@ -361,7 +361,7 @@ export class Admin {
   // Export and import
 
   /**
-   * A stream of the table as it is at one moment, self-checking and compressed, about 256 KiB a
+   * A stream of the table as it is at one moment, self-checking and compressed, some 128 KiB a
    * piece (HBase: Export): `pipeline(admin.exportTable('t'), createWriteStream(path))`. Writes go
    * on meanwhile and are not in it. The moment is that of the first piece.
    *

@@ -19,6 +19,7 @@ import { systemClock } from '../base/clock.js'
 import { isFamilyMarker, keyBytesBound, writeKeySuffix, writeTerminator } from '../cell/cell-key.js'
 import { CellType, cellTypeCode } from '../cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
+import { CellView } from '../cell/cell-view.js'
 import { cellBytesMaxDefault, checkCellBytes, checkFamilyName } from '../cell/limits.js'
 import {
   checkTimestamp,
@@ -95,6 +96,7 @@ export class BulkWriter {
   readonly #cellBytesMax: number
   readonly #files: SortedFiles
   readonly #row = new RowKey()
+  readonly #cell = new CellView()
   #lastRow: Buffer | undefined = undefined
   #ended = false
 
@@ -159,7 +161,10 @@ export class BulkWriter {
     if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
     this.#lastRow = escaped
     for (const { family, key, entry } of sorted(cells)) {
-      this.#files.add(family, entry, 0, key.length, entry.length)
+      const keyEnd = key.length
+      const valueEnd = entry.length
+      this.#cell.set({ buffer: entry, keyStart: 0, keyEnd, valueStart: keyEnd, valueEnd })
+      this.#files.add(family, this.#cell)
       this.cells++
     }
     this.rows++

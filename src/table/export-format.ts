@@ -8,6 +8,7 @@
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { checksumLength, placeSeed, writeChecksum, checksumMatches } from '../codec/checksum.js'
 import { CodecError, type Codec, type Codecs } from '../codec/codec.js'
+import { BlockMemory, wordSlackBytes } from '../sstable/block-memory.js'
 
 /** Kinds of chunks. On disk: never change. */
 export const ChunkKind = { head: 1, cells: 2, end: 3 } as const
@@ -17,12 +18,15 @@ export const exportMagic = Buffer.from('CELLAREX', 'latin1')
 const headerBytes = 16
 /** One cell may have 32 MiB. */
 const payloadBytesMax = 64 * 1024 * 1024
+/** Memory up to this size serves one chunk after the other. */
+const keptBytesMax = 1024 * 1024
 
 /** One chunk that was read. */
 export interface Chunk {
   readonly kind: number
-  /** Uncompressed. */
+  /** Uncompressed: `memory.buffer[0, length)`, borrowed until the next chunk. */
   readonly payload: Buffer
+  readonly memory: BlockMemory
   /** Where it starts in the stream. */
   readonly offset: number
 }
@@ -62,6 +66,7 @@ export class ChunkDecoder {
   private waiting = 0
   /** Bytes consumed so far. */
   private offset = 0
+  private kept: BlockMemory | undefined = undefined
 
   /** `name` stands for the stream in errors. */
   constructor(codecs: Codecs, name: string) {
@@ -98,9 +103,10 @@ export class ChunkDecoder {
     if (!checksumMatches(chunk, end, chunk.subarray(0, end), placeSeed(0, offset))) {
       throw this.damaged('a chunk of this place', 'one whose checksum does not match')
     }
-    const payload = this.decompress(chunk, end, chunk[9], payloadBytes)
+    const memory = this.decompress(chunk, end, chunk[9], payloadBytes)
     this.consume(chunk.length)
-    return { kind: chunk[8], payload, offset }
+    const payload = memory.buffer.subarray(0, payloadBytes)
+    return { kind: chunk[8], payload, memory, offset }
   }
 
   /** Throws unless all bytes were consumed. */
@@ -118,24 +124,40 @@ export class ChunkDecoder {
     return corruption('damaged export', { file: this.name, offset, expected, found })
   }
 
-  private decompress(chunk: Buffer, end: number, codecId: number, payloadBytes: number): Buffer {
+  private decompress(
+    chunk: Buffer,
+    end: number,
+    codecId: number,
+    payloadBytes: number,
+  ): BlockMemory {
+    const memory = this.takeMemory(payloadBytes)
     if (codecId === 0) {
-      if (end - headerBytes === payloadBytes) return chunk.subarray(headerBytes, end)
-      throw this.damaged(`${payloadBytes} bytes`, `${end - headerBytes}`)
+      const found = end - headerBytes
+      if (found !== payloadBytes) throw this.damaged(`${payloadBytes} bytes`, `${found}`)
+      chunk.copy(memory.buffer, 0, headerBytes, end)
+      return memory
     }
     const codec = this.codecs.byId(codecId)
     if (codec === undefined) {
       const message = `${this.name} is compressed with codec ${codecId}, which this Node lacks`
       throw new CellarError(ErrorCode.missingPackage, message)
     }
-    const payload = Buffer.allocUnsafe(payloadBytes)
     try {
-      codec.decompress(chunk, headerBytes, end, payload, payloadBytes)
+      codec.decompress(chunk, headerBytes, end, memory.buffer, payloadBytes)
     } catch (error) {
       if (!(error instanceof CodecError)) throw error
       throw this.damaged(`${payloadBytes} bytes of ${codec.name}`, error.message)
     }
-    return payload
+    return memory
+  }
+
+  /** Memory for a payload with slack behind it: the same as before unless it is too short. */
+  private takeMemory(bytes: number): BlockMemory {
+    const { kept } = this
+    if (kept !== undefined && bytes + wordSlackBytes <= kept.buffer.length) return kept
+    const memory = new BlockMemory(bytes + wordSlackBytes)
+    if (bytes <= keptBytesMax) this.kept = memory
+    return memory
   }
 
   /** The next `bytes` bytes in one piece, without consuming them. */

@@ -9,23 +9,18 @@
  *
  * Memory: a chunk, and what `SortedFiles` needs.
  */
-import { copyBytes, equalBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import { readVarint, varintLength } from '../base/varint.js'
-import { isWellFormedKey } from '../cell/cell-key.js'
-import { CellView } from '../cell/cell-view.js'
 import type { Ddl } from '../engine/ddl.js'
 import type { Engine } from '../engine/engine.js'
 import { FileAdoption } from '../engine/file-adoption.js'
 import { checkLoadable, type Ingest, type NewFile } from '../engine/ingest.js'
-import { findCellFault } from '../job/cell-check.js'
 import { SortedFiles } from '../job/sorted-files.js'
-import { emptyCursor, type EntryCursor } from '../scan/entry-cursor.js'
 import { decodeFamilySettings, tableFormatOf } from '../store/family-settings.js'
 import type { TableDefinition } from '../version/catalog.js'
 import { noSuchFamily } from './column-name.js'
 import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
 import { aborted, type TransferProgress } from './export-table.js'
+import { ImportCells } from './import-cells.js'
 import { defineTable } from './schema.js'
 import { newTableName } from './table-name.js'
 import type { TableDescription, TableOptions } from './types.js'
@@ -92,6 +87,7 @@ interface Target {
   /** If it is to be made. */
   readonly definition: TableDefinition | undefined
   readonly files: SortedFiles
+  readonly cells: ImportCells
 }
 
 class ImportRun {
@@ -102,14 +98,6 @@ class ImportRun {
   private readonly nameWanted: string | undefined
   private families: readonly string[] = []
   private target: Target | undefined = undefined
-  private rows = 0
-  private cells = 0
-  private bytes = 0
-  /** The row of the cell before is `row[0, rowLength)`. */
-  private row: Buffer = Buffer.alloc(0)
-  private rowLength = 0
-  private readonly entry: EntryCursor = emptyCursor()
-  private readonly view = new CellView()
 
   constructor(parts: ImportParts, decoder: ChunkDecoder, nameWanted: string | undefined) {
     this.parts = parts
@@ -119,7 +107,7 @@ class ImportRun {
   }
 
   get progress(): TransferProgress {
-    const { rows, cells, bytes } = this
+    const { rows = 0, cells = 0, bytes = 0 } = this.target?.cells ?? {}
     return { rows, cells, bytes }
   }
 
@@ -130,7 +118,7 @@ class ImportRun {
       throw this.decoder.damaged('the head first, and once', `kind ${kind}`, offset)
     }
     if (kind === ChunkKind.head) this.begin(chunk)
-    else if (kind === ChunkKind.cells) this.takeCells(chunk)
+    else if (kind === ChunkKind.cells) this.target!.cells.take(chunk)
     else if (kind === ChunkKind.end) this.end(chunk)
     else throw this.decoder.damaged('a known kind of chunk', `${kind}`, offset)
   }
@@ -207,67 +195,14 @@ class ImportRun {
       allocateFileNumber: () => this.adoption.allocate(),
       createdMilliseconds: engine.now(),
     })
-    return { name, definition, files }
-  }
-
-  private takeCells({ payload, offset }: Chunk): void {
-    let at = 0
-    while (at < payload.length) {
-      const family = readVarint(payload, at, payload.length)
-      const keyLengthAt = at + varintLength(Math.max(0, family))
-      const keyBytes = family < 0 ? -1 : readVarint(payload, keyLengthAt, payload.length)
-      const valueLengthAt = keyLengthAt + varintLength(Math.max(0, keyBytes))
-      const valueBytes = keyBytes < 0 ? -1 : readVarint(payload, valueLengthAt, payload.length)
-      const keyStart = valueLengthAt + varintLength(Math.max(0, valueBytes))
-      const keyEnd = keyStart + keyBytes
-      const valueEnd = keyEnd + valueBytes
-      if (valueBytes < 0 || valueEnd > payload.length || family >= this.families.length) {
-        throw this.decoder.damaged('cells that fill the chunk', `something else at ${at}`, offset)
-      }
-      this.addCell(payload, family, keyStart, keyEnd, valueEnd, offset)
-      at = valueEnd
-    }
-  }
-
-  private addCell(
-    source: Buffer,
-    family: number,
-    keyStart: number,
-    keyEnd: number,
-    valueEnd: number,
-    offset: number,
-  ): void {
-    const { entry, view, decoder } = this
-    const { files } = this.target!
-    if (!isWellFormedKey(source, keyStart, keyEnd)) {
-      throw decoder.damaged('a cell key', 'something else', offset)
-    }
-    entry.buffer = source
-    entry.keyStart = keyStart
-    entry.keyEnd = keyEnd
-    entry.valueStart = keyEnd
-    entry.valueEnd = valueEnd
-    view.set(entry)
-    const fault = findCellFault(view)
-    if (fault !== undefined) throw decoder.damaged(fault.expected, fault.found, offset)
-    if (!files.follows(family, source, keyStart, keyEnd)) {
-      throw decoder.damaged('cells in order', 'one out of order', offset)
-    }
-    files.add(family, source, keyStart, keyEnd, valueEnd)
-    this.cells++
-    this.bytes += valueEnd - keyStart
-    const { rowEnd } = view
-    if (equalBytes(source, keyStart, rowEnd, this.row, 0, this.rowLength)) return
-    this.rows++
-    this.rowLength = rowEnd - keyStart
-    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
-    copyBytes(source, keyStart, rowEnd, this.row, 0)
+    const cells = new ImportCells(this.decoder, files, families.length)
+    return { name, definition, files, cells }
   }
 
   private end(chunk: Chunk): void {
     this.ended = true
     const counts = this.parseObject(chunk)
-    const { rows, cells, bytes } = this
+    const { rows, cells, bytes } = this.progress
     if (counts.rows === rows && counts.cells === cells && counts.bytes === bytes) return
     const found = `${rows} rows, ${cells} cells, ${bytes} bytes`
     throw this.decoder.damaged(chunk.payload.toString('utf8'), found, chunk.offset)

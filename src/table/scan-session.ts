@@ -2,11 +2,13 @@
  * One running scan: it takes its read point and its sources when it is made and keeps both until it
  * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
  */
+import { assert } from '../base/assert.js'
 import { Moment } from '../base/clock.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import { blockMissing } from '../cursor/cursor.js'
-import { RowCollector, type CollectedRow } from '../scan/row-collector.js'
+import type { RowTarget } from '../scan/cell-collector.js'
+import { RowCollector } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
 import type { StoreScanner } from '../scan/store-scanner.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
@@ -27,6 +29,8 @@ export class ScanSession {
   ended = false
   private readonly counters: ReadCounters
   private readonly needCursorResult: boolean
+  /** There is no filter. */
+  private readonly plain: boolean
   private results = 0
   private cells = 0
   private bytes = 0
@@ -57,6 +61,7 @@ export class ScanSession {
     for (const { family } of read.families) this.pinned.push(...family.store.sources.memtables)
     for (const slot of this.pinned) slot.pinCount++
     const { filter } = read
+    this.plain = filter === undefined
     const scanners: StoreScanner[] = []
     const joined: StoreScanner[] = []
     for (const { family, query } of read.families) {
@@ -94,14 +99,19 @@ export class ScanSession {
     }
   }
 
-  /** As {@link next}, without making a result of the cells, and without limit of rows. */
-  nextCells(): CollectedRow | 'pause' | undefined {
-    if (this.ended) return undefined
-    const outcome = this.step()
-    if (outcome === 'pause') return 'pause'
-    if (outcome !== 'end') return this.collector.take(outcome === 'piece')
-    this.close()
-    return undefined
+  /**
+   * Lets a target take rows, or pieces of them, until it is full or took `rowsMax`; without limit of
+   * rows, and only for a scan without filter. False at the end. May throw as {@link next} does.
+   */
+  fill(target: RowTarget, rowsMax: number): boolean {
+    assert(this.plain, 'a scan with a filter makes results')
+    for (let rows = 0; rows < rowsMax && !target.full; rows++) {
+      if (this.ended) return false
+      const outcome = this.rows.nextRow(target, barrenRowsMax)
+      if (outcome === 'pause') return true
+      if (outcome === 'end') this.close()
+    }
+    return true
   }
 
   private step(): ReturnType<RowScanner['nextRow']> {

@@ -47,3 +47,12 @@ void t.test('a suite prints a table and writes its figures with the machine', as
     t.ok(opsPerSecond > 100_000, `${workload}: ${opsPerSecond}/s`)
   }
 })
+
+void t.test('a suite of its own kind prints what it measures', async (t) => {
+  const { code, stdout, stderr } = await bench('transfer', 'small', '--quick')
+  t.equal(code, 0, stderr)
+  for (const workload of ['scan', 'export, LZ4', 'import', 'major compaction']) {
+    t.match(stdout, `small: ${workload} `)
+  }
+  t.equal((await bench('transfer', 'nothing', '--quick')).code, 2)
+})
