@@ -100,8 +100,8 @@ export class ScanSession {
   }
 
   /**
-   * Lets a target take rows, or pieces of them, until it is full or took `rowsMax`; without limit of
-   * rows, and only for a scan without filter. False at the end. May throw as {@link next} does.
+   * Lets a target take rows, or pieces of them, until it is full or took `rowsMax`; without limit
+   * of rows, and only for a scan without filter. False at the end. May throw as {@link next} does.
    */
   fill(target: RowTarget, rowsMax: number): boolean {
     assert(this.plain, 'a scan with a filter makes results')
