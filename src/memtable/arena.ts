@@ -27,13 +27,20 @@ export const arenaBytesMax = 0xffff_0000
 /** Most bytes that an entry takes beyond its payload: both lengths and the padding. */
 export const entryOverheadBytesMax = entryHeaderBytes + 3
 
-/** From here on `Buffer.copy` is as quick. */
+/** From here on `Buffer.fill` is quicker than a loop over words. */
 const wordCopyBytesMax = 512
 
 const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1
 
 const growthFactor = 4
 const arenaBytesMin = 256
+
+/**
+ * An arena that has outgrown the first size will probably be filled up to the default of
+ * `flushBytes`, so it gets the second at once, and its entries are not copied again and again.
+ */
+const arenaBytesSmallMax = 1024 * 1024
+const arenaBytesLarge = 40 * 1024 * 1024
 
 /** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
 export function memoryError(bytes: number, cause: unknown): CellarError {
@@ -99,7 +106,7 @@ export class EntryArena {
       this.copy(source, keyStart, valueEnd, target)
     } else {
       this.copy(source, keyStart, keyEnd, target)
-      copyBytes(source, valueStart, valueEnd, this.buffer, target + keyLength)
+      this.copyUnaligned(source, valueStart, valueEnd, target + keyLength)
     }
     this.bytesUsed = end + ((4 - (end & 3)) & 3)
     return entry
@@ -119,7 +126,7 @@ export class EntryArena {
   private copy(source: Buffer, start: number, end: number, target: number): void {
     const length = end - start
     if (length > wordCopyBytesMax) {
-      source.copy(this.buffer, target, start, end)
+      this.copyUnaligned(source, start, end, target)
       return
     }
     const { buffer } = this
@@ -128,9 +135,18 @@ export class EntryArena {
     for (let i = start + copied; i < end; i++) buffer[shift + i] = source[i]
   }
 
+  private copyUnaligned(source: Buffer, start: number, end: number, target: number): void {
+    if (end - start <= wordCopyBytesMax) copyBytes(source, start, end, this.buffer, target)
+    // Up to Node 20 `copy` into shared memory moves single bytes unless both sides are aligned.
+    else this.buffer.fill(source.subarray(start, end), target, target + end - start)
+  }
+
   private grow(needed: number): void {
     if (needed > arenaBytesMax) throw memoryError(needed, undefined)
-    const wanted = Math.min(Math.max(needed, this.buffer.length * growthFactor), arenaBytesMax)
+    const { length } = this.buffer
+    const grown = length * growthFactor
+    const larger = grown > arenaBytesSmallMax && length < arenaBytesLarge ? arenaBytesLarge : grown
+    const wanted = Math.min(Math.max(needed, larger), arenaBytesMax)
     const shared = allocateShared(Math.ceil(wanted / 4) * 4, Math.ceil(needed / 4) * 4)
     const buffer = Buffer.from(shared)
     this.buffer.copy(buffer, 0, 0, this.bytesUsed)

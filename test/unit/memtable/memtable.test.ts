@@ -270,6 +270,25 @@ void t.test('values lie anywhere in the source and may be empty or large', async
   t.ok(valueOf(cursor).equals(source.subarray(0, 200_000)))
 })
 
+void t.test('values of any length come back from wherever they lay, whatever grows', async (t) => {
+  const random = makeRandom(seed)
+  const source = Buffer.alloc(300_000)
+  for (let i = 0; i < source.length; i++) source[i] = random(256)
+  const memtable = new Memtable()
+  const model = new Model()
+  for (let i = 0; i < 400; i++) {
+    const key = digits(random(1000))
+    const start = 20 + random(1000)
+    const end = start + (random(2) === 0 ? 400 + random(300) : random(200_000))
+    const keyStart = random(2) === 0 ? 0 : start - key.length
+    key.copy(source, keyStart)
+    memtable.insert(source, keyStart, keyStart + key.length, start, end)
+    model.insert(key, Buffer.from(source.subarray(start, end)))
+  }
+  t.ok(memtable.bytesUsed > 8 * 1024 * 1024, 'the arena has grown several times')
+  t.equal(differenceOfScan(memtable.cursor(), model), undefined)
+})
+
 void t.test(`random operations agree with a sorted array, seed ${seed}`, async (t) => {
   const random = makeRandom(seed)
   const shapes: Array<() => Buffer> = [
