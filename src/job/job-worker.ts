@@ -59,12 +59,7 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   if (leavesMuch(task.job)) setImmediate(() => setImmediate(collectGarbage))
   try {
     await loadChecksums()
-    const { nativeFree } = task.job
-    let codecs = codecsByMode.get(nativeFree)
-    if (codecs === undefined) {
-      codecs = loadCodecs({ nativeFree })
-      codecsByMode.set(nativeFree, codecs)
-    }
+    const codecs = codecsOf(task.job.nativeFree)
     await loadHooks(task.job.hooks)
     const control = new JobControl(task.control)
     const steps = startJob(fileSystem, codecs, revive(task.job), control)
@@ -75,6 +70,15 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     const message = error instanceof Error ? error.message : String(error)
     return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
   }
+}
+
+function codecsOf(nativeFree: boolean): Codecs {
+  let codecs = codecsByMode.get(nativeFree)
+  if (codecs === undefined) {
+    codecs = loadCodecs({ nativeFree })
+    codecsByMode.set(nativeFree, codecs)
+  }
+  return codecs
 }
 
 /** Entries of a compaction whose index and filter make it worth a collection. */
@@ -89,9 +93,13 @@ function leavesMuch(job: Job): boolean {
   return job.inputs.reduce((sum, input) => sum + input.entryCount, 0) >= entriesCollectedMin
 }
 
-/** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */
-export function wake(): void {
-  return
+/**
+ * Asked for so that the pool starts a thread, which then serves what is queued or will come: loads
+ * what jobs with this setting need.
+ */
+export async function wake(nativeFree?: boolean): Promise<void> {
+  await loadChecksums()
+  if (nativeFree !== undefined) codecsOf(nativeFree)
 }
 
 /** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */
