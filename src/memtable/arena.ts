@@ -15,7 +15,7 @@
  * growth factor.
  */
 import { assert } from '../base/assert.js'
-import { copyBytes } from '../base/bytes.js'
+import { copySharedBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /** Bytes in front of the key: the two lengths. */
@@ -27,7 +27,7 @@ export const arenaBytesMax = 0xffff_0000
 /** Most bytes that an entry takes beyond its payload: both lengths and the padding. */
 export const entryOverheadBytesMax = entryHeaderBytes + 3
 
-/** From here on `Buffer.fill` is quicker than a loop over words. */
+/** From here on {@link copySharedBytes} is quicker than a loop over words. */
 const wordCopyBytesMax = 512
 
 const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1
@@ -106,7 +106,7 @@ export class EntryArena {
       this.copy(source, keyStart, valueEnd, target)
     } else {
       this.copy(source, keyStart, keyEnd, target)
-      this.copyUnaligned(source, valueStart, valueEnd, target + keyLength)
+      copySharedBytes(source, valueStart, valueEnd, this.buffer, target + keyLength)
     }
     this.bytesUsed = end + ((4 - (end & 3)) & 3)
     return entry
@@ -125,20 +125,14 @@ export class EntryArena {
   /** Copies `source[start, end)` to `target`, a multiple of four. */
   private copy(source: Buffer, start: number, end: number, target: number): void {
     const length = end - start
-    if (length > wordCopyBytesMax) {
-      this.copyUnaligned(source, start, end, target)
+    if (length >= wordCopyBytesMax) {
+      copySharedBytes(source, start, end, this.buffer, target)
       return
     }
     const { buffer } = this
     const copied = littleEndian ? this.reader.copy(source, start, length, this.lengths, target) : 0
     const shift = target - start
     for (let i = start + copied; i < end; i++) buffer[shift + i] = source[i]
-  }
-
-  private copyUnaligned(source: Buffer, start: number, end: number, target: number): void {
-    if (end - start <= wordCopyBytesMax) copyBytes(source, start, end, this.buffer, target)
-    // Up to Node 20 `copy` into shared memory moves single bytes unless both sides are aligned.
-    else this.buffer.fill(source.subarray(start, end), target, target + end - start)
   }
 
   private grow(needed: number): void {

@@ -16,7 +16,7 @@
  * over a wrong structure raise `ERR_CORRUPTION`, never a read beyond the block.
  */
 import { assert } from '../base/assert.js'
-import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
+import { commonPrefixLength, compareBytes, copySharedBytes, readPrefix48 } from '../base/bytes.js'
 import type { CellarError } from '../base/errors.js'
 import { keySuffixBytes, writeSequence } from '../cell/cell-key.js'
 import { readVarint, varintLength, writeVarint } from '../base/varint.js'
@@ -329,7 +329,7 @@ export class BlockBuilder {
       if (words !== undefined && valueEnd - keyStart <= wordCopyBytesMax) {
         copyWords(words, keyStart, valueEnd, this.words, at)
       } else {
-        source.copy(target, at, keyStart, valueEnd)
+        copySharedBytes(source, keyStart, valueEnd, target, at)
       }
     } else {
       source.copy(target, at, keyStart, keyEnd)
