@@ -5,6 +5,7 @@
  * and collectors must copy what they keep. One view serves a whole scan, so no object is made per
  * cell (design D8).
  */
+import { assert } from '../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'
 import {
   qualifierEndOf,
@@ -16,7 +17,7 @@ import {
   typeOf,
   unescape,
 } from './cell-key.js'
-import { contentStart, isReference, ttlOf } from './cell-value.js'
+import { contentStart, isReference, readReference, ttlOf } from './cell-value.js'
 import { approximateTimestamp, joinTimestamp, type Timestamp } from './timestamp.js'
 
 /** Where an entry lies: the part of a cursor that a view is set from. */
@@ -75,10 +76,20 @@ export class CellView {
   }
 
   /**
-   * First byte of the value as the user wrote it; it ends at `valueEnd`. REQUIRES no reference.
+   * First byte of the value as the user wrote it; it ends at `valueEnd`. REQUIRES no reference
+   * (asserted: a filter may say that it does not look at values and do it nevertheless).
    */
   get contentStart(): number {
+    assert(!this.isReference, 'the value of a cell is needed and was not read')
     return contentStart(this.buffer, this.valueStart)
+  }
+
+  /** Length of the value as the user wrote it, also of one that lies in a value file. */
+  get contentBytes(): number {
+    if (!this.isReference) return this.valueEnd - this.contentStart
+    const reference = readReference(this.buffer, this.valueStart, this.valueEnd)
+    assert(reference !== undefined, 'a reference of the wrong length')
+    return reference.contentBytes
   }
 
   /** A copy of the row as the user wrote it. */

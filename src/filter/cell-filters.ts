@@ -10,13 +10,14 @@ import {
 } from '../cell/timestamp.js'
 import { checkFlag, checkList } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
-import { FilterBase } from './filter-base.js'
+import { KeyFilter } from './filter-base.js'
 
 /**
  * All cells without their values: empty, or with `lengthAsValue` the value's length as four bytes
  * big-endian (HBase: KeyOnlyFilter).
  */
-export class KeyOnlyFilter extends FilterBase {
+export class KeyOnlyFilter extends KeyFilter {
+  readonly replacesValues = true
   private readonly lengthAsValue: boolean
   /** Handed out for each cell anew; callers copy it at once. */
   private readonly length = Buffer.alloc(4)
@@ -29,7 +30,7 @@ export class KeyOnlyFilter extends FilterBase {
 
   transformCell(cell: CellView): Buffer {
     if (!this.lengthAsValue) return emptyBytes
-    this.length.writeUInt32BE(cell.valueEnd - cell.contentStart)
+    this.length.writeUInt32BE(cell.contentBytes)
     return this.length
   }
 }
@@ -39,7 +40,7 @@ export class KeyOnlyFilter extends FilterBase {
  * the next wanted version of a column; as in HBase it may then jump over delete markers of that
  * column and return cells that they mask, so use it only where columns are not deleted.
  */
-export class TimestampsFilter extends FilterBase {
+export class TimestampsFilter extends KeyFilter {
   /** Ascending, in halves. */
   private readonly highs: readonly number[]
   private readonly lows: readonly number[]

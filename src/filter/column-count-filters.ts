@@ -5,14 +5,14 @@ import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { checkFilterCount, checkList, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
-import { FilterBase } from './filter-base.js'
+import { KeyFilter } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
 
 /**
  * The newest version of a row's first columns (HBase: ColumnCountGetFilter). Meant for gets: a scan
  * ends with the first row that has more columns.
  */
-export class ColumnCountGetFilter extends FilterBase {
+export class ColumnCountGetFilter extends KeyFilter {
   private readonly columnsMax: number
   private columns = 0
 
@@ -44,7 +44,7 @@ export class ColumnCountGetFilter extends FilterBase {
  * In each row skips columns and returns the newest versions of the next ones (HBase:
  * ColumnPaginationFilter). `offset` is a number of columns, or the qualifier to begin with.
  */
-export class ColumnPaginationFilter extends FilterBase {
+export class ColumnPaginationFilter extends KeyFilter {
   private readonly limit: number
   private readonly offset: number
   private readonly qualifier: Buffer | undefined
@@ -87,7 +87,7 @@ export class ColumnPaginationFilter extends FilterBase {
 }
 
 /** The first cell of each row: what row counting needs (HBase: FirstKeyOnlyFilter). */
-export class FirstKeyOnlyFilter extends FilterBase {
+export class FirstKeyOnlyFilter extends KeyFilter {
   private found = false
 
   override reset(): void {
@@ -105,7 +105,7 @@ export class FirstKeyOnlyFilter extends FilterBase {
  * The cells of each row up to the first one with one of the given qualifiers, and that one
  * (HBase: FirstKeyValueMatchingQualifiersFilter).
  */
-export class FirstKeyValueMatchingQualifiersFilter extends FilterBase {
+export class FirstKeyValueMatchingQualifiersFilter extends KeyFilter {
   private readonly qualifiers: ReadonlySet<string>
   private found = false
 

@@ -8,7 +8,7 @@ import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { checkFlag, checkList, checkOptions, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
-import { FilterBase } from './filter-base.js'
+import { KeyFilter } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
 
 /** Compares the beginning of a cell's qualifier with an escaped prefix; 0 = starts with it. */
@@ -18,7 +18,7 @@ function compareToPrefix(cell: CellView, prefix: Buffer): number {
 }
 
 /** Columns whose qualifier begins with a prefix (HBase: ColumnPrefixFilter). */
-export class ColumnPrefixFilter extends FilterBase {
+export class ColumnPrefixFilter extends KeyFilter {
   private readonly prefix: Buffer
   private readonly escaped: Buffer
 
@@ -43,7 +43,7 @@ export class ColumnPrefixFilter extends FilterBase {
 /**
  * Columns whose qualifier begins with one of several prefixes (HBase: MultipleColumnPrefixFilter).
  */
-export class MultipleColumnPrefixFilter extends FilterBase {
+export class MultipleColumnPrefixFilter extends KeyFilter {
   /** Ascending; none begins with another one. */
   private readonly prefixes: readonly Buffer[]
   private readonly escaped: readonly Buffer[]
@@ -101,7 +101,7 @@ export interface ColumnRangeOptions {
 }
 
 /** Columns whose qualifier lies in a range (HBase: ColumnRangeFilter). */
-export class ColumnRangeFilter extends FilterBase {
+export class ColumnRangeFilter extends KeyFilter {
   private readonly min: Buffer | undefined
   private readonly escapedMin: Buffer | undefined
   private readonly minInclusive: boolean

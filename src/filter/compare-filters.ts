@@ -6,7 +6,7 @@ import type { CellView } from '../cell/cell-view.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode } from './filter.js'
-import { FilterBase, RowKeyFilter } from './filter-base.js'
+import { FilterBase, KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /** Rows whose key passes (HBase: RowFilter). */
 export class RowFilter extends RowKeyFilter {
@@ -26,7 +26,7 @@ export class RowFilter extends RowKeyFilter {
 /**
  * Cells of the families whose name passes; other families are left at once (HBase: FamilyFilter).
  */
-export class FamilyFilter extends FilterBase {
+export class FamilyFilter extends KeyFilter {
   private readonly comparison: Comparison
   /** Verdicts by the name of the family. */
   private readonly verdicts = new Map<string, boolean>()
@@ -51,7 +51,7 @@ export class FamilyFilter extends FilterBase {
 }
 
 /** Cells whose qualifier passes (HBase: QualifierFilter). */
-export class QualifierFilter extends FilterBase {
+export class QualifierFilter extends KeyFilter {
   private readonly comparison: Comparison
 
   /** Throws `ERR_INVALID_ARGUMENT`. */

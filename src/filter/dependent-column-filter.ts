@@ -55,6 +55,10 @@ export class DependentColumnFilter extends FilterBase {
     return this.drop ? FilterCode.skip : FilterCode.include
   }
 
+  readsValue(cell: CellView): boolean {
+    return this.comparison !== undefined && isInColumn(cell, this.column)
+  }
+
   filterRowCells(cells: RowCells): void {
     const keep: boolean[] = []
     for (let i = 0; i < cells.count; i++) {

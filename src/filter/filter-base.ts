@@ -44,6 +44,17 @@ export abstract class FilterBase implements Filter {
   protected startScan(): void {}
 }
 
+/**
+ * Base of filters that look at keys, never at values. One that extends it and does look has to
+ * override `readsValue` as well.
+ */
+export abstract class KeyFilter extends FilterBase {
+  readsValue(cell: CellView): boolean {
+    void cell
+    return false
+  }
+}
+
 /** Whether a code lets the cell through. */
 export function isIncluded(code: FilterCode): boolean {
   return code <= FilterCode.includeAndNextRow
@@ -53,7 +64,7 @@ export function isIncluded(code: FilterCode): boolean {
  * Base of filters that judge rows by their key alone. `judge` runs once per row; a row that does
  * not pass is either rejected at once or, if the filter knows where to go on, left through a hint.
  */
-export abstract class RowKeyFilter extends FilterBase {
+export abstract class RowKeyFilter extends KeyFilter {
   /** The row at hand does not pass. */
   protected rejected = false
   /** No further row of the scan can pass. */

@@ -52,6 +52,17 @@ export class FilterList implements Filter {
     return this.members.some(({ filter }) => filter.isFamilyEssential?.(family) ?? true)
   }
 
+  readsValue(cell: CellView): boolean {
+    return this.members.some(({ filter }) => filter.readsValue?.(cell) ?? true)
+  }
+
+  /** A cell that any member may let through is sure of another value only if all give one. */
+  get replacesValues(): boolean {
+    const replaces = ({ filter }: ListMember): boolean => filter.replacesValues ?? false
+    if (this.operator === 'MUST_PASS_ALL') return this.members.some(replaces)
+    return this.members.length > 0 && this.members.every(replaces)
+  }
+
   setReversed(reversed: boolean): void {
     for (const { filter } of this.members) filter.setReversed?.(reversed)
   }

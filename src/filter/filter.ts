@@ -75,4 +75,15 @@ export interface Filter {
    * to forget what was learned in an earlier scan, so that a filter object can be used again.
    */
   setReversed?(reversed: boolean): void
+  /**
+   * Asked only about a cell whose value lies apart in a value file (family option `mob`): whether
+   * any method looks at that value. False leaves it unread unless the cell is included; a filter
+   * that takes it nevertheless fails. Absent = it may look at every value.
+   */
+  readsValue?(cell: CellView): boolean
+  /**
+   * True if {@link transformCell} gives a value to every cell that is included, so that its own is
+   * not wanted; with a {@link readsValue} that is false it is then never read. Absent = false.
+   */
+  readonly replacesValues?: boolean
 }

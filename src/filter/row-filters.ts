@@ -4,7 +4,7 @@ import { invalidArgument } from '../base/errors.js'
 import { seededRandom, type Random } from '../base/random.js'
 import type { BytesLike } from '../cell/column-name.js'
 import { checkFilterCount, copyBytes, describe } from './arguments.js'
-import { FilterBase, RowKeyFilter } from './filter-base.js'
+import { KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /**
  * Rows that begin with a prefix; jumps to the first and ends the scan behind the last of them
@@ -51,7 +51,7 @@ export class InclusiveStopFilter extends RowKeyFilter {
  * At most so many rows (HBase: PageFilter, which counts per region; here the count is exact). Rows
  * count that reach this filter's turn: in a list, put it last. The scan's `limit` is cheaper.
  */
-export class PageFilter extends FilterBase {
+export class PageFilter extends KeyFilter {
   private readonly rowsMax: number
   private rows = 0
 

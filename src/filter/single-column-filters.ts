@@ -86,6 +86,10 @@ export class SingleColumnValueFilter extends FilterBase {
     return this.found ? !this.matched : this.filterIfMissing
   }
 
+  readsValue(cell: CellView): boolean {
+    return isInColumn(cell, this.column)
+  }
+
   /** A row without the column passes unless `filterIfMissing`, so then every family has a say. */
   isFamilyEssential(family: string): boolean {
     return !this.filterIfMissing || family === this.column.family
@@ -139,6 +143,10 @@ export class ColumnValueFilter extends FilterBase {
     if (order > 0) return FilterCode.nextRow
     if (order < 0) return jumpInRow(cell)
     return this.comparison.passesValue(cell) ? FilterCode.include : FilterCode.skip
+  }
+
+  readsValue(cell: CellView): boolean {
+    return isInColumn(cell, this.column)
   }
 
   nextCellHint(cell: CellView): CellHint {

@@ -46,6 +46,14 @@ abstract class WrappingFilter extends FilterBase {
     return this.inner.nextCellHint?.(cell)
   }
 
+  readsValue(cell: CellView): boolean {
+    return this.inner.readsValue?.(cell) ?? true
+  }
+
+  get replacesValues(): boolean {
+    return this.inner.replacesValues ?? false
+  }
+
   isFamilyEssential(family: string): boolean {
     return this.inner.isFamilyEssential?.(family) ?? true
   }

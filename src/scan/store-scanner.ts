@@ -188,7 +188,7 @@ export class StoreScanner {
       if (!cursor.valid) break
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
-      if (this.query.filter !== undefined && cell.isReference) this.resolve()
+      if (this.query.filter !== undefined && cell.isReference) this.resolveForFilter()
       // A match changes the matcher's state, so a cell that did not fit keeps its answer.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
@@ -197,7 +197,11 @@ export class StoreScanner {
           this.waitingCode = code
           return false
         }
-        if (fate === Fate.collect && cell.isReference) {
+        if (
+          fate === Fate.collect &&
+          cell.isReference &&
+          this.query.filter?.replacesValues !== true
+        ) {
           this.waitingCode = code
           this.resolve()
         }
@@ -269,6 +273,11 @@ export class StoreScanner {
     const { values, cell } = this
     assert(values !== undefined, 'a scanner of tables can follow references')
     values.resolve(cell, this.mayBlock)
+  }
+
+  /** As {@link resolve}, unless the filter does not look at the value. */
+  private resolveForFilter(): void {
+    if (this.query.filter?.readsValue?.(this.cell) ?? true) this.resolve()
   }
 
   /** What the per-family offset and limit make of the next included cell. */

@@ -5,7 +5,7 @@
  * LongColumnInterpreter: `rowCount`, `sum`, `min`, `max`. Their request is an
  * {@link AggregateRequest}. A coprocessor may bring others, and take the place of these.
  */
-import { toBytes } from '../base/bytes.js'
+import { emptyBytes, toBytes } from '../base/bytes.js'
 import { CellarError, invalidArgument } from '../base/errors.js'
 import { coprocessorError } from '../coprocessor/coprocessor-error.js'
 import { FirstKeyOnlyFilter } from '../filter/column-count-filters.js'
@@ -26,13 +26,22 @@ export type AggregateRequest = Scan
 /** Sums wrap at 64 bits, as Java's long does. */
 const bits = 64
 
+/** One cell of each row, without its value. */
+class RowMarkFilter extends FirstKeyOnlyFilter {
+  readonly replacesValues = true
+
+  transformCell(): Buffer {
+    return emptyBytes
+  }
+}
+
 const endpoints: Readonly<Record<string, Endpoint>> = {
   /** Number of rows that the scan returns. */
   rowCount: async (table, request): Promise<number> => {
     const scan = checkRequest(request)
     const narrowed = scan.columns === undefined && scan.filter === undefined
     let rows = 0
-    const counted = narrowed ? { ...scan, filter: new FirstKeyOnlyFilter() } : scan
+    const counted = narrowed ? { ...scan, filter: new RowMarkFilter() } : scan
     for await (const result of table.scan(counted)) if (!result.partial) rows++
     return rows
   },

@@ -4,6 +4,7 @@ import type { Engine } from '../engine/engine.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import { addDrops, noDrops, type DropCounts } from '../job/job.js'
 import type { StoreSources } from '../store/store.js'
+import { valueFilesOf } from '../version/version.js'
 
 /** Sizes are bytes; counters count since the open. */
 export interface DatabaseStatistics {
@@ -11,6 +12,9 @@ export interface DatabaseStatistics {
   /** Files and bytes of all SSTables. */
   readonly tableFiles: number
   readonly tableFileBytes: number
+  /** Value files that the SSTables refer to, which count in no other figure. */
+  readonly valueFiles: number
+  readonly valueFileBytes: number
   readonly logSegments: number
   readonly logBytes: number
   readonly memtableBytes: number
@@ -30,6 +34,9 @@ export interface DatabaseStatistics {
   readonly pinnedBytes: number
   readonly blocksRead: number
   readonly blockBytesRead: number
+  /** Values read from value files, and their stored bytes. */
+  readonly valuesRead: number
+  readonly valueBytesRead: number
   readonly filterChecks: number
   readonly filterNegatives: number
   readonly flushes: number
@@ -84,6 +91,9 @@ export interface TableStatistics {
       {
         readonly files: number
         readonly fileBytes: number
+        /** Value files that the family's SSTables refer to; clones of a table share them. */
+        readonly valueFiles: number
+        readonly valueFileBytes: number
         /** Files and bytes by level, level 0 first. */
         readonly levels: readonly { readonly files: number; readonly fileBytes: number }[]
         /** Sorted runs: files of level 0, and deeper levels that have any. */
@@ -120,6 +130,8 @@ export function collectStatistics(
     pinnedBytes: readers.pinnedBytes,
     blocksRead: counters.blocksRead,
     blockBytesRead: counters.blockBytesRead,
+    valuesRead: counters.valuesRead,
+    valueBytesRead: counters.valueBytesRead,
     filterChecks: counters.filterChecks,
     filterNegatives: counters.filterNegatives,
     ...jobStatistics(engine),
@@ -133,13 +145,21 @@ export function collectStatistics(
 
 type TablePart = Pick<
   DatabaseStatistics,
-  'tables' | 'tableFiles' | 'tableFileBytes' | 'readAmplification' | 'spaceAmplification'
+  | 'tables'
+  | 'tableFiles'
+  | 'tableFileBytes'
+  | 'valueFiles'
+  | 'valueFileBytes'
+  | 'readAmplification'
+  | 'spaceAmplification'
 >
 
 function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePart {
   const tables: Record<string, TableStatistics> = {}
   let tableFiles = 0
   let tableFileBytes = 0
+  const { current } = engine.versions
+  const allValueFiles = valueFilesOf(current)
   let largestRunBytes = 0
   let readAmplification = 0
   for (const table of engine.tables.values()) {
@@ -154,9 +174,14 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePa
       const runs = [...files.slice(0, levels[0].files), ...deep]
       readAmplification = Math.max(readAmplification, runs.length)
       largestRunBytes += Math.max(0, ...runs.map((run) => run.fileBytes))
+      const version = current.stores.get(store.storeId)
+      const stores = new Map(version === undefined ? [] : [[store.storeId, version]])
+      const valueFiles = valueFilesOf({ stores })
       families[name] = {
         files: files.length,
         fileBytes,
+        valueFiles: valueFiles.size,
+        valueFileBytes: sumOf(valueFiles),
         levels,
         runs: runs.length,
         entries: files.reduce((sum, file) => sum + file.properties.entryCount, 0),
@@ -167,7 +192,19 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePa
     tables[table.name] = { families, hooks: coprocessors.countersOf(table.name) }
   }
   const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
-  return { tables, tableFiles, tableFileBytes, readAmplification, spaceAmplification }
+  return {
+    tables,
+    tableFiles,
+    tableFileBytes,
+    valueFiles: allValueFiles.size,
+    valueFileBytes: sumOf(allValueFiles),
+    readAmplification,
+    spaceAmplification,
+  }
+}
+
+function sumOf(numbers: ReadonlyMap<number, number>): number {
+  return [...numbers.values()].reduce((sum, number) => sum + number, 0)
 }
 
 type JobPart = Pick<
