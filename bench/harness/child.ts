@@ -64,45 +64,48 @@ const warmUpRecordsMax = 5000
  */
 const warmUpMilliseconds = 800
 
-/** Runs the phases on small stores of their own, so that no phase pays for compilation. */
+/**
+ * Runs the phases on small stores of their own, so that no phase pays for compilation. The last one
+ * stays open until the function that is returned is called, as `kept` in the runner says.
+ */
 async function warmUp(
   task: ChildTask,
   adapter: EngineAdapter,
   sequence: Sequence,
   phases: readonly Phase[],
-): Promise<void> {
+): Promise<() => Promise<void>> {
   const end = performance.now() + warmUpMilliseconds
-  do await warmUpOnce(task, adapter, sequence, phases)
-  while (performance.now() < end)
-}
-
-async function warmUpOnce(
-  task: ChildTask,
-  adapter: EngineAdapter,
-  sequence: Sequence,
-  phases: readonly Phase[],
-): Promise<void> {
   const { durability, layout, seed, cacheBytes } = task
-  const directory = join(task.directory, 'warm-up')
-  mkdirSync(directory)
+  const { columns } = sequence
   const records = Math.min(warmUpRecordsMax, Math.ceil(task.records / 2))
-  const columns = sequence.columns
-  const opened = await adapter.open({ directory, durability, layout, columns, cacheBytes })
-  await runSequence(opened, sequence, phases, { directory, records, seed })
-  await opened.close()
-  rmSync(directory, { recursive: true })
+  let close: (() => Promise<void>) | undefined
+  for (let round = 0; round === 0 || performance.now() < end; round++) {
+    const directory = join(task.directory, `warm-up-${round}`)
+    mkdirSync(directory)
+    const opened = await adapter.open({ directory, durability, layout, columns, cacheBytes })
+    await runSequence(opened, sequence, phases, { directory, records, seed })
+    await close?.()
+    close = async () => {
+      await opened.close()
+      rmSync(directory, { recursive: true })
+    }
+  }
+  return close!
 }
 
 async function runPhases(task: ChildTask): Promise<ChildAnswer> {
   const sequence = await findSequence(task)
   const adapter = await loadAdapter(task)
-  const { directory, durability, layout, records, seed, cacheBytes } = task
+  const { durability, layout, records, seed, cacheBytes } = task
+  const directory = join(task.directory, 'measured')
+  mkdirSync(directory)
   const phases = sequence.phases.filter(({ name }) => task.phases.includes(name))
   const settings = { directory, durability, layout, columns: sequence.columns, cacheBytes }
-  if (task.warmsUp) await warmUp(task, adapter, sequence, phases)
+  const endWarmUp = task.warmsUp ? await warmUp(task, adapter, sequence, phases) : undefined
   let opened = await adapter.open(settings)
   const run = { directory, records, seed }
   const outcomes = await runSequence(opened, sequence, phases, run)
+  await endWarmUp?.()
   if (!task.readsState) {
     await opened.close()
     return { kind: 'done', outcomes, state: undefined }

@@ -124,6 +124,13 @@ export function callsOf(phase: Phase, records: number): number {
   return Math.max(1, Math.floor(phase.calls(records)))
 }
 
+/**
+ * What phases worked with, kept to the end of the process: V8 throws compiled code away when a
+ * collection finds no object of a class any more that it was compiled for, and then every phase
+ * would begin with interpreted code.
+ */
+const kept: object[] = []
+
 /** Runs one phase. */
 async function runPhase(
   engine: OpenedEngine,
@@ -154,6 +161,7 @@ async function runPhase(
   if (phase.maintenance !== undefined) await runMaintenance(engine, phase, tally)
   else {
     const generate = phase.generate(context)
+    kept.push(slots, tally, context, generate)
     if (phase.ratePerSecond !== undefined) {
       await openLoop(store, generate, calls, phase.ratePerSecond, slots, tally)
     } else if (slots.length === 1) await runOneByOne(store, generate, calls, slots[0], tally)

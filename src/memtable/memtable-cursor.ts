@@ -15,7 +15,7 @@ import { assert } from '../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
 import { slotsPerNode } from './nodes.js'
-import type { EntryTree } from './tree.js'
+import { numberBytes, type EntryTree } from './tree.js'
 
 /** Entries that `next` fetches into the processor's cache at a time. */
 const touchedEntries = 32
@@ -102,6 +102,17 @@ export class MemtableCursor implements Cursor {
     }
     this.slot = slot
     this.load(this.entries[slot])
+  }
+
+  /**
+   * Whether the next entry is sure to have other first `bytes` bytes than the current one; tells
+   * without reading the entry. REQUIRES valid, and no insert since the seek.
+   */
+  leavesPrefix(bytes: number): boolean {
+    const { leaves } = this.tree
+    const slot = this.slot + 1
+    if (slot >= this.slotEnd || leaves.prefixLengths[this.leaf] + numberBytes > bytes) return false
+    return leaves.numbers[slot] !== leaves.numbers[slot - 1]
   }
 
   /** Reads from the entries that come next; the processor fetches them all at once this way. */

@@ -42,7 +42,7 @@ const heightMax = 24
 const prefixGainMin = 3
 
 /** Numbers hold this many key bytes. */
-const numberBytes = 6
+export const numberBytes = 6
 
 export class EntryTree {
   readonly arena: EntryArena

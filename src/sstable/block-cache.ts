@@ -17,6 +17,7 @@
  */
 import { assert } from '../base/assert.js'
 import type { Block } from './block.js'
+import { RowLocations } from './row-locations.js'
 
 /** Rough cost of a block's object, buffer object and queue links, in bytes. */
 const blockOverheadBytes = 256
@@ -25,6 +26,9 @@ const blockOverheadBytes = 256
 export const frequencyMax = 3
 
 const probationFraction = 0.1
+
+/** The part of the bytes that locations of rows may take. */
+const locationsFraction = 1 / 32
 
 /** A first-in-first-out queue through the blocks' own links. */
 class BlockQueue {
@@ -64,6 +68,8 @@ class BlockQueue {
 
 /** A block cache, shared by all tables of a thread. */
 export class BlockCache {
+  /** Where rows were found in the blocks. */
+  readonly rows: RowLocations
   private maximum: number
   private used = 0
   private evictions = 0
@@ -73,6 +79,7 @@ export class BlockCache {
   /** Holds up to `bytesMax` bytes; 0 keeps nothing but pinned blocks. */
   constructor(bytesMax: number) {
     this.maximum = bytesMax
+    this.rows = new RowLocations(bytesMax * locationsFraction)
   }
 
   /** The bound in bytes. */
@@ -80,14 +87,15 @@ export class BlockCache {
     return this.maximum
   }
 
-  /** Bytes of all blocks in the cache, pinned ones and bookkeeping included. */
+  /** Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations. */
   get bytesUsed(): number {
-    return this.used
+    return this.used + this.rows.bytes
   }
 
   /** Changes the bound and evicts what exceeds it. */
   resize(bytesMax: number): void {
     this.maximum = bytesMax
+    this.rows.resize(bytesMax * locationsFraction)
     this.evict()
   }
 
@@ -161,7 +169,7 @@ export class BlockCache {
 
   private evict(): void {
     const { probation, main } = this
-    while (this.used > this.maximum) {
+    while (this.bytesUsed > this.maximum) {
       const tight = probation.bytes > this.maximum * probationFraction || main.count === 0
       const oldest = tight ? probation.oldest : main.oldest
       if (oldest === undefined) return

@@ -17,6 +17,7 @@ import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { assignSequence, Block } from './block.js'
+import { frequencyMax } from './block-cache.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
 import type { BlockMemoryPool } from './block-memory.js'
@@ -200,6 +201,17 @@ export class SsTableReader implements BlockSource {
 
   damagedBlock(index: number, expected: string, found: string): CellarError {
     return damaged(this, this.index.offsets[index], expected, found)
+  }
+
+  /** @internal Block `index` if it is in the cache, for a read that then counts as a hit. */
+  hit(index: number): Block | undefined {
+    const block = this.blocks[index]
+    if (block === undefined) return undefined
+    const { frequency } = block
+    // Below zero it is here because a call asked for it that is made again now.
+    if (frequency >= 0) this.counters.cacheHits++
+    if (frequency < frequencyMax) block.frequency = frequency + 1
+    return block
   }
 
   /** @internal Reads block `index` from the file, past the cache. */

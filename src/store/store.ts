@@ -30,6 +30,8 @@ export interface StoreSources {
   readonly tables: readonly SsTableReader[]
   /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
   readonly levelEnds: readonly number[]
+  /** Names the tables: no other set of tables of this process has the number. */
+  readonly tableSet: number
 }
 
 /** The tables of a store by level, as `StoreVersion.levels` orders their files. */
@@ -138,12 +140,17 @@ export class Store {
     this.publishSources(flatten(levels))
   }
 
-  private publishSources({ tables, levelEnds }: Omit<StoreSources, 'memtables'>): void {
-    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds }
+  private publishSources(set: Omit<StoreSources, 'memtables'>): void {
+    const { tables, levelEnds, tableSet } = set
+    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tableSet }
   }
 }
 
+let lastTableSet = 0
+
 function flatten(levels: LeveledTables): Omit<StoreSources, 'memtables'> {
   let end = 0
-  return { tables: levels.flat(), levelEnds: levels.map((level) => (end += level.length)) }
+  const levelEnds = levels.map((level) => (end += level.length))
+  lastTableSet = (lastTableSet + 1) | 0
+  return { tables: levels.flat(), levelEnds, tableSet: lastTableSet }
 }

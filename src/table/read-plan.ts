@@ -29,6 +29,16 @@ export interface ReadPlan {
   readonly onDemand: boolean
   /** Versions wanted; for the callers that read and modify. */
   readonly versions: number
+  /**
+   * What a `PlainRowReader` can read: the newest version of everything, or of one column; undefined
+   * if more was said than that.
+   */
+  readonly plain: PlainRead | undefined
+}
+
+/** The newest version of everything or, with a qualifier (escaped), of one column. */
+export interface PlainRead {
+  readonly qualifier: Buffer | undefined
 }
 
 /** "All versions": what HBase's readAllVersions sets. */
@@ -49,7 +59,7 @@ export class ReadPlans {
     if (simple === undefined) return planRead(this.table, options, false)
     let plan = this.known.get(simple)
     if (plan === undefined) {
-      plan = planRead(this.table, options, false)
+      plan = asPlain(planRead(this.table, options, false))
       if (this.known.size >= plansMax) this.known.clear()
       this.known.set(simple, plan)
     }
@@ -58,6 +68,11 @@ export class ReadPlans {
 }
 
 const plansMax = 1024
+
+/** The plan of a read that names nothing or one column or family, and nothing else. */
+function asPlain(plan: ReadPlan): ReadPlan {
+  return { ...plan, plain: { qualifier: plan.families[0]?.query.columns?.[0] } }
+}
 
 /** A key for plans worth keeping, or undefined. */
 function simpleKey(options: ReadOptions): string | undefined {
@@ -107,7 +122,7 @@ export function planRead(table: TableState, options: ReadOptions, raw: boolean):
     }
     families.push({ family, query })
   }
-  return { families, filter: options.filter, cacheBlocks, onDemand, versions }
+  return { families, filter: options.filter, cacheBlocks, onDemand, versions, plain: undefined }
 }
 
 function parseVersions(versions: ReadOptions['versions']): number {

@@ -10,12 +10,14 @@ import { writeTerminator } from '../cell/cell-key.js'
 import type { TableState } from '../engine/catalog.js'
 import { RowCollector, type CollectedRow } from '../scan/row-collector.js'
 import { RowScanner } from '../scan/row-scanner.js'
+import { PlainRowReader } from '../store/plain-row-reader.js'
 import { StoreReader, type ReadMode } from '../store/store-reader.js'
-import type { ReadPlan } from './read-plan.js'
+import type { PlainRead, ReadPlan } from './read-plan.js'
 
 /** One row read; see the file header. */
 export class RowRead {
   private readonly readers: (StoreReader | undefined)[] = []
+  private readonly plainReaders: (PlainRowReader | undefined)[] = []
   private readonly collector = new RowCollector()
   private readonly rowScanner = new RowScanner()
   private plan!: ReadPlan
@@ -59,6 +61,30 @@ export class RowRead {
     if (plan.filter !== undefined) this.openFiltered(plan)
   }
 
+  /**
+   * Reads a row the short way (`plan.plain`), without `begin`; undefined if that is not possible.
+   * The row is borrowed as by `begin`.
+   */
+  readPlain(
+    plan: ReadPlan,
+    plain: PlainRead,
+    row: Buffer,
+    rowLength: number,
+    readPoint: number,
+  ): CollectedRow | undefined {
+    writeTerminator(row, rowLength)
+    const { collector } = this
+    collector.startRow()
+    collector.cutAt(-1)
+    const { families } = plan
+    for (let i = 0; i < families.length; i++) {
+      const { index, store } = families[i].family
+      const reader = (this.plainReaders[index] ??= new PlainRowReader(store, index))
+      if (!reader.read(row, rowLength, plain.qualifier, readPoint, collector)) return undefined
+    }
+    return collector.take(false)
+  }
+
   /** Reads the row; an absent one has no cells. */
   step(): CollectedRow {
     if (this.plan.filter !== undefined) return this.stepFiltered()
@@ -81,6 +107,8 @@ export class RowRead {
     this.row = emptyBytes
     const { readers } = this
     for (let i = 0; i < readers.length; i++) readers[i]?.release()
+    const { plainReaders } = this
+    for (let i = 0; i < plainReaders.length; i++) plainReaders[i]?.release()
   }
 
   private openFiltered(plan: ReadPlan): void {

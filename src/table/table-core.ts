@@ -26,6 +26,7 @@ import {
   parseTimeRange,
   ReadPlans,
   type FamilyPlan,
+  type PlainRead,
   type ReadPlan,
 } from './read-plan.js'
 import { Result } from './result.js'
@@ -337,7 +338,8 @@ export class TableCore {
     if (isPlain && last?.table === table && last.name === column) return last
     const { family: name, escapedQualifier } = parseSingleColumn(column)
     const family = table.familyByName.get(name) ?? this.unknownFamily(table, name)
-    const plan = asPlan([planFamily(family, [escapedQualifier], range)])
+    const plain = isPlain ? { qualifier: escapedQualifier } : undefined
+    const plan = asPlan([planFamily(family, [escapedQualifier], range)], plain)
     const checked = { table, name: column, family, escapedQualifier, plan }
     if (isPlain) this.lastChecked = checked
     return checked
@@ -494,6 +496,10 @@ export class TableCore {
     const read = reads.acquire()
     try {
       const { buffer, length } = this.row
+      if (plan.plain !== undefined && !existenceOnly) {
+        const cells = read.readPlain(plan, plan.plain, buffer, length, readPoint)
+        if (cells !== undefined) return cells
+      }
       const how = withCaching(mode, plan)
       this.moment.renew()
       read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
@@ -514,8 +520,8 @@ function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
   return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
 }
 
-function asPlan(families: readonly FamilyPlan[]): ReadPlan {
-  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1 }
+function asPlan(families: readonly FamilyPlan[], plain?: PlainRead): ReadPlan {
+  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1, plain }
 }
 
 /** Checks that an operation is an object at all. */

@@ -1,0 +1,349 @@
+/**
+ * Reads a row the short way: the newest version of every column of one family, or of one column, if
+ * what comes in the way are plain puts. That is what most gets ask for and what most rows are.
+ *
+ * Whatever is not plain (a delete marker, a cell with a TTL or with its value apart, a cell that
+ * the read point hides, a block that is not in the cache) ends the attempt, and the caller reads
+ * the row by a `StoreReader`, which knows all of HBase's rules. So nothing here touches the disk or
+ * throws `BlockMissing`.
+ *
+ * Where a row was found in the only table that can hold it is noted in the cache's `RowLocations`.
+ */
+import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
+import { Hash64, hashRange } from '../base/hash.js'
+import {
+  keySuffixBytes,
+  qualifierEndOf,
+  sequenceOf,
+  terminatorBytes,
+  typeOf,
+  writeTerminator,
+} from '../cell/cell-key.js'
+import { CellType } from '../cell/cell-type.js'
+import { plainValueFlags } from '../cell/cell-value.js'
+import { FilterKind } from '../job/table-output.js'
+import type { MemtableCursor } from '../memtable/memtable-cursor.js'
+import type { RowCollector } from '../scan/row-collector.js'
+import { entryOffset, lowerBound } from '../sstable/block.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import { RowEntries } from '../sstable/row-entries.js'
+import { findTable } from './level-cursor.js'
+import type { FamilySettings } from './family-settings.js'
+import type { Store, StoreSources } from './store.js'
+
+/** Rows that lie in more tables are read by a `StoreReader`. */
+const tablesMax = 4
+
+/** Reads rows of one store; see the file header. Reusable, one read at a time. */
+export class PlainRowReader {
+  private readonly store: Store
+  private readonly familyIndex: number
+  private sources: StoreSources | undefined = undefined
+  private settings: FamilySettings | undefined = undefined
+  private settingsArePlain = false
+  private memtableCursors: readonly MemtableCursor[] = []
+  /** Of the row or column with its terminator: what locations go by. */
+  private readonly hash = new Hash64()
+  /** Of the row: what filters go by. */
+  private readonly rowHash = new Hash64()
+  private collector!: RowCollector
+  private row!: Buffer
+  /** Length of the row with its terminator. */
+  private rowLength = 0
+  /** Length of what all wanted keys begin with: the row or the column, with terminators. */
+  private length = 0
+  private readPoint = 0
+  /** What holds cells of the row: memtables, then tables. */
+  private readonly memtables: MemtableCursor[] = []
+  private tableCount = 0
+  private readonly tables: RowEntries[] = []
+  /** Positions of the tables that may hold the row. */
+  private readonly candidates: number[] = []
+  /** The qualifier of the cell before, in `qualifierBuffer`. */
+  private qualifierBuffer: Buffer | undefined = undefined
+  private qualifierStart = 0
+  private qualifierEnd = 0
+
+  constructor(store: Store, familyIndex: number) {
+    this.store = store
+    this.familyIndex = familyIndex
+    for (let i = 0; i < tablesMax; i++) this.tables.push(new RowEntries())
+  }
+
+  /**
+   * Reads the row `row[0, rowLength)` (escaped), behind which a terminator stands, or of it only
+   * `qualifier` (escaped), into the collector. Behind the row memory is overwritten. False: the row
+   * has to be read in another way, and what the collector got is void.
+   */
+  read(
+    row: Buffer,
+    rowLength: number,
+    qualifier: Buffer | undefined,
+    readPoint: number,
+    collector: RowCollector,
+  ): boolean {
+    if (!this.isPlainStore()) return false
+    this.row = row
+    this.rowLength = rowLength + terminatorBytes
+    this.length = this.rowLength
+    if (qualifier !== undefined && !this.addColumn(qualifier)) return false
+    this.readPoint = readPoint
+    this.collector = collector
+    this.qualifierBuffer = undefined
+    const sources = this.sources!
+    if (!this.seekMemtables(sources)) return false
+    this.tableCount = 0
+    if (sources.tables.length > 0) {
+      hashRange(row, 0, this.length, this.hash)
+      if (!this.startLocated(sources) && !this.startTables(sources)) return false
+    }
+    const { memtables, tableCount } = this
+    if (qualifier !== undefined) return this.takeNewest()
+    if (memtables.length + tableCount > 1) return this.merge()
+    if (memtables.length > 0) return this.readMemtable(memtables[0])
+    return tableCount === 0 || this.readTable(this.tables[0])
+  }
+
+  /** Drops references to memtables and tables if the store has moved on. */
+  release(): void {
+    if (this.sources === undefined || this.sources === this.store.sources) return
+    this.sources = undefined
+    this.memtableCursors = []
+    this.memtables.length = 0
+    this.qualifierBuffer = undefined
+    for (const table of this.tables) table.release()
+  }
+
+  /** Whether the settings of the family leave the newest cell of a column as it is. */
+  private isPlainStore(): boolean {
+    const { sources, settings } = this.store
+    if (this.sources !== sources) {
+      this.sources = sources
+      this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
+    }
+    if (this.settings !== settings) {
+      this.settings = settings
+      const { ttlSeconds, newVersionBehavior, blockCache } = settings
+      this.settingsArePlain = ttlSeconds === Infinity && !newVersionBehavior && blockCache
+    }
+    return this.settingsArePlain
+  }
+
+  /** Writes the column behind the row; false if there is no room. */
+  private addColumn(qualifier: Buffer): boolean {
+    const { row, rowLength } = this
+    const end = rowLength + qualifier.length
+    if (end + terminatorBytes > row.length) return false
+    copyBytes(qualifier, 0, qualifier.length, row, rowLength)
+    this.length = writeTerminator(row, end)
+    return true
+  }
+
+  /**
+   * Finds the memtables that hold what is wanted, newest first. False: a column is wanted, and
+   * before it stand cells of the empty one, among which may be a marker of the family.
+   */
+  private seekMemtables(sources: StoreSources): boolean {
+    const { memtables: found, memtableCursors, row, rowLength, length } = this
+    while (found.length > 0) found.pop()
+    const { memtables } = sources
+    for (let i = 0; i < memtables.length; i++) {
+      if (memtables[i].isEmpty) continue
+      const cursor = memtableCursors[i]
+      cursor.seek(row, rowLength)
+      if (!startsWith(cursor, row, rowLength)) continue
+      if (length > rowLength && !startsWith(cursor, row, length)) {
+        if (qualifierEndOf(cursor.keyEnd) === cursor.keyStart + rowLength) return false
+        cursor.seek(row, length)
+        if (!startsWith(cursor, row, length)) continue
+      }
+      found.push(cursor)
+    }
+    return true
+  }
+
+  /** Starts with the row where it was found before; false if that is not known. */
+  private startLocated({ tables, tableSet }: StoreSources): boolean {
+    const { rows } = tables[0].cache
+    if (!rows.find(this.hash, tableSet)) return false
+    const table = tables[rows.table]
+    const block = table?.hit(rows.block)
+    if (block === undefined || rows.slot >= block.count) return false
+    const entries = this.tables[0]
+    entries.start(table, block, rows.offset, this.row, this.length)
+    // Else it is another row with the same hash that was found there.
+    if (entries.valid) this.tableCount = 1
+    return entries.valid
+  }
+
+  /** Starts with the row in all tables that hold it; false if a block is missing, or too many. */
+  private startTables(sources: StoreSources): boolean {
+    const { candidates, hash } = this
+    hashRange(this.row, 0, this.rowLength - terminatorBytes, this.rowHash)
+    this.findCandidates(sources)
+    if (candidates.length > tablesMax) return false
+    for (let i = 0; i < candidates.length; i++) {
+      const table = sources.tables[candidates[i]]
+      // Markers of the family stand before the column.
+      if (this.length > this.rowLength && table.properties.familyDeleteCount > 0) return false
+      const index = table.index.find(this.row, this.length)
+      if (index === table.index.blockCount) continue
+      const block = table.hit(index)
+      if (block === undefined) return false
+      const slot = lowerBound(block, this.row, this.length, 0)
+      // What is sought may begin the next block.
+      if (slot === block.count) return false
+      const offset = entryOffset(block, slot)
+      const entries = this.tables[this.tableCount]
+      entries.start(table, block, offset, this.row, this.length)
+      if (!entries.valid) continue
+      this.tableCount++
+      if (candidates.length > 1) continue
+      table.cache.rows.note(hash, sources.tableSet, candidates[i], index, slot, offset)
+    }
+    return true
+  }
+
+  private findCandidates({ tables, levelEnds }: StoreSources): void {
+    const { candidates } = this
+    while (candidates.length > 0) candidates.pop()
+    for (let i = 0; i < levelEnds[0]; i++) {
+      if (this.isInRange(tables[i]) && this.mayHold(tables[i])) candidates.push(i)
+    }
+    for (let level = 1; level < levelEnds.length; level++) {
+      const end = levelEnds[level]
+      let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowLength)
+      // One table, unless the row goes on in the next.
+      for (; i < end && this.isInRange(tables[i]); i++) {
+        if (this.mayHold(tables[i])) candidates.push(i)
+      }
+    }
+  }
+
+  private isInRange({ properties: { firstKey, lastKey } }: SsTableReader): boolean {
+    const { row, rowLength: length } = this
+    if (compareBytes(lastKey, 0, lastKey.length, row, 0, length) < 0) return false
+    return compareBytes(firstKey, 0, Math.min(firstKey.length, length), row, 0, length) <= 0
+  }
+
+  private mayHold(table: SsTableReader): boolean {
+    return table.properties.filterKind !== FilterKind.row || table.mayContain(this.rowHash)
+  }
+
+  private readMemtable(cursor: MemtableCursor): boolean {
+    const { row, length } = this
+    for (;;) {
+      const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
+      if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
+      if (cursor.leavesPrefix(length - terminatorBytes)) return true
+      cursor.next()
+      if (!startsWith(cursor, row, length)) return true
+    }
+  }
+
+  private readTable(entries: RowEntries): boolean {
+    while (entries.valid) {
+      const { buffer, keyStart, keyEnd, valueStart, valueEnd } = entries
+      if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
+      entries.next()
+    }
+    return !entries.isMissing
+  }
+
+  /** Reads a row that lies in several sources. */
+  private merge(): boolean {
+    for (;;) {
+      const first = this.first()
+      if (first === undefined) return !this.isBlockMissing()
+      const { buffer, keyStart, keyEnd, valueStart, valueEnd } = first
+      if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
+      first.next()
+      if (first instanceof RowEntries) continue
+      first.valid = startsWith(first, this.row, this.length)
+    }
+  }
+
+  /** Takes the newest cell of the column. */
+  private takeNewest(): boolean {
+    const first = this.first()
+    if (first === undefined) return true
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = first
+    return this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)
+  }
+
+  /** The source with the first of the keys that sources stand at. */
+  private first(): MemtableCursor | RowEntries | undefined {
+    const { memtables, tables, tableCount } = this
+    let first: MemtableCursor | RowEntries | undefined
+    for (let i = 0; i < memtables.length; i++) {
+      const cursor = memtables[i]
+      if (cursor.valid && (first === undefined || this.isBefore(cursor, first))) first = cursor
+    }
+    for (let i = 0; i < tableCount; i++) {
+      const entries = tables[i]
+      if (entries.valid && (first === undefined || this.isBefore(entries, first))) first = entries
+    }
+    return first
+  }
+
+  private isBlockMissing(): boolean {
+    for (let i = 0; i < this.tableCount; i++) if (this.tables[i].isMissing) return true
+    return false
+  }
+
+  /** Whether the key under one cursor comes before that under another, both in the row. */
+  private isBefore(a: MemtableCursor | RowEntries, b: MemtableCursor | RowEntries): boolean {
+    const { length } = this
+    return (
+      compareBytes(
+        a.buffer,
+        a.keyStart + length,
+        a.keyEnd,
+        b.buffer,
+        b.keyStart + length,
+        b.keyEnd,
+      ) < 0
+    )
+  }
+
+  /** Collects a put if it is the first of its column; false if the cell is not a plain put. */
+  private take(
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): boolean {
+    // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
+    if (
+      valueStart !== keyEnd ||
+      buffer[valueStart] !== plainValueFlags ||
+      buffer[keyEnd - keySuffixBytes] !== 0x7f ||
+      typeOf(buffer, keyEnd) !== CellType.put ||
+      sequenceOf(buffer, keyEnd) > this.readPoint
+    ) {
+      return false
+    }
+    const start = keyStart + this.rowLength
+    const end = qualifierEndOf(keyEnd)
+    const { qualifierBuffer } = this
+    if (
+      qualifierBuffer !== undefined &&
+      equalBytes(qualifierBuffer, this.qualifierStart, this.qualifierEnd, buffer, start, end)
+    ) {
+      return true
+    }
+    this.qualifierBuffer = buffer
+    this.qualifierStart = start
+    this.qualifierEnd = end
+    this.collector.addRange(this.familyIndex, buffer, keyStart, keyEnd, valueEnd)
+    return true
+  }
+}
+
+/** Whether a cursor stands at a key that begins with `prefix[0, length)`. */
+function startsWith(cursor: MemtableCursor, prefix: Buffer, length: number): boolean {
+  const { valid, buffer, keyStart, keyEnd } = cursor
+  const end = keyStart + length
+  return valid && end <= keyEnd && equalBytes(buffer, keyStart, end, prefix, 0, length)
+}

@@ -1,0 +1,120 @@
+/**
+ * Reads that go the short way give what the general way gives. A get that says `versions: 1`, which
+ * is the default, goes the general way.
+ *
+ * CELLAR_SEED repeats a run.
+ */
+import t from 'tap'
+import { seededRandom } from '../../../bench/harness/random.js'
+import type { EmbeddedTable, Get, Snapshot } from '../../../src/index.js'
+import { plainResult, showResult } from '../../helpers/plain-cells.js'
+import { TestDatabase } from '../../helpers/test-database.js'
+
+const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
+const rowCount = 40
+const columns = ['f:a', 'f:b', 'f:c', 'f:', 'g:x', 'f']
+const options = { blockCacheBytesMax: 8 * 1024 * 1024, memtableBytesMax: 16 * 1024 * 1024 }
+
+function differences(table: EmbeddedTable, rows: number, snapshot?: Snapshot): string[] {
+  const wrong: string[] = []
+  const at = snapshot === undefined ? {} : { snapshot }
+  const compare = (get: Get): void => {
+    const short = showResult(plainResult(table.getSync(get)))
+    const general = showResult(plainResult(table.getSync({ ...get, versions: 1 })))
+    if (short !== general) wrong.push(`${JSON.stringify(get.columns)}: ${short} not ${general}`)
+  }
+  for (let i = 0; i < rows; i++) {
+    compare({ row: `r${i}`, ...at })
+    for (const column of columns) compare({ row: `r${i}`, columns: [column], ...at })
+  }
+  return wrong
+}
+
+void t.test(`short and general reads agree, seed ${seed}`, async (t) => {
+  const random = seededRandom(seed)
+  const test = await TestDatabase.open({ options })
+  const families = { f: { versions: 3, blockBytes: 1024 }, g: { bloomFilter: 'ROWCOL' } as const }
+  const table = await test.database.createTable('table', { families })
+  let snapshot: Snapshot | undefined
+  const mutate = (): void => {
+    const row = `r${random.below(rowCount)}`
+    const kind = random.below(20)
+    const value = 'v'.repeat(random.below(300))
+    if (kind === 0) table.deleteSync({ row })
+    else if (kind === 1) table.deleteSync({ row, columns: [columns[random.below(3)]] })
+    else if (kind === 2) table.putSync({ row, cells: { 'f:a': value }, ttl: 1000 })
+    else if (kind === 3) table.putSync({ row, cells: { 'f:b': value }, timestamp: random.below(9) })
+    else {
+      const cells: Record<string, string> = {}
+      for (const column of columns.slice(0, 5)) if (random.below(2) === 0) cells[column] = value
+      if (Object.keys(cells).length > 0) table.putSync({ row, cells })
+    }
+  }
+  for (let round = 0; round < 60; round++) {
+    for (let i = 0; i < 10; i++) mutate()
+    const event = random.below(8)
+    if (event === 0) test.clock.milliseconds += 700
+    else if (event === 1) await test.flush()
+    else if (event === 2) await test.compact(random.below(2) === 0)
+    else if (event === 3) {
+      snapshot?.close()
+      snapshot = test.database.snapshot()
+    }
+    // Twice: the second time rows are found where they were found before.
+    for (let i = 0; i < 2; i++) {
+      t.same(differences(table, rowCount, snapshot), [], `round ${round}`)
+      t.same(differences(table, rowCount), [], `round ${round}, newest`)
+    }
+  }
+  snapshot?.close()
+  await test.close()
+})
+
+void t.test('a row that goes on in other blocks is read whole', async (t) => {
+  const test = await TestDatabase.open({ options })
+  const families = { f: { blockBytes: 1024 }, g: {} }
+  const table = await test.database.createTable('table', { families })
+  for (let i = 0; i < 20; i++) {
+    const cells: Record<string, string> = {}
+    for (let column = 0; column < i * 3 + 1; column++) cells[`f:c${column}`] = 'v'.repeat(100)
+    table.putSync({ row: `r${i}`, cells })
+  }
+  await test.flush()
+  await test.compact(true)
+  for (let round = 0; round < 3; round++) {
+    t.same(differences(table, 21), [])
+    for (let i = 0; i < 20; i++) t.equal(table.getSync({ row: `r${i}` }).size, i * 3 + 1)
+  }
+  await test.close()
+})
+
+void t.test('a row that was read is found without asking a filter', async (t) => {
+  const test = await TestDatabase.open({ options })
+  const table = await test.database.createTable('table', { families: { f: {} } })
+  for (let i = 0; i < 50; i++) table.putSync({ row: `r${i}`, cells: { 'f:a': `${i}`, 'f:b': '' } })
+  await test.flush()
+  const readAll = (): number => {
+    const before = test.database.statistics().filterChecks
+    for (let i = 0; i < 50; i++) {
+      t.equal(
+        table
+          .getSync({ row: `r${i}` })
+          .value('f:a')
+          ?.toString(),
+        `${i}`,
+      )
+      t.equal(table.getSync({ row: `r${i}`, columns: ['f:a'] }).size, 1)
+    }
+    return test.database.statistics().filterChecks - before
+  }
+  t.ok(readAll() >= 100)
+  // The first reads found no block in the cache, and so noted nothing.
+  readAll()
+  t.equal(readAll(), 0)
+  table.putSync({ row: 'r7', cells: { 'f:a': 'new' } })
+  await test.flush()
+  t.equal(table.getSync({ row: 'r7' }).value('f:a')?.toString(), 'new', 'another set of tables')
+  table.deleteSync({ row: 'r8' })
+  t.ok(table.getSync({ row: 'r8' }).isEmpty, 'the memtable is asked first')
+  await test.close()
+})
