@@ -24,6 +24,10 @@ export interface RowTarget extends CellCollector {
   readonly count: number
   /** For filters that judge whole rows; undefined if it serves scans without a filter only. */
   readonly rowCells: RowCells | undefined
+  /** Whether rows are to be read on after the one at hand, each ended by {@link endRow}. */
+  readonly wantsRows: boolean
+  /** The row at hand is complete. */
+  endRow(): void
   /** A row begins: forgets what was not taken, or lets it stand. */
   startRow(): void
   /** Puts the cells of the row into the order of their families. */

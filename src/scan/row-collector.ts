@@ -1,12 +1,13 @@
 /**
- * Collects the cells of one row at a time into memory that results keep.
+ * Collects the cells of rows into memory that results keep: of one row at a time (`take`), or of
+ * several that are read ahead (`wantRows`, `endRow`, `takeRows`).
  *
  * Cells are copied, key and value together, into pages that many rows share; a row is handed out as
- * a page plus four numbers per cell. So a result costs one small array and no copy of its own, and
- * it never keeps a block or a memtable alive: at most a page.
+ * a page plus four numbers per cell. So a result costs no copy of its own, and it never keeps a
+ * block or a memtable alive: at most a page, and the numbers of the rows read with it.
  *
- * Cells that lie close behind each other in their block are copied together, once the row is
- * complete or a cell lies elsewhere; the few bytes between them come along.
+ * Cells that lie close behind each other in their block are copied together, of several rows too,
+ * once they are taken or a cell lies elsewhere; the few bytes between them come along.
  *
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
  * memory of a cell that was added must stay as it is until the row is taken or dropped.
@@ -32,6 +33,9 @@ let spareUsed = 0
 /** Bytes between two cells up to which one copy is cheaper than two. */
 const gapBytesMax = 16
 
+/** Numbers of cells after which no more rows are read ahead: results keep them all alive. */
+const cellsAheadMax = 256
+
 /** Numbers per cell in {@link CollectedRow.cells}: family index, key start, key end, value end. */
 export const numbersPerCell = 4
 
@@ -47,8 +51,20 @@ export interface CollectedRow {
   readonly partial: boolean
 }
 
+/** Rows that were read ahead. Row i lies in `pages[i]`; its cells end at `cells[ends[i]]`. */
+export interface CollectedRows {
+  readonly count: number
+  readonly pages: readonly Buffer[]
+  readonly cells: readonly number[]
+  readonly ends: readonly number[]
+  /** Bytes of the cells of each row. */
+  readonly bytes: readonly number[]
+}
+
 export class RowCollector implements RowTarget, RowCells {
   full = false
+  /** Rows that were ended and not taken yet. */
+  rowCount = 0
   private page: Buffer = emptyBytes
   private used = 0
   private rowStart = 0
@@ -60,6 +76,12 @@ export class RowCollector implements RowTarget, RowCells {
   /** Bytes of the row in the page that belong to no cell. */
   private gapBytes = 0
   private cells: number[] = []
+  /** Where the numbers of the open row begin. */
+  private openCells = 0
+  private rowsMax = 0
+  private pages: Buffer[] = []
+  private ends: number[] = []
+  private rowBytes: number[] = []
   private batch = -1
   private bytesMax = Infinity
   private families: readonly string[] = []
@@ -73,12 +95,15 @@ export class RowCollector implements RowTarget, RowCells {
   configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
     this.families = families
     this.bytesMax = bytesMax
+    this.dropRows()
+    this.rowsMax = 0
     this.startRow()
     this.cutAt(batch)
   }
 
   /** Gives the rest of the page to others. The collector must not be used until `configure`. */
   release(): void {
+    this.dropRows()
     this.startRow()
     if (this.page.length - this.used > spare.length - spareUsed) {
       spare = this.page
@@ -98,17 +123,66 @@ export class RowCollector implements RowTarget, RowCells {
   startRow(): void {
     this.full = false
     this.used = this.rowStart
+    if (this.rowCount > 0) this.copyPending()
     this.source = emptyBytes
     this.gapBytes = 0
-    if (this.cells.length > 0) this.cells = []
+    if (this.cells.length > this.openCells) this.cells.length = this.openCells
   }
 
   get rowCells(): RowCells {
     return this
   }
 
+  /** Cells of the open row. */
   get count(): number {
-    return this.cells.length / numbersPerCell
+    return (this.cells.length - this.openCells) / numbersPerCell
+  }
+
+  /** Asks for up to so many rows, to be ended one by one and taken together. */
+  wantRows(rowsMax: number): void {
+    this.rowsMax = rowsMax
+  }
+
+  /** Whether the open row is to be followed by another one before the rows are taken. */
+  get wantsRows(): boolean {
+    const { rowCount, rowsMax } = this
+    if (rowCount === 0) return rowsMax > 0
+    if (rowCount >= rowsMax || this.cells.length > cellsAheadMax * numbersPerCell) return false
+    return this.pages[0] === this.page
+  }
+
+  /** Ends the open row; the next cell begins another one. */
+  endRow(): void {
+    this.pages.push(this.page)
+    this.rowBytes.push(this.bytes)
+    this.openCells = this.cells.length
+    this.ends.push(this.openCells)
+    this.rowCount++
+    this.rowStart = this.used
+    this.gapBytes = 0
+    this.full = false
+  }
+
+  /** Hands out the rows that were ended. A row that is open stays so. */
+  takeRows(): CollectedRows {
+    this.copyPending()
+    const { rowCount: count, pages, cells, ends, rowBytes: bytes } = this
+    const open = cells.length > this.openCells ? cells.slice(this.openCells) : []
+    this.forgetRows(open)
+    return { count, pages, cells, ends, bytes }
+  }
+
+  private dropRows(): void {
+    if (this.rowCount > 0) this.forgetRows([])
+  }
+
+  private forgetRows(open: number[]): void {
+    this.cells = open
+    this.openCells = 0
+    this.rowCount = 0
+    this.pages = []
+    this.ends = []
+    this.rowBytes = []
   }
 
   /** Bytes of the cells not taken yet, without what a filter has dropped behind them. */
@@ -191,7 +265,7 @@ export class RowCollector implements RowTarget, RowCells {
     if (this.used + bytes > this.page.length) this.startPage(bytes)
   }
 
-  /** Hands out the collected cells and starts afresh. */
+  /** Hands out the collected cells and starts afresh. REQUIRES no rows that were ended. */
   take(partial: boolean): CollectedRow {
     this.copyPending()
     const row = { page: this.page, cells: this.cells, partial }
@@ -250,7 +324,7 @@ export class RowCollector implements RowTarget, RowCells {
     const page = Buffer.allocUnsafeSlow(size > pageBytes && begun === 0 ? bytes : size)
     this.page.copy(page, 0, this.rowStart, this.used)
     const cells = this.cells
-    for (let i = 0; i < cells.length; i += numbersPerCell) {
+    for (let i = this.openCells; i < cells.length; i += numbersPerCell) {
       cells[i + 1] -= this.rowStart
       cells[i + 2] -= this.rowStart
       cells[i + 3] -= this.rowStart

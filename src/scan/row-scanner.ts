@@ -11,6 +11,7 @@ import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
 import type { Filter } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
+import { RowRun } from './row-run.js'
 import type { StoreScanner } from './store-scanner.js'
 
 /** Sorts behind the key of every possible row. */
@@ -38,6 +39,8 @@ const Phase = {
 } as const
 type Phase = (typeof Phase)[keyof typeof Phase]
 
+export type RowOutcome = 'row' | 'rows' | 'piece' | 'end' | 'pause'
+
 export class RowScanner {
   private scanners: readonly StoreScanner[] = []
   /** Families that are read only for rows that pass. */
@@ -46,6 +49,9 @@ export class RowScanner {
   private filter: Filter | undefined = undefined
   private phase: Phase = Phase.seek
   private family = 0
+  private readonly run = new RowRun()
+  /** There is nothing to choose between and nobody to ask. */
+  private mayRun = false
   /** Rows scanned when the call under way pauses; negative between calls. */
   private pauseAt = -1
   private row: Buffer = Buffer.allocUnsafe(64)
@@ -74,6 +80,12 @@ export class RowScanner {
     this.rowsScanned = 0
     this.rowsFiltered = 0
     this.pauseAt = -1
+    this.mayRun =
+      scanners.length === 1 &&
+      joined.length === 0 &&
+      filter === undefined &&
+      !bounds.reversed &&
+      scanners[0].mayRun
     filter?.setReversed?.(bounds.reversed)
   }
 
@@ -85,9 +97,11 @@ export class RowScanner {
   /**
    * Fills the collector with the next row, or with the next piece of it if the collector says that
    * it is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'
-   * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run.
+   * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run. From a
+   * collector that wants rows it may return 'rows': as many as were wanted are ended there. Some
+   * may be ended whatever the outcome is, and if this throws.
    */
-  nextRow(collector: RowTarget, rowsMax = Infinity): 'row' | 'piece' | 'end' | 'pause' {
+  nextRow(collector: RowTarget, rowsMax = Infinity): RowOutcome {
     // A call that is repeated for a missing block goes on with the count.
     if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
     const outcome = this.step(collector)
@@ -95,7 +109,7 @@ export class RowScanner {
     return outcome
   }
 
-  private step(collector: RowTarget): 'row' | 'piece' | 'end' | 'pause' {
+  private step(collector: RowTarget): RowOutcome {
     const { pauseAt } = this
     for (;;) {
       switch (this.phase) {
@@ -104,7 +118,8 @@ export class RowScanner {
           this.phase = Phase.pick
           break
         case Phase.pick:
-          this.pickRow(collector)
+          if (!this.mayRun || !collector.wantsRows) this.pickRow(collector)
+          else if (this.readRun(this.scanners[0], collector)) return 'rows'
           break
         case Phase.align:
           this.align(this.scanners)
@@ -174,6 +189,33 @@ export class RowScanner {
     for (const scanner of scanners) scanner.seek(key, length)
   }
 
+  /** Reads rows ahead; true if the collector has enough of them. Else the phase is another one. */
+  private readRun(scanner: StoreScanner, collector: RowTarget): boolean {
+    const { run } = this
+    if (scanner.atCell) {
+      try {
+        scanner.readRun(run, this.bounds, collector)
+      } finally {
+        this.rowsScanned += run.rows
+        if (run.openRow) {
+          this.family = 0
+          this.phase = Phase.read
+          this.setRow(run.buffer, run.rowStart, run.rowEnd)
+        }
+      }
+      if (run.openRow) return false
+      if (!collector.wantsRows) return true
+    }
+    this.pickRow(collector)
+    return false
+  }
+
+  private setRow(buffer: Buffer, start: number, end: number): void {
+    this.rowLength = end - start
+    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
+    copyBytes(buffer, start, end, this.row, 0)
+  }
+
   /** Chooses the next row and decides whether it is read, skipped or the end. */
   private pickRow(collector: RowTarget): void {
     const reversed = this.bounds.reversed
@@ -192,10 +234,8 @@ export class RowScanner {
       this.phase = Phase.ended
       return
     }
-    const cell = best.cell
-    this.rowLength = cell.rowEnd - cell.keyStart
-    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
-    copyBytes(cell.buffer, cell.keyStart, cell.rowEnd, this.row, 0)
+    const { cell } = best
+    this.setRow(cell.buffer, cell.keyStart, cell.rowEnd)
     if (this.behindStop()) {
       this.phase = Phase.ended
       return

@@ -13,25 +13,22 @@ import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import {
-  keySuffixBytes,
   qualifierEndOf,
   rowEndOf,
-  sequenceOf,
   terminatorBytes,
-  typeOf,
   writeBehind,
   writeEscaped,
   writeTerminator,
   writeTimestamp,
 } from '../cell/cell-key.js'
-import { CellType } from '../cell/cell-type.js'
-import { plainValueFlags } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
-import type { CellCollector } from './cell-collector.js'
+import type { CellCollector, RowTarget } from './cell-collector.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import { isVisiblePut, type RowRun } from './row-run.js'
+import type { RowBounds } from './row-scanner.js'
 import { UserMatcher } from './user-matcher.js'
 import type { ValueSource } from './value-source.js'
 
@@ -238,14 +235,9 @@ export class StoreScanner {
     }
     const { buffer, keyStart, keyEnd, valueStart } = cursor
     const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
-    // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
     if (
       !equalBytes(buffer, keyStart, rowEnd, row, 0, rowLength) ||
-      valueStart !== keyEnd ||
-      buffer[valueStart] !== plainValueFlags ||
-      buffer[keyEnd - keySuffixBytes] !== 0x7f ||
-      typeOf(buffer, keyEnd) !== CellType.put ||
-      sequenceOf(buffer, keyEnd) > this.readPoint
+      !isVisiblePut(buffer, keyEnd, valueStart, this.readPoint)
     ) {
       return false
     }
@@ -258,6 +250,43 @@ export class StoreScanner {
     }
     this.move = Move.next
     return true
+  }
+
+  /** Whether {@link readRun} may be used: what is read needs no rules but for few cells. */
+  get mayRun(): boolean {
+    return this.plain
+  }
+
+  /**
+   * Reads rows ahead from the cell under the cursor, until the collector wants no more or something
+   * comes that has to be judged or lies behind `stop`. Returns how many rows were begun. If the
+   * last of them is not complete ({@link RowRun.openRow}), the next `readRow` has to be of that
+   * row; so also if this throws. REQUIRES `mayRun`, and no row that is being read.
+   */
+  readRun(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
+    const { cursor, matcher } = this
+    try {
+      run.read(
+        cursor,
+        this.cell.familyIndex,
+        this.readPoint,
+        bounds.stop,
+        bounds.stopInclusive,
+        stepsBeforeSeek,
+        collector,
+      )
+    } catch (error) {
+      this.move = Move.next
+      throw error
+    } finally {
+      if (run.openRow) {
+        this.rowStarted = true
+        this.cellsInRow = 0
+        this.steps = run.versions
+        matcher.startRow()
+        matcher.takeFirst(run.buffer, run.rowEnd + terminatorBytes, run.qualifierEnd)
+      } else if (cursor.valid) this.cell.set(cursor)
+    }
   }
 
   /** Moves behind the row without reading it. */

@@ -108,6 +108,11 @@ export class SsTableCursor implements Cursor {
     }
   }
 
+  /** Lets go of the blocks that were read ahead. */
+  forgetAhead(): void {
+    if (this.ahead.length > 0) this.ahead = []
+  }
+
   /** Seeks forward without the index if the key lies between here and the end of the block. */
   private seekInBlock(key: Uint8Array, length: number): boolean {
     const block = this.block!

@@ -133,9 +133,15 @@ export class StoreReader {
       if (this.inScan(tables[i], query, bounds, readPoint, moment)) this.chooseTable(i, mode)
     }
     for (let level = 1; level < levelEnds.length; level++) {
-      const inLevel = tables.slice(levelEnds[level - 1], levelEnds[level])
-      const some = inLevel.filter((table) => this.inScan(table, query, bounds, readPoint, moment))
-      if (some.length > 0) this.chooseLevel(level - 1, some, mode)
+      const some: SsTableReader[] = []
+      let last = 0
+      for (let i = levelEnds[level - 1]; i < levelEnds[level]; i++) {
+        if (!this.inScan(tables[i], query, bounds, readPoint, moment)) continue
+        some.push(tables[i])
+        last = i
+      }
+      if (some.length === 1) this.chooseTable(last, mode)
+      else if (some.length > 0) this.chooseLevel(level - 1, some, mode)
     }
     const { family, settings, values } = this.store
     this.scanner.follow(values, mode.mayBlock)
@@ -150,6 +156,13 @@ export class StoreReader {
     const { firstColumn, seekLength } = this
     const length = firstColumn === undefined ? seekLength : this.addColumn(firstColumn)
     this.scanner.seekRow(this.row, length)
+  }
+
+  /** As {@link release}, after {@link openRange}. */
+  releaseRange(): void {
+    this.release()
+    for (const cursor of this.tableCursors) cursor?.forgetAhead()
+    this.levelCursors = []
   }
 
   /** Drops references to memtables and tables if the store has moved on. */

@@ -17,10 +17,8 @@ import { openObservedScan } from './observed-scan.js'
 import { ListOutcome } from './list-outcome.js'
 import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
-import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
-import { readPointOf } from './snapshot.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
 import { Batch, operationsOfChecks, outcomesOfChecks } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
@@ -102,14 +100,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   #openScan(scan: types.Scan, mayBlock: boolean): ScanSession {
-    const table = this.#core.state()
     if (this.#chain.active) {
+      const table = this.#core.state()
       const { warn } = this.#registry
       return openObservedScan(this.#engine, table, this.#chain, scan, mayBlock, warn)
     }
-    const plan = planScan(table, checkObject(scan, 'scan'))
-    const readPoint = readPointOf(scan, this.#engine)
-    return new ScanSession(this.#engine, table, plan, readPoint, mayBlock)
+    return this.#core.openScan(scan, mayBlock)
   }
 
   put(put: types.Put): Promise<void> {

@@ -31,6 +31,8 @@ export class ExportCollector implements RowTarget {
   /** Of the row at hand. */
   count = 0
   readonly rowCells = undefined
+  /** Rows are asked for one by one, as what is exported is seldom the newest versions only. */
+  readonly wantsRows = false
   /** What was added so far. */
   rows = 0
   cells = 0
@@ -59,6 +61,10 @@ export class ExportCollector implements RowTarget {
     if (this.keyEndCount > 0) this.copyPending()
     this.previous = emptyBytes
     this.count = 0
+  }
+
+  endRow(): void {
+    // Nothing to do; never called, because no rows are wanted ahead.
   }
 
   sortFamilies(): void {

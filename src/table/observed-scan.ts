@@ -44,6 +44,7 @@ class ObservedScanSession extends ScanSession {
   ) {
     const readPoint = readPointOf(scan, engine)
     super(engine, table, planScan(table, scan), readPoint, mayBlock)
+    this.readNothingAhead()
     this.chain = chain
     this.observed = { scan }
     this.warn = warn

@@ -1,10 +1,11 @@
 /**
  * What a read returns: the cells of one row, decoded only when asked for.
  *
- * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours); the
+ * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and
+ * the numbers of the rows that were read with it; the
  * Buffers that it hands out lie in that page and are the caller's to keep.
  */
-import { emptyBytes, equalBytes } from '../base/bytes.js'
+import { emptyBytes, equalBytes, viewBytes } from '../base/bytes.js'
 import { cellTypeName, type CellTypeCode, type CellTypeName } from '../cell/cell-type.js'
 import {
   hasEscape,
@@ -40,7 +41,7 @@ export interface Cell {
 
 /** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
 function decode(page: Buffer, start: number, end: number): Buffer {
-  return hasEscape(page, start, end) ? unescape(page, start, end) : page.subarray(start, end)
+  return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
 }
 
 const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
@@ -61,23 +62,31 @@ export class Result {
    */
   readonly cursor: Buffer | undefined
   readonly #page: Buffer
+  /** The numbers of this row's cells, and of others: {@link #from} to {@link #end} are its own. */
   readonly #cells: readonly number[]
+  readonly #from: number
+  readonly #end: number
   readonly #families: readonly string[]
   /** Where the cell behind the one found last is. */
-  #next = 0
+  #next: number
 
-  /** @internal Made by the table layer. */
+  /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
   constructor(
     row: CollectedRow,
     families: readonly string[],
     marks: { readonly exists?: boolean; readonly cursor?: Buffer } = noMarks,
+    from = 0,
+    end = row.cells.length,
   ) {
     this.partial = row.partial
     this.exists = marks.exists
     this.cursor = marks.cursor
     this.#page = row.page
     this.#cells = row.cells
+    this.#from = from
+    this.#end = end
     this.#families = families
+    this.#next = from
   }
 
   /** @internal A result that only says where a scan is. */
@@ -87,19 +96,20 @@ export class Result {
 
   /** Number of cells. */
   get size(): number {
-    return this.#cells.length / numbersPerCell
+    return (this.#end - this.#from) / numbersPerCell
   }
 
   /** True if the row is absent or nothing of it was asked for. */
   get isEmpty(): boolean {
-    return this.#cells.length === 0
+    return this.#end === this.#from
   }
 
   /** The row, or undefined if the result is empty. */
   get row(): Buffer | undefined {
     if (this.isEmpty) return undefined
-    const keyStart = this.#cells[1]
-    return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, this.#cells[2]))
+    const keyStart = this.#cells[this.#from + 1]
+    const keyEnd = this.#cells[this.#from + 2]
+    return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
   }
 
   /** Value of the newest cell of a column, or undefined. */
@@ -133,14 +143,14 @@ export class Result {
   /** All cells in HBase's order: family, qualifier, newest first (HBase: listCells). */
   cells(): Cell[] {
     const cells: Cell[] = []
-    for (let at = 0; at < this.#cells.length; at += numbersPerCell) cells.push(this.#cellAt(at))
+    for (let at = this.#from; at < this.#end; at += numbersPerCell) cells.push(this.#cellAt(at))
     return cells
   }
 
   /** The cells of one column, newest first (HBase: getColumnCells). */
   columnCells(column: ColumnName): Cell[] {
     const cells: Cell[] = []
-    for (let at = this.#find(column); at >= 0 && at < this.#cells.length; at += numbersPerCell) {
+    for (let at = this.#find(column); at >= 0 && at < this.#end; at += numbersPerCell) {
       if (!this.#matches(at, column)) break
       cells.push(this.#cellAt(at))
     }
@@ -184,16 +194,17 @@ export class Result {
     if (escapedQualifier === undefined) return this.#findFamily(family)
     // Columns are usually asked for in their order.
     const next = this.#next
-    const length = this.#cells.length
+    const from = this.#from
+    const end = this.#end
     if (
-      next < length &&
+      next < end &&
       this.#inColumn(next, family, escapedQualifier) &&
-      (next === 0 || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
+      (next === from || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
     ) {
       this.#next = next + numbersPerCell
       return next
     }
-    for (let at = 0; at < length; at += numbersPerCell) {
+    for (let at = from; at < end; at += numbersPerCell) {
       if (!this.#inColumn(at, family, escapedQualifier)) continue
       this.#next = at + numbersPerCell
       return at
@@ -211,7 +222,7 @@ export class Result {
   }
 
   #findFamily(family: string): number {
-    for (let at = 0; at < this.#cells.length; at += numbersPerCell) {
+    for (let at = this.#from; at < this.#end; at += numbersPerCell) {
       if (this.#families[this.#cells[at]] === family) return at
     }
     return -1
@@ -225,7 +236,7 @@ export class Result {
 
   #valueAt(at: number): Buffer {
     const valueStart = this.#cells[at + 2]
-    return this.#page.subarray(contentStart(this.#page, valueStart), this.#cells[at + 3])
+    return viewBytes(this.#page, contentStart(this.#page, valueStart), this.#cells[at + 3])
   }
 
   #cellAt(at: number): Cell {

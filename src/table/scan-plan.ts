@@ -4,7 +4,7 @@ import { prefixSuccessor } from '../base/bytes.js'
 import type { TableState } from '../engine/catalog.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import { checkBytesLike } from '../cell/column-name.js'
-import { parseCount, parseFlag, planRead, type ReadPlan } from './read-plan.js'
+import { parseCount, parseFlag, planRead, type ReadPlan, type ReadPlans } from './read-plan.js'
 import { encodeBound } from './row-key.js'
 import type { BytesLike, Scan } from './types.js'
 
@@ -22,23 +22,19 @@ export interface ScanPlan {
   readonly needCursorResult: boolean
 }
 
-const flags = [
-  'startInclusive',
-  'stopInclusive',
-  'reversed',
-  'raw',
-  'allowPartialResults',
-  'needCursorResult',
-  'asyncPrefetch',
-] as const
-
-/** Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
-export function planScan(table: TableState, scan: Scan): ScanPlan {
-  for (const name of flags) parseFlag(scan[name], name, false)
+/**
+ * Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. `plans` keeps those of simple
+ * reads.
+ */
+export function planScan(table: TableState, scan: Scan, plans?: ReadPlans): ScanPlan {
+  checkFlags(scan)
   checkHints(scan)
   const limit = parseCount(scan.limit, 'limit', 1) ?? Infinity
   const batch = parseCount(scan.batch, 'batch', 1) ?? -1
-  const read = planRead(table, scan, scan.raw ?? false)
+  const read =
+    plans === undefined || scan.raw === true
+      ? planRead(table, scan, scan.raw ?? false)
+      : plans.plan(scan)
   if (batch > 0 && read.filter?.hasFilterRow === true) {
     throw invalidArgument('batch cannot be combined with a filter that judges whole rows')
   }
@@ -49,11 +45,24 @@ export function planScan(table: TableState, scan: Scan): ScanPlan {
   return { read, bounds: planBounds(scan), limit, batch, bytesMax, needCursorResult }
 }
 
+const readTypes: readonly string[] = ['DEFAULT', 'STREAM', 'PREAD']
+
+/** One by one: a loop over names would look each of them up by its text. */
+function checkFlags(scan: Scan): void {
+  parseFlag(scan.startInclusive, 'startInclusive', false)
+  parseFlag(scan.stopInclusive, 'stopInclusive', false)
+  parseFlag(scan.reversed, 'reversed', false)
+  parseFlag(scan.raw, 'raw', false)
+  parseFlag(scan.allowPartialResults, 'allowPartialResults', false)
+  parseFlag(scan.needCursorResult, 'needCursorResult', false)
+  parseFlag(scan.asyncPrefetch, 'asyncPrefetch', false)
+}
+
 /** What has no effect must still make sense. */
 function checkHints(scan: Scan): void {
   parseCount(scan.caching, 'caching', 1)
   const { readType } = scan
-  if (readType !== undefined && !['DEFAULT', 'STREAM', 'PREAD'].includes(readType)) {
+  if (readType !== undefined && !readTypes.includes(readType)) {
     throw invalidArgument(`readType must be DEFAULT, STREAM or PREAD, got ${String(readType)}`)
   }
 }

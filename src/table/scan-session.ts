@@ -1,28 +1,38 @@
 /**
  * One running scan: it takes its read point and its sources when it is made and keeps both until it
  * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
+ *
+ * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
+ * cutting of rows, and a read point. Results are made of them one by one. What goes wrong behind
+ * rows that were read is told after them.
  */
 import { assert } from '../base/assert.js'
-import { Moment } from '../base/clock.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import { blockMissing } from '../cursor/cursor.js'
 import type { RowTarget } from '../scan/cell-collector.js'
-import { RowCollector } from '../scan/row-collector.js'
-import { RowScanner } from '../scan/row-scanner.js'
+import { numbersPerCell, type CollectedRows, type RowCollector } from '../scan/row-collector.js'
+import type { RowOutcome } from '../scan/row-scanner.js'
 import type { StoreScanner } from '../scan/store-scanner.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
-import { StoreReader } from '../store/store-reader.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Version } from '../version/version.js'
 import { Result } from './result.js'
 import type { ScanMetrics } from './types.js'
 import type { ScanPlan } from './scan-plan.js'
+import { ScanPool, type ScanParts } from './scan-pool.js'
 
 /**
  * Rows without result after which a step pauses, so that a selective scan does not hold the loop.
  */
 const barrenRowsMax = 512
+
+/** Rows read ahead at first, and most; a page of results and their numbers are limits too. */
+const rowsAheadMin = 8
+const rowsAheadMax = 64
+
+const noRows: CollectedRows = { count: 0, pages: [], cells: [], ends: [], bytes: [] }
+const noMarks = {}
 
 export class ScanSession {
   /** True once the scan has ended or was closed. */
@@ -31,17 +41,33 @@ export class ScanSession {
   private readonly needCursorResult: boolean
   /** There is no filter. */
   private readonly plain: boolean
+  private readonly families: readonly string[]
+  private readonly version: Version
+  private readonly pinned: MemtableSlot[] = []
+  private readonly pool: ScanPool
+  /** Undefined once they were given back. */
+  private parts: ScanParts | undefined
+  /** Rows to be read at once; 1 if nothing may be read ahead. */
+  private rowsAhead: number
+  /** Rows that may still be read. */
+  private rowsLeft: number
+  private ready: CollectedRows = noRows
+  /** The next of the rows that are ready, and where its cells begin. */
+  private position = 0
+  private start = 0
+  /** The row that is ready is a piece, and more of it follows. */
+  private partial = false
+  /** There is nothing behind the rows that are ready. */
+  private exhausted = false
+  /** What comes behind them. */
+  private failure: Error | undefined = undefined
+  private stepping = false
   private results = 0
   private cells = 0
   private bytes = 0
   private blockMisses = 0
-  private readonly collector = new RowCollector()
-  private readonly rows = new RowScanner()
-  private readonly families: readonly string[]
-  private readonly version: Version
-  private readonly pinned: MemtableSlot[] = []
-  private rowsLeft: number
-  private released = false
+  private rowsScanned = 0
+  private rowsFiltered = 0
 
   constructor(
     engine: Engine,
@@ -49,31 +75,49 @@ export class ScanSession {
     plan: ScanPlan,
     readPoint: number,
     mayBlock: boolean,
+    pool = new ScanPool(table, engine.clock),
   ) {
-    const { read, bounds, limit, batch, bytesMax } = plan
+    const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
     const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
-    const moment = new Moment(engine.clock)
+    const parts = pool.acquire()
+    const { collector, rows, moment } = parts
+    const { filter } = read
+    const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
+    const seesLater = readPoint === Number.MAX_SAFE_INTEGER
+    this.pool = pool
+    this.parts = parts
     this.families = table.familyNames
     this.rowsLeft = limit
+    this.rowsAhead = isWhole && !needCursorResult && !seesLater ? rowsAheadMin : 1
     this.counters = engine.readers.counters
-    this.needCursorResult = plan.needCursorResult
-    this.collector.configure(table.familyNames, batch, bytesMax)
-    for (const { family } of read.families) this.pinned.push(...family.store.sources.memtables)
-    for (const slot of this.pinned) slot.pinCount++
-    const { filter } = read
     this.plain = filter === undefined
+    this.needCursorResult = needCursorResult
+    collector.configure(table.familyNames, batch, bytesMax)
     const scanners: StoreScanner[] = []
     const joined: StoreScanner[] = []
     for (const { family, query } of read.families) {
-      const reader = new StoreReader(family.store)
+      this.pin(family.store.sources.memtables)
+      const reader = parts.reader(family)
       reader.openRange(family.index, query, bounds, readPoint, moment, mode)
       const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
       const part = essential ? scanners : joined
       part.push(reader.scanner)
     }
-    if (scanners.length === 0) this.rows.open(joined, bounds, filter)
-    else this.rows.open(scanners, bounds, filter, joined)
+    if (scanners.length === 0) rows.open(joined, bounds, filter)
+    else rows.open(scanners, bounds, filter, joined)
     this.version = engine.versions.current.acquire()
+  }
+
+  private pin(memtables: readonly MemtableSlot[]): void {
+    for (const slot of memtables) {
+      slot.pinCount++
+      this.pinned.push(slot)
+    }
+  }
+
+  /** Reads every row by itself, when it is asked for: somebody watches. */
+  protected readNothingAhead(): void {
+    this.rowsAhead = 1
   }
 
   /**
@@ -81,22 +125,32 @@ export class ScanSession {
    * should give up its turn. May throw `BlockMissing` if the scan may not block; call again then.
    */
   next(): Result | 'pause' | undefined {
-    if (this.ended) return undefined
-    const outcome = this.step()
-    switch (outcome) {
-      case 'pause':
-        return this.needCursorResult ? Result.ofCursor(this.rows.lastRow!) : 'pause'
-      case 'end':
-        this.close()
-        return undefined
-      case 'piece':
-        return this.result(true)
-      case 'row': {
-        const result = this.result(false)
-        if (--this.rowsLeft <= 0) this.close()
-        return result
-      }
+    const result = this.nextReady()
+    const { parts } = this
+    if (result !== undefined || parts === undefined) return result
+    if (this.readAhead(parts) === 'pause') {
+      return this.needCursorResult ? Result.ofCursor(parts.rows.lastRow!) : 'pause'
     }
+    const first = this.nextReady()
+    if (first === undefined) this.close()
+    return first
+  }
+
+  /** The next result if it was read already. */
+  nextReady(): Result | undefined {
+    const { ready, position, start } = this
+    if (position === ready.count) return undefined
+    const { cells } = ready
+    const end = ready.ends[position]
+    this.position = position + 1
+    this.start = end
+    this.results++
+    this.cells += (end - start) / numbersPerCell
+    this.bytes += ready.bytes[position]
+    const row = { page: ready.pages[position], cells, partial: this.partial }
+    const result = new Result(row, this.families, noMarks, start, end)
+    if (this.rowsLeft <= 0 && position + 1 === ready.count) this.close()
+    return result
   }
 
   /**
@@ -106,47 +160,94 @@ export class ScanSession {
   fill(target: RowTarget, rowsMax: number): boolean {
     assert(this.plain, 'a scan with a filter makes results')
     for (let rows = 0; rows < rowsMax && !target.full; rows++) {
-      if (this.ended) return false
-      const outcome = this.rows.nextRow(target, barrenRowsMax)
+      if (this.parts === undefined) return false
+      const outcome = this.parts.rows.nextRow(target, barrenRowsMax)
       if (outcome === 'pause') return true
       if (outcome === 'end') this.close()
     }
     return true
   }
 
-  private step(): ReturnType<RowScanner['nextRow']> {
-    const missesBefore = this.counters.cacheMisses
+  /** Makes the rows ready that come next; none at the end, or if it returns 'pause'. */
+  private readAhead(parts: ScanParts): RowOutcome {
+    if (this.failure !== undefined) throw this.failure
+    if (this.exhausted) return 'end'
+    const { collector } = parts
+    let outcome: RowOutcome = 'rows'
+    if (this.rowsAhead > 1) collector.wantRows(Math.min(this.rowsAhead, this.rowsLeft))
     try {
-      return this.rows.nextRow(this.collector, barrenRowsMax)
+      do {
+        outcome = this.step(parts)
+        if (outcome === 'row' || outcome === 'piece') collector.endRow()
+      } while (outcome === 'row' && collector.wantsRows)
+    } catch (error) {
+      if (collector.rowCount === 0) throw error
+      if (error !== blockMissing) this.failure = error as Error
+    }
+    this.exhausted = outcome === 'end'
+    if (collector.rowCount === 0) return outcome
+    this.takeRows(collector, outcome === 'piece')
+    return 'rows'
+  }
+
+  private takeRows(collector: RowCollector, partial: boolean): void {
+    const ready = collector.takeRows()
+    this.ready = ready
+    this.position = 0
+    this.start = 0
+    this.partial = partial
+    if (!partial) this.rowsLeft -= ready.count
+    if (this.rowsAhead > 1) this.rowsAhead = Math.min(2 * this.rowsAhead, rowsAheadMax)
+  }
+
+  private step({ rows, collector }: ScanParts): RowOutcome {
+    const missesBefore = this.counters.cacheMisses
+    this.stepping = true
+    try {
+      return rows.nextRow(collector, barrenRowsMax)
     } catch (error) {
       if (error === blockMissing) this.blockMisses++
       throw error
     } finally {
+      this.stepping = false
       this.blockMisses += this.counters.cacheMisses - missesBefore
     }
-  }
-
-  private result(partial: boolean): Result {
-    this.bytes += this.collector.bytes
-    this.cells += this.collector.count
-    this.results++
-    return new Result(this.collector.take(partial), this.families)
   }
 
   /** What the scan has done so far. */
   get metrics(): ScanMetrics {
     const { results, cells, bytes, blockMisses } = this
-    const { rowsScanned, rowsFiltered } = this.rows
-    return { rowsScanned, rowsFiltered, results, cells, bytes, blockMisses }
+    const { rows } = this.parts ?? {}
+    const rowsScanned = rows?.rowsScanned ?? this.rowsScanned
+    const rowsFiltered = rows?.rowsFiltered ?? this.rowsFiltered
+    const ahead = this.ready.count - this.position
+    return {
+      rowsScanned: rowsScanned - ahead,
+      rowsFiltered,
+      results,
+      cells,
+      bytes,
+      blockMisses,
+    }
   }
 
   /** Ends the scan and lets its files go. */
   close(): void {
     this.ended = true
-    if (this.released) return
-    this.released = true
+    const ahead = this.ready.count - this.position
+    this.ready = noRows
+    this.position = 0
+    const { parts, pool } = this
+    if (parts === undefined) return
+    this.parts = undefined
+    this.rowsScanned = parts.rows.rowsScanned - ahead
+    this.rowsFiltered = parts.rows.rowsFiltered
     this.version.release()
-    this.collector.release()
     for (const slot of this.pinned) slot.pinCount--
+    pool.keep(this)
+    // A filter may close the scan that asks it.
+    if (this.stepping) return
+    parts.release()
+    pool.giveBack(parts)
   }
 }

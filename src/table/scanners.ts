@@ -160,6 +160,12 @@ export class SyncScanner implements SyncResultScanner {
 
   next(): IteratorResult<Result, undefined> {
     this.#engine.checkOpen()
+    const ready = this.#session.nextReady()
+    if (ready !== undefined) return { done: false, value: ready }
+    return this.#advance()
+  }
+
+  #advance(): IteratorResult<Result, undefined> {
     try {
       for (;;) {
         const result = this.#session.next()
@@ -195,3 +201,8 @@ export class SyncScanner implements SyncResultScanner {
     this.close()
   }
 }
+
+/** Compiled code about a class is lost with its last object; see scan-pool.ts. */
+export const keptShapes: readonly object[] = [
+  new SyncScanner(undefined as never, undefined as never),
+]

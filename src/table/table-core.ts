@@ -32,6 +32,9 @@ import {
 import { Result } from './result.js'
 import { RowKey } from './row-key.js'
 import { RowReads } from './row-read.js'
+import { planScan } from './scan-plan.js'
+import { ScanPool } from './scan-pool.js'
+import { ScanSession } from './scan-session.js'
 import { readPointOf } from './snapshot.js'
 import { StoredCells } from './stored-cells.js'
 import type {
@@ -49,6 +52,7 @@ import type {
   Put,
   RowMutations,
   RowOperation,
+  Scan,
 } from './types.js'
 
 /** What a mutation did: what the caller gets, and how durable it asked it to be. */
@@ -101,6 +105,7 @@ export class TableCore {
   private current: TableState
   private reads: RowReads
   private plans: ReadPlans
+  private scans: ScanPool
   private readonly row = new RowKey()
   private readonly writer: MutationWriter
   private readonly stored = new StoredCells()
@@ -113,6 +118,7 @@ export class TableCore {
     this.current = table
     this.reads = new RowReads(table)
     this.plans = new ReadPlans(table)
+    this.scans = new ScanPool(table, engine.clock)
     this.writer = new MutationWriter(engine)
     this.moment = new Moment(engine.clock)
   }
@@ -140,6 +146,7 @@ export class TableCore {
     this.current = table
     this.reads = new RowReads(table)
     this.plans = new ReadPlans(table)
+    this.scans = new ScanPool(table, this.engine.clock)
     return table
   }
 
@@ -154,6 +161,14 @@ export class TableCore {
     const row = this.readRow(plan, readPoint, mode, existenceOnly)
     if (!existenceOnly) return new Result(row, table.familyNames)
     return new Result(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
+  }
+
+  /** Opens a scan. */
+  openScan(scan: Scan, mayBlock: boolean): ScanSession {
+    const table = this.state()
+    const plan = planScan(table, checkObject(scan, 'scan'), this.plans)
+    const readPoint = readPointOf(scan, this.engine)
+    return new ScanSession(this.engine, table, plan, readPoint, mayBlock, this.scans)
   }
 
   /** Applies a put. */
