@@ -69,7 +69,7 @@ export function commonPrefixLength(
 
 type BufferView = new (memory: ArrayBufferLike, start: number, length: number) => Buffer
 
-/** The class of Buffers itself: half the cost of `subarray`, which checks and rounds its numbers. */
+/** The class of Buffers: half the cost of `subarray`, which checks and rounds its numbers. */
 const BufferView = (Buffer as unknown as Record<symbol, BufferView>)[Symbol.species]
 
 /** A view of `source[start, end)`. REQUIRES 0 <= start <= end <= source.length. */

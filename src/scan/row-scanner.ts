@@ -39,6 +39,7 @@ const Phase = {
 } as const
 type Phase = (typeof Phase)[keyof typeof Phase]
 
+/** What a call of {@link RowScanner.nextRow} came to. */
 export type RowOutcome = 'row' | 'rows' | 'piece' | 'end' | 'pause'
 
 export class RowScanner {

@@ -84,8 +84,9 @@ void t.test('a scan reads no block of a file outside of its bounds', async (t) =
   const before = test.database.statistics().blocksRead
   const table = test.database.table('table')
   t.equal([...table.scanSync({ startRow: 'b', stopRow: 'c' })].length, 10)
+  t.equal(test.database.statistics().blocksRead - before, 1)
   t.equal([...table.scanSync({ startRow: 'c', stopRow: 'b', reversed: true })].length, 10)
-  t.equal(test.database.statistics().blocksRead - before, 2)
+  t.equal(test.database.statistics().blocksRead - before, 1, 'the cursors still hold the block')
   await test.close()
 })
 
