@@ -62,6 +62,8 @@ export class RowScanner {
   rowsScanned = 0
   /** Rows dropped by the filter. */
   rowsFiltered = 0
+  /** Told of each row that was looked at and gives nothing; false ends the scan. */
+  onRowFiltered: ((row: Buffer) => boolean) | undefined = undefined
 
   /**
    * Takes opened store scanners, ordered by family name. Those of `joined` are read only for rows
@@ -248,8 +250,8 @@ export class RowScanner {
     if (filter !== undefined) {
       filter.reset()
       if (filter.filterRowKey(unescape(this.row, 0, this.rowLength))) {
-        this.rowsFiltered++
         this.phase = reversed ? Phase.previous : Phase.skip
+        this.dropRow()
         return
       }
     }
@@ -287,11 +289,11 @@ export class RowScanner {
     const ended = this.family < this.scanners.length
     this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
     const filter = this.filter
-    if (filter === undefined) return collector.count > 0
     if (collector.count === 0) {
-      this.rowsFiltered++
+      this.dropRow()
       return false
     }
+    if (filter === undefined) return true
     filter.filterRowCells?.(collector.rowCells!)
     // Filters that drop single families' cells do so for the essential ones only.
     const passes = (collector.count > 0 || this.joined.length > 0) && !filter.filterRow()
@@ -300,9 +302,16 @@ export class RowScanner {
       return false
     }
     if (passes && collector.count > 0) return true
-    this.rowsFiltered++
     collector.startRow()
+    this.dropRow()
     return false
+  }
+
+  /** The row at hand gives nothing. REQUIRES that the phase behind it is set. */
+  private dropRow(): void {
+    if (this.filter !== undefined) this.rowsFiltered++
+    if (this.onRowFiltered === undefined) return
+    if (!this.onRowFiltered(unescape(this.row, 0, this.rowLength))) this.phase = Phase.ended
   }
 
   private keyBuffer(bytes: number): Buffer {

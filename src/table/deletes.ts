@@ -13,12 +13,19 @@ import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from './types.j
 /** Reads the newest versions of some columns of the mutated row. */
 export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells
 
+/**
+ * The timestamp of a version delete without one, by its place in the list; undefined: that of the
+ * stored version.
+ */
+export type ChooseVersion = (place: number, column: ColumnTarget) => Timestamp | undefined
+
 /** Encodes a delete; `read` is asked only for version deletes without timestamp. */
 export function addDelete(
   writer: MutationWriter,
   deletion: RowOperation<Delete>,
   families: readonly FamilyState[],
   read: ReadVersions,
+  choose?: ChooseVersion,
 ): void {
   const before = writer.cellCount
   const { timestamp, ttl } = deletion as RowOperation<Delete> & { readonly ttl?: unknown }
@@ -44,7 +51,8 @@ export function addDelete(
     const at = targetTimestamp(target, timestamp)
     writer.encode(writer.family(family), escapedQualifier, CellType.deleteColumn, at, 0, '')
   }
-  addVersionDeletes(writer, list(deletion.columnVersions, 'columnVersions'), timestamp, read)
+  const versions = list(deletion.columnVersions, 'columnVersions')
+  addVersionDeletes(writer, versions, timestamp, read, choose)
   if (writer.cellCount > before) return
   if (named(deletion))
     throw invalidArgument('delete names empty lists; leave them out to delete the row')
@@ -99,11 +107,12 @@ function addVersionDeletes(
   targets: readonly ColumnTarget[],
   timestamp: Timestamp | undefined,
   read: ReadVersions,
+  choose: ChooseVersion | undefined,
 ): void {
-  const parsed = targets.map((target) => {
+  const parsed = targets.map((target, place) => {
     const { family, escapedQualifier } = parseSingleColumn(target)
     const at = targetTimestamp(target, timestamp)
-    const own = at === latestTimestamp ? undefined : at
+    const own = at === latestTimestamp || at === undefined ? choose?.(place, target) : at
     return { family: writer.family(family), escapedQualifier, at: own }
   })
   const unresolved = parsed.filter(({ at }) => at === undefined)

@@ -309,14 +309,18 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   /**
    * Puts and deletes of several rows, all or none; false if a check does not hold. An extension of
-   * this backend. Observers of single operations are not called.
+   * this backend.
    */
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
+    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.mutateRows(request))
     return this.#mutate((mode) => this.#core.mutateRows(request, mode))
   }
 
   /** As {@link mutateRows}, before returning. */
   mutateRowsSync(request: types.MultiRowMutations): boolean {
+    if (this.#chain.active) {
+      return this.#mutateSync(() => this.#observed.mutateRows(request)(blocking))
+    }
     return this.#mutateSync(() => this.#core.mutateRows(request, blocking))
   }
 

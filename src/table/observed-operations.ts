@@ -5,21 +5,12 @@
  * again when the block is there (see `TableCore`), so it remembers which observers it has called:
  * `pre` methods are called once per operation, however often its step runs.
  */
-import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Durability } from '../wal/log.js'
 import type { ReadMode } from '../store/store-reader.js'
-import { isBlockMissing } from './block-loading.js'
-import { checkBytesLike } from '../cell/column-name.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
-import type { MutationBatch } from './observer.js'
+import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
 import { Result } from './result.js'
-import {
-  checkObject,
-  type Applied,
-  type Intervention,
-  type RowAddition,
-  type TableCore,
-} from './table-core.js'
+import { checkObject, type Applied, type TableCore } from './table-core.js'
 import type {
   Append,
   Check,
@@ -28,6 +19,7 @@ import type {
   Delete,
   Get,
   Increment,
+  MultiRowMutations,
   Mutation,
   Put,
   RowMutations,
@@ -44,17 +36,12 @@ const aBoolean: ResultKind<boolean> = {
   what: 'true or false',
   is: (value) => typeof value === 'boolean',
 }
-const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
-const anOutcome: ResultKind<CheckAndMutateResult> = {
-  what: 'an object { success, result }',
-  is: (value): value is CheckAndMutateResult =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as CheckAndMutateResult).success === 'boolean',
-}
+const allLeftOut = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [], {
+  exists: true,
+})
 
 /** Carries out the table's own action. */
-type Action<O, T> = (operation: O, mode: ReadMode, intervention: Intervention) => T
+type Action<O, T> = (operation: O, mode: ReadMode, batch: ObservedBatch) => T
 
 /** Whether an observer has taken the place of an action, and what it gave. */
 type Bypassed<T> = Omit<Prepared<object, T>, 'operation'>
@@ -146,22 +133,36 @@ export class ObservedOperations {
       mutations,
       ['preMutateRow', 'postMutateRow'],
       aResult,
-      (changed) => changed.mutations,
-      (changed, mode, intervention) => this.core.mutateRow(changed, mode, intervention),
+      (changed, batch) => batch.askMembers(changed.row, changed.mutations),
+      (changed, mode, batch) => {
+        const { mutations } = batch
+        if (mutations === changed.mutations) return this.core.mutateRow(changed, mode, batch)
+        if (mutations.length === 0) return { value: allLeftOut, durability: 'ASYNC_WAL' }
+        return this.core.mutateRow({ ...changed, mutations }, mode, batch)
+      },
     )
+  }
+
+  mutateRows(request: MultiRowMutations): Step<Applied<boolean>> {
+    const judgement = new RowsJudgement(this.chain, this.core, checkObject(request, 'mutateRows'))
+    const { batch } = judgement
+    return (mode) => {
+      const applied = batch.around(() => this.core.mutateRows(request, mode, judgement))
+      if (applied.value) batch.tellMembers()
+      return applied
+    }
   }
 
   checkAndMutate(check: Check, action: CheckAction): Step<Applied<CheckAndMutateResult>> {
     const { chain, core } = this
     checkObject(check, 'check')
     checkObject(action, 'the action of a check')
-    const judgement = new Judgement(chain, core, check, action)
+    const judgement = new CheckJudgement(chain, core, check, action)
     let asked = false
     return (mode) => {
       if (!asked) {
         asked = true
-        const before = chain.mayBypass('preCheckAndMutate', [check, action], anOutcome)
-        if (before.bypassed) judgement.result = before.result
+        judgement.bypassed()
       }
       if (judgement.result !== undefined) {
         return { value: judgement.result, durability: 'ASYNC_WAL' }
@@ -171,11 +172,7 @@ export class ObservedOperations {
       )
       // The hook behind the reading of the row may have taken the action's place.
       if (judgement.result !== undefined) return { value: judgement.result, durability }
-      const outcome: CheckAndMutateResult = value
-      return {
-        value: chain.post('postCheckAndMutate', [check, action], outcome, anOutcome),
-        durability,
-      }
+      return { value: judgement.finish(value), durability }
     }
   }
 
@@ -199,7 +196,7 @@ export class ObservedOperations {
     operation: O,
     [pre, post]: readonly [ObserverMethod, ObserverMethod],
     kind: ResultKind<T>,
-    mutationsOf: (operation: O) => readonly Mutation[],
+    mutationsOf: (operation: O, batch: ObservedBatch) => readonly Mutation[],
     act: Action<O, Applied<T>>,
     lock?: Locked<O, T>,
   ): Step<Applied<T>> {
@@ -214,11 +211,12 @@ export class ObservedOperations {
       const current = prepared.operation
       locked ??= lock?.(current, mode)
       if (locked?.bypassed === true) return { value: locked.result, durability: 'ASYNC_WAL' }
-      batch ??= new ObservedBatch(chain, mutationsOf(current))
-      const { value, durability } = batch.around((own) => {
-        own.begin()
+      const own = (batch ??= new ObservedBatch(chain))
+      const { value, durability } = own.around(() => {
+        own.begin(() => mutationsOf(current, own))
         return act(current, mode, own)
       })
+      own.tellMembers()
       if (value === undefined) chain.tell(post, [current])
       else
         return {
@@ -232,105 +230,4 @@ export class ObservedOperations {
 
 function asApplied(durability: Durability): Applied<void> {
   return { value: undefined, durability }
-}
-
-/** The mutations that are applied under one sequence, and those that observers add. */
-class ObservedBatch implements MutationBatch, Intervention {
-  readonly mutations: readonly Mutation[]
-  readonly additions: RowAddition[] = []
-  private readonly chain: ObserverChain
-  private begun = false
-  private open = false
-
-  constructor(chain: ObserverChain, mutations: readonly Mutation[]) {
-    this.chain = chain
-    this.mutations = mutations
-  }
-
-  /** Asks the observers, if that was not done. */
-  begin(): void {
-    if (this.begun) return
-    this.begun = true
-    this.open = true
-    this.chain.tell('preBatchMutate', [this])
-    this.open = false
-  }
-
-  /** Runs the table's action and tells the observers what became of it. */
-  around<T>(action: (batch: this) => T): T {
-    let value: T
-    try {
-      value = action(this)
-    } catch (error) {
-      if (!isBlockMissing(error) && this.begun) {
-        this.chain.tell('postBatchMutateIndispensably', [this, false])
-      }
-      throw error
-    }
-    if (!this.begun) return value
-    try {
-      this.chain.tell('postBatchMutate', [this])
-    } finally {
-      this.chain.tell('postBatchMutateIndispensably', [this, true])
-    }
-    return value
-  }
-
-  add(mutation: RowAddition): void {
-    if (!this.open) {
-      const message = 'mutations can be added to a batch in preBatchMutate only'
-      throw new CellarError(ErrorCode.invalidArgument, message)
-    }
-    checkObject(mutation, 'an added mutation')
-    const operation = 'put' in mutation ? mutation.put : mutation.delete
-    checkBytesLike(checkObject(operation, 'an added put or delete').row, 'the row of a mutation')
-    this.additions.push(mutation)
-  }
-
-  judged(): boolean {
-    return false
-  }
-}
-
-/** What observers do between the check of a checkAndMutate and its action. */
-class Judgement implements Intervention {
-  readonly batch: ObservedBatch
-  /** What the operation returns because an observer has taken its place. */
-  result: CheckAndMutateResult | undefined = undefined
-  private readonly chain: ObserverChain
-  private readonly core: TableCore
-  private readonly check: Check
-  private readonly action: CheckAction
-  private toldOf: boolean | undefined = undefined
-
-  constructor(chain: ObserverChain, core: TableCore, check: Check, action: CheckAction) {
-    this.chain = chain
-    this.core = core
-    this.check = check
-    this.action = action
-    const mutations = 'mutations' in action ? action.mutations : [action]
-    this.batch = new ObservedBatch(chain, mutations)
-  }
-
-  get additions(): readonly RowAddition[] {
-    return this.batch.additions
-  }
-
-  judged(matched: boolean): boolean {
-    // Repeated for a block: the observers know, unless the row has changed meanwhile.
-    if (this.toldOf === matched) return false
-    this.toldOf = matched
-    const { engine } = this.core
-    const sequence = engine.lastSequence
-    const answer = this.chain.mayBypass(
-      'preCheckAndMutateAfterRowLock',
-      [this.check, this.action, matched],
-      anOutcome,
-    )
-    if (answer.bypassed) this.result = answer.result
-    else if (matched) this.batch.begin()
-    if (engine.lastSequence === sequence) return answer.bypassed
-    const message = 'an observer wrote between the check and the mutation of a checkAndMutate'
-    throw new CellarError(ErrorCode.coprocessor, message)
-  }
 }

@@ -24,6 +24,10 @@ const aResultOrTheEnd: ResultKind<Result | undefined> = {
   what: 'a Result, or undefined to end the scan',
   is: (value) => value === undefined || value instanceof Result,
 }
+const aBoolean: ResultKind<boolean> = {
+  what: 'true or false',
+  is: (value) => typeof value === 'boolean',
+}
 const noResult: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
 
 class ObservedScanSession extends ScanSession {
@@ -48,6 +52,11 @@ class ObservedScanSession extends ScanSession {
     this.chain = chain
     this.observed = { scan }
     this.warn = warn
+    if (chain.has('postScannerFilterRow')) {
+      this.tellFiltered((row) => {
+        return chain.post<boolean>('postScannerFilterRow', [this.observed, row], true, aBoolean)
+      })
+    }
     try {
       chain.tell('postScannerOpen', [this.observed])
     } catch (error) {

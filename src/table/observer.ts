@@ -21,12 +21,14 @@
  * must not write between the check and the mutation of a checkAndMutate (that fails the operation).
  */
 import type { JobObserver } from '../coprocessor/job-observer.js'
+import type { Timestamp } from '../cell/timestamp.js'
 import type { Result } from './result.js'
 import type {
   Append,
   Check,
   CheckAction,
   CheckAndMutateResult,
+  ColumnTarget,
   Delete,
   Get,
   Increment,
@@ -50,7 +52,7 @@ export interface BypassContext<T> extends ObserverContext {
   bypass(result: T): void
 }
 
-/** The mutations that one put, delete or row mutation applies under one sequence. */
+/** The mutations that one put, delete, row mutation or `mutateRows` applies under one sequence. */
 export interface MutationBatch {
   readonly mutations: readonly Mutation[]
   /**
@@ -96,14 +98,37 @@ export interface Observer extends JobObserver {
     scan: ObservedScan,
     result: Result | undefined,
   ): Result | void
+  /**
+   * A row was looked at and gives nothing, mostly because the scan's filter dropped it. False ends
+   * the scan; `goesOn` is what the observers before answered.
+   */
+  postScannerFilterRow?(
+    context: ObserverContext,
+    scan: ObservedScan,
+    row: Buffer,
+    goesOn: boolean,
+  ): boolean | void
   /** The scan ends: at its last row, by its consumer, or by an error. */
   preScannerClose?(context: ObserverContext, scan: ObservedScan): void
   postScannerClose?(context: ObserverContext, scan: ObservedScan): void
 
+  /**
+   * These four are also called for the puts and deletes inside of row mutations, mutations of
+   * several rows and checks, behind the methods of those. There `bypass` leaves that one out.
+   */
   prePut?(context: BypassContext<void>, put: Put): Put | void
   postPut?(context: ObserverContext, put: Put): void
   preDelete?(context: BypassContext<void>, deletion: Delete): Delete | void
   postDelete?(context: ObserverContext, deletion: Delete): void
+  /**
+   * A version delete without timestamp is about to look for its version; with `bypass(timestamp)`
+   * the marker gets that one.
+   */
+  prePrepareTimeStampForDeleteVersion?(
+    context: BypassContext<Timestamp>,
+    deletion: Delete,
+    column: ColumnTarget,
+  ): void
   preIncrement?(context: BypassContext<Result>, increment: Increment): Increment | void
   /**
    * The row is in memory and nothing can come in between any more; called once, behind

@@ -120,6 +120,11 @@ export class ScanSession {
     this.rowsAhead = 1
   }
 
+  /** Who is told of rows that give nothing; see `RowScanner.onRowFiltered`. */
+  protected tellFiltered(told: (row: Buffer) => boolean): void {
+    if (this.parts !== undefined) this.parts.rows.onRowFiltered = told
+  }
+
   /**
    * The next result; undefined at the end; 'pause' if nothing came for a while and the caller
    * should give up its turn. May throw `BlockMissing` if the scan may not block; call again then.

@@ -18,7 +18,7 @@ import type { Durability } from '../wal/log.js'
 import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
 import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import { addAppend, addIncrement } from './counters.js'
-import { addDelete, planFamily } from './deletes.js'
+import { addDelete, planFamily, type ChooseVersion } from './deletes.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationWriter } from './mutation-writer.js'
 import {
@@ -78,6 +78,11 @@ export interface Intervention {
   judged(matched: boolean): boolean
   /** Puts and deletes, each of a row of its own, that join the mutation. */
   readonly additions: readonly RowAddition[]
+  /** In place of the action of a checkAndMutate, or of the rows of a mutateRows; once judged. */
+  readonly action?: CheckAction | undefined
+  readonly rows?: MultiRowMutations['rows'] | undefined
+  /** Chooses for a delete; undefined: nobody is to be asked. */
+  chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined
 }
 
 /** The column that a check looks at, and how it is read. */
@@ -218,7 +223,7 @@ export class TableCore {
   /** Applies a delete. */
   delete(deletion: Delete, mode: ReadMode, intervention?: Intervention): Durability {
     const table = this.begin(deletion, 'delete')
-    this.addDelete(table, deletion, mode)
+    this.addDelete(table, deletion, mode, intervention)
     const durability = this.durability(table, deletion.durability)
     return this.apply(table, durability, mode, intervention)
   }
@@ -255,7 +260,7 @@ export class TableCore {
   /** Applies all mutations of a row under one sequence. */
   mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.begin(mutations, 'mutateRow')
-    this.addMutations(table, mutations.row, mutations.mutations, mode)
+    this.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
     const durability = this.durability(table, mutations.durability)
     this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table, { exists: true }), durability }
@@ -282,7 +287,9 @@ export class TableCore {
     }
     // The action is checked even if it is not carried out, so that mistakes show early.
     this.writer.begin(table, this.row, matched, matched === undefined)
-    const durability = this.durability(table, this.addAction(table, check.row, action, mode))
+    const act = intervention?.action ?? action
+    const asked = this.addAction(table, check.row, act, mode, intervention)
+    const durability = this.durability(table, asked)
     if (matched === undefined) return { value: { success: false, result: undefined }, durability }
     this.apply(table, durability, mode, intervention)
     const result = this.writer.hasResult ? this.writtenResult(table) : undefined
@@ -290,7 +297,11 @@ export class TableCore {
   }
 
   /** Applies mutations of several rows under one sequence; false if a check does not hold. */
-  mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean> {
+  mutateRows(
+    request: MultiRowMutations,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Applied<boolean> {
     const table = this.writable()
     const { rows, checks = [] } = checkObject(request, 'mutateRows')
     const durability = this.durability(table, request.durability)
@@ -304,8 +315,9 @@ export class TableCore {
         return { value: false, durability }
       }
     }
+    if (intervention?.judged(true) === true) return { value: true, durability }
     let begun = false
-    for (const each of rows as MultiRowMutations['rows']) {
+    for (const each of intervention?.rows ?? (rows as MultiRowMutations['rows'])) {
       const { row, mutations } = checkObject(each, 'each of rows')
       this.row.set(row)
       if (begun) this.writer.nextRow()
@@ -316,9 +328,9 @@ export class TableCore {
         if ('put' in mutation || 'delete' in mutation) continue
         throw invalidArgument('mutations of several rows are puts and deletes')
       }
-      this.addMutations(table, row, mutations, mode)
+      this.addMutations(table, row, mutations, mode, intervention)
     }
-    this.apply(table, durability, mode, undefined)
+    this.apply(table, durability, mode, intervention)
     return { value: true, durability }
   }
 
@@ -365,6 +377,7 @@ export class TableCore {
     row: BytesLike,
     action: CheckAction,
     mode: ReadMode,
+    intervention: Intervention | undefined,
   ): DurabilityOption | undefined {
     checkObject(action, 'the action of a check')
     if (!hasOneKey(action) && !isMutations(action)) {
@@ -373,10 +386,10 @@ export class TableCore {
       )
     }
     if ('mutations' in action) {
-      this.addMutations(table, row, action.mutations, mode)
+      this.addMutations(table, row, action.mutations, mode, intervention)
       return (action as RowMutations).durability
     }
-    return this.addMutation(table, row, action, mode)
+    return this.addMutation(table, row, action, mode, intervention)
   }
 
   private addMutations(
@@ -384,12 +397,13 @@ export class TableCore {
     row: BytesLike,
     mutations: readonly Mutation[],
     mode: ReadMode,
+    intervention: Intervention | undefined,
   ): void {
     if (!Array.isArray(mutations) || mutations.length === 0) {
       throw invalidArgument('mutations must be an array with at least one mutation')
     }
     for (const mutation of mutations as readonly Mutation[]) {
-      this.addMutation(table, row, mutation, mode)
+      this.addMutation(table, row, mutation, mode, intervention)
     }
   }
 
@@ -399,6 +413,7 @@ export class TableCore {
     row: BytesLike,
     mutation: Mutation,
     mode: ReadMode,
+    intervention: Intervention | undefined,
   ): DurabilityOption | undefined {
     if (!hasOneKey(checkObject(mutation, 'mutation'))) {
       throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
@@ -410,7 +425,7 @@ export class TableCore {
     }
     if ('delete' in mutation) {
       this.sameRow(row, mutation.delete)
-      this.addDelete(table, mutation.delete, mode)
+      this.addDelete(table, mutation.delete, mode, intervention)
       return durabilityOf(mutation.delete)
     }
     if ('increment' in mutation) {
@@ -434,9 +449,18 @@ export class TableCore {
     throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
   }
 
-  private addDelete(table: TableState, deletion: RowOperation<Delete>, mode: ReadMode): void {
-    addDelete(this.writer, deletion, table.families, (families, versions) =>
-      this.readStored(families, mode, versions),
+  private addDelete(
+    table: TableState,
+    deletion: RowOperation<Delete>,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): void {
+    addDelete(
+      this.writer,
+      deletion,
+      table.families,
+      (families, versions) => this.readStored(families, mode, versions),
+      intervention?.chooserOf?.(deletion),
     )
   }
 

@@ -40,7 +40,6 @@ const numberedCases = 112
 
 /** What has no counterpart, and why. */
 const notHere: Readonly<Record<number, string>> = {
-  158: 'there is no hook postScannerFilterRow: a filter is an object of the caller already',
   161: 'a file that the manifest names and that is gone is reported, never replaced from the log',
   167: 'there is no region lock: an operation waits for no other one',
 }

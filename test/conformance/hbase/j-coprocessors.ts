@@ -1,5 +1,5 @@
 /** J. Coprocessors. */
-import { ValueFilter } from '../../../src/filter/compare-filters.js'
+import { RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
 import type { Observer } from '../../../src/index.js'
 import { steered, type CaseContext, type HBaseCase, type Step } from './case.js'
 
@@ -33,11 +33,55 @@ async function calledBy({ test, same }: CaseContext): Promise<void> {
     { get: (_target, name) => (): void => void calls.push(String(name)) },
   )
   await test.database.registerCoprocessor({ name: 'recorder', observer })
-  calls.length = 0
-  await test.database.table('table').put({ row: 'r', cells: { 'f:q': 'v' } })
-  const operations = calls.filter((name) => name !== 'jobContext')
+  same(calls, ['preOpen', 'postOpen'], 'methods that an opening calls')
+  const operations = async (run: () => Promise<void>): Promise<string[]> => {
+    calls.length = 0
+    await run()
+    return calls.filter((name) => name !== 'jobContext')
+  }
+  const table = test.database.table('table')
   const batch = ['preBatchMutate', 'postBatchMutate', 'postBatchMutateIndispensably']
-  same(operations, ['prePut', ...batch, 'postPut'], 'methods that a put calls')
+  const put = await operations(() => table.put({ row: 'r', cells: { 'f:q': 'v' } }))
+  same(put, ['prePut', ...batch, 'postPut'], 'methods that a put calls')
+  const prepare = 'prePrepareTimeStampForDeleteVersion'
+  const version = await operations(() => table.delete({ row: 'r', columnVersions: ['f:q'] }))
+  const [pre, ...rest] = batch
+  same(version, ['preDelete', pre, prepare, ...rest, 'postDelete'], 'those of a version delete')
+  const whole = await operations(() => table.delete({ row: 'r' }))
+  same(whole, ['preDelete', ...batch, 'postDelete'], 'those of a row delete')
+  const dropped = await operations(() => test.database.dropTable('table'))
+  same(dropped, ['preClose', 'postClose'], 'those of a drop')
+}
+
+async function filteredRows({ test, same }: CaseContext): Promise<void> {
+  const table = test.database.table('table')
+  for (const row of ['a', 'b', 'c']) table.putSync({ row, cells: { 'f:q': 'v' } })
+  const seen: string[] = []
+  let stopAt = 'none'
+  const observer: Observer = {
+    postScannerFilterRow: (_context, _scan, row) => {
+      seen.push(row.toString())
+      return row.toString() !== stopAt
+    },
+  }
+  await test.database.registerCoprocessor({ name: 'filtered', observer })
+  for (const filter of [new ValueFilter('EQUAL', 'never'), new RowFilter('EQUAL', 'never')]) {
+    for (const reversed of [false, true]) {
+      seen.length = 0
+      const results = [...table.scanSync({ filter, reversed })]
+      const rows = reversed ? ['c', 'b', 'a'] : ['a', 'b', 'c']
+      same([results.length, seen], [0, rows], 'every row is told of')
+    }
+  }
+  seen.length = 0
+  stopAt = 'b'
+  const filter = new RowFilter('NOT_EQUAL', 'b')
+  const results = await table.scan({ filter }).nextBatch(9)
+  const found = results.map(({ row }) => row?.toString())
+  same([found, seen], [['a'], ['b']], 'and the hook may end the scan')
+  seen.length = 0
+  same([...table.scanSync()].length, 3, 'a scan that filters nothing')
+  same(seen, [], 'tells of nothing')
 }
 
 const addsRows: Observer = {
@@ -55,7 +99,7 @@ const addsRows: Observer = {
 export const coprocessorCases: readonly HBaseCase[] = [
   {
     number: 152,
-    title: 'a put calls the hooks of puts and no others',
+    title: 'puts and deletes call their hooks and no others, also those of open and close',
     source: 'TestRegionObserverInterface#testRegionObserver',
     states: steered,
     steps: [{ run: calledBy }],
@@ -129,5 +173,12 @@ export const coprocessorCases: readonly HBaseCase[] = [
       { delete: { row: 'missing' } },
       { scan: {}, rows: ['row3'] },
     ],
+  },
+  {
+    number: 158,
+    title: 'an observer is told of the rows that a filter drops',
+    source: 'TestRegionObserverInterface#testHBASE14489',
+    states: steered,
+    steps: [{ run: filteredRows }],
   },
 ]

@@ -67,7 +67,16 @@ void t.test('each operation calls the methods of its kind, in HBase’s order', 
   const appended = { row, columns: { 'f:a': 'x' } }
   t.same(await callsOf(({ table }) => table.append(appended)), locked('Append'))
   const mutations = [{ put }]
-  t.same(await callsOf(({ table }) => table.mutateRow({ row, mutations })), around('MutateRow'))
+  const rowOfPut = ['preMutateRow', 'prePut', ...batch, 'postPut', 'postMutateRow']
+  t.same(await callsOf(({ table }) => table.mutateRow({ row, mutations })), rowOfPut)
+  const rows = [
+    { row, mutations },
+    { row: 's', mutations: [{ delete: {} }] },
+  ]
+  const rowsCalls = ['prePut', 'preDelete', ...batch, 'postPut', 'postDelete']
+  t.same(await callsOf(({ table }) => table.mutateRows({ rows })), rowsCalls)
+  const unmet = [{ row, column: 'f:a', equals: 'other' }]
+  t.same(await callsOf(({ table }) => table.mutateRows({ rows, checks: unmet })), [])
   t.same(await callsOf(({ table }) => table.get({ row })), ['preGet', 'postGet'])
   t.same(await callsOf(({ table }) => table.exists({ row })), [
     'preExists',
@@ -79,7 +88,9 @@ void t.test('each operation calls the methods of its kind, in HBase’s order', 
   t.same(await callsOf(({ table }) => table.checkAndMutate(check, { put })), [
     'preCheckAndMutate',
     'preCheckAndMutateAfterRowLock',
+    'prePut',
     ...batch,
+    'postPut',
     'postCheckAndMutate',
   ])
   const failing = { row, column: 'f:a', equals: 'other' }
