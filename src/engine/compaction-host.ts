@@ -50,6 +50,7 @@ export interface CompactionHost {
     readonly compactionSplitBytesMin: number
     readonly compactionRestMilliseconds: number
     readonly compactionBytesPerSecondMax: number
+    readonly valueFileBytesMax: number
   }
   /** Throws the reason why nothing can be written. */
   checkWritable(): void

@@ -17,6 +17,7 @@ import {
   JobControl,
   noDrops,
   outputNumbersOf,
+  valueFileCount,
   type CompactionJob,
   type JobResult,
   type RowSlice,
@@ -220,14 +221,18 @@ export class CompactionRun {
     const format = tableFormatOf(settings)
     const separates = format.inlineBytesMax < Infinity
     const meetsValues = separates || files.some((file) => file.valueFiles !== undefined)
+    const rewritten = findWastefulFiles(files, this.host.filesOf(this.store))
+    const valueBytes = totalBytes(files) + bytesUsedOf(files, rewritten)
+    const valueFiles = meetsValues ? valueFileCount(valueBytes, options.valueFileBytesMax) : 0
     return {
       kind: 'compaction',
       directory,
       inputs: files.map(inputOf),
       slice,
       fileNumbers,
-      valueFileNumber: meetsValues ? allocate() : undefined,
-      valueFilesRewritten: findWastefulFiles(files, this.host.filesOf(this.store)),
+      valueFileNumbers: Array.from({ length: valueFiles }, allocate),
+      valueFileBytesMax: options.valueFileBytesMax,
+      valueFilesRewritten: rewritten,
       outputLevel,
       outputBytesMax,
       boundaries,
@@ -304,6 +309,14 @@ function movedBy({ outputLevel }: MoveChoice): (file: FileMetadata) => FileMetad
 
 function totalBytes(files: readonly FileMetadata[]): number {
   return files.reduce((sum, file) => sum + file.fileBytes, 0)
+}
+
+/** Stored bytes of values in some value files that `files` refer to. */
+function bytesUsedOf(files: readonly FileMetadata[], valueFiles: readonly number[]): number {
+  const uses = files.flatMap((file) => file.valueFiles ?? [])
+  return uses.reduce((sum, { fileNumber, bytesUsed }) => {
+    return valueFiles.includes(fileNumber) ? sum + bytesUsed : sum
+  }, 0)
 }
 
 /**

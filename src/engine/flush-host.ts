@@ -15,6 +15,7 @@ export interface FlushHost {
   readonly directory: string
   readonly codecs: Codecs
   readonly nativeFree: boolean
+  readonly options: { readonly valueFileBytesMax: number }
   readonly versions: VersionSet
   readonly readers: TableReaders
   readonly lastSequence: number

@@ -23,6 +23,7 @@ import {
   JobControl,
   noDrops,
   outputNumbersOf,
+  valueFileCount,
   type FlushJob,
   type JobResult,
 } from '../job/job.js'
@@ -214,12 +215,15 @@ export class Flusher {
   ): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const format = tableFormatOf(store.settings)
+    const { valueFileBytesMax } = this.host.options
+    const separates = format.inlineBytesMax < Infinity
+    const valueFiles = separates ? valueFileCount(entries.arenaBytes, valueFileBytesMax) : 0
     const flushJob: FlushJob = {
       kind: 'flush',
       directory,
       fileNumber: versions.allocateFileNumber(),
-      valueFileNumber:
-        format.inlineBytesMax === Infinity ? undefined : versions.allocateFileNumber(),
+      valueFileNumbers: Array.from({ length: valueFiles }, () => versions.allocateFileNumber()),
+      valueFileBytesMax,
       entries,
       format,
       retention,

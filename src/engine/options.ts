@@ -66,6 +66,11 @@ export interface DatabaseOptions {
   /** The same for the bytes of all families that wait to be merged. Default 1 GiB. */
   readonly compactionDebtBytesMax?: number
   /**
+   * A job goes on in a new value file (family option `mob`) behind so many bytes. Default 256 MiB,
+   * at least 1; a job writes 64 at most.
+   */
+  readonly valueFileBytesMax?: number
+  /**
    * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
    * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
    * `CELLAR_EXECUTOR`, else 'auto'.
@@ -110,6 +115,7 @@ export interface ResolvedOptions {
   readonly compactionBytesPerSecondMax: number
   readonly compactionDebtRunsMax: number
   readonly compactionDebtBytesMax: number
+  readonly valueFileBytesMax: number
   readonly executor: 'auto' | 'worker' | 'inline'
   readonly nativeFree: boolean
   readonly cellBytesMax: number
@@ -130,6 +136,7 @@ type BytesOption =
   | 'manifestBytesMax'
   | 'compactionSplitBytesMin'
   | 'compactionDebtBytesMax'
+  | 'valueFileBytesMax'
   | 'cellBytesMax'
 
 function bytesOption(
@@ -224,6 +231,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     compactionBytesPerSecondMax: checkRate(options.compactionBytesPerSecondMax ?? Infinity),
     compactionDebtRunsMax: checkRuns(options.compactionDebtRunsMax ?? 24),
     compactionDebtBytesMax: bytesOption(options, 'compactionDebtBytesMax', 1024 * mebibyte, 1),
+    valueFileBytesMax: bytesOption(options, 'valueFileBytesMax', 256 * mebibyte, 1),
     executor,
     nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),

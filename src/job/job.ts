@@ -16,8 +16,10 @@ export interface FlushJob {
   readonly directory: string
   /** Number of the file to write; allocated by the main thread, never used before. */
   readonly fileNumber: number
-  /** Number of the value file to write, likewise; undefined if the family keeps values in line. */
-  readonly valueFileNumber: number | undefined
+  /** Numbers for value files, likewise; none if the family keeps values in line. */
+  readonly valueFileNumbers: readonly number[]
+  /** A value file is finished behind this many bytes; only the last number's grows beyond. */
+  readonly valueFileBytesMax: number
   readonly entries: FrozenEntries
   readonly format: TableFormat
   readonly retention: RetentionOptions
@@ -69,10 +71,12 @@ export interface CompactionJob {
   /** Numbers that the job may use for its outputs, ascending; allocated by the main thread. */
   readonly fileNumbers: readonly number[]
   /**
-   * Number of the value file that the job may write; undefined if the family keeps values in line
-   * and the inputs refer to no value file.
+   * Numbers of the value files that the job may write; none if the family keeps values in line and
+   * the inputs refer to no value file.
    */
-  readonly valueFileNumber: number | undefined
+  readonly valueFileNumbers: readonly number[]
+  /** As in a flush. */
+  readonly valueFileBytesMax: number
   /** Value files that the outputs shall not refer to any more. */
   readonly valueFilesRewritten: readonly number[]
   readonly outputLevel: number
@@ -104,7 +108,15 @@ export interface CompactionJob {
 /** Numbers of all files that a job may write. */
 export function outputNumbersOf(job: Job): readonly number[] {
   const tables = job.kind === 'flush' ? [job.fileNumber] : job.fileNumbers
-  return job.valueFileNumber === undefined ? tables : [...tables, job.valueFileNumber]
+  return [...tables, ...job.valueFileNumbers]
+}
+
+/** Most value files of one job; the last one takes what the others do not. */
+const valueFilesMax = 64
+
+/** How many numbers for value files a job gets that writes about so many bytes of values. */
+export function valueFileCount(bytes: number, valueFileBytesMax: number): number {
+  return Math.min(valueFilesMax, Math.ceil(bytes / valueFileBytesMax) + 1)
 }
 
 /** Every kind of job. */

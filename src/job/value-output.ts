@@ -1,12 +1,13 @@
 /**
- * The values that a job puts into a value file: large ones out of cells that hold them, and those
- * out of older value files that are mostly garbage. One file for a job, begun with its first value.
+ * The values that a job puts into value files: large ones out of cells that hold them, and those
+ * out of older value files that are mostly garbage. One file after the other, each begun with its
+ * first value and finished when it is long enough, as far as the job has numbers.
  *
  * Values that stay where they are keep their references, so a compaction does not rewrite them. A
  * value that has become small enough for the family's present threshold goes back into its cell.
  *
- * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. The file
- * is synced before the job hands over SSTables that refer to it.
+ * Failure behaviour: `abandon` removes all files; a job calls it on any error. The files are synced
+ * before the job hands over SSTables that refer to them.
  */
 import { assert } from '../base/assert.js'
 import {
@@ -32,8 +33,10 @@ export interface ValueOutputOptions {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
   readonly directory: string
-  /** Number of the file, if one is written. */
-  readonly fileNumber: number
+  /** Numbers of the files that may be written, at least one. */
+  readonly fileNumbers: readonly number[]
+  /** A file is finished behind this many bytes if there is a number for another. */
+  readonly fileBytesMax: number
   readonly format: TableFormat
   /** Open files that the cells refer to. */
   readonly inputs: ValueFiles
@@ -48,34 +51,33 @@ export function makeValueOutput(
   job: Job,
   inputs: ValueFiles,
 ): ValueOutput | undefined {
-  const { directory, valueFileNumber: fileNumber, format } = job
-  if (fileNumber === undefined) return undefined
+  const { directory, valueFileNumbers: fileNumbers, valueFileBytesMax: fileBytesMax, format } = job
+  if (fileNumbers.length === 0) return undefined
   const rewritten = job.kind === 'compaction' ? job.valueFilesRewritten : []
-  const options = { fileSystem, codecs, directory, fileNumber, format, inputs, rewritten }
-  return new ValueOutput(options)
+  const files = { fileSystem, codecs, directory, fileNumbers, fileBytesMax }
+  return new ValueOutput({ ...files, format, inputs, rewritten })
 }
 
 export class ValueOutput {
   private readonly options: ValueOutputOptions
   private readonly rewritten: ReadonlySet<number>
-  private readonly path: string
-  private file: File | undefined = undefined
+  /** All files that were begun; the last one is open while there is a writer. */
+  private readonly files: File[] = []
   private writer: ValueFileWriter | undefined = undefined
-  private fileBytes = 0
+  /** Bytes of the files that are finished. */
+  private bytesFinished = 0
   private readonly view = new CellView()
   private readonly resolved = new CellView()
   private readonly entry: EntryCursor = emptyCursor()
 
   constructor(options: ValueOutputOptions) {
-    const { fileSystem, directory, fileNumber, rewritten } = options
     this.options = options
-    this.rewritten = new Set(rewritten)
-    this.path = fileSystem.join(directory, formatFileName('values', fileNumber))
+    this.rewritten = new Set(options.rewritten)
   }
 
-  /** Bytes handed to the file so far. */
+  /** Bytes handed to the files so far. */
   get bytesWritten(): number {
-    return this.writer?.bytesWritten ?? 0
+    return this.bytesFinished + (this.writer?.bytesWritten ?? 0)
   }
 
   /** The cell as an SSTable stores it: itself, or a view that is borrowed until the next call. */
@@ -98,20 +100,25 @@ export class ValueOutput {
     return large ? this.moveOut(resolved) : resolved
   }
 
-  /** Completes and syncs the file; its directory is not synced. */
+  /** Completes and syncs the open file; the directory is not synced. */
   finish(): void {
-    if (this.writer === undefined) return
-    this.fileBytes = this.writer.finish()
-    this.file!.closeSync()
-    this.options.inputs.open([{ fileNumber: this.options.fileNumber, fileBytes: this.fileBytes }])
+    const { writer } = this
+    if (writer === undefined) return
+    const fileBytes = writer.finish()
+    this.writer = undefined
+    this.bytesFinished += fileBytes
+    this.files[this.files.length - 1].closeSync()
+    this.options.inputs.open([{ fileNumber: writer.fileNumber, fileBytes }])
   }
 
   /** Reads what was written again, to the last byte. Yields after each value. */
   *verify(): Generator<number, void> {
-    const reader = this.options.inputs.find(this.options.fileNumber)
-    if (reader === undefined) return
-    const steps = reader.verify()
-    while (steps.next().done !== true) yield 0
+    for (let i = 0; i < this.files.length; i++) {
+      const reader = this.options.inputs.find(this.options.fileNumbers[i])
+      assert(reader !== undefined, 'a value file is verified when it is finished')
+      const steps = reader.verify()
+      while (steps.next().done !== true) yield 0
+    }
   }
 
   /**
@@ -130,20 +137,22 @@ export class ValueOutput {
     })
   }
 
-  /** Closes and removes the file; errors of the removal are ignored, the next open removes it. */
+  /** Closes and removes the files; errors of that are ignored, the next open removes them. */
   abandon(): void {
-    if (this.file === undefined) return
-    try {
-      this.options.inputs.close(this.options.fileNumber)
-      this.file.closeSync()
-      this.options.fileSystem.unlinkSync(this.path)
-    } catch {
-      // The error that led here is the one that counts.
+    const { inputs, fileNumbers, fileSystem } = this.options
+    for (const [i, file] of this.files.entries()) {
+      try {
+        inputs.close(fileNumbers[i])
+        file.closeSync()
+        fileSystem.unlinkSync(this.pathOf(fileNumbers[i]))
+      } catch {
+        // The error that led here is the one that counts.
+      }
     }
   }
 
   private moveOut(cell: CellView): CellView {
-    const writer = (this.writer ??= this.start())
+    const writer = this.openWriter()
     const { buffer, keyStart, keyEnd, contentStart, valueEnd, ttlMilliseconds } = cell
     writer.add(buffer, contentStart, valueEnd)
     const { entry, view } = this
@@ -164,9 +173,20 @@ export class ValueOutput {
     return view
   }
 
-  private start(): ValueFileWriter {
-    const { fileSystem, codecs, fileNumber, format } = this.options
-    this.file = fileSystem.openSync(this.path, 'create')
-    return new ValueFileWriter(this.file, fileNumber, codecs.byName(format.codec))
+  private openWriter(): ValueFileWriter {
+    const { fileSystem, codecs, fileNumbers, fileBytesMax, format } = this.options
+    const { files } = this
+    const full = this.writer !== undefined && this.writer.bytesWritten >= fileBytesMax
+    if (full && files.length < fileNumbers.length) this.finish()
+    if (this.writer !== undefined) return this.writer
+    const fileNumber = fileNumbers[files.length]
+    const file = fileSystem.openSync(this.pathOf(fileNumber), 'create')
+    files.push(file)
+    return (this.writer = new ValueFileWriter(file, fileNumber, codecs.byName(format.codec)))
+  }
+
+  private pathOf(fileNumber: number): string {
+    const { fileSystem, directory } = this.options
+    return fileSystem.join(directory, formatFileName('values', fileNumber))
   }
 }

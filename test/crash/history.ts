@@ -109,6 +109,8 @@ export class Workload {
       memtableBytesMax: 256 * 1024,
       flushBytes: 64 * 1024,
       blockCacheBytesMax: 64 * 1024,
+      // So that a job has several.
+      valueFileBytesMax: 200,
       ...options,
       clock: this.clock,
       fileSystem,

@@ -63,7 +63,7 @@ class Comparison {
       fileSystem,
       directory,
       clock,
-      options: { blockCacheBytesMax, coprocessors },
+      options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100 },
     })
     await test.database.createTable('table', { families: options })
     return new Comparison(test, model, merges, form)

@@ -1,6 +1,6 @@
 /** Families whose large values lie in value files (HBase: IS_MOB, MOB_THRESHOLD). */
 import t, { type Test } from 'tap'
-import { Database, parseFilter, type FamilyOptions } from '../../../src/index.js'
+import { Database, parseFilter, type FamilyOptions, type OpenOptions } from '../../../src/index.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import type { FileSystem } from '../../../src/fs/types.js'
 import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
@@ -28,8 +28,10 @@ async function put(test: TestDatabase, round = 0, table = 'table'): Promise<void
 async function open(
   options: FamilyOptions = mob,
   fileSystem: FileSystem = new MemoryFileSystem(),
+  more: OpenOptions = {},
 ): Promise<TestDatabase> {
-  const test = await TestDatabase.open({ fileSystem, options: { flushBytes: 4 * 1024 * 1024 } })
+  const databaseOptions = { flushBytes: 4 * 1024 * 1024, ...more }
+  const test = await TestDatabase.open({ fileSystem, options: databaseOptions })
   await test.database.createTable('table', { families: { f: options, g: {} } })
   return test
 }
@@ -344,4 +346,84 @@ void t.test('a failed write of values fails the flush and changes nothing', asyn
   await test.flush()
   await check(t, test)
   await test.close()
+})
+
+/** About four values of `large` each. */
+const cut: OpenOptions = { valueFileBytesMax: 18_000, compactionEnabled: false }
+
+void t.test('value files are cut at their limit, by flushes and by compactions', async (t) => {
+  const test = await open({ ...mob, versions: 1 }, new MemoryFileSystem(), cut)
+  await put(test)
+  await test.flush()
+  t.equal(names(test, '.val').length, rows / 4)
+  const flushed = names(test, '.val')
+  await check(t, test)
+  t.match(test.database.statistics().tables['table'].families['f'], { valueFiles: rows / 4 })
+  // Less than half of each file stays, so all values that stay are copied.
+  const table = test.database.table('table')
+  for (let i = 0; i < rows; i++) {
+    if (i % 4 > 0) await table.put({ row: rowOf(i), cells: { 'f:large': 'small now' } })
+  }
+  await test.flush()
+  await test.compact(true)
+  await test.compact(true)
+  const merged = await valueFiles(test, 2)
+  t.equal(merged.length, 2, 'five values')
+  t.notOk(merged.some((name) => flushed.includes(name)))
+  await test.reopen()
+  for (let i = 0; i < rows; i += 4) {
+    const value = test.database
+      .table('table')
+      .getSync({ row: rowOf(i) })
+      .value('f:large')
+    t.ok(value!.equals(large(i)), `row ${i}`)
+  }
+  await test.close()
+})
+
+void t.test('a job has 64 value files at most, the last of which takes the rest', async (t) => {
+  const test = await open(mob, new MemoryFileSystem(), {
+    ...cut,
+    memtableBytesMax: 16 * 1024 * 1024,
+    valueFileBytesMax: 1,
+  })
+  const table = test.database.table('table')
+  const count = 100
+  for (let i = 0; i < count; i++) await table.put({ row: rowOf(i), cells: { 'f:v': large(i) } })
+  await test.flush()
+  t.equal(names(test, '.val').length, 64)
+  await test.compact(true)
+  t.equal(names(test, '.val').length, 64, 'references are copied, not values')
+  for (let i = 0; i < count; i++) {
+    if (
+      !table
+        .getSync({ row: rowOf(i) })
+        .value('f:v')!
+        .equals(large(i))
+    )
+      t.fail(`row ${i}`)
+  }
+  await test.database.alterTable('table', { families: { f: { ...mob, mob: false } } })
+  await test.compact(true)
+  t.same(await valueFiles(test, 0), [])
+  await test.close()
+})
+
+void t.test('a failure in the second value file of a job leaves none', async (t) => {
+  for (const kind of ['open', 'write', 'sync'] as const) {
+    for (let failAt = 1; failAt <= rows / 4; failAt++) {
+      const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+      const test = await open(mob, fileSystem, cut)
+      await put(test)
+      const only = (call: { kind: string; path: string }): boolean =>
+        call.kind === kind && call.path.endsWith('.val')
+      fileSystem.arm({ failAt, errno: 'ENOSPC', only })
+      await t.rejects(test.flush(), { code: 'ERR_NO_SPACE' }, `${kind} ${failAt}`)
+      t.same(names(test, '.val'), [])
+      await test.flush()
+      t.equal(names(test, '.val').length, rows / 4)
+      await check(t, test)
+      await test.close()
+    }
+  }
 })
