@@ -89,6 +89,7 @@ export class RowScanner {
       filter === undefined &&
       !bounds.reversed &&
       scanners[0].mayRun
+    this.onRowFiltered = undefined
     filter?.setReversed?.(bounds.reversed)
   }
 
@@ -139,7 +140,10 @@ export class RowScanner {
           this.phase = Phase.readJoined
           break
         case Phase.readJoined:
-          this.readFamilies(this.joined, collector)
+          if (!this.readFamilies(this.joined, collector)) {
+            collector.sortFamilies()
+            return 'piece'
+          }
           collector.sortFamilies()
           this.phase = this.bounds.reversed ? Phase.previous : Phase.pick
           if (collector.count > 0) return 'row'

@@ -75,6 +75,8 @@ const minVersions: readonly HBaseCase[] = [
       flush,
       { scan: { raw: true, versions: 3 }, markerCount: 3 },
       { get: { row: 'T1', versions: 3, timeRange: [0, ts + 1] }, cells: [] },
+      major,
+      { scan: { raw: true, versions: 3 }, markerCount: 0 },
     ],
   },
   {

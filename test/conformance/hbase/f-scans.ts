@@ -202,7 +202,7 @@ export const scanCases: readonly HBaseCase[] = [
   {
     number: 95,
     title: 'a batch is a number of cells, whatever their size',
-    source: 'TestFromClientSide3#testScanWithBatchSizeReturnIncompleteCells, without result size',
+    source: 'TestFromClientSide3#testScanWithBatchSizeReturnIncompleteCells',
     states: everywhere,
     steps: [
       putCell('q1', 1, 'x'.repeat(3 * 1024 * 1024)),
@@ -219,6 +219,22 @@ export const scanCases: readonly HBaseCase[] = [
         ],
       },
       { scan: { batch: 2 }, results: [['q1', 'q2'], ['q3@2', 'q4@2'], ['q5@2']] },
+      // The bytes of a call do not cut what the batch has cut, unless partial results are allowed.
+      {
+        scan: { batch: 3, maxResultBytes: 4 * 1024 * 1024 },
+        results: [
+          ['q1', 'q2', 'q3@2'],
+          ['q4@2', 'q5@2'],
+        ],
+      },
+      {
+        scan: { batch: 2, maxResultBytes: 4 * 1024 * 1024 },
+        results: [['q1', 'q2'], ['q3@2', 'q4@2'], ['q5@2']],
+      },
+      {
+        scan: { batch: 3, maxResultBytes: 3 * 1024 * 1024, allowPartialResults: true },
+        results: [['q1'], ['q2'], ['q3@2', 'q4@2', 'q5@2']],
+      },
     ],
   },
   {

@@ -42,7 +42,11 @@ function dependent(options: Partial<DependentColumnOptions>): Scan {
 }
 
 /** Case 103: no filter that judges rows, so that it can be cut into batches. */
-class IncludeEverything extends FilterBase {}
+class FirstIsEssential extends FilterBase {
+  isFamilyEssential(family: string): boolean {
+    return family === 'first'
+  }
+}
 
 function joinedRow(row: string, essential: string, columns: readonly string[]): Step {
   const cells = columns.map((column) => ({ column, value: essential }))
@@ -135,33 +139,34 @@ export const filterCases: readonly HBaseCase[] = [
   {
     number: 103,
     title: 'the tested family is left out, the others stay in order',
-    source: 'TestHRegion#testScanner_JoinedScanners, without loading on demand',
+    source: 'TestHRegion#testScanner_JoinedScanners',
     states: everywhere,
     families: { alpha: {}, essential: {}, joined: {} },
     steps: [
       joinedRow('row1', 'a', ['essential:col', 'joined:col']),
       joinedRow('row2', 'b', ['alpha:col', 'essential:col', 'essential:other', 'joined:col']),
       joinedRow('row3', 'c', ['essential:col', 'joined:col']),
-      {
-        scan: {
-          filter: new SingleColumnValueExcludeFilter({
-            column: 'essential:col',
-            operator: 'NOT_EQUAL',
-            value: 'c',
-            filterIfMissing: true,
-          }),
-        },
-        results: [
-          ['row1|joined:col'],
-          ['row2|alpha:col', 'row2|essential:other', 'row2|joined:col'],
-        ],
-      },
+      ...[false, true].map((loadFamiliesOnDemand): Step => {
+        const filter = new SingleColumnValueExcludeFilter({
+          column: 'essential:col',
+          operator: 'NOT_EQUAL',
+          value: 'c',
+          filterIfMissing: true,
+        })
+        return {
+          scan: { filter, loadFamiliesOnDemand },
+          results: [
+            ['row1|joined:col'],
+            ['row2|alpha:col', 'row2|essential:other', 'row2|joined:col'],
+          ],
+        }
+      }),
     ],
   },
   {
     number: 103,
     title: 'a filter that judges no rows can be cut into batches',
-    source: 'TestHRegion#testScanner_JoinedScannersWithLimits, without loading on demand',
+    source: 'TestHRegion#testScanner_JoinedScannersWithLimits',
     states: everywhere,
     families: { first: {}, second: {} },
     steps: [
@@ -169,13 +174,15 @@ export const filterCases: readonly HBaseCase[] = [
         const more = ['second:a', 'second:b', 'second:c']
         return joinedRow(`row${index}`, 'v', ['first:a', ...(index < 5 ? more : [])])
       }),
-      {
-        scan: { batch: 3, filter: new IncludeEverything() },
-        results: Array.from({ length: 10 }, (_, index) => {
-          const pieces = [['first:a', 'second:a', 'second:b'], ['second:c']]
-          return index < 5 ? pieces : [['first:a']]
-        }).flat(),
-      },
+      ...[false, true].map((loadFamiliesOnDemand): Step => {
+        return {
+          scan: { batch: 3, filter: new FirstIsEssential(), loadFamiliesOnDemand },
+          results: Array.from({ length: 10 }, (_, index) => {
+            const pieces = [['first:a', 'second:a', 'second:b'], ['second:c']]
+            return index < 5 ? pieces : [['first:a']]
+          }).flat(),
+        }
+      }),
       {
         fails: { scan: { batch: 3, filter: new PageFilter(3) } },
         code: 'ERR_INVALID_ARGUMENT',

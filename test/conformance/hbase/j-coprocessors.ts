@@ -1,6 +1,6 @@
 /** J. Coprocessors. */
 import { RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
-import type { Observer } from '../../../src/index.js'
+import type { Delete, Observer } from '../../../src/index.js'
 import { steered, type CaseContext, type HBaseCase, type Step } from './case.js'
 
 const hookModule = new URL('./filtering-hook.js', import.meta.url).href
@@ -84,16 +84,47 @@ async function filteredRows({ test, same }: CaseContext): Promise<void> {
   same(seen, [], 'tells of nothing')
 }
 
+/** A put of row1 also puts row2 and row3; a delete of a missing row also deletes row1 and row2. */
 const addsRows: Observer = {
   preBatchMutate: (_context, batch) => {
     const [mutation] = batch.mutations
     if ('put' in mutation && mutation.put.row === 'row1') {
-      for (const row of ['row2', 'row3']) batch.add({ put: { row, cells: { 'f:q': 'added' } } })
+      const { ttl } = mutation.put
+      for (const row of ['row2', 'row3']) {
+        batch.add({ put: { row, ttl, cells: { 'f:q': 'added' } } })
+      }
     }
     if ('delete' in mutation && mutation.delete.row === 'missing') {
-      for (const row of ['row1', 'row2']) batch.add({ delete: { row } })
+      for (const row of ['row1', 'row2']) batch.add({ delete: { ...mutation.delete, row } })
     }
   },
+}
+
+/** Everything that shares the sequence of the put is one entry of the log. */
+async function entryOfPut({ test, same }: CaseContext): Promise<void> {
+  const { database } = test
+  const { lastSequence } = database.statistics()
+  await database.table('table').put({ row: 'row1', cells: { 'f:p': 'v', 'f:q': 'v' } })
+  for await (const { cells } of database.changes({ fromSequence: lastSequence + 1 })) {
+    same(cells.length, 4, 'cells of the entry')
+    break
+  }
+}
+
+function addedDeletes(what: string, deletion: Omit<Delete, 'row'>): HBaseCase {
+  return {
+    number: 157,
+    title: `mutations of other rows that a hook adds to a batch: deletes of ${what}`,
+    source: 'TestRegionObserverForAddingMutationsFromCoprocessors',
+    states: steered,
+    steps: [
+      observe('adds', addsRows),
+      { put: { row: 'row1', cells: { 'f:q': 'v' } } },
+      { scan: {}, rows: ['row1', 'row2', 'row3'] },
+      { delete: { row: 'missing', ...deletion } },
+      { scan: {}, rows: ['row3'] },
+    ],
+  }
 }
 
 export const coprocessorCases: readonly HBaseCase[] = [
@@ -163,17 +194,31 @@ export const coprocessorCases: readonly HBaseCase[] = [
   },
   {
     number: 157,
-    title: 'mutations of other rows that a hook adds to a batch',
+    title: 'mutations of other rows that a hook adds to a batch share its entry in the log',
     source: 'TestRegionObserverForAddingMutationsFromCoprocessors',
     states: steered,
     steps: [
       observe('adds', addsRows),
-      { put: { row: 'row1', cells: { 'f:q': 'v' } } },
+      { run: entryOfPut },
       { scan: {}, rows: ['row1', 'row2', 'row3'] },
-      { delete: { row: 'missing' } },
-      { scan: {}, rows: ['row3'] },
     ],
   },
+  {
+    number: 157,
+    title: 'mutations of other rows that a hook adds to a batch with its TTL',
+    source: 'TestRegionObserverForAddingMutationsFromCoprocessors',
+    states: steered,
+    steps: [
+      observe('adds', addsRows),
+      { put: { row: 'row1', cells: { 'f:q': 'v' }, ttl: 3000 } },
+      { scan: {}, rows: ['row1', 'row2', 'row3'] },
+      { advance: 3001 },
+      { scan: {}, rows: [] },
+    ],
+  },
+  addedDeletes('rows', {}),
+  addedDeletes('a family', { families: ['f'] }),
+  addedDeletes('a column', { columns: ['f:q'] }),
   {
     number: 158,
     title: 'an observer is told of the rows that a filter drops',

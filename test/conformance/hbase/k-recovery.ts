@@ -108,7 +108,7 @@ export const recoveryCases: readonly HBaseCase[] = [
     states: steered,
     families: { ...threeFamilies, gone: {} },
     steps: [
-      ...edits(0, 100),
+      ...edits(0, 1000),
       putCell('q', undefined, 'v', 'r', 'gone'),
       { delete: { row: 'r', families: ['c2'] } },
       {
@@ -116,8 +116,14 @@ export const recoveryCases: readonly HBaseCase[] = [
           await test.database.alterTable('table', { dropFamilies: ['gone'] })
         },
       },
-      { reopen: true },
-      { scan: {}, cellCount: 200 },
+      {
+        run: async ({ test, same }) => {
+          const { lastSequence } = test.database.statistics()
+          await test.reopen()
+          same(test.database.statistics().lastSequence, lastSequence, 'numbers go on behind')
+        },
+      },
+      { scan: {}, cellCount: 2000 },
     ],
   },
   {

@@ -14,7 +14,7 @@ for (const state of tableStates) {
     for (let round = 0; round < tablesPerState; round++) {
       const table = await makeTable(choice, state)
       for (let each = 0; each < filtersPerTable; each++) {
-        const filter = randomPureFilter(choice, 3)
+        const filter = randomPureFilter(choice, each % 2 === 0 ? 3 : 7)
         const real = filter.make()
         for (const reversed of [false, true]) {
           const versions = choice.flag() ? 'all' : 1 + choice.below(3)

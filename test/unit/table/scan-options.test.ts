@@ -1,6 +1,7 @@
 /** Options of scans and gets that no numbered case covers. */
 import t from 'tap'
 import {
+  FilterBase,
   FilterList,
   PageFilter,
   parseFilter,
@@ -226,3 +227,65 @@ void t.test('options that make no sense are refused before anything is read', as
   t.throws(() => parseFilter("PrefixFilter('a') AND"), { code: 'ERR_INVALID_ARGUMENT' })
   await test.close()
 })
+
+/** Keeps every cell, and judges by the family `m` only. */
+class JudgesOneFamily extends FilterBase {
+  isFamilyEssential(family: string): boolean {
+    return family === 'm'
+  }
+}
+
+for (const state of ['memory', 'disk'] as const) {
+  void t.test(`families on demand in pieces lose no cell (${state})`, async (t) => {
+    const test = await TestDatabase.open({ options: { blockCacheBytesMax: 0 } })
+    const families = { a: { versions: 3 }, m: { versions: 3 }, z: {} }
+    const table = await test.database.createTable('pieces', { families })
+    for (let row = 0; row < 12; row++) {
+      for (const family of ['a', 'm', 'z']) {
+        for (let n = 0; n < (row * (family.charCodeAt(0) % 5)) % 7; n++) {
+          const cells = [{ column: { family, qualifier: `q${n}` }, value: `${row}` }]
+          for (const timestamp of [1, 2]) await table.put({ row: `r${row}`, cells, timestamp })
+        }
+      }
+    }
+    if (state === 'disk') await test.flush()
+    const shown = (results: readonly Result[]): string[] => {
+      const cells = results.flatMap((result) => result.cells())
+      return cells.map(({ row, family, qualifier, timestamp }) => {
+        return `${row.toString()} ${family} ${qualifier.toString()} ${timestamp}`
+      })
+    }
+    for (const reversed of [false, true]) {
+      const filter = new JudgesOneFamily()
+      const scan = { reversed, filter, versions: 'all' as const }
+      const rows = [...table.scanSync(scan)]
+      const hasJudged = (row: Result): boolean => row.cells().some(({ family }) => family === 'm')
+      const expected = shown(rows.filter(hasJudged))
+      for (const cut of [
+        { batch: 1 },
+        { batch: 3 },
+        { maxResultBytes: 60, allowPartialResults: true },
+      ]) {
+        const options = { ...scan, ...cut, loadFamiliesOnDemand: true }
+        const pieces = [...table.scanSync(options)]
+        const what = JSON.stringify({ reversed, ...cut })
+        t.same([...shown(pieces)].sort(), [...expected].sort(), what)
+        const later = await table.scan(options).nextBatch(1000)
+        t.same(shown(later), shown(pieces), `${what}, asynchronous`)
+        const ends = pieces.filter(({ partial }) => !partial).map(({ row }) => String(row))
+        t.same(
+          ends,
+          rows.filter(hasJudged).map(({ row }) => String(row)),
+          `${what}, rows`,
+        )
+        t.ok(
+          pieces.every((piece, i) => {
+            return !piece.partial || String(pieces[i + 1].row) === String(piece.row)
+          }),
+          `${what}, a piece is followed by more of its row`,
+        )
+      }
+    }
+    await test.close()
+  })
+}
