@@ -26,17 +26,17 @@ const wordSize = 0x1_0000_0000
 export function fnv1a64(value: number, result: Hash64): void {
   let high = offsetHigh
   let low = offsetLow
-  let octets = value % wordSize
+  let octets = value >>> 0
   const octetsHigh = Math.floor(value / wordSize)
   for (let at = 0; at < 8; at++) {
     if (at === 4) octets = octetsHigh
     low = (low ^ (octets & 0xff)) >>> 0
-    octets = Math.floor(octets / 256)
+    octets >>>= 8
     // (high, low) * (2^40 + primeLow) modulo 2^64; every product is below 2^53.
     const product = low * primeLow
     const carry = Math.floor(product / wordSize)
-    high = (high * primeLow + carry + low * 256) % wordSize
-    low = product % wordSize
+    high = (high * primeLow + carry + low * 256) >>> 0
+    low = product >>> 0
   }
   if (high >= 0x8000_0000) {
     // Two's complement.
@@ -49,6 +49,13 @@ export function fnv1a64(value: number, result: Hash64): void {
 
 /** A hash modulo a divisor below 2^37. */
 export function hashModulo({ high, low }: Hash64, divisor: number): number {
-  const first = (high % divisor) * 65536 + (low >>> 16)
-  return ((first % divisor) * 65536 + (low & 0xffff)) % divisor
+  const first = modulo(high, divisor) * 65536 + (low >>> 16)
+  return modulo(modulo(first, divisor) * 65536 + (low & 0xffff), divisor)
+}
+
+/** The remainder of integers below 2^53: as `%`, which is a slow call for such numbers. */
+export function modulo(value: number, divisor: number): number {
+  const rest = value - Math.floor(value / divisor) * divisor
+  // The quotient is rounded, and so may be one too large.
+  return rest < 0 ? rest + divisor : rest
 }

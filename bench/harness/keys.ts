@@ -1,5 +1,5 @@
 /** Rows in the formats of the published benchmarks, written without allocating. */
-import { Hash64, fnv1a64 } from './fnv.js'
+import { Hash64, fnv1a64, modulo } from './fnv.js'
 import type { Operation } from './operation.js'
 
 /** Writes the row of a record's number into a Buffer of its own; see `Operation.makeRow`. */
@@ -56,11 +56,11 @@ function writeHash({ high, low }: Hash64): number {
   // 63 bits in three steps of long division by 10^9, each exact as a double.
   const billion = 1e9
   const first = Math.floor(high / billion)
-  const middle = (high % billion) * 65536 + (low >>> 16)
-  const last = (middle % billion) * 65536 + (low & 0xffff)
+  const middle = modulo(high, billion) * 65536 + (low >>> 16)
+  const last = modulo(middle, billion) * 65536 + (low & 0xffff)
   const quotient =
     first * 0x1_0000_0000 + Math.floor(middle / billion) * 65536 + Math.floor(last / billion)
-  writeDigits(digits, 11, 9, last % billion)
+  writeDigits(digits, 11, 9, modulo(last, billion))
   writeDigits(digits, 1, 10, quotient)
   let start = 1
   while (start < 19 && digits[start] === 0x30) start++

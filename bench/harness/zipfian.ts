@@ -64,7 +64,7 @@ export class Zipfian {
     const fraction = this.#random.fraction()
     const scaled = fraction * this.#zetan
     if (scaled < 1) return 0
-    if (scaled < 1 + Math.pow(0.5, this.#theta)) return 1
+    if (scaled < this.#zeta2) return 1
     return Math.floor(this.#items * Math.pow(this.#eta * fraction - this.#eta + 1, this.#alpha))
   }
 }
