@@ -85,6 +85,15 @@ export class SortedFiles {
     }
   }
 
+  /**
+   * Makes durable, off the event loop, what the open files hold. Whoever adds much calls it now and
+   * then: the sync at the end of a file, which blocks, then has little to do.
+   */
+  async sync(): Promise<void> {
+    const outputs = this.runs.flatMap(({ output }) => output ?? [])
+    await Promise.all(outputs.map((output) => output.sync()))
+  }
+
   /** Completes and syncs every file and the directory. */
   finish(): readonly FamilyFile[] {
     for (let family = 0; family < this.runs.length; family++) this.finishFile(family)

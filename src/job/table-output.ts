@@ -116,6 +116,11 @@ export class TableOutput {
     return this.writer.bytesWritten
   }
 
+  /** Makes durable what was handed to the file so far, so that `finish` has little left to sync. */
+  sync(): Promise<void> {
+    return this.file.sync()
+  }
+
   /** Appends a cell; cells come in key order. `words` as in {@link SsTableWriter.add}. */
   add(cell: CellView, words?: DataView): void {
     const { writer } = this

@@ -378,7 +378,9 @@ export class Admin {
    * Makes the cells of an export part of a table (HBase: Import), with the timestamps that they
    * had: all of them at once when the stream was read to its end and found good, or none. The
    * table is made as it was if it is missing; else its families must include the export's. Durable
-   * when it resolves; a change feed does not show it.
+   * when it resolves. It writes SSTables and publishes them as a bulk load does: the cells count as
+   * written at the end of the import, so of equal cells theirs are seen; no observer is called, and
+   * a change feed does not show it.
    *
    * Nothing was imported after: `ERR_CORRUPTION` with the offset in the stream, `ERR_ABORTED`,
    * `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_READ_ONLY`, `ERR_FORMAT_VERSION`, errors of the stream.

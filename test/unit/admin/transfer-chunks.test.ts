@@ -4,6 +4,8 @@ import type { Admin, BytesLike } from '../../../src/index.js'
 import { writeVarint } from '../../../src/base/varint.js'
 import { keyBytesBound, writeKeySuffix, writeTerminator } from '../../../src/cell/cell-key.js'
 import { loadCodecs } from '../../../src/codec/codec.js'
+import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
+import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import {
   ChunkDecoder,
   ChunkEncoder,
@@ -181,4 +183,33 @@ void t.test('of equal cells in a raw export the last counts, also over chunks', 
   t.match(await admin.importTable(pieces, { table: 'copy' }), { rows: 1, cells: 61 })
   t.strictSame(contentOf(test.database.table('copy')), contentOf(table))
   await test.close()
+})
+
+void t.test('an import whose sync fails on the way imports nothing', async (t) => {
+  const source = await TestDatabase.open()
+  const table = await makeTable(source.database)
+  // More than the import syncs at once, twice.
+  for (let i = 0; i < 20; i++) {
+    await table.put({ row: `r${i}`, cells: { 'a:x': Buffer.alloc(1_000_000, `${i}`) } })
+  }
+  const pieces = await exported(source.database.admin)
+  await source.close()
+  let calls = 0
+  for (let failAt = 1; failAt <= 3; failAt++) {
+    const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+    const test = await TestDatabase.open({ fileSystem })
+    fileSystem.arm({
+      failAt,
+      errno: 'EIO',
+      only: ({ kind, path }) => kind === 'sync' && path.endsWith('.sst') && ++calls > 0,
+    })
+    const importing = test.database.admin.importTable(pieces, { table: 'copy' })
+    await t.rejects(importing, { code: 'ERR_IO' }, `sync ${failAt}`)
+    t.notOk(test.database.hasTable('copy'))
+    t.notOk(fileSystem.listSync(test.directory).some((name) => name.endsWith('.sst')))
+    await test.database.admin.importTable(pieces, { table: 'copy' })
+    t.equal(contentOf(test.database.table('copy')).length, 20)
+    await test.close()
+  }
+  t.ok(calls > 6, `${calls} syncs`)
 })
