@@ -26,6 +26,15 @@ export interface Cursor {
   next(): void
 }
 
+/** A cursor that can also go backwards; those of reversed scans can. */
+export interface BackwardCursor extends Cursor {
+  /**
+   * Moves to the entry before, or becomes invalid. REQUIRES valid, and that the last move was
+   * `seekBefore` or `previous`.
+   */
+  previous(): void
+}
+
 /** Something that can bring one of its blocks into memory without blocking the event loop. */
 export interface BlockLoader {
   /** Loads block `index`, keeps it at least until `release` is called with the same index. */

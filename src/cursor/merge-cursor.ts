@@ -14,12 +14,12 @@
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */
 import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
-import type { Cursor } from './cursor.js'
+import type { BackwardCursor, Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
 const noneDeferred: readonly (DeferredCursor | undefined)[] = []
 
-export class MergeCursor implements Cursor {
+export class MergeCursor implements BackwardCursor {
   valid = false
   buffer: Buffer = emptyBytes
   keyStart = 0
@@ -35,6 +35,8 @@ export class MergeCursor implements Cursor {
   private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
   /** A move is done but for settling the child at the top. */
   private unsettled = false
+  /** While going backwards: the child that is mirrored, as all others stand before it. */
+  private greatest = -1
 
   /**
    * Replaces the children; the cursor is invalid until the next seek. Newer sources come first.
@@ -110,13 +112,27 @@ export class MergeCursor implements Cursor {
     this.unsettled = false
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
+    this.size = 0
+    this.ordered = false
+    this.chooseGreatest()
+  }
+
+  /** See {@link BackwardCursor}; the children have to be such cursors. */
+  previous(): void {
+    const child = this.children[this.greatest] as BackwardCursor
+    child.previous()
+    this.chooseGreatest()
+  }
+
+  private chooseGreatest(): void {
+    const children = this.children
     let best = -1
     for (let i = 0; i < children.length; i++) {
       if (children[i].valid && (best < 0 || this.compare(i, best) > 0)) best = i
     }
-    this.size = 0
-    this.ordered = false
+    this.greatest = best
     if (best >= 0) this.mirror(children[best])
+    else this.valid = false
   }
 
   next(): void {

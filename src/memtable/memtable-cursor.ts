@@ -12,7 +12,7 @@
  * moves.
  */
 import { assert } from '../base/assert.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
 import { slotsPerNode } from './nodes.js'
 import { numberBytes, type EntryTree } from './tree.js'
@@ -24,7 +24,7 @@ const touchedEntries = 32
 const untouchedEntries = 4
 
 /** Walks a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek. */
-export class MemtableCursor implements Cursor {
+export class MemtableCursor implements BackwardCursor {
   valid: boolean
   buffer: Buffer
   keyStart: number
@@ -40,6 +40,8 @@ export class MemtableCursor implements Cursor {
   private slotEnd: number
   /** The slot at which `next` has to touch entries again; at most `slotEnd`. */
   private touchedEnd: number
+  /** The slot below which `previous` has to touch entries; at least the first of the leaf. */
+  private touchedStart: number
   /** @internal Keeps the compiler from dropping the reads of `touch`. */
   touched: number
 
@@ -58,6 +60,7 @@ export class MemtableCursor implements Cursor {
     this.slot = 0
     this.slotEnd = 0
     this.touchedEnd = 0
+    this.touchedStart = 0
     this.touched = 0
   }
 
@@ -85,7 +88,44 @@ export class MemtableCursor implements Cursor {
     }
     this.slot--
     this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.touchedStart = Math.max(this.slot - untouchedEntries, this.leaf * slotsPerNode)
     this.load(this.entries[this.slot])
+  }
+
+  /** Moves to the entry before, or becomes invalid. REQUIRES valid. */
+  previous(): void {
+    assert(this.valid, 'previous needs a valid cursor')
+    if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
+    if (this.slot === this.leaf * slotsPerNode && !this.enterPreviousLeaf()) return
+    this.slot--
+    if (this.slot < this.touchedStart) this.touchBefore()
+    this.load(this.entries[this.slot])
+  }
+
+  /** Puts the slot behind the last one of the leaf before; false if there is none. */
+  private enterPreviousLeaf(): boolean {
+    const { counts, links } = this.tree.leaves
+    const leaf = links[this.leaf * 2 + 1]
+    if (leaf === -1) {
+      this.valid = false
+      return false
+    }
+    this.leaf = leaf
+    this.slotEnd = leaf * slotsPerNode + counts[leaf]
+    this.slot = this.slotEnd
+    this.touchedStart = this.slotEnd
+    this.touchedEnd = this.slotEnd
+    return true
+  }
+
+  /** As {@link touch}, for the entry at hand and those before it. */
+  private touchBefore(): void {
+    const { entries, lengths } = this
+    const start = Math.max(this.slot + 1 - touchedEntries, this.leaf * slotsPerNode)
+    let sum = 0
+    for (let i = start; i <= this.slot; i++) sum ^= lengths[entries[i]]
+    this.touched = sum
+    this.touchedStart = start
   }
 
   /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
@@ -165,6 +205,7 @@ export class MemtableCursor implements Cursor {
     this.modificationCount = modificationCount
     this.slotEnd = this.leaf * slotsPerNode + leaves.counts[this.leaf]
     this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.touchedStart = this.leaf * slotsPerNode
     this.valid = true
   }
 

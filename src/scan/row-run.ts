@@ -20,7 +20,7 @@ import {
 } from '../cell/cell-key.js'
 import { CellType } from '../cell/cell-type.js'
 import { plainValueFlags } from '../cell/cell-value.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
 
 /**
@@ -43,6 +43,12 @@ export function isVisiblePut(
   )
 }
 
+/** Cells of a row that are remembered on the way to its start; longer rows are read forward. */
+const cellsBackMax = 64
+
+/** Numbers of such a cell: start and end of its key, end of its value. */
+const numbersBack = 3
+
 /** Reads rows one after the other; see the file header. */
 export class RowRun {
   /** Rows that were begun by the last call. */
@@ -56,6 +62,9 @@ export class RowRun {
   qualifierEnd = 0
   /** Older versions of that cell's column that were passed over. */
   versions = 0
+  /** The cells of the row that is read backwards, from its last: their memory and numbers. */
+  private readonly buffers: Buffer[] = Array<Buffer>(cellsBackMax).fill(emptyBytes)
+  private readonly places = new Float64Array(cellsBackMax * numbersBack)
 
   /**
    * Goes on until the collector wants no more rows, which it ends, or row `stop` or something else
@@ -116,6 +125,96 @@ export class RowRun {
       this.versions = versions
     }
   }
+
+  /**
+   * As {@link read}, backwards from the last cell of a row. Of an open row nothing was collected;
+   * it has to be read from its start.
+   */
+  readBack(
+    cursor: BackwardCursor,
+    familyIndex: number,
+    readPoint: number,
+    stop: Buffer | undefined,
+    stopInclusive: boolean,
+    collector: RowTarget,
+  ): void {
+    const { buffers, places } = this
+    let { buffer: last, rowStart, rowEnd } = this
+    let rows = 0
+    let cells = 0
+    try {
+      while (cursor.valid) {
+        const { buffer, keyStart, keyEnd } = cursor
+        const end = rowEndOf(buffer, keyStart, keyEnd)
+        if (cells > 0 && !equalBytes(last, rowStart, rowEnd, buffer, keyStart, end)) {
+          this.collectBack(cells, familyIndex, collector)
+          cells = 0
+          if (!collector.wantsRows) break
+        }
+        if (cells === cellsBackMax) break
+        if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) break
+        if (cells === 0) {
+          if (stop !== undefined && isBefore(buffer, keyStart, end, stop, stopInclusive)) break
+          rows++
+          last = buffer
+          rowStart = keyStart
+          rowEnd = end
+        }
+        buffers[cells] = buffer
+        places[numbersBack * cells] = keyStart
+        places[numbersBack * cells + 1] = keyEnd
+        places[numbersBack * cells + 2] = cursor.valueEnd
+        cells++
+        cursor.previous()
+      }
+      if (cells > 0 && !cursor.valid) {
+        this.collectBack(cells, familyIndex, collector)
+        cells = 0
+      }
+    } finally {
+      this.rows = rows
+      this.openRow = cells > 0
+      this.buffer = last
+      this.rowStart = rowStart
+      this.rowEnd = rowEnd
+    }
+  }
+
+  /** Collects the newest cell of each column of a row. */
+  private collectBack(cells: number, familyIndex: number, collector: RowTarget): void {
+    const { buffers, places } = this
+    let last: Buffer | undefined
+    let lastRowEnd = 0
+    let lastQualifierEnd = 0
+    for (let i = cells - 1; i >= 0; i--) {
+      const buffer = buffers[i]
+      const keyStart = places[numbersBack * i]
+      const keyEnd = places[numbersBack * i + 1]
+      const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
+      if (
+        last !== undefined &&
+        isSameColumn(last, lastRowEnd, lastQualifierEnd, buffer, rowEnd, keyEnd)
+      ) {
+        continue
+      }
+      last = buffer
+      lastRowEnd = rowEnd
+      lastQualifierEnd = qualifierEndOf(keyEnd)
+      collector.addRange(familyIndex, buffer, keyStart, keyEnd, places[numbersBack * i + 2])
+    }
+    collector.endRow()
+  }
+}
+
+function isBefore(
+  buffer: Buffer,
+  start: number,
+  end: number,
+  stop: Buffer,
+  stopInclusive: boolean,
+): boolean {
+  const order = compareBytes(buffer, start, end, stop, 0, stop.length)
+  return stopInclusive ? order < 0 : order <= 0
 }
 
 function isBehind(

@@ -84,11 +84,7 @@ export class RowScanner {
     this.rowsFiltered = 0
     this.pauseAt = -1
     this.mayRun =
-      scanners.length === 1 &&
-      joined.length === 0 &&
-      filter === undefined &&
-      !bounds.reversed &&
-      scanners[0].mayRun
+      scanners.length === 1 && joined.length === 0 && filter === undefined && scanners[0].mayRun
     this.onRowFiltered = undefined
     filter?.setReversed?.(bounds.reversed)
   }
@@ -198,15 +194,16 @@ export class RowScanner {
 
   /** Reads rows ahead; true if the collector has enough of them. Else the phase is another one. */
   private readRun(scanner: StoreScanner, collector: RowTarget): boolean {
-    const { run } = this
+    const { run, bounds } = this
     if (scanner.atCell) {
       try {
-        scanner.readRun(run, this.bounds, collector)
+        if (bounds.reversed) scanner.readRunBack(run, bounds, collector)
+        else scanner.readRun(run, bounds, collector)
       } finally {
         this.rowsScanned += run.rows
         if (run.openRow) {
           this.family = 0
-          this.phase = Phase.read
+          this.phase = bounds.reversed ? Phase.align : Phase.read
           this.setRow(run.buffer, run.rowStart, run.rowEnd)
         }
       }

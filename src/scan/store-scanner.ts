@@ -22,7 +22,7 @@ import {
   writeTimestamp,
 } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
 import type { CellCollector, RowTarget } from './cell-collector.js'
@@ -287,6 +287,18 @@ export class StoreScanner {
         matcher.takeFirst(run.buffer, run.rowEnd + terminatorBytes, run.qualifierEnd)
       } else if (cursor.valid) this.cell.set(cursor)
     }
+  }
+
+  /**
+   * As {@link readRun}, backwards from the last cell of a row, with a cursor that can do that. A
+   * row that is not complete has to be read from its start.
+   */
+  readRunBack(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
+    const { cursor, cell, readPoint } = this
+    const { stop, stopInclusive } = bounds
+    const backward = cursor as BackwardCursor
+    run.readBack(backward, cell.familyIndex, readPoint, stop, stopInclusive, collector)
+    if (cursor.valid) cell.set(cursor)
   }
 
   /** Moves behind the row without reading it. */

@@ -12,7 +12,7 @@ import { closedError } from '../base/errors.js'
 import { compareBytes } from '../base/bytes.js'
 import { readVarint, varintLength } from '../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
 import { damagedEntry, entryOffset, lowerBound } from './block.js'
 import type { Block } from './block.js'
 import { frequencyMax } from './block-cache.js'
@@ -23,7 +23,7 @@ import { readAheadBytes } from './read-ahead.js'
 const emptyBuffer = Buffer.alloc(0)
 
 /** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
-export class SsTableCursor implements Cursor {
+export class SsTableCursor implements BackwardCursor {
   valid = false
   buffer: Buffer = emptyBuffer
   keyStart = 0
@@ -98,6 +98,27 @@ export class SsTableCursor implements Cursor {
     this.enter(before, before.count - 1)
   }
 
+  /** Moves to the last entry, or becomes invalid if there is none. */
+  seekLast(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const { blockCount } = reader.index
+    if (blockCount === 0) return
+    const block = this.fetch(blockCount - 1)
+    this.enter(block, block.count - 1)
+  }
+
+  previous(): void {
+    if (this.slot === 0) {
+      this.previousBlock()
+      return
+    }
+    this.slot--
+    this.decode(entryOffset(this.block!, this.slot))
+  }
+
   next(): void {
     const slot = this.slot + 1
     if (slot < this.count) {
@@ -128,6 +149,19 @@ export class SsTableCursor implements Cursor {
     return true
   }
 
+  private previousBlock(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    const { index } = this.block!
+    if (index === 0) {
+      this.valid = false
+      return
+    }
+    this.run = 0
+    const block = this.fetchBeside(index - 1)
+    this.enter(block, block.count - 1)
+  }
+
   private nextBlock(): void {
     const { reader } = this
     if (reader.closed) this.failClosed()
@@ -136,15 +170,19 @@ export class SsTableCursor implements Cursor {
       this.valid = false
       return
     }
-    let block: Block
+    const block = this.fetchBeside(index)
+    this.run++
+    this.enter(block, 0)
+  }
+
+  /** A block for a step, which may be made again if the block is missing. */
+  private fetchBeside(index: number): Block {
     try {
-      block = this.fetch(index)
+      return this.fetch(index)
     } catch (error) {
       if (error !== blockMissing) this.valid = false
       throw error
     }
-    this.run++
-    this.enter(block, 0)
   }
 
   private enter(block: Block, slot: number): void {

@@ -6,7 +6,7 @@
  * It holds one table cursor at a time, so that a long scan keeps no more than one block per level.
  */
 import { compareBytes, emptyBytes } from '../base/bytes.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
@@ -29,7 +29,7 @@ export function findTable(
   return low
 }
 
-export class LevelCursor implements Cursor {
+export class LevelCursor implements BackwardCursor {
   valid = false
   buffer: Buffer = emptyBytes
   keyStart = 0
@@ -42,7 +42,7 @@ export class LevelCursor implements Cursor {
   /** The table that {@link child} reads. */
   private index = -1
   private child: SsTableCursor | undefined = undefined
-  /** A call of `next` has left one table and not found the first block of the following one yet. */
+  /** A call of `next` or `previous` has left one table and not found a block of the other yet. */
   private entering = false
 
   /** Takes the tables of a level, or some of them, by key. Invalid until the next seek. */
@@ -100,6 +100,26 @@ export class LevelCursor implements Cursor {
       child = this.childAt(this.index + 1)
     }
     child.seek(emptyBytes, 0)
+    this.entering = false
+    this.mirror(child)
+  }
+
+  previous(): void {
+    let child = this.child!
+    if (!this.entering) {
+      child.previous()
+      if (child.valid) {
+        this.mirror(child)
+        return
+      }
+      if (this.index === 0) {
+        this.valid = false
+        return
+      }
+      this.entering = true
+      child = this.childAt(this.index - 1)
+    }
+    child.seekLast()
     this.entering = false
     this.mirror(child)
   }

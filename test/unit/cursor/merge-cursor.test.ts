@@ -1,10 +1,10 @@
 import t from 'tap'
-import type { Cursor } from '../../../src/cursor/cursor.js'
+import type { BackwardCursor, Cursor } from '../../../src/cursor/cursor.js'
 import { MergeCursor } from '../../../src/cursor/merge-cursor.js'
 import { generatorOf } from '../../crash/recovery.js'
 
 /** A cursor over keys in an array; values are empty. */
-class ListCursor implements Cursor {
+class ListCursor implements BackwardCursor {
   valid = false
   buffer: Buffer = Buffer.alloc(0)
   keyStart = 0
@@ -31,6 +31,10 @@ class ListCursor implements Cursor {
 
   next(): void {
     this.show(this.at + 1)
+  }
+
+  previous(): void {
+    this.show(this.at - 1)
   }
 
   private show(at: number): void {
@@ -77,6 +81,15 @@ void t.test(`a merge of random lists is their sorted union (seed ${seed})`, asyn
         found.push(keyOf(merge))
         merge.next()
       }
+      const before: string[] = []
+      for (merge.seekBefore(key, key.length); merge.valid; merge.previous()) {
+        before.unshift(keyOf(merge))
+      }
+      t.same(
+        before,
+        all.filter((known) => known < sought),
+        `before ${sought}`,
+      )
       t.same(found, expected, `${within ? 'within' : 'from'} ${sought} of ${JSON.stringify(lists)}`)
     }
   }

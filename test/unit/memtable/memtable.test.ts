@@ -5,6 +5,7 @@ import { InvariantError } from '../../../src/base/assert.js'
 import type { Cursor } from '../../../src/cursor/cursor.js'
 import { FrozenEntriesCursor, type FrozenEntries } from '../../../src/memtable/frozen-entries.js'
 import { Memtable } from '../../../src/memtable/memtable.js'
+import type { MemtableCursor } from '../../../src/memtable/memtable-cursor.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20261121)
 
@@ -75,6 +76,17 @@ function differenceOfScan(cursor: Cursor, model: Model): string | undefined {
     const found = difference(cursor, model, i)
     if (found !== undefined) return found
     if (cursor.valid) cursor.next()
+  }
+  return undefined
+}
+
+function differenceOfScanBack(cursor: MemtableCursor, model: Model): string | undefined {
+  const behind = Buffer.alloc(200, 0xff)
+  cursor.seekBefore(behind, behind.length)
+  for (let i = model.keys.length - 1; i >= -1; i--) {
+    const found = difference(cursor, model, i)
+    if (found !== undefined) return found
+    if (cursor.valid) cursor.previous()
   }
   return undefined
 }
@@ -321,12 +333,15 @@ void t.test(`random operations agree with a sorted array, seed ${seed}`, async (
         found = difference(cursor, model, model.lowerBound(key) - 1)
       } else if (cursor.valid) {
         const before = model.lowerBound(keyOf(cursor))
-        cursor.next()
-        found = difference(cursor, model, before + 1)
+        const forward = random(2) === 0
+        if (forward) cursor.next()
+        else cursor.previous()
+        found = difference(cursor, model, forward ? before + 1 : before - 1)
       }
       if (found !== undefined) throw new Error(`run ${run}, step ${i}: ${found}`)
     }
     t.equal(differenceOfScan(cursors[0], model), undefined)
+    t.equal(differenceOfScanBack(cursors[0], model), undefined)
     t.equal(memtable.entryCount, model.keys.length)
   }
 })

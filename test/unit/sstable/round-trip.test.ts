@@ -74,6 +74,12 @@ function checkMoves(
         if (!moving.valid) break
         moving.next()
       }
+      moving.seekBefore(probe, probe.length)
+      for (let i = position - 1; i >= position - 9; i--) {
+        if (i < 0 ? moving.valid : !same(moving, entries[i])) wrong++
+        if (!moving.valid) break
+        moving.previous()
+      }
     }
   }
   t.equal(wrong, 0, `blocks of ${blockBytes}`)
