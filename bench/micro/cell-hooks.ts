@@ -122,7 +122,6 @@ function compact(hooks: HookPlan | undefined): void {
     now: 0,
     hooks,
     major: false,
-    markerRetentionMilliseconds: 0,
     earliestPutTimestamp: 0,
     verify: false,
     nativeFree: false,

@@ -60,6 +60,8 @@ export interface JobRetention {
   /** Time to live, above 0; Infinity = forever. */
   ttlSeconds: number
   keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
+  /** How long a major compaction keeps markers that it could drop, from 0. */
+  timeToPurgeDeletesMilliseconds: number
 }
 
 /** Watches the jobs of a table; see the file header. */

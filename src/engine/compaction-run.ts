@@ -243,7 +243,6 @@ export class CompactionRun {
       // Jobs that run side by side are watched one by one.
       hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
-      markerRetentionMilliseconds: 0,
       earliestPutTimestamp: Number(earliest),
       verify: options.compactionVerify,
       nativeFree,

@@ -138,7 +138,6 @@ function* merge(
     readPointOldest: job.readPointOldest,
     now: job.now,
     dropsMarkers: job.major,
-    markerRetentionMilliseconds: job.markerRetentionMilliseconds,
     earliestPutTimestamp: job.earliestPutTimestamp,
   }
   const judge = new CellJudge(scope, job.hooks, values)

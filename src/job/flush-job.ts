@@ -83,7 +83,6 @@ function* copyEntries(
     readPointOldest: job.readPointOldest,
     now: job.now,
     dropsMarkers: false,
-    markerRetentionMilliseconds: 0,
     earliestPutTimestamp: 0,
   }
   const judge = new CellJudge(scope, job.hooks)

@@ -96,8 +96,6 @@ export interface CompactionJob {
   readonly hooks: HookPlan | undefined
   /** The inputs are all files of the store that hold their rows: delete markers may go. */
   readonly major: boolean
-  /** Milliseconds for which a major compaction keeps young markers. */
-  readonly markerRetentionMilliseconds: number
   /** Timestamp of the earliest put in the inputs, rounded down. */
   readonly earliestPutTimestamp: number
   /** Read every output back and check it down to the last byte before it is handed over. */

@@ -12,6 +12,8 @@ export interface RetentionOptions {
   readonly ttlSeconds: number
   /** KEEP_DELETED_CELLS. */
   readonly keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
+  /** How long a major compaction keeps markers that it could drop, counted from their timestamp. */
+  readonly timeToPurgeDeletesMilliseconds: number
   /** NEW_VERSION_BEHAVIOR: markers mask only what was written before them. */
   readonly newVersionBehavior: boolean
 }

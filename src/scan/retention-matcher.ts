@@ -31,8 +31,6 @@ export interface RetentionScope {
   readonly now: number
   /** True if the inputs are all files of the store, so that delete markers may go. */
   readonly dropsMarkers: boolean
-  /** Milliseconds for which a major compaction keeps young markers; 0 = none. */
-  readonly markerRetentionMilliseconds: number
   /** Timestamp of the earliest put in the inputs; KEEP_DELETED_CELLS drops older markers. */
   readonly earliestPutTimestamp: number
 }
@@ -113,14 +111,13 @@ export class RetentionMatcher {
 
   /** What a major compaction does with a marker; undefined = count it like a version. */
   private fateOfMarker(cell: CellView): MatchCode | undefined {
-    const { markerRetentionMilliseconds, now, earliestPutTimestamp, options } = this.scope
+    const { now, earliestPutTimestamp, options } = this.scope
+    const kept = options.timeToPurgeDeletesMilliseconds
     const timestamp = cell.timestamp
-    if (markerRetentionMilliseconds > 0 && now - timestamp <= markerRetentionMilliseconds) {
-      return MatchCode.include
-    }
+    if (kept > 0 && now - timestamp <= kept) return MatchCode.include
     const mode = options.keepDeletedCells
-    const kept = mode === 'TRUE' || (mode === 'TTL' && timestamp >= this.oldest)
-    if (!kept) return MatchCode.skip
+    const counts = mode === 'TRUE' || (mode === 'TTL' && timestamp >= this.oldest)
+    if (!counts) return MatchCode.skip
     return timestamp < earliestPutTimestamp ? MatchCode.seekNextColumn : undefined
   }
 }

@@ -15,9 +15,11 @@ export function policyOf(settings: FamilySettings): CompactionPolicy {
   return policy
 }
 
-function makePolicy({ compaction, keepDeletedCells }: FamilySettings): CompactionPolicy {
+function makePolicy(settings: FamilySettings): CompactionPolicy {
+  const { compaction, keepDeletedCells, timeToPurgeDeletesMilliseconds } = settings
   const { policy, ...options } = compaction
+  const keepsMarkers = keepDeletedCells !== 'FALSE' || timeToPurgeDeletesMilliseconds > 0
   // Rewriting a file for its markers is in vain where markers are kept.
-  const keeps = policy === 'leveled' && keepDeletedCells !== 'FALSE'
+  const keeps = policy === 'leveled' && keepsMarkers
   return choosePolicy(policy, keeps ? { ...options, tombstoneRatioMin: Infinity } : options)
 }

@@ -33,6 +33,7 @@ export const defaultFamilySettings: FamilySettings = {
   ttlSeconds: Infinity,
   keepDeletedCells: 'FALSE',
   newVersionBehavior: false,
+  timeToPurgeDeletesMilliseconds: 0,
   bloomFilter: 'ROW',
   blockBytes: 16 * 1024,
   codec: 'lz4',
@@ -45,10 +46,13 @@ export const defaultFamilySettings: FamilySettings = {
   metadata: {},
 }
 
-/** The settings as a JSON object for the manifest; an infinite TTL is left out. */
+/** The settings as a JSON object for the manifest; an infinite TTL and no purge time are left out. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
-  const { ttlSeconds, metadata, compaction, ...rest } = settings
-  const finite = ttlSeconds === Infinity ? {} : { ttlSeconds }
+  const { ttlSeconds, timeToPurgeDeletesMilliseconds, metadata, compaction, ...rest } = settings
+  const finite = {
+    ...(ttlSeconds !== Infinity && { ttlSeconds }),
+    ...(timeToPurgeDeletesMilliseconds > 0 && { timeToPurgeDeletesMilliseconds }),
+  }
   const options = { metadata: { ...metadata }, compaction: encodeCompaction(compaction) }
   return { ...rest, ...finite, ...options }
 }
@@ -66,7 +70,15 @@ export function decodeFamilySettings(options: JsonObject): FamilySettings {
 /** The part of the settings that decides what is kept, as jobs get it. */
 export function retentionOf(settings: FamilySettings): RetentionOptions {
   const { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior } = settings
-  return { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior }
+  const { timeToPurgeDeletesMilliseconds } = settings
+  return {
+    versions,
+    minVersions,
+    ttlSeconds,
+    keepDeletedCells,
+    newVersionBehavior,
+    timeToPurgeDeletesMilliseconds,
+  }
 }
 
 /** The part of the settings that decides how tables are written, as jobs get it. */

@@ -43,6 +43,7 @@ const familyOptionNames = [
   'blockCache',
   'compaction',
   'newVersionBehavior',
+  'timeToPurgeDeletesMilliseconds',
   'rowPrefixBytes',
   'inMemory',
   'mob',
@@ -112,6 +113,14 @@ export function parseFamilyOptions(
     newVersionBehavior: given('newVersionBehavior')
       ? booleanOption(options.newVersionBehavior, `${what} newVersionBehavior`)
       : base.newVersionBehavior,
+    timeToPurgeDeletesMilliseconds: given('timeToPurgeDeletesMilliseconds')
+      ? integerOption(
+          options.timeToPurgeDeletesMilliseconds,
+          `${what} timeToPurgeDeletesMilliseconds`,
+          0,
+          Number.MAX_SAFE_INTEGER,
+        )
+      : base.timeToPurgeDeletesMilliseconds,
     bloomFilter: given('bloomFilter')
       ? choice(options.bloomFilter, `${what} bloomFilter`, bloomFilters)
       : base.bloomFilter,
@@ -295,6 +304,7 @@ export function describeTable(table: TableState): TableDescription {
       blockCache: settings.blockCache,
       compaction: settings.compaction,
       newVersionBehavior: settings.newVersionBehavior,
+      timeToPurgeDeletesMilliseconds: settings.timeToPurgeDeletesMilliseconds,
       rowPrefixBytes: settings.rowPrefixBytes,
       inMemory: settings.inMemory,
       mob: settings.mob,

@@ -103,7 +103,9 @@ export class TableCoprocessors {
     const method = job.kind === 'flush' ? 'preFlushScannerOpen' : 'preCompactScannerOpen'
     this.chain.tellPlain(method, [job, retention], (name) => {
       if (isRetention(retention)) return false
-      const ranges = 'versions from 1, minVersions from 0, ttlSeconds above 0, keepDeletedCells'
+      const ranges =
+        'versions from 1, minVersions and timeToPurgeDeletesMilliseconds from 0, ' +
+        'ttlSeconds above 0, keepDeletedCells'
       throw badAnswer(name, method, `leave ${ranges}, not ${JSON.stringify(retention)}`)
     })
   }
@@ -198,6 +200,7 @@ function isRetention({
   minVersions,
   ttlSeconds,
   keepDeletedCells,
+  timeToPurgeDeletesMilliseconds,
 }: JobRetention): boolean {
   return (
     Number.isSafeInteger(versions) &&
@@ -205,6 +208,7 @@ function isRetention({
     Number.isSafeInteger(minVersions) &&
     minVersions >= 0 &&
     ttlSeconds > 0 &&
+    timeToPurgeDeletesMilliseconds >= 0 &&
     ['FALSE', 'TRUE', 'TTL'].includes(keepDeletedCells)
   )
 }

@@ -313,6 +313,11 @@ export interface FamilyOptions {
    * in the order of writing. Not together with `keepDeletedCells`. Default false.
    */
   readonly newVersionBehavior?: boolean
+  /**
+   * hbase.hstore.time.to.purge.deletes: a major compaction keeps delete markers for so long, counted
+   * from their timestamp, so that late writes with old timestamps stay masked. Default 0.
+   */
+  readonly timeToPurgeDeletesMilliseconds?: number
   /** BLOOMFILTER. Default 'ROW'. */
   readonly bloomFilter?: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
   /**

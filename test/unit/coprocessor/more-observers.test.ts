@@ -112,6 +112,28 @@ for (const executor of executors()) {
   })
 }
 
+void t.test('an observer may keep the markers of one compaction', async (t) => {
+  let kept = 1_000_000
+  const preCompactScannerOpen: Observer['preCompactScannerOpen'] = (_job, retention) => {
+    t.equal(retention.timeToPurgeDeletesMilliseconds, 0)
+    retention.timeToPurgeDeletesMilliseconds = kept
+  }
+  const database = await Database.open(t.testdir(), { ...quiet, executor: 'inline' })
+  const table = await database.createTable('t', { families: { f: {} } })
+  await database.registerCoprocessor({ name: 'keeps', observer: { preCompactScannerOpen } })
+  await table.delete({ row: 'r' })
+  await database.flush()
+  const markers = (): number => [...table.scanSync({ raw: true })].length
+  await database.compact('t')
+  t.equal(markers(), 1)
+  kept = -1
+  await t.rejects(database.compact('t'), { code: 'ERR_COPROCESSOR' })
+  kept = 0
+  await database.compact('t')
+  t.equal(markers(), 0)
+  await database.close()
+})
+
 void t.test('observers are told of bulk loads and may refuse them', async (t) => {
   const fileSystem = new MemoryFileSystem()
   const families = { f: {} }

@@ -33,6 +33,7 @@ const retention: RetentionOptions = {
   versions: 2,
   minVersions: 0,
   ttlSeconds: Infinity,
+  timeToPurgeDeletesMilliseconds: 0,
   keepDeletedCells: 'FALSE',
   newVersionBehavior: false,
 }
@@ -102,7 +103,6 @@ function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: 
     readPointOldest,
     now,
     dropsMarkers: major,
-    markerRetentionMilliseconds: 0,
     earliestPutTimestamp: 0,
   }
   const judge = new CellJudge(scope, undefined)
@@ -146,7 +146,6 @@ function compact(
     now,
     hooks: undefined,
     major,
-    markerRetentionMilliseconds: 0,
     earliestPutTimestamp: 0,
     verify: true,
     nativeFree: true,

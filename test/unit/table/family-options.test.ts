@@ -216,6 +216,42 @@ void t.test('an alteration takes effect on cells that are stored already', async
   await test.close()
 })
 
+for (const newVersionBehavior of [false, true]) {
+  const how = newVersionBehavior ? 'in the order of writing' : 'by timestamp'
+  void t.test(`a major compaction keeps young markers, which mask ${how}`, async (t) => {
+    const test = await openWith({ timeToPurgeDeletesMilliseconds: 10_000, newVersionBehavior })
+    const { database, clock } = test
+    const table = database.table('table')
+    const raw = (): string[] => {
+      const cells = [...table.scanSync({ raw: true, versions: 'all' })].flatMap((row) =>
+        row.cells(),
+      )
+      return cells.map(({ type, timestamp }) => `${type}@${timestamp}`)
+    }
+    const major = async (): Promise<void> => {
+      await test.flush()
+      await test.compact(true)
+    }
+    clock.milliseconds = 50_000
+    table.putSync({ row: 'r', cells: { 'f:q': 'v' }, timestamp: 41_000 })
+    table.deleteSync({ row: 'r', timestamp: 42_000 })
+    await major()
+    t.same(raw(), ['DeleteFamily@42000'], 'what it masks goes')
+    const families = { f: { timeToPurgeDeletesMilliseconds: 8000 } }
+    await database.alterTable('table', { families })
+    clock.milliseconds = 50_000
+    await major()
+    t.same(raw(), ['DeleteFamily@42000'], 'exactly so old it stays')
+    table.putSync({ row: 'r', cells: { 'f:q': 'late' }, timestamp: 41_500 })
+    const seen = table.getSync({ row: 'r' }).value('f:q')?.toString()
+    t.equal(seen, newVersionBehavior ? 'late' : undefined)
+    clock.milliseconds = 50_001
+    await major()
+    t.same(raw(), newVersionBehavior ? ['Put@41500'] : [])
+    await test.close()
+  })
+}
+
 void t.test('a table option can ask for smaller memtables', async (t) => {
   const test = await TestDatabase.open({
     options: { memtableBytesMax: 64 * 1024 * 1024, flushBytes: 16 * 1024 * 1024 },
@@ -242,6 +278,7 @@ void t.test('descriptions have every option, also after a reopen', async (t) => 
         minVersions: 2,
         ttl: 100,
         newVersionBehavior: true,
+        timeToPurgeDeletesMilliseconds: 1234,
         bloomFilter: 'ROWPREFIX_FIXED_LENGTH',
         rowPrefixBytes: 4,
         blockBytes: 2048,
@@ -269,6 +306,7 @@ const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
   [{ versions: 1, minVersions: 2 }, /minVersions 2 is above versions 1/],
   [{ ttl: 0 }, /ttl \(seconds\) must be/],
   [{ ttl: -1 }, /ttl \(seconds\) must be/],
+  [{ timeToPurgeDeletesMilliseconds: -1 }, /timeToPurgeDeletesMilliseconds must be/],
   [{ blockBytes: 1023 }, /blockBytes must be/],
   [{ blockBytes: 16 * 1024 * 1024 + 1 }, /blockBytes must be/],
   [{ compression: 'LZO' as 'LZ4' }, /compression must be one of/],
