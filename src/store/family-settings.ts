@@ -46,7 +46,7 @@ export const defaultFamilySettings: FamilySettings = {
   metadata: {},
 }
 
-/** The settings as a JSON object for the manifest; an infinite TTL and no purge time are left out. */
+/** The settings as a JSON object for the manifest, without an infinite TTL and no purge time. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
   const { ttlSeconds, timeToPurgeDeletesMilliseconds, metadata, compaction, ...rest } = settings
   const finite = {

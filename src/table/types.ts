@@ -314,8 +314,8 @@ export interface FamilyOptions {
    */
   readonly newVersionBehavior?: boolean
   /**
-   * hbase.hstore.time.to.purge.deletes: a major compaction keeps delete markers for so long, counted
-   * from their timestamp, so that late writes with old timestamps stay masked. Default 0.
+   * hbase.hstore.time.to.purge.deletes: a major compaction keeps delete markers for so long,
+   * counted from their timestamp, so that late writes with old timestamps stay masked. Default 0.
    */
   readonly timeToPurgeDeletesMilliseconds?: number
   /** BLOOMFILTER. Default 'ROW'. */
