@@ -11,6 +11,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import type { ValueSource } from '../scan/value-source.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
+import { ValueAhead } from '../sstable/value-ahead.js'
 import { ValueFileReader } from '../sstable/value-reader.js'
 import type { ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
@@ -20,6 +21,7 @@ export class ValueFiles implements ValueSource {
   private readonly directory: string
   private readonly codecs: Codecs
   private readonly counters: ReadCounters
+  private readonly ahead = new ValueAhead()
   private readonly byNumber = new Map<number, ValueFileReader>()
 
   constructor(fileSystem: FileSystem, directory: string, codecs: Codecs, counters: ReadCounters) {
@@ -35,8 +37,8 @@ export class ValueFiles implements ValueSource {
     try {
       for (const { fileNumber, fileBytes } of uses) {
         if (this.byNumber.has(fileNumber)) continue
-        const { codecs, counters } = this
-        const options = { codecs, counters, expectedBytes: fileBytes }
+        const { codecs, counters, ahead } = this
+        const options = { codecs, counters, ahead, expectedBytes: fileBytes }
         const path = this.pathOf(fileNumber)
         const reader = ValueFileReader.openSync(this.fileSystem, path, fileNumber, options)
         this.byNumber.set(fileNumber, reader)

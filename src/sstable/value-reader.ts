@@ -15,12 +15,15 @@ import type { File, FileSystem } from '../fs/types.js'
 import { entryBytesMax, trailerBytes } from './format.js'
 import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection, type SectionFile } from './section.js'
+import type { ValueAhead } from './value-ahead.js'
 import { decodeValueFooter, valueFooterBytes, type ValueFooter } from './value-format.js'
 
 /** What a value file reader shares with others. */
 export interface ValueFileOptions {
   readonly codecs: Codecs
   readonly counters: ReadCounters
+  /** What is read beyond single values. */
+  readonly ahead: ValueAhead
   /** Size that the file must have. */
   readonly expectedBytes: number
 }
@@ -42,6 +45,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private readonly footer: ValueFooter
   private readonly codecs: Codecs
   private readonly counters: ReadCounters
+  private readonly ahead: ValueAhead
   /** By offset. */
   private readonly loads = new Map<number, Load>()
   private readsUnderWay = 0
@@ -50,7 +54,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private constructor(
     file: File,
     fileNumber: number,
-    { codecs, counters, expectedBytes }: ValueFileOptions,
+    { codecs, counters, ahead, expectedBytes }: ValueFileOptions,
   ) {
     this.path = file.path
     this.fileNumber = fileNumber
@@ -58,6 +62,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     this.file = file
     this.codecs = codecs
     this.counters = counters
+    this.ahead = ahead
     const size = file.sizeSync()
     if (size !== expectedBytes || size < valueFooterBytes) {
       throw damaged(this, Math.min(size, expectedBytes), `${expectedBytes} bytes`, `${size}`)
@@ -88,10 +93,19 @@ export class ValueFileReader implements BlockLoader, SectionFile {
    */
   contentSync(offset: number, storedBytes: number, mayBlock: boolean): Buffer {
     this.throwIfClosed()
+    const { ahead } = this
     const load = this.loads.get(offset)
-    if (load?.content !== undefined && load.storedBytes === storedBytes) return load.content
+    if (load?.content !== undefined && load.storedBytes === storedBytes) {
+      ahead.handedOut(this, offset, storedBytes)
+      return load.content
+    }
     this.checkPlace(offset, storedBytes)
-    if (mayBlock) return this.decode(this.readSync(offset, storedBytes), offset)
+    const stored = ahead.find(this, offset, storedBytes)
+    if (stored !== undefined || mayBlock) {
+      const content = this.decode(stored ?? this.readValueSync(offset, storedBytes), offset)
+      ahead.handedOut(this, offset, storedBytes)
+      return content
+    }
     if (load === undefined) {
       this.loads.set(offset, { storedBytes, content: undefined, promise: undefined, pins: 0 })
     }
@@ -143,11 +157,13 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   closeSync(): void {
     if (this.closed) return
     this.closed = true
+    this.ahead.forget(this)
     if (this.readsUnderWay === 0) this.file.closeSync()
   }
 
   private async load(offset: number, load: Load): Promise<void> {
-    const stored = Buffer.allocUnsafeSlow(load.storedBytes)
+    const { storedBytes } = load
+    const stored = Buffer.allocUnsafeSlow(this.bytesToRead(offset, storedBytes))
     let found: number
     this.readsUnderWay++
     try {
@@ -157,8 +173,26 @@ export class ValueFileReader implements BlockLoader, SectionFile {
       if (this.closed && this.readsUnderWay === 0) this.file.closeSync()
     }
     this.throwIfClosed()
-    if (found < stored.length) throw damaged(this, offset, `${stored.length} bytes`, `${found}`)
-    load.content = this.decode(stored, offset)
+    load.content = this.decode(this.takeRead(offset, stored, found, storedBytes), offset)
+  }
+
+  private readValueSync(offset: number, storedBytes: number): Buffer {
+    const stored = Buffer.allocUnsafeSlow(this.bytesToRead(offset, storedBytes))
+    const found = this.file.readSync(stored, 0, stored.length, offset)
+    return this.takeRead(offset, stored, found, storedBytes)
+  }
+
+  /** For a value and, if it follows others, for those behind it. */
+  private bytesToRead(offset: number, storedBytes: number): number {
+    const bytes = this.ahead.bytesToRead(this, offset, storedBytes)
+    return Math.min(bytes, this.footer.dataBytes - offset)
+  }
+
+  /** The value's own bytes of what was read; keeps the others. */
+  private takeRead(offset: number, stored: Buffer, found: number, storedBytes: number): Buffer {
+    if (found < storedBytes) throw damaged(this, offset, `${storedBytes} bytes`, `${found}`)
+    this.ahead.keep(this, offset, stored.subarray(0, found), storedBytes)
+    return stored.subarray(0, storedBytes)
   }
 
   private readSync(offset: number, length: number): Buffer {

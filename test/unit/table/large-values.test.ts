@@ -427,3 +427,68 @@ void t.test('a failure in the second value file of a job leaves none', async (t)
     }
   }
 })
+
+/** A table with one value file, and how often that was read. */
+async function openCounting(t: Test) {
+  const test = await open(
+    mob,
+    new FaultyFileSystem(new MemoryFileSystem(), undefined, { log: true }),
+  )
+  await put(test)
+  await test.flush()
+  const [name] = names(test, '.val')
+  await check(t, test)
+  const { log } = test.fileSystem as FaultyFileSystem
+  const reads = (): number =>
+    log.filter(({ kind, path }) => kind === 'read' && path.endsWith(name)).length
+  return { test, table: test.database.table('table'), reads, path: `${test.directory}/${name}` }
+}
+
+void t.test('values asked for one behind the other are read together', async (t) => {
+  const { test, table, reads } = await openCounting(t)
+  const valuesRead = (): number => test.database.statistics().valuesRead
+  let [readsBefore, valuesBefore] = [reads(), valuesRead()]
+  const took = (): [number, number] => {
+    const counts: [number, number] = [reads() - readsBefore, valuesRead() - valuesBefore]
+    readsBefore = reads()
+    valuesBefore = valuesRead()
+    return counts
+  }
+  for await (const result of table.scan()) t.ok(result.value('f:large'))
+  const [scanned, values] = took()
+  t.equal(values, rows, 'each value is checked once')
+  t.ok(scanned >= 4 && scanned < 8, `${scanned} reads of the file for a scan`)
+  t.equal([...table.scanSync()].length, rows)
+  t.ok(took()[0] < 8)
+  // Nothing follows anything: one value, one read.
+  await test.reopen()
+  readsBefore = reads()
+  const reopened = test.database.table('table')
+  for (let i = 0; i < rows; i++) await reopened.get({ row: rowOf((i * 7) % rows) })
+  const [got] = took()
+  t.equal(got, rows, `${got} reads for gets here and there`)
+  await test.close()
+})
+
+void t.test('damage in what was read together is told for its own value', async (t) => {
+  const { test, path } = await openCounting(t)
+  await test.database.close()
+  const file = test.fileSystem.openSync(path, 'write')
+  file.writeSync(Buffer.from([0]), 0, 1, 12 * 5013 + 100)
+  file.closeSync()
+  test.database = await Database.open(test.directory, test.options)
+  const table = test.database.table('table')
+  const expected = { code: 'ERR_CORRUPTION', corruption: { file: path, offset: 12 * 5013 } }
+  let seen = 0
+  const scan = async (): Promise<void> => {
+    for await (const result of table.scan()) {
+      if (!result.value('f:large')!.equals(large(seen++))) t.fail(`row ${seen}`)
+    }
+  }
+  await t.rejects(scan(), expected)
+  t.ok(seen <= 12)
+  t.throws(() => [...table.scanSync()], expected)
+  t.equal([...table.scanSync({ stopRow: rowOf(12) })].length, 12)
+  t.equal([...table.scanSync({ startRow: rowOf(13) })].length, rows - 13)
+  await test.close()
+})
