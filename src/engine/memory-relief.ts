@@ -7,7 +7,6 @@
  *
  * Failure behaviour: freezing cannot fail; a flush that fails is reported by the flusher.
  */
-import type { JobExecutor } from '../job/executor.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { Log } from '../wal/log.js'
@@ -24,12 +23,7 @@ export interface ReliefHost {
   /** Bytes of mutations appended to the log since the open. */
   readonly logBytesWritten: number
   readonly options: { readonly logBytesMax: number }
-  readonly executor: JobExecutor
-  readonly nativeFree: boolean
 }
-
-/** Bytes of mutations after which a flush is to be expected; its thread takes time to start. */
-const prepareBytes = 4 * 1024 * 1024
 
 /** Part of the budget that relief leaves in memtables that are not being flushed. */
 const keptPart = 0.5
@@ -37,7 +31,6 @@ const keptPart = 0.5
 export class MemoryRelief {
   /** The log's length is looked at when so many bytes have been appended. */
   private checkAt = 0
-  private prepared = false
   private readonly host: ReliefHost
 
   constructor(host: ReliefHost) {
@@ -80,18 +73,11 @@ export class MemoryRelief {
     }
   }
 
-  /**
-   * Looks now and then whether the log has outgrown its bound, and frees its oldest segment; and
-   * whether so much was written that jobs will come.
-   */
+  /** Looks now and then whether the log has outgrown its bound, and frees its oldest segment. */
   checkLog(): void {
     const { logBytesWritten, log, options } = this.host
     if (logBytesWritten < this.checkAt) return
-    this.checkAt = logBytesWritten + Math.min(options.logBytesMax / 16, prepareBytes)
-    if (!this.prepared && logBytesWritten >= prepareBytes) {
-      this.prepared = true
-      this.host.executor.prepare(this.host.nativeFree)
-    }
+    this.checkAt = logBytesWritten + options.logBytesMax / 16
     if (log.bytesTotal > options.logBytesMax) this.freeOldestSegment()
   }
 

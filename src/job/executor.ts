@@ -31,8 +31,6 @@ export interface JobExecutor {
    * its thread ended.
    */
   run(job: Job, control: JobControl): Promise<JobResult>
-  /** A job will come soon: what takes time to start is started, in the background. */
-  prepare(nativeFree: boolean): void
   /** Ends threads. Running jobs must have been waited for or cancelled. */
   close(): Promise<void>
 }
@@ -96,8 +94,6 @@ export class InlineExecutor implements JobExecutor {
     if (job.hooks !== undefined) await loadHooks(job.hooks)
     return runInSlices(startJob(this.fileSystem, this.codecs, job, control))
   }
-
-  prepare(): void {}
 
   close(): Promise<void> {
     return Promise.resolve()

@@ -59,7 +59,12 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   if (leavesMuch(task.job)) setImmediate(() => setImmediate(collectGarbage))
   try {
     await loadChecksums()
-    const codecs = codecsOf(task.job.nativeFree)
+    const { nativeFree } = task.job
+    let codecs = codecsByMode.get(nativeFree)
+    if (codecs === undefined) {
+      codecs = loadCodecs({ nativeFree })
+      codecsByMode.set(nativeFree, codecs)
+    }
     await loadHooks(task.job.hooks)
     const control = new JobControl(task.control)
     const steps = startJob(fileSystem, codecs, revive(task.job), control)
@@ -70,15 +75,6 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     const message = error instanceof Error ? error.message : String(error)
     return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
   }
-}
-
-function codecsOf(nativeFree: boolean): Codecs {
-  let codecs = codecsByMode.get(nativeFree)
-  if (codecs === undefined) {
-    codecs = loadCodecs({ nativeFree })
-    codecsByMode.set(nativeFree, codecs)
-  }
-  return codecs
 }
 
 /** Entries of a compaction whose index and filter make it worth a collection. */
@@ -93,13 +89,9 @@ function leavesMuch(job: Job): boolean {
   return job.inputs.reduce((sum, input) => sum + input.entryCount, 0) >= entriesCollectedMin
 }
 
-/**
- * Asked for so that the pool starts a thread, which then serves what is queued or will come: loads
- * what jobs with this setting need.
- */
-export async function wake(nativeFree?: boolean): Promise<void> {
-  await loadChecksums()
-  if (nativeFree !== undefined) codecsOf(nativeFree)
+/** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */
+export function wake(): void {
+  return
 }
 
 /** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */

@@ -24,7 +24,7 @@ interface Pool {
     task: WorkerTask,
     options: { readonly name: 'runTask'; readonly signal: AbortSignal | null },
   ): Promise<WorkerAnswer>
-  run(nativeFree: boolean | undefined, options: { readonly name: 'wake' }): Promise<void>
+  run(task: undefined, options: { readonly name: 'wake' }): Promise<void>
   /** 'workerCreate': a thread is ready. 'workerDestroy': one ends or is ended, ready or not. */
   on(event: 'workerCreate' | 'workerDestroy' | 'error', listener: () => void): void
   destroy(): Promise<void>
@@ -85,13 +85,6 @@ export class WorkerExecutor implements JobExecutor {
     if (answer.outcome === 'done') return restore(answer.result)
     const { code, message, corruption } = answer
     throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
-  }
-
-  /** Starts a thread unless there is one. If it ends, the next job starts another. */
-  prepare(nativeFree: boolean): void {
-    const pool = (this.pool ??= this.start())
-    if (pool.threads.length > 0) return
-    pool.run(nativeFree, { name: 'wake' }).catch(() => undefined)
   }
 
   async close(): Promise<void> {
