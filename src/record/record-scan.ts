@@ -64,6 +64,11 @@ export interface RecordScan {
   readonly predecessorsSyncedKnown: boolean
   /** Undefined if the file ends cleanly behind its last frame. */
   readonly damage: RecordDamage | undefined
+  /**
+   * The damage is nothing but zeros up to the end of the file: room that the writer made ahead, or
+   * bytes that never reached the disk.
+   */
+  readonly endsInZeros: boolean
 }
 
 /**
@@ -116,7 +121,7 @@ export function scanRecordsSync(
     return result(source, header, offset, lastSequence, claims, undefined)
   }
   const found = describe(source, offset, header)
-  searchBehind(source, offset, header.fileNumber, claims)
+  if (!isZero(source, offset)) searchBehind(source, offset, header.fileNumber, claims)
   const damage = { offset, expected: 'a valid frame', found }
   return result(source, header, offset, lastSequence, claims, damage)
 }
@@ -149,7 +154,14 @@ function result(
     syncedLengthKnown: claims.syncedLength,
     predecessorsSyncedKnown: claims.predecessorsSynced,
     damage,
+    endsInZeros: damage !== undefined && isZero(source, damage.offset),
   }
+}
+
+function isZero(source: Buffer, start: number): boolean {
+  let at = start
+  while (at < source.length && source[at] === 0) at++
+  return at === source.length
 }
 
 function frameIsValid(
@@ -199,9 +211,7 @@ function searchBehind(
 function describe(source: Buffer, offset: number, header: RecordFileHeader): string {
   const rest = source.length - offset
   if (rest < frameHeaderBytes) return `only ${rest} bytes`
-  let at = offset
-  while (at < source.length && source[at] === 0) at++
-  if (at === source.length) return `${rest} zero bytes`
+  if (isZero(source, offset)) return `${rest} zero bytes`
   if (frameIsPlausible(source, offset, source.length, header.fileNumber)) {
     return frameVerifies(source, offset, header.fileNumber)
       ? `a frame whose sequence ${frameSequence(source, offset)} falls`

@@ -15,6 +15,10 @@
  * A failed sync is reported once per descriptor. So that a blocking sync can not miss the error of
  * an asynchronous one that is under way, it then goes through a descriptor of its own, the witness.
  *
+ * A file that grows ahead is made longer than its content, by a hole that takes no space: a sync
+ * then need not store a new length, which takes a third to a half of its time. What lies behind the
+ * content are zeros, which no reader takes for a frame; a close cuts them off, a crash leaves them.
+ *
  * Buffers: `buffer` belongs to the writer and may be replaced by any call; read it anew after each.
  */
 
@@ -33,6 +37,11 @@ import {
   sealFrame,
   type RecordFileHeader,
 } from './format.js'
+
+/** A file that grows ahead is made longer by so much. */
+const roomBytes = 16 * 1024
+/** And only if no more than this came since the last sync: else there is little to gain. */
+const roomUnsyncedBytesMax = 16 * 1024
 
 const bufferBytesFirst = 64 * 1024
 /** A buffer larger than this is given back after its frames are written. */
@@ -62,13 +71,16 @@ export class RecordWriter {
   private frameStart: number
   private readonly file: File
   private readonly witness: File
+  private growsAhead: boolean
+  /** Length of the file, if that is more than `length`. */
+  private roomEnd: number
   private failure: unknown
   private syncRunning: Promise<void> | undefined
   private syncRunningLength: number
   private syncNext: Promise<void> | undefined
   private closed: boolean
 
-  private constructor(file: File, witness: File, header: RecordFileHeader) {
+  private constructor(file: File, witness: File, header: RecordFileHeader, growsAhead: boolean) {
     this.header = header
     this.path = file.path
     this.length = fileHeaderBytes
@@ -80,6 +92,8 @@ export class RecordWriter {
     this.frameStart = -1
     this.file = file
     this.witness = witness
+    this.growsAhead = growsAhead
+    this.roomEnd = 0
     this.failure = undefined
     this.syncRunning = undefined
     this.syncRunningLength = 0
@@ -89,14 +103,19 @@ export class RecordWriter {
 
   /**
    * Creates the file, which must not exist, and writes its header. Nothing is synced: neither the
-   * file nor its directory.
+   * file nor its directory. `growsAhead`: see the file header.
    */
-  static createSync(fileSystem: FileSystem, path: string, header: RecordFileHeader): RecordWriter {
+  static createSync(
+    fileSystem: FileSystem,
+    path: string,
+    header: RecordFileHeader,
+    growsAhead = false,
+  ): RecordWriter {
     assert(Number.isSafeInteger(header.fileNumber) && header.fileNumber > 0, 'file number')
     const file = fileSystem.openSync(path, 'create')
     try {
       file.writeSync(encodeFileHeader(header), 0, fileHeaderBytes, 0)
-      return new RecordWriter(file, fileSystem.openSync(path, 'write'), header)
+      return new RecordWriter(file, fileSystem.openSync(path, 'write'), header, growsAhead)
     } catch (error) {
       file.closeSync()
       throw error
@@ -193,6 +212,7 @@ export class RecordWriter {
   syncSync(): void {
     this.refuse()
     if (this.syncedLength === this.length) return
+    this.makeRoom()
     try {
       if (this.syncRunning === undefined) this.file.syncSync()
       else this.witness.syncSync()
@@ -227,6 +247,7 @@ export class RecordWriter {
     this.syncNext = undefined
     const overtaken = this.syncRunning !== undefined || this.syncedLength === this.length
     if (overtaken || this.failure !== undefined || this.closed) return this.sync()
+    this.makeRoom()
     this.syncRunningLength = this.length
     this.syncRunning = this.runSync(this.length)
     return this.syncRunning
@@ -247,7 +268,30 @@ export class RecordWriter {
     }
   }
 
+  /** Nothing more will be written: the file stays as long as it is until its close. */
+  stopGrowing(): void {
+    this.growsAhead = false
+  }
+
+  /** Makes the file longer, if it is synced often and its content has reached its end. */
+  private makeRoom(): void {
+    if (!this.growsAhead || this.length < this.roomEnd) return
+    if (this.length - this.syncedLength > roomUnsyncedBytesMax) return
+    this.resize(this.length + roomBytes)
+  }
+
+  /** Nothing depends on the length of the file, so a failure only ends its growing ahead. */
+  private resize(length: number): void {
+    try {
+      this.file.truncateSync(length)
+      this.roomEnd = length
+    } catch {
+      this.growsAhead = false
+    }
+  }
+
   private closeFiles(): void {
+    if (this.roomEnd > this.length && this.failure === undefined) this.resize(this.length)
     try {
       this.witness.closeSync()
     } finally {

@@ -46,5 +46,5 @@ export function createSegment(
   const fileNumber = options.allocateFileNumber()
   const path = segmentPath(options, fileNumber)
   const header = { kind: 'log' as const, fileNumber, predecessor, predecessorsSynced }
-  return RecordWriter.createSync(options.fileSystem, path, header)
+  return RecordWriter.createSync(options.fileSystem, path, header, true)
 }

@@ -435,6 +435,7 @@ export class Log {
       return createSegment(this.options, predecessor, oldSynced)
     })
     this.nameIsDurable = false
+    old.stopGrowing()
     this.older.push(olderSegment(predecessor, old))
     this.retireDurable()
     this.startSyncLoop()

@@ -5,7 +5,8 @@
  * 2. Follow the chain of headers and find where the accepted prefix ends. Damage is a legal tear
  *    only if nothing that survived proves that the damaged bytes had been durable: neither a frame
  *    of the segment, nor a header or frame of a later one. Everything else is `ERR_CORRUPTION`,
- *    with nothing applied and nothing changed on disk.
+ *    with nothing applied and nothing changed on disk. Zeros behind the last frame are no damage:
+ *    the writer makes files longer ahead of their content.
  * 3. Replay the accepted prefix, so that the history never has a hole.
  * 4. Remove what lies behind the prefix, and obsolete segments; sync what was kept. What users read
  *    from now on can then no longer disappear.
@@ -218,13 +219,14 @@ function checkBeginning(options: RecoverLogOptions, segments: readonly Segment[]
 /** Goes along the chain to the first place where it does not go on as written. */
 function findTear(options: RecoverLogOptions, segments: readonly Segment[]): Tear | undefined {
   for (let index = 0; index < segments.length; index++) {
-    const { header, damage } = segments[index].scan
+    const { header, damage, endsInZeros } = segments[index].scan
     if (header === undefined) return { index, ...damage! }
     if (index > 0) {
       const tear = checkLink(options, segments, index)
       if (tear !== undefined) return tear
     }
-    if (damage !== undefined) return { index, ...damage }
+    // Zeros are room that was made ahead. Where there should be frames, the next header knows.
+    if (damage !== undefined && !endsInZeros) return { index, ...damage }
   }
   return undefined
 }

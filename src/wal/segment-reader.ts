@@ -77,11 +77,11 @@ export class SegmentReader {
    */
   async nextFrame(limit: number, onMutation: OnMutation): Promise<boolean> {
     while (this.position + frameHeaderBytes <= limit) {
-      await this.fill(frameHeaderBytes)
+      await this.fill(frameHeaderBytes, limit)
       const length = frameLength(this.window, this.position - this.origin)
       const frameBytes = frameHeaderBytes + length
       if (this.position + frameBytes > limit) throw this.damaged('a frame that ends in the file')
-      await this.fill(frameBytes)
+      await this.fill(frameBytes, limit)
       const { window, origin, filled, fileNumber, position } = this
       const at = position - origin
       const plausible = frameIsPlausible(window, at, filled, fileNumber, origin)
@@ -106,8 +106,11 @@ export class SegmentReader {
     return false
   }
 
-  /** Makes `bytes` bytes from the position on lie in the window. */
-  private async fill(bytes: number): Promise<void> {
+  /**
+   * Makes `bytes` bytes from the position on lie in the window. What lies behind `limit` may still
+   * change, so none of it is kept.
+   */
+  private async fill(bytes: number, limit: number): Promise<void> {
     const at = this.position - this.origin
     if (this.filled - at >= bytes) return
     const kept = Math.max(0, this.filled - at)
@@ -119,7 +122,7 @@ export class SegmentReader {
     this.window = target
     this.origin = this.position
     this.filled = kept
-    const wanted = target.length - kept
+    const wanted = Math.min(target.length, limit - this.origin) - kept
     const found = await this.file.read(target, kept, wanted, this.origin + kept)
     this.filled += found
     if (this.filled >= bytes) return
