@@ -5,9 +5,15 @@ import { CellarError } from '../../src/base/errors.js'
 import type { FileSystem } from '../../src/fs/types.js'
 import type { Result } from '../../src/table/result.js'
 import type { Scan, Snapshot } from '../../src/table/types.js'
-import { plainResult, showResult, type PlainResult } from '../helpers/plain-cells.js'
+import {
+  plainResult,
+  showResult,
+  type PlainCell,
+  type PlainResult,
+} from '../helpers/plain-cells.js'
 import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
 import { TestDatabase } from '../helpers/test-database.js'
+import { filterOf, keepsCell, type FilterTree } from './filter-trees.js'
 import { familyOptions, startTime, type Operation } from './operations.js'
 import { MergeFollower } from './merge-follower.js'
 import { ModelError, ReferenceModel } from './reference-model.js'
@@ -114,11 +120,14 @@ class Comparison {
       }
       case 'get': {
         const snapshot = this.snapshot(operation.view)?.engine
-        return showOne(await calls.get({ ...operation.get, snapshot }))
+        const filter = operation.tree && filterOf(operation.tree)
+        return showOne(await calls.get({ ...operation.get, snapshot, filter }))
       }
       case 'scan': {
         const snapshot = this.snapshot(operation.view)?.engine
-        const found = (await calls.scan({ ...operation.scan, snapshot })).map(plainResult)
+        const filter = operation.tree && filterOf(operation.tree)
+        const scan = { ...operation.scan, snapshot, filter }
+        const found = (await calls.scan(scan)).map(plainResult)
         return show(isCutByBytes(operation.scan) ? joined(found) : found)
       }
       case 'openSnapshot':
@@ -168,9 +177,15 @@ class Comparison {
         return `${success} ${result === undefined ? 'no result' : showResult(result)}`
       }
       case 'get':
-        return showResult(model.get(operation.get, this.snapshot(operation.view)?.model))
+        return showResult(
+          model.get(operation.get, this.snapshot(operation.view)?.model, keepsOf(operation.tree)),
+        )
       case 'scan':
-        return this.scanModel(operation.scan, this.snapshot(operation.view)?.model)
+        return this.scanModel(
+          operation.scan,
+          this.snapshot(operation.view)?.model,
+          keepsOf(operation.tree),
+        )
       case 'openSnapshot':
         this.snapshots[this.snapshots.length - 1].model = model.openSnapshot()
         return 'done'
@@ -200,8 +215,12 @@ class Comparison {
     }
   }
 
-  private scanModel(scan: Scan, readPoint: number | undefined): string {
-    const found = this.model.scan(scan, readPoint)
+  private scanModel(
+    scan: Scan,
+    readPoint: number | undefined,
+    keeps: ReturnType<typeof keepsOf>,
+  ): string {
+    const found = this.model.scan(scan, readPoint, keeps)
     return show(isCutByBytes(scan) ? joined(found) : found)
   }
 
@@ -209,6 +228,10 @@ class Comparison {
     if (view === undefined || this.snapshots.length === 0) return undefined
     return this.snapshots[view % this.snapshots.length]
   }
+}
+
+function keepsOf(tree: FilterTree | undefined): ((cell: PlainCell) => boolean) | undefined {
+  return tree && ((cell) => keepsCell(tree, cell))
 }
 
 /** Where a row is cut depends on bytes that the model does not know. */

@@ -20,6 +20,14 @@ import type {
   RowMutations,
   Scan,
 } from '../../src/table/types.js'
+import { filterTrees, type FilterTree } from './filter-trees.js'
+
+/** Where a read looks, besides its options. */
+interface ReadFrom {
+  /** Which open snapshot to read, modulo their number; undefined = the newest state. */
+  readonly view: number | undefined
+  readonly tree?: FilterTree | undefined
+}
 
 export type Operation =
   | { readonly kind: 'put'; readonly put: Put }
@@ -29,9 +37,8 @@ export type Operation =
   | { readonly kind: 'mutateRow'; readonly mutateRow: RowMutations }
   | { readonly kind: 'mutateRows'; readonly mutateRows: MultiRowMutations }
   | { readonly kind: 'check'; readonly check: Check; readonly action: CheckAction }
-  /** `view`: which open snapshot to read, modulo their number; undefined = the newest state. */
-  | { readonly kind: 'get'; readonly get: Get; readonly view: number | undefined }
-  | { readonly kind: 'scan'; readonly scan: Scan; readonly view: number | undefined }
+  | ({ readonly kind: 'get'; readonly get: Get } & ReadFrom)
+  | ({ readonly kind: 'scan'; readonly scan: Scan } & ReadFrom)
   | { readonly kind: 'openSnapshot' }
   | { readonly kind: 'closeSnapshot'; readonly view: number }
   | { readonly kind: 'flush' }
@@ -229,10 +236,12 @@ function flatten({ time, familyTimeRanges, ...rest }: ReadParts): object {
 
 function reads(families: readonly string[]): fc.Arbitrary<Operation> {
   const view = sometimes(fc.nat(3), 2)
+  const family = fc.constantFrom(...families)
+  const tree = sometimes(filterTrees({ row, family, qualifier, value }), 2)
   const get = fc
-    .record({ row, options: readOptions(families, false), view })
-    .map((each): Operation => {
-      return { kind: 'get', get: { row: each.row, ...flatten(each.options) }, view: each.view }
+    .record({ row, options: readOptions(families, false), view, tree })
+    .map(({ row: ofRow, options, ...from }): Operation => {
+      return { kind: 'get', get: { row: ofRow, ...flatten(options) }, ...from }
     })
   const bounds = fc.oneof(
     fc.record({
@@ -254,13 +263,15 @@ function reads(families: readonly string[]): fc.Arbitrary<Operation> {
         maxResultBytes: sometimes(fc.constantFrom(1, 60, 150), 6),
         allowPartialResults: sometimes(fc.constant(true), 2),
         view,
+        tree: raw ? fc.constant(undefined) : tree,
       })
       .map((each): Operation => {
         const { bounds: range, options: read, reversed, limit, batch, maxResultBytes } = each
-        const { allowPartialResults } = each
+        const { allowPartialResults, view: from, tree: filter } = each
         const cut = { batch, maxResultBytes, allowPartialResults }
         const options = { ...range, ...flatten(read), reversed, limit, ...cut }
-        return { kind: 'scan', scan: compact(raw ? { ...options, raw } : options), view: each.view }
+        const scan = compact(raw ? { ...options, raw } : options)
+        return { kind: 'scan', scan, view: from, tree: filter }
       })
   })
   return fc.oneof(get, scan)

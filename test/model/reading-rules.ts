@@ -38,6 +38,8 @@ export interface FamilyRead {
   readonly qualifiers: readonly string[] | undefined
   readonly offset: number
   readonly limit: number
+  /** A filter; not with `raw`. */
+  readonly keeps?: ((cell: StoredCell) => boolean) | undefined
 }
 
 const typeCodes: Readonly<Record<CellTypeName, number>> = {
@@ -102,6 +104,9 @@ export function readFamily(
   now: bigint,
 ): StoredCell[] {
   const found: StoredCell[] = []
+  const { keeps } = read
+  // A filter sees all versions that the family keeps, and the versions asked for come behind it.
+  const asked = keeps === undefined ? read.versions : Infinity
   const columns = byColumn(cells.filter((cell) => !outlivedOwnTtl(cell, now)))
   const markers = read.raw ? [] : markersThatApply(cells, rules, read, now)
   for (const column of columns) {
@@ -111,10 +116,16 @@ export function readFamily(
     else if (rules.newVersionBehavior) {
       const alive = new Set(replayed(column, markers, rules.versions))
       const visible = inRange.filter((cell) => alive.has(cell))
-      found.push(...liveVersions(visible, [], rules, read.versions, now))
-    } else found.push(...liveVersions(inRange, markers, rules, read.versions, now))
+      found.push(...passing(liveVersions(visible, [], rules, asked, now), read))
+    } else found.push(...passing(liveVersions(inRange, markers, rules, asked, now), read))
   }
   return found.slice(read.offset, read.offset + read.limit)
+}
+
+/** What a filter leaves of the versions of a column, and the newest of that. */
+function passing(column: readonly StoredCell[], { keeps, versions }: FamilyRead): StoredCell[] {
+  if (keeps === undefined) return [...column]
+  return column.filter(keeps).slice(0, versions)
 }
 
 /**

@@ -403,11 +403,11 @@ export class ReferenceModel {
 
   // Reading
 
-  get(get: Get, readPoint = this.sequence): PlainResult {
-    return { cells: this.rowCells(binary(get.row), get, readPoint), partial: false }
+  get(get: Get, readPoint = this.sequence, keeps?: FamilyRead['keeps']): PlainResult {
+    return { cells: this.rowCells(binary(get.row), get, readPoint, keeps), partial: false }
   }
 
-  scan(scan: Scan, readPoint = this.sequence): PlainResult[] {
+  scan(scan: Scan, readPoint = this.sequence, keeps?: FamilyRead['keeps']): PlainResult[] {
     const rows = [...new Set(this.cells.map(({ row }) => row))].sort(compareStrings)
     if (scan.reversed) rows.reverse()
     const results: PlainResult[] = []
@@ -415,7 +415,7 @@ export class ReferenceModel {
     for (const row of rows) {
       if (rowCount === (scan.limit ?? Infinity)) break
       if (!inBounds(row, scan)) continue
-      const cells = this.rowCells(row, scan, readPoint)
+      const cells = this.rowCells(row, scan, readPoint, keeps)
       if (cells.length === 0) continue
       rowCount++
       const batch = scan.batch ?? cells.length
@@ -427,7 +427,12 @@ export class ReferenceModel {
     return results
   }
 
-  private rowCells(row: string, options: Omit<Scan, 'row'>, readPoint: number): PlainCell[] {
+  private rowCells(
+    row: string,
+    options: Omit<Scan, 'row'>,
+    readPoint: number,
+    keeps?: FamilyRead['keeps'],
+  ): PlainCell[] {
     const now = BigInt(this.clock.now())
     const asked = (options.columns ?? []).map(parse)
     const found: PlainCell[] = []
@@ -445,6 +450,7 @@ export class ReferenceModel {
         qualifiers: whole ? undefined : columns.map((column) => column.qualifier!),
         offset: options.cellsPerFamilyOffset ?? 0,
         limit: options.cellsPerFamilyMax ?? Infinity,
+        keeps,
       }
       const cells = this.cells.filter(
         (cell) => cell.row === row && cell.family === family && cell.sequence <= readPoint,
