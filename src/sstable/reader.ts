@@ -203,10 +203,17 @@ export class SsTableReader implements BlockSource {
     return damaged(this, this.index.offsets[index], expected, found)
   }
 
-  /** @internal Block `index` if it is in the cache, for a read that then counts as a hit. */
-  hit(index: number): Block | undefined {
+  /**
+   * @internal Block `index` from the cache, which counts as a hit, or else from the file, if the
+   * read `mayBlock`; undefined if it may not.
+   */
+  find(index: number, mayBlock: boolean): Block | undefined {
     const block = this.blocks[index]
-    if (block === undefined) return undefined
+    if (block === undefined) {
+      if (!mayBlock) return undefined
+      this.counters.cacheMisses++
+      return this.cache.admit(this.readBlockSync(index))
+    }
     const { frequency } = block
     // Below zero it is here because a call asked for it that is made again now.
     if (frequency >= 0) this.counters.cacheHits++

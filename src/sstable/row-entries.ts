@@ -1,9 +1,10 @@
 /**
- * The entries of one row (or column) in one table, in order, as far as their blocks are in the
- * cache: what a cursor shows, without a cursor's seeks and loads.
+ * The entries of one row (or column) in one table, in order: what a cursor shows, without a
+ * cursor's seeks.
  *
- * Failure: `ERR_CORRUPTION` for a block that contradicts itself. A block that is not in the cache
- * ends the row with `isMissing`. Ownership: the entry shown lies in a block, which nobody changes.
+ * Failure: `ERR_CORRUPTION` for a block that contradicts itself, and what reading one throws. A
+ * block that is not in the cache and may not be read ends the row with `isMissing`. Ownership: the
+ * entry shown lies in a block, which nobody changes.
  */
 import { equalBytes } from '../base/bytes.js'
 import { readVarint, varintLength } from '../base/varint.js'
@@ -22,7 +23,9 @@ export class RowEntries {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** The row may go on in a block that is not in the cache. */
+  /** Whether a block that is not in the cache is read from the disk. */
+  mayBlock = false
+  /** The row may go on in a block that is not in the cache, and that may not be read. */
   isMissing = false
   private table: SsTableReader | undefined = undefined
   private block: Block | undefined = undefined
@@ -91,7 +94,7 @@ export class RowEntries {
       this.valid = false
       return
     }
-    const block = table.hit(index + 1)
+    const block = table.find(index + 1, this.mayBlock)
     if (block === undefined) {
       this.valid = false
       this.isMissing = true

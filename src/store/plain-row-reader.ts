@@ -3,9 +3,9 @@
  * what comes in the way are plain puts. That is what most gets ask for and what most rows are.
  *
  * Whatever is not plain (a delete marker, a cell with a TTL or with its value apart, a cell that
- * the read point hides, a block that is not in the cache) ends the attempt, and the caller reads
- * the row by a `StoreReader`, which knows all of HBase's rules. So nothing here touches the disk or
- * throws `BlockMissing`.
+ * the read point hides) ends the attempt, and the caller reads the row by a `StoreReader`, which
+ * knows all of HBase's rules. So does, in a read that may not block, a block that is not in the
+ * cache; `BlockMissing` is never thrown here.
  *
  * Where a row was found in the only table that can hold it is noted in the cache's `RowLocations`.
  */
@@ -53,6 +53,7 @@ export class PlainRowReader {
   /** Length of what all wanted keys begin with: the row or the column, with terminators. */
   private length = 0
   private readPoint = 0
+  private mayBlock = false
   /** What holds cells of the row: memtables, then tables. */
   private readonly memtables: MemtableCursor[] = []
   private tableCount = 0
@@ -73,13 +74,15 @@ export class PlainRowReader {
   /**
    * Reads the row `row[0, rowLength)` (escaped), behind which a terminator stands, or of it only
    * `qualifier` (escaped), into the collector. Behind the row memory is overwritten. False: the row
-   * has to be read in another way, and what the collector got is void.
+   * has to be read in another way, and what the collector got is void. Throws what reading a block
+   * throws, if the read `mayBlock`.
    */
   read(
     row: Buffer,
     rowLength: number,
     qualifier: Buffer | undefined,
     readPoint: number,
+    mayBlock: boolean,
     collector: RowCollector,
   ): boolean {
     if (!this.isPlainStore()) return false
@@ -88,6 +91,7 @@ export class PlainRowReader {
     this.length = this.rowLength
     if (qualifier !== undefined && !this.addColumn(qualifier)) return false
     this.readPoint = readPoint
+    this.mayBlock = mayBlock
     this.collector = collector
     this.qualifierBuffer = undefined
     const sources = this.sources!
@@ -165,11 +169,14 @@ export class PlainRowReader {
   /** Starts with the row where it was found before; false if that is not known. */
   private startLocated({ tables, tableSet }: StoreSources): boolean {
     const { rows } = tables[0].cache
+    const isColumn = this.length > this.rowLength
+    const mayBlock = this.mayBlock && !(isColumn && this.memtables.length > 0)
     if (!rows.find(this.hash, tableSet)) return false
     const table = tables[rows.table]
-    const block = table?.hit(rows.block)
+    const block = table?.find(rows.block, mayBlock)
     if (block === undefined || rows.slot >= block.count) return false
     const entries = this.tables[0]
+    entries.mayBlock = this.mayBlock
     entries.start(table, block, rows.offset, this.row, this.length)
     // Else it is another row with the same hash that was found there.
     if (entries.valid) this.tableCount = 1
@@ -182,19 +189,23 @@ export class PlainRowReader {
     hashRange(this.row, 0, this.rowLength - terminatorBytes, this.rowHash)
     this.findCandidates(sources)
     if (candidates.length > tablesMax) return false
+    const isColumn = this.length > this.rowLength
+    // The newest version of a column may make the other tables needless.
+    if (isColumn && this.memtables.length + candidates.length > 1) this.mayBlock = false
     for (let i = 0; i < candidates.length; i++) {
       const table = sources.tables[candidates[i]]
       // Markers of the family stand before the column.
-      if (this.length > this.rowLength && table.properties.familyDeleteCount > 0) return false
+      if (isColumn && table.properties.familyDeleteCount > 0) return false
       const index = table.index.find(this.row, this.length)
       if (index === table.index.blockCount) continue
-      const block = table.hit(index)
+      const block = table.find(index, this.mayBlock)
       if (block === undefined) return false
       const slot = lowerBound(block, this.row, this.length, 0)
       // What is sought may begin the next block.
       if (slot === block.count) return false
       const offset = entryOffset(block, slot)
       const entries = this.tables[this.tableCount]
+      entries.mayBlock = this.mayBlock
       entries.start(table, block, offset, this.row, this.length)
       if (!entries.valid) continue
       this.tableCount++

@@ -71,6 +71,7 @@ export class RowRead {
     row: Buffer,
     rowLength: number,
     readPoint: number,
+    mayBlock: boolean,
   ): CollectedRow | undefined {
     writeTerminator(row, rowLength)
     const { collector } = this
@@ -80,7 +81,9 @@ export class RowRead {
     for (let i = 0; i < families.length; i++) {
       const { index, store } = families[i].family
       const reader = (this.plainReaders[index] ??= new PlainRowReader(store, index))
-      if (!reader.read(row, rowLength, plain.qualifier, readPoint, collector)) return undefined
+      if (!reader.read(row, rowLength, plain.qualifier, readPoint, mayBlock, collector)) {
+        return undefined
+      }
     }
     return collector.take(false)
   }

@@ -536,7 +536,7 @@ export class TableCore {
     try {
       const { buffer, length } = this.row
       if (plan.plain !== undefined && !existenceOnly) {
-        const cells = read.readPlain(plan, plan.plain, buffer, length, readPoint)
+        const cells = read.readPlain(plan, plan.plain, buffer, length, readPoint, mode.mayBlock)
         if (cells !== undefined) return cells
       }
       const how = withCaching(mode, plan)
