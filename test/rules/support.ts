@@ -89,6 +89,10 @@ export function runProgram(
       const text = (chunks: Buffer[]): string => Buffer.concat(chunks).toString('utf8')
       resolve({ code, stdout: text(stdout), stderr: text(stderr) })
     })
+    // A program may end before it has read what it is given.
+    child.stdin.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') reject(error)
+    })
     child.stdin.end(settings.input ?? '')
   })
 }
