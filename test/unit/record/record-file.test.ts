@@ -1,6 +1,7 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { loadChecksums } from '../../../src/codec/checksum.js'
+import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import { fileHeaderBytes, frameHeaderBytes } from '../../../src/record/format.js'
 import { scanRecordsSync, type RecordScan } from '../../../src/record/record-scan.js'
@@ -132,6 +133,33 @@ void t.test('zeros, garbage and stale frames behind the end are damage at the en
     t.equal(frames.length, 10)
     t.equal(scan.damage?.offset, bytes.length)
     t.ok(scan.syncedLengthKnown < bytes.length, 'a misplaced frame claims nothing')
+  }
+})
+
+void t.test('a file that grows ahead ends in zeros until it is closed', async (t) => {
+  await settled()
+  const payload = Buffer.from('payload')
+  for (const failAt of [Infinity, 1, 2]) {
+    const fs = new MemoryFileSystem()
+    const only = (operation: { kind: string }): boolean => operation.kind === 'truncate'
+    const faulty = new FaultyFileSystem(fs, { failAt, persistent: true, errno: 'ENOSPC', only })
+    const writer = RecordWriter.createSync(faulty, path, header, true)
+    for (let i = 1; i <= 1000; i++) {
+      writer.append(payload, 0, payload.length, i)
+      writer.writeSync()
+      if (i % 2 === 0) writer.syncSync()
+      else await writer.sync()
+      if (i % 100 !== 1) continue
+      const { scan, frames } = scanFile(fs)
+      t.equal(frames.length, i)
+      t.equal(scan.validLength, writer.length)
+      t.equal(scan.endsInZeros, scan.fileLength > scan.validLength)
+      if (failAt === Infinity) t.ok(scan.endsInZeros, 'there is room ahead')
+      if (failAt === 1) t.notOk(scan.endsInZeros, 'without room it goes on as well')
+    }
+    writer.closeSync()
+    t.equal(scanFile(fs).frames.length, 1000)
+    if (failAt !== 2) t.equal(scanFile(fs).scan.damage, undefined, 'a close cuts the room off')
   }
 })
 
