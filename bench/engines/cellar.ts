@@ -54,22 +54,16 @@ abstract class Rows {
   }
 
   protected scanOf({ start, stop, limit, reversed, valueEquals }: ScanRange): Scan {
-    return {
-      startRow: start,
-      ...(stop === undefined ? {} : { stopRow: stop }),
-      ...(limit === 0 ? {} : { limit }),
-      ...(reversed ? { reversed } : {}),
-      ...(valueEquals === undefined
-        ? {}
-        : {
-            filter: new SingleColumnValueFilter({
-              column: this.columns[0],
-              operator: 'EQUAL',
-              value: valueEquals,
-              filterIfMissing: true,
-            }),
-          }),
-    }
+    const filter =
+      valueEquals === undefined
+        ? undefined
+        : new SingleColumnValueFilter({
+            column: this.columns[0],
+            operator: 'EQUAL',
+            value: valueEquals,
+            filterIfMissing: true,
+          })
+    return { startRow: start, stopRow: stop, limit: limit || undefined, reversed, filter }
   }
 }
 
