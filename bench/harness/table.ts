@@ -2,6 +2,10 @@
 import Table from 'cli-table3'
 import type { ResultRecord } from './record.js'
 
+/** Engines that a Node program can use; ratios are taken against the best of them. */
+export const isNodePeer = (engine: string): boolean =>
+  engine !== 'cellar' && engine !== 'rocksdb-cpp'
+
 /** 1234567 as `1.23 M`, three digits. */
 export function formatCount(value: number): string {
   const [divisor, unit] =

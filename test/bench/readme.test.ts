@@ -1,10 +1,11 @@
-/** The performance section of README.md is what the recorded results say. */
+/** The performance section of README.md and the table of targets are what the results say. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { formatPage } from '../../bench/harness/plot.js'
 import type { Report, ResultRecord } from '../../bench/harness/record.js'
-import { formatSection, replaceSection } from '../../bench/readme.js'
+import { formatSection, replaceSection, sections } from '../../bench/readme.js'
+import { formatTargets } from '../../bench/targets.js'
 import { projectRoot, runProgram } from '../rules/support.js'
 
 function recordOf(engine: string, opsPerSecond: number): ResultRecord {
@@ -33,10 +34,33 @@ const report: Report = {
   results: [recordOf('lmdb/row', 65_000), recordOf('cellar', 195_000), recordOf('lmdb/cells', 9)],
 }
 
-void t.test('README.md and the recorded results agree', (t) => {
-  const text = readFileSync(join(projectRoot, 'README.md'), 'utf8')
-  const section = formatSection(join(projectRoot, 'bench/results'))
-  t.equal(replaceSection(text, section), text, 'run npm run bench:readme')
+for (const section of sections) {
+  void t.test(`${section.path} and the recorded results agree`, (t) => {
+    const text = readFileSync(join(projectRoot, section.path), 'utf8')
+    const content = section.make(join(projectRoot, 'bench/results'))
+    t.equal(replaceSection(text, section, content), text, 'run npm run bench:readme')
+    t.end()
+  })
+}
+
+void t.test('a target says what was reached, and whether that is enough', (t) => {
+  const own = (workload: string, opsPerSecond: number, extra = {}): ResultRecord => {
+    return { ...recordOf('cellar', opsPerSecond), workload, ...extra }
+  }
+  const results = new Map([
+    ['ycsb', [...report.results, { ...recordOf('rocksdb-cpp', 9e9), workload: 'A' }]],
+    ['cas', [own('cas-hot', 60), { ...recordOf('lmdb/cells', 10), workload: 'cas-hot' }]],
+    ['scale', [own('scan50', 100), own('scan50', 40, { records: 500_000 })]],
+    ['compaction', [own('merge with 1 hooks', 1, { extra: { hookPart: 0.1 } })]],
+  ])
+  const lines = formatTargets(results).split('\n')
+  const lineOf = (text: string): string => lines.find((line) => line.includes(text)) ?? ''
+  t.match(lineOf('YCSB'), '**`A`: 3.00 x the best Node peer (lmdb/row)**; `F`: no result beside')
+  t.match(lineOf('YCSB'), '| 1 of 6 |')
+  t.match(lineOf('checkAndMutate'), '**`cas-hot`: 6.00 x lmdb**')
+  t.match(lineOf('cost of an operation'), '`scan50` 2.50 x (10000 to 500000 records)')
+  t.match(lineOf('cost of an operation'), '| missed |')
+  t.match(lineOf('cell hooks'), '**one hook +10 %**; `merge with 2 hooks`: no 2 hooks')
   t.end()
 })
 
@@ -53,7 +77,7 @@ void t.test('the section names winner, ratio, versions, machine and commit', (t)
 })
 
 void t.test('text without marks is refused', (t) => {
-  t.throws(() => replaceSection('nothing here', 'section'), /lacks/)
+  t.throws(() => replaceSection('nothing here', sections[0], 'content'), /lacks/)
   t.end()
 })
 

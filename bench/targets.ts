@@ -1,0 +1,253 @@
+/**
+ * The targets of the project and what the recorded results say of them: the table in
+ * bench/README.md, which `npm run bench:readme` writes.
+ *
+ * A target is met if all its comparisons are. A comparison without a result counts as missed.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Report, ResultRecord } from './harness/record.js'
+import { isNodePeer } from './harness/table.js'
+
+/** Results by suite. */
+export type Results = ReadonlyMap<string, readonly ResultRecord[]>
+
+/** One figure of a target. */
+interface Finding {
+  readonly text: string
+  readonly isMet: boolean
+}
+
+/** What a target asks of one figure. */
+type Comparison = (results: Results) => Finding
+
+interface Target {
+  readonly text: string
+  readonly comparisons: readonly Comparison[]
+}
+
+/** Stands for the fastest engine of those that a Node program can use, in its best layout. */
+const bestPeer = 'the best Node peer'
+
+function find(
+  results: Results,
+  suite: string,
+  workload: string,
+  accept: (result: ResultRecord) => boolean,
+): ResultRecord | undefined {
+  const found = (results.get(suite) ?? []).filter(
+    (result) => result.workload === workload && accept(result),
+  )
+  return found.sort((a, b) => b.opsPerSecond - a.opsPerSecond)[0]
+}
+
+const isEngine = (engine: string) => (result: ResultRecord) =>
+  result.engine === engine || result.engine.startsWith(`${engine}/`)
+
+const format = (ratio: number): string => `${ratio.toFixed(2)} x`
+
+/** How often as many operations a second as a peer, which may have another workload's name. */
+function times(
+  suite: string,
+  workload: string,
+  peer: string,
+  factor: number,
+  peerWorkload = workload,
+): Comparison {
+  return (results) => {
+    const own = find(results, suite, workload, isEngine('cellar'))
+    const accept =
+      peer === bestPeer ? ({ engine }: ResultRecord) => isNodePeer(engine) : isEngine(peer)
+    const other = find(results, suite, peerWorkload, accept)
+    const whose = peerWorkload === workload ? peer : `${peer} \`${peerWorkload}\``
+    if (own === undefined || other === undefined) {
+      return { text: `\`${workload}\`: no result beside ${whose}`, isMet: false }
+    }
+    const ratio = own.opsPerSecond / other.opsPerSecond
+    const name = peer === bestPeer ? `${peer} (${other.engine})` : whose
+    return { text: `\`${workload}\`: ${format(ratio)} ${name}`, isMet: ratio >= factor }
+  }
+}
+
+/** A figure of a result, which may be at most `most`. */
+function atMost(
+  suite: string,
+  workload: string,
+  name: string,
+  most: number,
+  figure: (result: ResultRecord) => number | undefined,
+  show: (value: number) => string,
+): Comparison {
+  return (results) => {
+    const own = find(results, suite, workload, isEngine('cellar'))
+    const value = own === undefined ? undefined : figure(own)
+    if (value === undefined) return { text: `\`${workload}\`: no ${name}`, isMet: false }
+    return { text: `${name} ${show(value)}`, isMet: value <= most }
+  }
+}
+
+const percent = (part: number): string => `+${(part * 100).toFixed(0)} %`
+const asMilliseconds = (us: number): string => `${(us / 1000).toFixed(1)} ms`
+
+const hookPart = (hooks: number): Comparison =>
+  atMost(
+    'compaction',
+    `merge with ${hooks} hooks`,
+    hooks === 1 ? 'one hook' : `${hooks} hooks`,
+    0.15,
+    ({ extra }) => extra?.['hookPart'],
+    percent,
+  )
+
+const ingest = (name: string, key: string, most: number, show: (value: number) => string) =>
+  atMost('compaction', 'ingest at 80 %', name, most, ({ extra }) => extra?.[key], show)
+
+/** Bytes on disk after a compaction beside those of a peer. */
+function sizeBeside(peer: string, factor: number): Comparison {
+  return (results) => {
+    const own = find(results, 'db-bench', 'compact', isEngine('cellar'))?.bytesOnDisk
+    const other = find(results, 'db-bench', 'compact', isEngine(peer))?.bytesOnDisk
+    if (own === undefined || other === undefined) {
+      return { text: `\`compact\`: no size beside ${peer}`, isMet: false }
+    }
+    return { text: `\`compact\`: ${format(own / other)} ${peer}`, isMet: own <= factor * other }
+  }
+}
+
+/** How much more an operation costs in the largest store of `scale` than in the smallest. */
+function growth(workload: string, factor: number): Comparison {
+  return (results) => {
+    const own = (results.get('scale') ?? []).filter(
+      (result) => result.workload === workload && result.engine === 'cellar',
+    )
+    const sorted = own.sort((a, b) => a.records - b.records)
+    const [smallest, largest] = [sorted[0], sorted.at(-1)]
+    if (smallest === undefined || largest === undefined) {
+      return { text: `\`${workload}\`: no result`, isMet: false }
+    }
+    const ratio = smallest.opsPerSecond / largest.opsPerSecond
+    const sizes = `${smallest.records} to ${largest.records} records`
+    return { text: `\`${workload}\` ${format(ratio)} (${sizes})`, isMet: ratio <= factor }
+  }
+}
+
+const ycsb = (workload: string, factor: number): Comparison =>
+  times('ycsb', workload, bestPeer, factor)
+
+const targets: readonly Target[] = [
+  {
+    text: 'batch put: 2 x classic-level, 2 x C++ `fillrandom`',
+    comparisons: [
+      times('db-bench', 'fillbatch', 'classic-level', 2),
+      times('db-bench', 'fillbatch', 'rocksdb-cpp', 2, 'fillrandom'),
+    ],
+  },
+  {
+    text: 'one put at a time: 1.5 x better-sqlite3, 8 x classic-level, synchronous and awaited',
+    comparisons: [
+      times('db-bench', 'fillrandom', 'better-sqlite3', 1.5),
+      times('db-bench', 'fillrandom', 'classic-level', 8),
+      times('db-bench', 'fillrandom-awaited', 'better-sqlite3', 1.5),
+      times('db-bench', 'fillrandom-awaited', 'classic-level', 8),
+    ],
+  },
+  {
+    text: '1000 concurrent durable puts: 3 x lmdb',
+    comparisons: [times('db-bench', 'fillsync-concurrent', 'lmdb', 3)],
+  },
+  {
+    text: 'hot get: 3 x classic-level, 1.5 x lmdb, level with C++ `readrandom`',
+    comparisons: [
+      times('db-bench', 'readhot', 'classic-level', 3),
+      times('db-bench', 'readhot', 'lmdb', 1.5),
+      times('db-bench', 'readhot', 'rocksdb-cpp', 1, 'readrandom'),
+    ],
+  },
+  {
+    text: 'hot get, awaited: 15 x classic-level',
+    comparisons: [times('db-bench', 'readrandom-awaited', 'classic-level', 15)],
+  },
+  {
+    text: 'full scan 5 x, scan of 50 rows 3 x the best Node peer',
+    comparisons: [
+      times('db-bench', 'readseq-compacted', bestPeer, 5),
+      times('db-bench', 'scan50', bestPeer, 3),
+    ],
+  },
+  {
+    text: 'checkAndMutate on hot rows: 5 x lmdb `ifVersion`, 10 x classic-level with a lock',
+    comparisons: [
+      times('cas', 'cas-hot-awaited', 'lmdb', 5),
+      times('cas', 'cas-hot-awaited', 'classic-level', 10),
+      times('cas', 'cas-hot', 'lmdb', 5),
+      times('cas', 'cas-hot', 'classic-level', 10),
+    ],
+  },
+  {
+    text: 'YCSB, best Node peer in its best layout: A, F 3 x; B, D, E 2 x; C 1.5 x',
+    comparisons: [
+      ycsb('A', 3),
+      ycsb('F', 3),
+      ycsb('B', 2),
+      ycsb('D', 2),
+      ycsb('E', 2),
+      ycsb('C', 1.5),
+    ],
+  },
+  {
+    text: 'compaction, one worker: 1.2 x C++',
+    comparisons: [times('compaction', 'merge', 'rocksdb-cpp', 1.2)],
+  },
+  {
+    text: 'cell hooks that keep everything: at most 15 % of the CPU time',
+    comparisons: [hookPart(1), hookPart(2)],
+  },
+  {
+    text:
+      'ingest at 80 %: delay of the event loop p99 10 ms, p99.9 50 ms; no gap between puts over ' +
+      '100 ms; space at rest 1.2 x',
+    comparisons: [
+      ingest('p99', 'loopDelayP99us', 10_000, asMilliseconds),
+      ingest('p99.9', 'loopDelayP999us', 50_000, asMilliseconds),
+      ingest('longest gap', 'gapMaxMs', 100, (ms) => `${ms.toFixed(0)} ms`),
+      ingest('space', 'space', 1.2, format),
+    ],
+  },
+  {
+    text: 'size on disk after compaction: at most 1.05 x classic-level',
+    comparisons: [sizeBeside('classic-level', 1.05)],
+  },
+  {
+    text: 'cost of an operation, store 50 times as large: at most 2 x',
+    comparisons: ['get-uniform', 'get-zipfian', 'scan50', 'overwrite'].map((workload) =>
+      growth(workload, 2),
+    ),
+  },
+]
+
+/** Reads the recorded results of a folder. */
+export function readResults(folder: string): Results {
+  const results = new Map<string, readonly ResultRecord[]>()
+  for (const suite of ['db-bench', 'ycsb', 'cas', 'compaction', 'scale']) {
+    const path = join(folder, `${suite}.json`)
+    if (!existsSync(path)) continue
+    results.set(suite, (JSON.parse(readFileSync(path, 'utf8')) as Report).results)
+  }
+  return results
+}
+
+/** The table of targets: what was asked, what was reached (misses are marked), how many met. */
+export function formatTargets(results: Results): string {
+  const lines = ['| target | reached | |', '|---|---|---|']
+  for (const { text, comparisons } of targets) {
+    const findings = comparisons.map((comparison) => comparison(results))
+    const met = findings.filter(({ isMet }) => isMet).length
+    const reached = findings.map((finding) =>
+      finding.isMet ? `**${finding.text}**` : finding.text,
+    )
+    const verdict =
+      met === findings.length ? 'met' : met === 0 ? 'missed' : `${met} of ${findings.length}`
+    lines.push(`| ${text} | ${reached.join('; ')} | ${verdict} |`)
+  }
+  return `${lines.join('\n')}\n`
+}
