@@ -11,19 +11,11 @@
  */
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
-import {
-  keySuffixBytes,
-  qualifierEndOf,
-  sequenceOf,
-  terminatorBytes,
-  typeOf,
-  writeTerminator,
-} from '../cell/cell-key.js'
-import { CellType } from '../cell/cell-type.js'
-import { plainValueFlags } from '../cell/cell-value.js'
+import { qualifierEndOf, terminatorBytes, writeTerminator } from '../cell/cell-key.js'
 import { FilterKind } from '../job/table-output.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { RowCollector } from '../scan/row-collector.js'
+import { isVisiblePut } from '../scan/row-run.js'
 import { entryOffset, lowerBound } from '../sstable/block.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { RowEntries } from '../sstable/row-entries.js'
@@ -325,16 +317,7 @@ export class PlainRowReader {
     valueStart: number,
     valueEnd: number,
   ): boolean {
-    // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
-    if (
-      valueStart !== keyEnd ||
-      buffer[valueStart] !== plainValueFlags ||
-      buffer[keyEnd - keySuffixBytes] !== 0x7f ||
-      typeOf(buffer, keyEnd) !== CellType.put ||
-      sequenceOf(buffer, keyEnd) > this.readPoint
-    ) {
-      return false
-    }
+    if (!isVisiblePut(buffer, keyEnd, valueStart, this.readPoint)) return false
     const start = keyStart + this.rowLength
     const end = qualifierEndOf(keyEnd)
     const { qualifierBuffer } = this

@@ -86,11 +86,18 @@ async function open(directory: string): Promise<{ database: Database; table: Emb
   return { database, table: await database.createTable('t', { families: { f: family } }) }
 }
 
+/** Slow enough to be met, in bytes a second. */
+const slowRate = 64 * 1024
+/** And so slow that nothing more is done before the thread is killed. */
+const haltingRate = 1024
+
 /** Resolves when so much of the running compaction is done, or it is over. */
 async function progressOf(database: Database, part: number): Promise<void> {
   let over = false
   database.on('compactionProgress', ({ bytesDone, bytesTotal }) => {
-    if (bytesDone >= part * bytesTotal) over = true
+    if (over || bytesDone < part * bytesTotal) return
+    over = true
+    database.limitCompaction(haltingRate)
   })
   await until(() => over || database.statistics().compactionsRunning === 0)
 }
@@ -127,8 +134,7 @@ if (reason === undefined) {
       await fill(database, table, 3)
       const before = contents(table)
       const inputs = tables(directory)
-      // Slow enough to be met, before the limit is lifted.
-      database.limitCompaction(250 * 1024)
+      database.limitCompaction(slowRate)
       const compacted = database.compact('t')
       await until(() => threads.alive.size > 0 && database.statistics().compactionsRunning > 0)
       await reached(database)
