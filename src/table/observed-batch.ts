@@ -218,7 +218,8 @@ export class CheckJudgement extends Judgement {
 
   /** What the observers behind the operation make of its outcome. */
   finish(outcome: CheckAndMutateResult): CheckAndMutateResult {
-    this.batch.tellMembers()
+    // A check that was repeated for a block may have failed behind one that asked about its action.
+    if (outcome.success) this.batch.tellMembers()
     return this.chain.post('postCheckAndMutate', [this.check, this.given], outcome, anOutcome)
   }
 
