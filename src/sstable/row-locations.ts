@@ -3,7 +3,8 @@
  * its first entry, past the choice of tables, their filters, the index and the search in the block.
  *
  * A location says that under one set of tables, named by a number that is never used for another
- * set, no other table of the set can hold the row. It is a hint: hashes collide, so whoever uses it
+ * set, no other table of the set can hold the row (or the column: those count as a set of their
+ * own). It is a hint: hashes collide, so whoever uses it
  * compares the key there. New tables mean another number, and old locations are overwritten.
  *
  * Two neighbouring places share a hash; what is noted takes the first and moves what was there to

@@ -9,25 +9,7 @@ import { compareBytes, emptyBytes } from '../base/bytes.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
-
-/** Position of the first of `tables[start, end)` whose last key is >= `key[0, length)`. */
-export function findTable(
-  tables: readonly SsTableReader[],
-  start: number,
-  end: number,
-  key: Uint8Array,
-  length: number,
-): number {
-  let low = start
-  let high = end
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const { lastKey } = tables[middle].properties
-    if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
+import { findTable } from './row-probe.js'
 
 export class LevelCursor implements BackwardCursor {
   valid = false

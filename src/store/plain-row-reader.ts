@@ -12,15 +12,13 @@
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
 import { qualifierEndOf, terminatorBytes, writeTerminator } from '../cell/cell-key.js'
-import { FilterKind } from '../job/table-output.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import { isVisiblePut } from '../scan/row-run.js'
 import { entryOffset, lowerBound } from '../sstable/block.js'
-import type { SsTableReader } from '../sstable/reader.js'
 import { RowEntries } from '../sstable/row-entries.js'
-import { findTable } from './level-cursor.js'
 import type { FamilySettings } from './family-settings.js'
+import { findTable, RowProbe } from './row-probe.js'
 import type { Store, StoreSources } from './store.js'
 
 /** Rows that lie in more tables are read by a `StoreReader`. */
@@ -36,8 +34,9 @@ export class PlainRowReader {
   private memtableCursors: readonly MemtableCursor[] = []
   /** Of the row or column with its terminator: what locations go by. */
   private readonly hash = new Hash64()
-  /** Of the row: what filters go by. */
-  private readonly rowHash = new Hash64()
+  private readonly probe = new RowProbe()
+  /** The column that is wanted; empty = all of the row. */
+  private readonly columns: Buffer[] = []
   private collector!: RowCollector
   private row!: Buffer
   /** Length of the row with its terminator. */
@@ -81,6 +80,7 @@ export class PlainRowReader {
     this.row = row
     this.rowLength = rowLength + terminatorBytes
     this.length = this.rowLength
+    while (this.columns.length > 0) this.columns.pop()
     if (qualifier !== undefined && !this.addColumn(qualifier)) return false
     this.readPoint = readPoint
     this.mayBlock = mayBlock
@@ -113,16 +113,26 @@ export class PlainRowReader {
   /** Whether the settings of the family leave the newest cell of a column as it is. */
   private isPlainStore(): boolean {
     const { sources, settings } = this.store
-    if (this.sources !== sources) {
-      this.sources = sources
-      this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
-    }
-    if (this.settings !== settings) {
-      this.settings = settings
-      const { ttlSeconds, newVersionBehavior, blockCache } = settings
-      this.settingsArePlain = ttlSeconds === Infinity && !newVersionBehavior && blockCache
-    }
+    if (this.sources === sources && this.settings === settings) return this.settingsArePlain
+    this.sources = sources
+    this.settings = settings
+    this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())
+    const { ttlSeconds, newVersionBehavior, blockCache, inMemory } = settings
+    for (const table of sources.tables) table.inMemory = inMemory
+    this.settingsArePlain = ttlSeconds === Infinity && !newVersionBehavior && blockCache
     return this.settingsArePlain
+  }
+
+  private get isColumn(): boolean {
+    return this.columns.length > 0
+  }
+
+  /**
+   * The name of the tables for locations: another one for columns, so that one of a row never leads
+   * into the middle of it.
+   */
+  private locationSet(tableSet: number): number {
+    return this.isColumn ? ~tableSet : tableSet
   }
 
   /** Writes the column behind the row; false if there is no room. */
@@ -130,6 +140,7 @@ export class PlainRowReader {
     const { row, rowLength } = this
     const end = rowLength + qualifier.length
     if (end + terminatorBytes > row.length) return false
+    this.columns.push(qualifier)
     copyBytes(qualifier, 0, qualifier.length, row, rowLength)
     this.length = writeTerminator(row, end)
     return true
@@ -161,14 +172,13 @@ export class PlainRowReader {
   /** Starts with the row where it was found before; false if that is not known. */
   private startLocated({ tables, tableSet }: StoreSources): boolean {
     const { rows } = tables[0].cache
-    const isColumn = this.length > this.rowLength
-    const mayBlock = this.mayBlock && !(isColumn && this.memtables.length > 0)
-    if (!rows.find(this.hash, tableSet)) return false
+    const mayBlock = this.mayBlock && !(this.isColumn && this.memtables.length > 0)
+    if (!rows.find(this.hash, this.locationSet(tableSet))) return false
     const table = tables[rows.table]
     const block = table?.find(rows.block, mayBlock)
     if (block === undefined || rows.slot >= block.count) return false
     const entries = this.tables[0]
-    entries.mayBlock = this.mayBlock
+    entries.mayBlock = mayBlock
     entries.start(table, block, rows.offset, this.row, this.length)
     // Else it is another row with the same hash that was found there.
     if (entries.valid) this.tableCount = 1
@@ -178,10 +188,9 @@ export class PlainRowReader {
   /** Starts with the row in all tables that hold it; false if a block is missing, or too many. */
   private startTables(sources: StoreSources): boolean {
     const { candidates, hash } = this
-    hashRange(this.row, 0, this.rowLength - terminatorBytes, this.rowHash)
     this.findCandidates(sources)
     if (candidates.length > tablesMax) return false
-    const isColumn = this.length > this.rowLength
+    const { isColumn } = this
     // The newest version of a column may make the other tables needless.
     if (isColumn && this.memtables.length + candidates.length > 1) this.mayBlock = false
     for (let i = 0; i < candidates.length; i++) {
@@ -202,35 +211,28 @@ export class PlainRowReader {
       if (!entries.valid) continue
       this.tableCount++
       if (candidates.length > 1) continue
-      table.cache.rows.note(hash, sources.tableSet, candidates[i], index, slot, offset)
+      const set = this.locationSet(sources.tableSet)
+      table.cache.rows.note(hash, set, candidates[i], index, slot, offset)
     }
     return true
   }
 
   private findCandidates({ tables, levelEnds }: StoreSources): void {
-    const { candidates } = this
+    const { candidates, probe } = this
+    const columns = this.isColumn ? this.columns : undefined
     while (candidates.length > 0) candidates.pop()
+    probe.setRow(this.row, this.rowLength - terminatorBytes)
     for (let i = 0; i < levelEnds[0]; i++) {
-      if (this.isInRange(tables[i]) && this.mayHold(tables[i])) candidates.push(i)
+      if (probe.isInRange(tables[i]) && probe.passesFilter(tables[i], columns)) candidates.push(i)
     }
     for (let level = 1; level < levelEnds.length; level++) {
       const end = levelEnds[level]
       let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowLength)
       // One table, unless the row goes on in the next.
-      for (; i < end && this.isInRange(tables[i]); i++) {
-        if (this.mayHold(tables[i])) candidates.push(i)
+      for (; i < end && probe.isInRange(tables[i]); i++) {
+        if (probe.passesFilter(tables[i], columns)) candidates.push(i)
       }
     }
-  }
-
-  private isInRange({ properties: { firstKey, lastKey } }: SsTableReader): boolean {
-    const { row, rowLength: length } = this
-    if (compareBytes(lastKey, 0, lastKey.length, row, 0, length) < 0) return false
-    return compareBytes(firstKey, 0, Math.min(firstKey.length, length), row, 0, length) <= 0
-  }
-
-  private mayHold(table: SsTableReader): boolean {
-    return table.properties.filterKind !== FilterKind.row || table.mayContain(this.rowHash)
   }
 
   private readMemtable(cursor: MemtableCursor): boolean {

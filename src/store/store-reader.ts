@@ -10,11 +10,10 @@
  */
 import { compareBytes, copyBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
-import { Hash64, hashRange } from '../base/hash.js'
 import { terminatorBytes, unescape, writeTerminator } from '../cell/cell-key.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
 import type { Cursor } from '../cursor/cursor.js'
-import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../job/table-output.js'
+import { escapedPrefixEnd, filterPrefixBytes } from '../job/table-output.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
@@ -23,7 +22,8 @@ import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { DeferredTableCursor } from './deferred-table-cursor.js'
-import { findTable, LevelCursor } from './level-cursor.js'
+import { LevelCursor } from './level-cursor.js'
+import { findTable, RowProbe } from './row-probe.js'
 import type { Store, StoreSources } from './store.js'
 
 /** How a read may touch the disk. */
@@ -51,11 +51,7 @@ export class StoreReader {
   private levelCursors: LevelCursor[] = []
   private readonly chosen: Cursor[] = []
   private readonly deferring: (DeferredTableCursor | undefined)[] = []
-  private readonly rowHash = new Hash64()
-  /** Whether {@link rowHash} is that of the row being opened. */
-  private hashed = false
-  private readonly columnHash = new Hash64()
-  private column: Buffer = Buffer.allocUnsafe(128)
+  private readonly probe = new RowProbe()
   /** The row being opened, with its terminator; borrowed. */
   private row: Buffer = emptyBytes
   /** Length of the row with its terminator. */
@@ -86,20 +82,20 @@ export class StoreReader {
     clear(deferring)
     this.chooseMemtables()
     this.row = row
-    this.hashed = false
+    this.probe.setRow(row, rowLength)
     const columns = query.raw ? undefined : query.columns
     const { tables, levelEnds } = this.sources!
     for (let i = 0; i < levelEnds[0]; i++) {
-      if (!this.rowInRange(tables[i], rowLength)) continue
-      if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, moment)) continue
+      if (!this.probe.isInRange(tables[i])) continue
+      if (!this.holdsRow(tables[i], query, readPoint, moment)) continue
       this.chooseForRow(i, rowLength, columns, mode)
     }
     for (let level = 1; level < levelEnds.length; level++) {
       const end = levelEnds[level]
       let i = findTable(tables, levelEnds[level - 1], end, this.row, rowLength + terminatorBytes)
       // One table, unless the row goes on in the next.
-      for (; i < end && this.rowInRange(tables[i], rowLength); i++) {
-        if (!this.holdsRow(tables[i], row, rowLength, query, readPoint, moment)) continue
+      for (; i < end && this.probe.isInRange(tables[i]); i++) {
+        if (!this.holdsRow(tables[i], query, readPoint, moment)) continue
         this.chooseForRow(i, rowLength, columns, mode)
       }
     }
@@ -277,53 +273,13 @@ export class StoreReader {
   /** Whether a table in whose range the row lies may hold what the query wants of it. */
   private holdsRow(
     table: SsTableReader,
-    row: Buffer,
-    rowLength: number,
     query: StoreQuery,
     readPoint: number,
     moment: Moment,
   ): boolean {
-    if (!this.inTime(table, query, readPoint, moment)) return false
-    if (table.properties.filterKind === FilterKind.none) return true
-    if (!this.hashed) hashRange(row, 0, rowLength, this.rowHash)
-    this.hashed = true
-    return this.filterAdmits(table, row, rowLength, query)
-  }
-
-  private rowInRange(table: SsTableReader, rowLength: number): boolean {
-    const { firstKey, lastKey } = table.properties
-    const length = rowLength + 2
-    const key = this.row
-    // Behind the last key altogether, or before the first key and not the start of it.
-    if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) return false
-    const firstEnd = Math.min(firstKey.length, length)
-    return compareBytes(firstKey, 0, firstEnd, key, 0, length) <= 0
-  }
-
-  /**
-   * Asks the table's filter, which may be of another kind than the family's present setting. The
-   * row's hash is in `this.rowHash`.
-   */
-  private filterAdmits(
-    table: SsTableReader,
-    row: Buffer,
-    rowLength: number,
-    query: StoreQuery,
-  ): boolean {
-    const kind = table.properties.filterKind
-    if (kind === FilterKind.row) return table.mayContain(this.rowHash)
-    const prefixBytes = filterPrefixBytes(kind)
-    if (prefixBytes > 0) return this.prefixInFilter(table, row, rowLength, prefixBytes)
-    const columns = query.columns
-    if (kind !== FilterKind.rowColumn || columns === undefined) return true
-    // Markers of the family have the row as key: they concern every column.
-    if (table.properties.familyDeleteCount > 0 && table.mayContain(this.rowHash)) return true
-    for (let i = 0; i < columns.length; i++) {
-      const length = this.columnKey(row, rowLength, columns[i])
-      hashRange(this.column, 0, length, this.columnHash)
-      if (table.mayContain(this.columnHash)) return true
-    }
-    return false
+    return (
+      this.inTime(table, query, readPoint, moment) && this.probe.passesFilter(table, query.columns)
+    )
   }
 
   /** Whether a table may hold rows within bounds that share a prefix of the filter's length. */
@@ -336,26 +292,7 @@ export class StoreReader {
     const behind = prefixSuccessor(first.subarray(0, end))
     const order = behind === undefined ? -1 : Buffer.compare(last, behind)
     if (order > 0 || (order === 0 && lastInclusive)) return true
-    return this.prefixInFilter(table, first, first.length, prefixBytes)
-  }
-
-  private prefixInFilter(
-    table: SsTableReader,
-    row: Buffer,
-    rowLength: number,
-    prefixBytes: number,
-  ): boolean {
-    const end = escapedPrefixEnd(row, 0, rowLength, prefixBytes)
-    hashRange(row, 0, end, this.columnHash)
-    return table.mayContain(this.columnHash)
-  }
-
-  private columnKey(row: Buffer, rowLength: number, qualifier: Buffer): number {
-    const length = rowLength + 2 + qualifier.length
-    if (this.column.length < length) this.column = Buffer.allocUnsafe(2 * length)
-    row.copy(this.column, 0, 0, rowLength)
-    qualifier.copy(this.column, writeTerminator(this.column, rowLength))
-    return length
+    return this.probe.passesPrefix(table, first, first.length, prefixBytes)
   }
 
   private inTime(

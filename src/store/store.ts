@@ -30,7 +30,7 @@ export interface StoreSources {
   readonly tables: readonly SsTableReader[]
   /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
   readonly levelEnds: readonly number[]
-  /** Names the tables: no other set of tables of this process has the number. */
+  /** Names the tables: no other set of tables of this process has the number, or its complement. */
   readonly tableSet: number
 }
 

@@ -1,7 +1,7 @@
 /** Options of families and tables: what they do, what is refused, and that an alteration counts. */
 import * as zlib from 'node:zlib'
 import t from 'tap'
-import type { FamilyOptions, Scan, TableOptions } from '../../../src/index.js'
+import type { FamilyOptions, Get, Scan, TableOptions } from '../../../src/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm } from '../../helpers/table-calls.js'
 import { TestDatabase } from '../../helpers/test-database.js'
@@ -142,6 +142,32 @@ void t.test('blocks of a family in memory outlast scans of another', async (t) =
   t.equal(await hotBlocksRead(true), 0)
   t.ok((await hotBlocksRead(false)) > 0)
 })
+
+void t.test(
+  'gets of what is not there read blocks only where the filter is for others',
+  async (t) => {
+    const kinds: readonly [FamilyOptions, Get, number][] = [
+      [{ bloomFilter: 'NONE' }, { row: 'r00007x' }, 1],
+      [{ bloomFilter: 'ROW' }, { row: 'r00007x' }, 0],
+      [{ bloomFilter: 'ROW' }, { row: 'r00007', columns: ['f:r'] }, 1],
+      [{ bloomFilter: 'ROWCOL' }, { row: 'r00007', columns: ['f:r'] }, 0],
+      [{ bloomFilter: 'ROWCOL' }, { row: 'r00007', columns: ['f:q'] }, 1],
+      [{ bloomFilter: 'ROWPREFIX_FIXED_LENGTH', rowPrefixBytes: 3 }, { row: 'r0x' }, 0],
+      [{ bloomFilter: 'ROWPREFIX_FIXED_LENGTH', rowPrefixBytes: 3 }, { row: 'r00007x' }, 1],
+    ]
+    for (const [family, get, blocks] of kinds) {
+      const test = await openWith(family, 0)
+      await load(test, 'r', 20)
+      test.database.table('table').putSync({ row: 'r1', cells: { 'f:q': 'behind' } })
+      await test.flush()
+      const before = test.database.statistics().blocksRead
+      test.database.table('table').getSync(get)
+      const read = test.database.statistics().blocksRead - before
+      t.equal(read, blocks, `${family.bloomFilter} ${JSON.stringify(get)}`)
+      await test.close()
+    }
+  },
+)
 
 const hasZstd = 'zstdCompressSync' in zlib
 
