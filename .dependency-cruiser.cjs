@@ -18,6 +18,7 @@ const levels = [
   ['job', 'compaction'],
   ['store'],
   ['engine'],
+  ['api'],
   ['table'],
   ['metastore'],
   ['messaging'],
@@ -25,8 +26,8 @@ const levels = [
 ]
 
 /**
- * Folders that are built on tables. Of the layers below they see `src/index.ts` only, so that
- * another backend of the table interface can stand in (design D13).
+ * Folders that are built on tables. Of the layers below they see `src/api/` and `src/index.ts`
+ * only, so that another backend can stand in for the embedded engine.
  */
 const builtOnTables = ['metastore', 'messaging', 'conformance']
 
@@ -37,7 +38,7 @@ const builtOnTables = ['metastore', 'messaging', 'conformance']
 const sameLevelExceptions = []
 
 const folders = levels.flat()
-const engineFolders = folders.filter((folder) => !builtOnTables.includes(folder))
+const engineFolders = folders.filter((folder) => ![...builtOnTables, 'api'].includes(folder))
 
 function isException(from, to) {
   return sameLevelExceptions.some((entry) => entry.from === from && entry.to === to)
@@ -69,6 +70,13 @@ const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg'
 module.exports = {
   forbidden: [
     ...layerRules,
+    {
+      name: 'api-knows-no-backend',
+      comment: 'The seam imports what describes cells, filters and settings, and no engine.',
+      severity: 'error',
+      from: { path: '^src/api/' },
+      to: { path: '^src/', pathNot: '^src/(api|base|cell|filter|coprocessor|compaction)/' },
+    },
     {
       name: 'cell-hooks-are-light',
       comment: 'What jobs load in their threads imports no more than a cell hook needs.',

@@ -19,31 +19,15 @@ export type { ExportOptions, TransferProgress } from './table/export-table.js'
 export type { Imported, ImportOptions } from './table/import-table.js'
 export type { NamespaceDescription } from './table/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
-export { Result, type Cell } from './table/result.js'
 export type { AggregateRequest } from './table/endpoints.js'
-export type * from './table/observer.js'
-export type * from './table/coprocessor.js'
-export { CellDecision } from './coprocessor/cell-hook.js'
-export type {
-  CellHook,
-  CellHookReference,
-  CellHookSetup,
-  CellReplacement,
-  CreateCellHook,
-  StoreJob,
-} from './coprocessor/cell-hook.js'
-export type * from './coprocessor/job-observer.js'
-export { CoprocessorPriority } from './coprocessor/priority.js'
-export type * from './table/types.js'
-export { CellarError, ErrorCode, type CorruptionDetail } from './base/errors.js'
+export { CellarError, CellDecision, CoprocessorPriority, ErrorCode, Result } from './api/index.js'
+export type * from './api/index.js'
 export type { Clock } from './base/clock.js'
 export type { DatabaseOptions } from './engine/options.js'
 export type { Pressure, PressureState } from './engine/write-pacer.js'
 export type { DropCounts } from './job/job.js'
 export type { PolicyName } from './compaction/choice.js'
 export type { CompactionSetting } from './compaction/setting.js'
-export type { Timestamp } from './cell/timestamp.js'
-export type { CellTypeName } from './cell/cell-type.js'
 export type { CellView } from './cell/cell-view.js'
 export { FilterCode, type CellHint, type Filter, type RowCells } from './filter/filter.js'
 export { FamilyFilter, QualifierFilter, RowFilter, ValueFilter } from './filter/compare-filters.js'

@@ -6,7 +6,7 @@
  * Failure behaviour: sources that throw never fail a flush or a compaction. Without topics nothing
  * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
  */
-import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../index.js'
+import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../api/index.js'
 import { largestPointer, packPointers, packTopics } from './pack.js'
 import {
   emptyPruneContext,

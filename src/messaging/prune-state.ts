@@ -22,7 +22,7 @@
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */
 import { invalidArgument } from './invalid-argument.js'
-import type { Table } from '../index.js'
+import type { Table } from '../api/index.js'
 import { messagingFamily } from './prune-job/row-layout.js'
 import { inactiveBound } from './transactions.js'
 

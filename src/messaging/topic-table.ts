@@ -3,7 +3,7 @@
  * it starts, and does not wait. Nothing is remembered, because tables also change by truncation,
  * bulk load and restored snapshots, which no observer of mutations sees.
  */
-import type { SyncTable } from '../index.js'
+import type { SyncTable } from '../api/index.js'
 import { messagingFamily, metadataQualifier } from './prune-job/row-layout.js'
 import { parseTopicPrefix, parseTopicState, type TopicRecord } from './topic.js'
 

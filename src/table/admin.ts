@@ -30,7 +30,7 @@ import type {
   TableAlteration,
   TableDescription,
   TableOptions,
-} from './types.js'
+} from '../api/index.js'
 
 /** A snapshot of a table. */
 export interface SnapshotDescription {

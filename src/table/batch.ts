@@ -13,7 +13,8 @@ import type { Durability } from '../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import { ListOutcome } from './list-outcome.js'
 import type { ObservedOperations } from './observed-operations.js'
-import { Result } from './result.js'
+import { Result } from '../api/result.js'
+import { PageResult } from './page-result.js'
 import { blocking, checkObject, nonBlocking, type TableCore } from './table-core.js'
 import type {
   BatchCallback,
@@ -22,9 +23,9 @@ import type {
   Check,
   CheckAction,
   CheckAndMutateResult,
-} from './types.js'
+} from '../api/index.js'
 
-const nothing = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [])
+const nothing = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [])
 const done: BatchResult = { ok: true, result: nothing }
 
 /** Carries out the operation at a position and tells its outcome; may throw `BlockMissing`. */

@@ -41,7 +41,7 @@ import { cellOverheadBytes, checkTtl } from './mutation-writer.js'
 import { RowKey } from './row-key.js'
 import { parseFamilyOptions } from './schema.js'
 import { checkObject } from './table-core.js'
-import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from './types.js'
+import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../api/index.js'
 
 /** How bulk files are written. */
 export interface BulkWriterOptions {

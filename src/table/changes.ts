@@ -5,7 +5,7 @@ import { CellView } from '../cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../engine/change-feed.js'
 import type { Engine } from '../engine/engine.js'
 import { emptyCursor } from '../scan/entry-cursor.js'
-import type { Cell } from './result.js'
+import type { Cell } from '../api/result.js'
 import { plainTableName } from './table-name.js'
 
 /** A cell that a mutation wrote: a put or a delete marker. */

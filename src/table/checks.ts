@@ -3,7 +3,7 @@ import { invalidArgument } from '../base/errors.js'
 import { compareBytes, emptyBytes, toBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import { checkBytesLike } from '../cell/column-name.js'
-import type { BytesLike, Check, CompareOperator } from './types.js'
+import type { BytesLike, Check, CompareOperator } from '../api/index.js'
 
 const operators: ReadonlySet<string> = new Set([
   'LESS',

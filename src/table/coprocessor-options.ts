@@ -6,8 +6,13 @@ import type { CellHookReference } from '../coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../coprocessor/load-module.js'
 import { CoprocessorPriority } from '../coprocessor/priority.js'
 import type { CoprocessorSetting } from '../engine/catalog.js'
-import type { Coprocessor, CoprocessorModule, Endpoint, TableCoprocessor } from './coprocessor.js'
-import type { Observer } from './observer.js'
+import type {
+  Coprocessor,
+  CoprocessorModule,
+  Endpoint,
+  TableCoprocessor,
+} from '../api/coprocessor.js'
+import type { Observer } from '../api/observer.js'
 import { checkObject } from './table-core.js'
 
 /** A coprocessor with its defaults filled in and its modules in memory. */

@@ -19,7 +19,7 @@ import type { JobRetention, StoreFileInfo } from '../coprocessor/job-observer.js
 import { decodeTableSettings, type CoprocessorSetting, type TableState } from '../engine/catalog.js'
 import type { CatalogWatcher } from '../engine/ddl.js'
 import type { TableDefinition } from '../version/catalog.js'
-import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
+import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import {
   loadCoprocessor,
   loadTableCoprocessor,
@@ -27,7 +27,7 @@ import {
 } from './coprocessor-options.js'
 import { plainTableName } from './table-name.js'
 import { TableCoprocessors, type Attached } from './table-coprocessors.js'
-import type { SyncTable, Table } from './types.js'
+import type { SyncTable, Table } from '../api/index.js'
 
 /** A live coprocessor, for tables that come later as well. */
 interface Live {

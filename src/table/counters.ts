@@ -10,7 +10,7 @@ import { planColumns } from './deletes.js'
 import { checkTtl, listColumns, type MutationWriter } from './mutation-writer.js'
 import { parseTimeRange, type FamilyPlan } from './read-plan.js'
 import type { StoredCells } from './stored-cells.js'
-import type { Append, BytesLike, ColumnName, Increment, RowOperation } from './types.js'
+import type { Append, BytesLike, ColumnName, Increment, RowOperation } from '../api/index.js'
 
 /** Reads the newest cell of each planned column of the mutated row. */
 export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells

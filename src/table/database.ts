@@ -12,7 +12,7 @@ import { flushRecovered, openEngine } from '../engine/open-engine.js'
 import { checkRate, type DatabaseOptions } from '../engine/options.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import { Admin } from './admin.js'
-import type { Coprocessor, CoprocessorRegistration } from './coprocessor.js'
+import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
 import { changes, type Change, type ChangeOptions } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
@@ -26,7 +26,7 @@ import type {
   TableAlteration,
   TableDescription,
   TableOptions,
-} from './types.js'
+} from '../api/index.js'
 
 /** Events of a database and their arguments. */
 export interface DatabaseEvents {

@@ -8,7 +8,7 @@ import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import type { FamilyPlan } from './read-plan.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { StoredCells } from './stored-cells.js'
-import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from './types.js'
+import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../api/index.js'
 
 /** Reads the newest versions of some columns of the mutated row. */
 export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells

@@ -22,8 +22,8 @@ import { AsyncScanner, SyncScanner } from './scanners.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
 import { Batch, operationsOfChecks, outcomesOfChecks } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
-import type { Result } from './result.js'
-import type * as types from './types.js'
+import type { Result } from '../api/result.js'
+import type * as types from '../api/index.js'
 
 const counterColumn = (result: Result, column: types.ColumnName): bigint => {
   const value = result.value(column)

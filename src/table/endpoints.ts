@@ -10,11 +10,11 @@ import { CellarError, invalidArgument } from '../base/errors.js'
 import { coprocessorError } from '../coprocessor/coprocessor-error.js'
 import { FirstKeyOnlyFilter } from '../filter/column-count-filters.js'
 import { parseColumn } from '../cell/column-name.js'
-import type { Endpoint } from './coprocessor.js'
-import type { Result } from './result.js'
+import type { Endpoint } from '../api/coprocessor.js'
+import type { Result } from '../api/result.js'
 import type { TableCoprocessors } from './table-coprocessors.js'
 import { checkObject } from './table-core.js'
-import type { Scan, Table } from './types.js'
+import type { Scan, Table } from '../api/index.js'
 
 /**
  * The rows and cells that are aggregated. `rowCount` takes any scan. `sum`, `min` and `max` take

@@ -17,7 +17,7 @@ import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
 import { describeTable } from './schema.js'
 import { readPointOf } from './snapshot.js'
-import type { BytesLike, Snapshot, TimeRangeOption } from './types.js'
+import type { BytesLike, Snapshot, TimeRangeOption } from '../api/index.js'
 
 /** How far an export or an import is. */
 export interface TransferProgress {

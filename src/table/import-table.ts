@@ -24,7 +24,7 @@ import { aborted, type TransferProgress } from './export-table.js'
 import { ImportCells } from './import-cells.js'
 import { defineTable } from './schema.js'
 import { newTableName } from './table-name.js'
-import type { TableDescription, TableOptions } from './types.js'
+import type { TableDescription, TableOptions } from '../api/index.js'
 
 /** How an export is imported. */
 export interface ImportOptions {

@@ -34,7 +34,7 @@ import type {
   Put,
   PutCell,
   RowOperation,
-} from './types.js'
+} from '../api/index.js'
 
 /** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
 export const cellOverheadBytes = 20

@@ -8,7 +8,7 @@ import type { Timestamp } from '../cell/timestamp.js'
 import { isBlockMissing } from './block-loading.js'
 import type { ChooseVersion } from './deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
-import type { MutationBatch } from './observer.js'
+import type { MutationBatch } from '../api/observer.js'
 import { checkObject, type Intervention, type RowAddition, type TableCore } from './table-core.js'
 import type {
   BytesLike,
@@ -20,7 +20,7 @@ import type {
   Mutation,
   Put,
   RowOperation,
-} from './types.js'
+} from '../api/index.js'
 
 /** Nothing may be given to `bypass`. */
 export const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }

@@ -9,7 +9,8 @@ import type { Durability } from '../wal/log.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
 import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
-import { Result } from './result.js'
+import { Result } from '../api/result.js'
+import { PageResult } from './page-result.js'
 import { checkObject, type Applied, type TableCore } from './table-core.js'
 import type {
   Append,
@@ -23,7 +24,7 @@ import type {
   Mutation,
   Put,
   RowMutations,
-} from './types.js'
+} from '../api/index.js'
 
 /** Carries an operation out; called again after it threw `BlockMissing`. */
 export type Step<T> = (mode: ReadMode) => T
@@ -36,7 +37,7 @@ const aBoolean: ResultKind<boolean> = {
   what: 'true or false',
   is: (value) => typeof value === 'boolean',
 }
-const allLeftOut = new Result({ page: Buffer.alloc(0), cells: [], partial: false }, [], {
+const allLeftOut = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [], {
   exists: true,
 })
 

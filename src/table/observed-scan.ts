@@ -8,13 +8,13 @@
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
-import type { ObservedScan } from './observer.js'
-import { Result } from './result.js'
+import type { ObservedScan } from '../api/observer.js'
+import { Result } from '../api/result.js'
 import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
 import { readPointOf } from './snapshot.js'
 import { checkObject } from './table-core.js'
-import type { Scan } from './types.js'
+import type { Scan } from '../api/index.js'
 
 const aResult: ResultKind<Result> = {
   what: 'a Result',

@@ -7,8 +7,8 @@
  */
 import { CellarError } from '../base/errors.js'
 import { badAnswer, coprocessorError } from '../coprocessor/coprocessor-error.js'
-import type { BypassContext, Observer, ObserverContext } from './observer.js'
-import type { SyncTable, Table } from './types.js'
+import type { BypassContext, Observer, ObserverContext } from '../api/observer.js'
+import type { SyncTable, Table } from '../api/index.js'
 
 /** Name of a method of an observer. */
 export type ObserverMethod = keyof Observer

@@ -11,7 +11,7 @@ import type { Filter } from '../filter/filter.js'
 import type { StoreQuery } from '../scan/query.js'
 import { parseColumn } from '../cell/column-name.js'
 import { noSuchFamily } from './column-name.js'
-import type { ColumnName, ReadOptions, TimeRangeOption } from './types.js'
+import type { ColumnName, ReadOptions, TimeRangeOption } from '../api/index.js'
 
 /** What is read of one family. */
 export interface FamilyPlan {

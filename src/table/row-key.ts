@@ -3,7 +3,7 @@ import { invalidArgument } from '../base/errors.js'
 import { writeEscaped } from '../cell/cell-key.js'
 import { checkRowLength, rowBytesMax } from '../cell/limits.js'
 import { checkBytesLike } from '../cell/column-name.js'
-import type { BytesLike } from './types.js'
+import type { BytesLike } from '../api/index.js'
 
 /**
  * Strings up to this many characters are encoded in a loop, which beats a call into native code.

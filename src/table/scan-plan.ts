@@ -6,7 +6,7 @@ import type { RowBounds } from '../scan/row-scanner.js'
 import { checkBytesLike } from '../cell/column-name.js'
 import { parseCount, parseFlag, planRead, type ReadPlan, type ReadPlans } from './read-plan.js'
 import { encodeBound } from './row-key.js'
-import type { BytesLike, Scan } from './types.js'
+import type { BytesLike, Scan } from '../api/index.js'
 
 /** A checked scan. */
 export interface ScanPlan {

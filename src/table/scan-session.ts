@@ -17,8 +17,9 @@ import type { StoreScanner } from '../scan/store-scanner.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Version } from '../version/version.js'
-import { Result } from './result.js'
-import type { ScanMetrics } from './types.js'
+import { Result } from '../api/result.js'
+import { PageResult } from './page-result.js'
+import type { ScanMetrics } from '../api/index.js'
 import type { ScanPlan } from './scan-plan.js'
 import { ScanPool, type ScanParts } from './scan-pool.js'
 
@@ -134,7 +135,7 @@ export class ScanSession {
     const { parts } = this
     if (result !== undefined || parts === undefined) return result
     if (this.readAhead(parts) === 'pause') {
-      return this.needCursorResult ? Result.ofCursor(parts.rows.lastRow!) : 'pause'
+      return this.needCursorResult ? PageResult.ofCursor(parts.rows.lastRow!) : 'pause'
     }
     const first = this.nextReady()
     if (first === undefined) this.close()
@@ -153,7 +154,7 @@ export class ScanSession {
     this.cells += (end - start) / numbersPerCell
     this.bytes += ready.bytes[position]
     const row = { page: ready.pages[position], cells, partial: this.partial }
-    const result = new Result(row, this.families, noMarks, start, end)
+    const result = new PageResult(row, this.families, noMarks, start, end)
     if (this.rowsLeft <= 0 && position + 1 === ready.count) this.close()
     return result
   }

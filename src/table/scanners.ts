@@ -2,9 +2,9 @@
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
-import type { Result } from './result.js'
+import type { Result } from '../api/result.js'
 import type { ScanSession } from './scan-session.js'
-import type { ResultScanner, ScanMetrics, SyncResultScanner } from './types.js'
+import type { ResultScanner, ScanMetrics, SyncResultScanner } from '../api/index.js'
 
 /**
  * Results made in one turn of the event loop: enough to amortise a promise, short enough to be

@@ -17,7 +17,12 @@ import type { FamilyDefinition, TableDefinition } from '../version/catalog.js'
 import type { JsonObject } from '../version/json-fields.js'
 import { parseTableCoprocessors } from './coprocessor-options.js'
 import { checkObject } from './table-core.js'
-import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from './types.js'
+import type {
+  FamilyOptions,
+  TableAlteration,
+  TableDescription,
+  TableOptions,
+} from '../api/index.js'
 
 const kibibyte = 1024
 const blockBytesMin = kibibyte

@@ -1,7 +1,7 @@
 /** Snapshots: read points that users hold. */
 import { closedError, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
-import type { ReadOptions, Snapshot } from './types.js'
+import type { ReadOptions, Snapshot } from '../api/index.js'
 
 export class EngineSnapshot implements Snapshot {
   readonly sequence: number

@@ -10,10 +10,10 @@ import type {
   StoreFileInfo,
   StoreJobOutcome,
 } from '../coprocessor/job-observer.js'
-import type { Endpoint } from './coprocessor.js'
+import type { Endpoint } from '../api/coprocessor.js'
 import type { LoadedCoprocessor } from './coprocessor-options.js'
 import { ObserverChain } from './observer-chain.js'
-import type { SyncTable, Table } from './types.js'
+import type { SyncTable, Table } from '../api/index.js'
 
 /** A coprocessor that is to belong to a table. */
 export interface Attached {

@@ -29,7 +29,8 @@ import {
   type PlainRead,
   type ReadPlan,
 } from './read-plan.js'
-import { Result } from './result.js'
+import { Result } from '../api/result.js'
+import { PageResult } from './page-result.js'
 import { RowKey } from './row-key.js'
 import { RowReads } from './row-read.js'
 import { planScan } from './scan-plan.js'
@@ -53,7 +54,7 @@ import type {
   RowMutations,
   RowOperation,
   Scan,
-} from './types.js'
+} from '../api/index.js'
 
 /** What a mutation did: what the caller gets, and how durable it asked it to be. */
 export interface Applied<T> {
@@ -164,8 +165,8 @@ export class TableCore {
     const readPoint = readPointOf(options, this.engine)
     const existenceOnly = parseFlag(options.checkExistenceOnly, 'checkExistenceOnly', false)
     const row = this.readRow(plan, readPoint, mode, existenceOnly)
-    if (!existenceOnly) return new Result(row, table.familyNames)
-    return new Result(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
+    if (!existenceOnly) return new PageResult(row, table.familyNames)
+    return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
 
   /** Opens a scan. */
@@ -510,7 +511,7 @@ export class TableCore {
 
   private writtenResult(table: TableState, marks?: { readonly exists: true }): Result {
     const row = this.writer.hasResult ? this.writer.takeResult() : emptyRow
-    return new Result(row, table.familyNames, marks)
+    return new PageResult(row, table.familyNames, marks)
   }
 
   /** Reads cells of the mutated row at the newest state. */

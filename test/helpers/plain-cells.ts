@@ -4,8 +4,8 @@
  * Bytes are "binary strings": one UTF-16 unit per byte, so that `<` compares bytes unsigned.
  */
 import type { CellTypeName } from '../../src/cell/cell-type.js'
-import type { Result } from '../../src/table/result.js'
-import type { BytesLike } from '../../src/table/types.js'
+import type { Result } from '../../src/api/index.js'
+import type { BytesLike } from '../../src/api/index.js'
 
 /** A cell without its sequence. */
 export interface PlainCell {

@@ -2,7 +2,7 @@
  * The operations of a table in one shape, whether the promise forms or the synchronous ones run.
  */
 import type { EmbeddedTable } from '../../src/index.js'
-import type { Result } from '../../src/table/result.js'
+import type { Result } from '../../src/api/index.js'
 import type {
   Append,
   BatchOperation,
@@ -16,7 +16,7 @@ import type {
   Put,
   RowMutations,
   Scan,
-} from '../../src/table/types.js'
+} from '../../src/api/index.js'
 
 export type CallForm = 'sync' | 'async'
 

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { ManualClock } from '../../src/base/clock.js'
 import { CellarError } from '../../src/base/errors.js'
 import type { FileSystem } from '../../src/fs/types.js'
-import type { Result } from '../../src/table/result.js'
-import type { Scan, Snapshot } from '../../src/table/types.js'
+import type { Result } from '../../src/api/index.js'
+import type { Scan, Snapshot } from '../../src/api/index.js'
 import {
   plainResult,
   showResult,

@@ -19,7 +19,7 @@ import type {
   PutCell,
   RowMutations,
   Scan,
-} from '../../src/table/types.js'
+} from '../../src/api/index.js'
 import { filterTrees, type FilterTree } from './filter-trees.js'
 
 /** Where a read looks, besides its options. */

@@ -24,7 +24,7 @@ import type {
   RowMutations,
   RowOperation,
   Scan,
-} from '../../src/table/types.js'
+} from '../../src/api/index.js'
 import { binary, type PlainCell, type PlainResult } from '../helpers/plain-cells.js'
 import {
   compactedCells,

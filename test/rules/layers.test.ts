@@ -76,6 +76,11 @@ const planted: Readonly<Record<string, string>> = {
     "import { engine } from '../engine/engine.js'\nimport { h } from '../../test/helper.js'\n" +
     'export const put = [engine, h]\n',
   'src/table/deep.ts': "import { put } from '../index.js'\nexport const deep = put\n",
+  'src/api/table.ts':
+    "import type { Engine } from '../engine/types.js'\nimport { a } from '../base/bytes.js'\n" +
+    'export type Table = [Engine, typeof a]\n',
+  'src/metastore/seam.ts':
+    "import type { Table } from '../api/table.js'\nexport type Seam = Table\n",
   'src/metastore/store.ts':
     "import { put } from '../index.js'\nimport { a } from '../base/bytes.js'\n" +
     'export const store = [put, a]\n',
@@ -117,6 +122,7 @@ function stubPackage(name: string): Record<string, string> {
 }
 
 const expected = [
+  'api-knows-no-backend: src/api/table.ts -> src/engine/types.ts',
   'bench-knows-no-test: bench/micro/a.ts -> test/helper.ts',
   'bench-uses-the-public-api: bench/main.ts -> src/engine/engine.ts',
   'cell-hooks-are-light: src/messaging/prune-job/hook.ts -> src/index.ts',

@@ -1,5 +1,5 @@
 /** What errors of tables mean to users of the metastore. */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import { illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
 
 const unavailable: ReadonlySet<string> = new Set([

@@ -4,7 +4,7 @@
  * A put or remove is one `checkAndMutate` on the column that holds the version (see
  * conditional-writes.ts); a read is one `get`, a cursor one scan of a snapshot.
  */
-import type { Snapshot } from '../../index.js'
+import type { Snapshot } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { CellarView, type OpenViews, type ViewedTable } from './cellar-view.js'
 import { ConditionalWrites } from './conditional-writes.js'

@@ -6,7 +6,7 @@
  * the table as one batch, so that a thousand of them share a promise and a sync. Only if the
  * condition fails is the row read, to tell which of the errors it is.
  */
-import type { BatchOperation, BatchResult, Table } from '../../index.js'
+import type { BatchOperation, BatchResult, Table } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { badVersion, keyExists, noKey } from './errors.js'
 import { rowOfKey } from './keys.js'

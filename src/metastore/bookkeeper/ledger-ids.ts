@@ -9,7 +9,7 @@
  * An id is the bucket's number in the top seven of 63 bits and the count below. Generators that
  * use different numbers of buckets can share a table.
  */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
 import type { MetaStore, MetastoreTable } from './types.js'

@@ -2,7 +2,7 @@
  * Keys of the `LEDGER` table: the id in decimal, padded to 19 digits, so that all ids of 63 bits
  * are in order. BookKeeper pads to 10, which puts longer ids before shorter ones.
  */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import { metaStoreError } from './ledger-errors.js'
 
 /** The highest ledger id, 2^63 - 1. */

@@ -6,7 +6,7 @@
  * `ERR_LEDGER_EXISTS`, a wrong version on remove is `ERR_LEDGER_METADATA_VERSION`, `write` never
  * creates, ids of 63 bits are in order, a listing is complete or fails.
  */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import { cleanTable } from './clean-table.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'

@@ -7,7 +7,14 @@
  * version. Rows are written whole or not at all, and a put writes the version and the named fields
  * only.
  */
-import type { Check, CheckAction, Mutation, PutCell, Result, TableOptions } from '../../index.js'
+import type {
+  Check,
+  CheckAction,
+  Mutation,
+  PutCell,
+  Result,
+  TableOptions,
+} from '../../api/index.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { compareKeys, keyOfRow } from './keys.js'
 import type { MetastoreItem } from './types.js'

@@ -6,7 +6,7 @@
  * a row that is removed and made again gets a version that nobody has seen, and no tombstones are
  * needed. Blocks of several processes on one remote backend do not overlap either.
  */
-import type { Table } from '../../index.js'
+import type { Table } from '../../api/index.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 
 /** Versions reserved at once: one sync for so many puts. */

@@ -9,7 +9,7 @@
  */
 import { createRequire } from 'node:module'
 import type * as Wire from '@bufbuild/protobuf/wire'
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import {
   addValue,
   checkRequired,

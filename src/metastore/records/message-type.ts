@@ -7,7 +7,7 @@
  * numbers, `int64` and `uint64` are bigints, bytes are `Uint8Array`s, enumeration values are their
  * names. Fields that the table does not know are kept in `unknownFields`, and written back.
  */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 
 /** Makes the `ERR_INVALID_ARGUMENT` of bytes, text or objects that are no record. */
 export function invalidRecord(message: string): CellarError {

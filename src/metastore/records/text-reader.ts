@@ -6,7 +6,7 @@
  * Fields that the table does not know are kept, with their value in canonical form. Text that is
  * no such message is `ERR_INVALID_ARGUMENT` with the position. Byte values are copies.
  */
-import { CellarError, ErrorCode } from '../../index.js'
+import { CellarError, ErrorCode } from '../../api/index.js'
 import {
   addValue,
   checkRequired,

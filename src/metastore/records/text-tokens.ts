@@ -5,7 +5,7 @@
  * The text is held with one character per byte, so that quoted bytes that are no UTF-8 stay what
  * they are.
  */
-import type { CellarError } from '../../index.js'
+import type { CellarError } from '../../api/index.js'
 import { invalidRecord } from './message-type.js'
 
 export class TextTokens {

@@ -1,5 +1,5 @@
 /** A. Versions, timestamps, ties. */
-import type { Put } from '../../../src/table/types.js'
+import type { Put } from '../../../src/api/index.js'
 import {
   allVersions,
   cellsOf,

@@ -1,5 +1,5 @@
 /** B. Names, empties, sizes. */
-import type { PutCell } from '../../../src/table/types.js'
+import type { PutCell } from '../../../src/api/index.js'
 import { everywhere, putCell, type HBaseCase, type Step } from './case.js'
 
 const longQualifierBytes = 32_769

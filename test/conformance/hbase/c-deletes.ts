@@ -1,5 +1,5 @@
 /** C. Deletes. */
-import type { Delete, Get } from '../../../src/table/types.js'
+import type { Delete, Get } from '../../../src/api/index.js'
 import {
   allVersions,
   cellsOf,

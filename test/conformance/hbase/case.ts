@@ -18,7 +18,7 @@ import type {
   Put,
   RowMutations,
   Scan,
-} from '../../../src/table/types.js'
+} from '../../../src/api/index.js'
 import type { TableCalls } from '../../helpers/table-calls.js'
 import type { TestDatabase } from '../../helpers/test-database.js'
 

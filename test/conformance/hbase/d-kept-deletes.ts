@@ -1,5 +1,5 @@
 /** D, first half. KEEP_DELETED_CELLS and raw scans. */
-import type { Delete, FamilyOptions } from '../../../src/table/types.js'
+import type { Delete, FamilyOptions } from '../../../src/api/index.js'
 import {
   everywhere,
   getAll,

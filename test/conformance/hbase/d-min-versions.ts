@@ -1,6 +1,6 @@
 /** D, second half. MIN_VERSIONS and TTL. */
 import { TimestampsFilter } from '../../../src/filter/cell-filters.js'
-import type { FamilyOptions, PutCell } from '../../../src/table/types.js'
+import type { FamilyOptions, PutCell } from '../../../src/api/index.js'
 import {
   everywhere,
   getAll,

@@ -1,5 +1,5 @@
 /** E. NEW_VERSION_BEHAVIOR. Every case holds in every state: that is what it is for. */
-import type { FamilyOptions, PutCell } from '../../../src/table/types.js'
+import type { FamilyOptions, PutCell } from '../../../src/api/index.js'
 import { cellsOf, everywhere, putCell, putVersions, type HBaseCase, type Step } from './case.js'
 
 const source = 'TestNewVersionBehaviorFromClientSide'

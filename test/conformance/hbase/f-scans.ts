@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import type { FileSystem } from '../../../src/fs/types.js'
 import { CellarError } from '../../../src/base/errors.js'
-import type { Put, PutCell, Scan } from '../../../src/table/types.js'
+import type { Put, PutCell, Scan } from '../../../src/api/index.js'
 import {
   allVersions,
   cellsOf,

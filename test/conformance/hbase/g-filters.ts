@@ -16,7 +16,7 @@ import {
   SingleColumnValueExcludeFilter,
   SingleColumnValueFilter,
 } from '../../../src/filter/single-column-filters.js'
-import type { Check, CheckAction, Scan } from '../../../src/table/types.js'
+import type { Check, CheckAction, Scan } from '../../../src/api/index.js'
 import {
   allVersions,
   everywhere,

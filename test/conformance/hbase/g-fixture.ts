@@ -6,7 +6,7 @@ import { QualifierFilter, RowFilter, ValueFilter } from '../../../src/filter/com
 import { FilterList } from '../../../src/filter/filter-list.js'
 import { InclusiveStopFilter, PageFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
 import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filters.js'
-import type { Scan } from '../../../src/table/types.js'
+import type { Scan } from '../../../src/api/index.js'
 import { everywhere, type HBaseCase, type Step } from './case.js'
 
 /**

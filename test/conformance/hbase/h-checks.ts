@@ -1,5 +1,5 @@
 /** H. Check and mutate. */
-import type { Check, CheckAction, CompareOperator } from '../../../src/table/types.js'
+import type { Check, CheckAction, CompareOperator } from '../../../src/api/index.js'
 import {
   allVersions,
   everywhere,

@@ -1,5 +1,5 @@
 /** I. Increment, append, row mutations, batch. */
-import type { BatchOperation, Delete, Put } from '../../../src/table/types.js'
+import type { BatchOperation, Delete, Put } from '../../../src/api/index.js'
 import {
   everywhere,
   putCell,

@@ -1,5 +1,5 @@
 /** A small random table with delete markers, and what a reader must see of it. */
-import type { Scan } from '../../../src/table/types.js'
+import type { Scan } from '../../../src/api/index.js'
 import type { Filter } from '../../../src/filter/filter.js'
 import { plainResult } from '../../helpers/plain-cells.js'
 import { callsOf } from '../../helpers/table-calls.js'

@@ -5,7 +5,7 @@ import { ColumnPaginationFilter } from '../../../src/filter/column-count-filters
 import { ValueFilter } from '../../../src/filter/compare-filters.js'
 import { FilterCode, type CellHint } from '../../../src/filter/filter.js'
 import { FilterBase } from '../../../src/filter/filter-base.js'
-import type { Get } from '../../../src/table/types.js'
+import type { Get } from '../../../src/api/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 async function read(get: Omit<Get, 'row'>, markers = false): Promise<string> {

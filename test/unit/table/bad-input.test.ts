@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
 import type { EmbeddedTable } from '../../../src/index.js'
-import type { BatchOperation, PutCell } from '../../../src/table/types.js'
+import type { BatchOperation, PutCell } from '../../../src/api/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm, type TableCalls } from '../../helpers/table-calls.js'
 import { TestDatabase } from '../../helpers/test-database.js'

@@ -38,7 +38,7 @@ import type {
   Scan,
   SyncTable,
   Table,
-} from './types.js'
+} from './index.js'
 
 /** What every method of an observer is told. */
 export interface ObserverContext {

@@ -7,7 +7,7 @@
  */
 import type { CellHookReference, CreateCellHook } from '../coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
-import type { SyncTable, Table } from './types.js'
+import type { SyncTable, Table } from './index.js'
 
 /** A function that runs next to the data of a table (HBase: coprocessor endpoint). */
 export type Endpoint = (table: Table & SyncTable, request: unknown) => unknown

@@ -1,0 +1,29 @@
+/**
+ * The seam between backends and what is built on tables: interfaces, options, results and errors.
+ *
+ * The embedded engine implements these interfaces, and other backends may. Everything above tables
+ * (the metastore, messaging) compiles against this folder alone.
+ */
+export { CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
+export type { CellTypeName } from '../cell/cell-type.js'
+export type { BytesLike, ColumnName } from '../cell/column-name.js'
+export type { Timestamp } from '../cell/timestamp.js'
+export { CellDecision } from '../coprocessor/cell-hook.js'
+export type {
+  CellHook,
+  CellHookReference,
+  CellHookSetup,
+  CellReplacement,
+  CreateCellHook,
+  StoreJob,
+} from '../coprocessor/cell-hook.js'
+export type * from '../coprocessor/job-observer.js'
+export { CoprocessorPriority } from '../coprocessor/priority.js'
+export type * from './coprocessor.js'
+export type * from './mutations.js'
+export type * from './observer.js'
+export type * from './reads.js'
+export { Result, type Cell, type ResultMarks } from './result.js'
+export type { ValuesByFamily } from './result-maps.js'
+export type * from './schema.js'
+export type * from './table.js'

@@ -1,0 +1,196 @@
+/**
+ * The mutations of a table, as plain option objects: HBase's `Put`, `Delete`, `Increment`,
+ * `Append`, `RowMutations`, `CheckAndMutate` and batches of them.
+ *
+ * Bytes are strings (UTF-8) or `Uint8Array`s. Timestamps are milliseconds by convention, `number`
+ * or `bigint`, 0 to 2^63-1. The semantics are those of the HBase 2.6 client.
+ */
+import type { CellarError } from '../base/errors.js'
+import type { CellTypeName } from '../cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../cell/column-name.js'
+import type { Timestamp } from '../cell/timestamp.js'
+import type { Filter } from '../filter/filter.js'
+import type { Get, TimeRangeOption } from './reads.js'
+import type { Result } from './result.js'
+
+/** How durable a mutation is before it is acknowledged (HBase: Durability). */
+export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
+
+/** A value, or a value with its own timestamp. */
+export type PutValue = BytesLike | { readonly value: BytesLike; readonly timestamp?: Timestamp }
+
+/** One cell of a put, in the long form. */
+export interface PutCell {
+  readonly column: ColumnName
+  /** Absent means empty. */
+  readonly value?: BytesLike
+  readonly timestamp?: Timestamp
+  /** A raw delete marker may be put as well (HBase: Put.add(Cell)). Default 'Put'. */
+  readonly type?: CellTypeName
+}
+
+/** Cells for one row. Needs at least one cell, else `ERR_INVALID_ARGUMENT`. */
+export interface Put {
+  readonly row: BytesLike
+  readonly cells: Readonly<Record<string, PutValue>> | readonly PutCell[]
+  /** For the cells that have none of their own; default: the engine's clock. */
+  readonly timestamp?: Timestamp
+  /** Cell TTL in milliseconds. */
+  readonly ttl?: number
+  readonly durability?: DurabilityOption
+}
+
+/** A family, with a timestamp of its own if wanted. */
+export type FamilyTarget =
+  BytesLike | { readonly family: BytesLike; readonly timestamp?: Timestamp }
+
+/** A column, with a timestamp of its own if wanted. */
+export type ColumnTarget =
+  | string
+  | Uint8Array
+  | {
+      readonly family: BytesLike
+      readonly qualifier?: BytesLike
+      readonly timestamp?: Timestamp
+    }
+
+/**
+ * Deletes by writing markers. With none of the four lists: the whole row, that is, one family
+ * marker for each family of the table.
+ */
+export interface Delete {
+  readonly row: BytesLike
+  /** For targets that have none of their own; default: the engine's clock ("up to now"). */
+  readonly timestamp?: Timestamp
+  /** All columns of the families, timestamps <= t (HBase: addFamily). */
+  readonly families?: readonly FamilyTarget[]
+  /** All columns of the families, timestamp = t exactly (HBase: addFamilyVersion). */
+  readonly familyVersions?: readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[]
+  /** All versions of the columns with timestamps <= t (HBase: addColumns). */
+  readonly columns?: readonly ColumnTarget[]
+  /**
+   * One version of each column: the one at t exactly; without t the newest, the n-th mention of a
+   * column in the list meaning its n-th newest version (HBase: addColumn).
+   */
+  readonly columnVersions?: readonly ColumnTarget[]
+  readonly durability?: DurabilityOption
+}
+
+/** Adds to 8-byte big-endian signed counters; an absent one counts as 0. Overflow wraps. */
+export interface Increment {
+  readonly row: BytesLike
+  readonly columns:
+    | Readonly<Record<string, number | bigint>>
+    | readonly { readonly column: ColumnName; readonly amount?: number | bigint }[]
+  /**
+   * Takes effect for counters that do not exist yet; else the new timestamp is max(now, old + 1).
+   */
+  readonly timestamp?: Timestamp
+  /** Only versions inside the range serve as base. */
+  readonly timeRange?: TimeRangeOption
+  /** Cell TTL in milliseconds. */
+  readonly ttl?: number
+  /** False: the result is empty. Default true. */
+  readonly returnResults?: boolean
+  readonly durability?: DurabilityOption
+}
+
+/** Appends bytes to values; an absent one counts as empty. */
+export interface Append {
+  readonly row: BytesLike
+  readonly columns:
+    | Readonly<Record<string, BytesLike>>
+    | readonly { readonly column: ColumnName; readonly value: BytesLike }[]
+  readonly timestamp?: Timestamp
+  readonly timeRange?: TimeRangeOption
+  readonly ttl?: number
+  readonly returnResults?: boolean
+  readonly durability?: DurabilityOption
+}
+
+/**
+ * An operation inside a row mutation; a row of its own must equal the outer one (`ERR_WRONG_ROW`).
+ */
+export type RowOperation<T> = Omit<T, 'row' | 'durability'> & { readonly row?: BytesLike }
+
+/** One mutation of a row. Exactly one of the members is given. */
+export type Mutation =
+  | { readonly put: RowOperation<Put> }
+  | { readonly delete: RowOperation<Delete> }
+  | { readonly increment: RowOperation<Increment> }
+  | { readonly append: RowOperation<Append> }
+
+/** Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). */
+export interface RowMutations {
+  readonly row: BytesLike
+  readonly mutations: readonly Mutation[]
+  readonly durability?: DurabilityOption
+}
+
+/**
+ * Puts and deletes of several rows of a table, applied all or none, under one sequence (HBase:
+ * MultiRowMutationEndpoint, where the rows must lie in one region; here a table is one).
+ */
+export interface MultiRowMutations {
+  /** At least one; a row may be named more than once. */
+  readonly rows: readonly {
+    readonly row: BytesLike
+    readonly mutations: readonly Mutation[]
+  }[]
+  /** All must hold, or nothing is applied. */
+  readonly checks?: readonly Check[]
+  readonly durability?: DurabilityOption
+}
+
+/** HBase's CompareOperator. In checks: `expected operator stored` (the reverse of filters). */
+export type CompareOperator =
+  'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
+
+/**
+ * The condition of a checkAndMutate. One of: `equals` (null or empty also matches an absent cell),
+ * `notExists`, `operator` with `value`, or `filter` (matches if a get with it yields a cell).
+ * None of them: `ERR_INVALID_ARGUMENT`.
+ */
+export interface Check {
+  readonly row: BytesLike
+  /** The checked column; not used with `filter`. */
+  readonly column?: ColumnName
+  readonly equals?: BytesLike | null
+  readonly notExists?: true
+  readonly operator?: CompareOperator
+  readonly value?: BytesLike | null
+  readonly filter?: Filter
+  readonly timeRange?: TimeRangeOption
+}
+
+/** What a checkAndMutate does when the condition holds. */
+export type CheckAction = Mutation | { readonly mutations: readonly Mutation[] }
+
+/** Outcome of a checkAndMutate. */
+export interface CheckAndMutateResult {
+  /** Whether the condition held and the action was applied. */
+  readonly success: boolean
+  /** Cells that increments and appends of the action produced; undefined if there were none. */
+  readonly result: Result | undefined
+}
+
+/** One operation of a batch. Exactly one of the members is given. */
+export type BatchOperation =
+  | { readonly get: Get }
+  | { readonly put: Put }
+  | { readonly delete: Delete }
+  | { readonly increment: Increment }
+  | { readonly append: Append }
+  | { readonly mutateRow: RowMutations }
+  | { readonly checkAndMutate: { readonly check: Check; readonly action: CheckAction } }
+
+/** Outcome of one operation of a batch, at the position of the operation. */
+export type BatchResult =
+  | { readonly ok: true; readonly result: Result; readonly success?: boolean }
+  | { readonly ok: false; readonly error: CellarError }
+
+/**
+ * Told of each outcome of a batch as soon as it is final (HBase: Batch.Callback). The batch rejects
+ * with what it throws first, once all operations are carried out.
+ */
+export type BatchCallback = (result: BatchResult, position: number) => void

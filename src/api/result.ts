@@ -1,0 +1,178 @@
+/**
+ * What a read returns: the cells of one row, in HBase's order (HBase: Result).
+ *
+ * Every backend has its own way to hold cells. One that has them as objects calls `Result.of`; the
+ * embedded engine keeps encoded pages and decodes a cell when it is asked for.
+ *
+ * Ownership: the Buffers that a result hands out are the caller's to keep, and not to change.
+ */
+import { invalidArgument } from '../base/errors.js'
+import type { CellTypeName } from '../cell/cell-type.js'
+import { escapeQualifier, parseColumn, type ColumnName } from '../cell/column-name.js'
+import * as maps from './result-maps.js'
+
+/** One version of one column, or a delete marker in a raw scan. */
+export interface Cell {
+  readonly row: Buffer
+  readonly family: string
+  readonly qualifier: Buffer
+  /** Exact below 2^53; see `timestampExact`. */
+  readonly timestamp: number
+  readonly timestampExact: bigint
+  readonly type: CellTypeName
+  readonly value: Buffer
+  /** Sequence of the mutation that wrote the cell. */
+  readonly sequence: number
+}
+
+/** What a result says beside its cells. */
+export interface ResultMarks {
+  readonly partial?: boolean
+  readonly exists?: boolean
+  readonly cursor?: Buffer
+}
+
+/** The cells of one row (or of a piece of it); empty if there are none. */
+export abstract class Result {
+  /** True if more cells of the row follow in the next result of the scan (`batch`). */
+  readonly partial: boolean
+  /**
+   * For a get with `checkExistenceOnly`: whether there are cells; true for row mutations that were
+   * applied. Else undefined.
+   */
+  readonly exists: boolean | undefined
+  /**
+   * Of a scan with `needCursorResult`: the row where the scan is. Such a result has no cells; all
+   * others have no cursor.
+   */
+  readonly cursor: Buffer | undefined
+
+  protected constructor(partial: boolean, exists: boolean | undefined, cursor: Buffer | undefined) {
+    this.partial = partial
+    this.exists = exists
+    this.cursor = cursor
+  }
+
+  /**
+   * A result of cells, for backends that have them as objects. The cells are of one row and in
+   * HBase's order: family, qualifier, newest first. `ERR_INVALID_ARGUMENT` if they are not of one
+   * row.
+   */
+  static of(cells: readonly Cell[], marks: ResultMarks = {}): Result {
+    return new CellResult(cells, marks)
+  }
+
+  /** Number of cells. */
+  abstract get size(): number
+
+  /** The row, or undefined if the result is empty. */
+  abstract get row(): Buffer | undefined
+
+  /** The newest cell of a column, or undefined (HBase: getColumnLatestCell). */
+  abstract cell(column: ColumnName): Cell | undefined
+
+  /** All cells in HBase's order: family, qualifier, newest first (HBase: listCells). */
+  abstract cells(): Cell[]
+
+  /** The cells of one column, newest first (HBase: getColumnCells). */
+  abstract columnCells(column: ColumnName): Cell[]
+
+  /** True if the row is absent or nothing of it was asked for. */
+  get isEmpty(): boolean {
+    return this.size === 0
+  }
+
+  /** Value of the newest cell of a column, or undefined. */
+  value(column: ColumnName): Buffer | undefined {
+    return this.cell(column)?.value
+  }
+
+  /** Whether the result has a cell of the column. */
+  has(column: ColumnName): boolean {
+    return this.cell(column) !== undefined
+  }
+
+  /** Whether the newest cell of a column is there and empty (HBase: containsEmptyColumn). */
+  hasEmpty(column: ColumnName): boolean {
+    return this.value(column)?.length === 0
+  }
+
+  /** Whether the newest cell of a column is there and not empty (HBase: containsNonEmptyColumn). */
+  hasNonEmpty(column: ColumnName): boolean {
+    const value = this.value(column)
+    return value !== undefined && value.length > 0
+  }
+
+  [Symbol.iterator](): IterableIterator<Cell> {
+    return this.cells()[Symbol.iterator]()
+  }
+
+  /** Newest values by `'family:qualifier'`, qualifiers and values as UTF-8 strings, for display. */
+  toObject(): Record<string, string> {
+    const entries: Record<string, string> = {}
+    for (const { family, qualifier, value } of this.cells()) {
+      const name = `${family}:${qualifier.toString('utf8')}`
+      entries[name] ??= value.toString('utf8')
+    }
+    return entries
+  }
+
+  /**
+   * Values by family, qualifier and timestamp, newest first (HBase: getMap). Qualifiers become text
+   * by `encoding`; take 'latin1' or 'hex' if they may be no UTF-8.
+   */
+  map(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Map<bigint, Buffer>> {
+    return maps.versionsByFamily(this.cells(), encoding)
+  }
+
+  /** Newest values by family and qualifier (HBase: getNoVersionMap). */
+  noVersionMap(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Buffer> {
+    return maps.newestByFamily(this.cells(), encoding)
+  }
+
+  /** Newest values of a family by qualifier (HBase: getFamilyMap). */
+  familyMap(family: string, encoding: BufferEncoding = 'utf8'): Map<string, Buffer> {
+    return this.noVersionMap(encoding).get(family) ?? new Map<string, Buffer>()
+  }
+}
+
+/** A result that holds its cells as objects. */
+class CellResult extends Result {
+  readonly #cells: readonly Cell[]
+
+  constructor(cells: readonly Cell[], { partial = false, exists, cursor }: ResultMarks) {
+    super(partial, exists, cursor)
+    for (const { row } of cells) {
+      if (row.equals(cells[0].row)) continue
+      throw invalidArgument('the cells of a result are of one row')
+    }
+    this.#cells = cells
+  }
+
+  get size(): number {
+    return this.#cells.length
+  }
+
+  get row(): Buffer | undefined {
+    return this.#cells[0]?.row
+  }
+
+  cell(column: ColumnName): Cell | undefined {
+    return this.#cells.find(isIn(column))
+  }
+
+  cells(): Cell[] {
+    return [...this.#cells]
+  }
+
+  columnCells(column: ColumnName): Cell[] {
+    return this.#cells.filter(isIn(column))
+  }
+}
+
+/** Whether a cell is in a column or, for a name without qualifier, in a family. */
+function isIn(column: ColumnName): (cell: Cell) => boolean {
+  const { family, escapedQualifier: wanted } = parseColumn(column)
+  if (wanted === undefined) return (cell) => cell.family === family
+  return (cell) => cell.family === family && escapeQualifier(cell.qualifier).equals(wanted)
+}

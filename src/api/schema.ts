@@ -1,0 +1,107 @@
+/** Schemas: the options of tables and column families (HBase: TableDescriptor and its families). */
+import type { PolicyName } from '../compaction/choice.js'
+import type { CompactionSetting } from '../compaction/setting.js'
+import type { TableCoprocessor } from './coprocessor.js'
+import type { DurabilityOption } from './mutations.js'
+
+/** Options of a column family (HBase: ColumnFamilyDescriptor; spec 1.4). */
+export interface FamilyOptions {
+  /** VERSIONS: most versions kept per column. Default 1. */
+  readonly versions?: number
+  /** MIN_VERSIONS: versions kept although expired. Default 0, at most `versions`. */
+  readonly minVersions?: number
+  /** TTL in seconds. Default Infinity. */
+  readonly ttl?: number
+  /** KEEP_DELETED_CELLS. Default false. */
+  readonly keepDeletedCells?: boolean | 'TTL'
+  /**
+   * NEW_VERSION_BEHAVIOR: markers mask only what was written before them, and versions are counted
+   * in the order of writing. Not together with `keepDeletedCells`. Default false.
+   */
+  readonly newVersionBehavior?: boolean
+  /**
+   * hbase.hstore.time.to.purge.deletes: a major compaction keeps delete markers for so long,
+   * counted from their timestamp, so that late writes with old timestamps stay masked. Default 0.
+   */
+  readonly timeToPurgeDeletesMilliseconds?: number
+  /** BLOOMFILTER. Default 'ROW'. */
+  readonly bloomFilter?: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
+  /**
+   * RowPrefixBloomFilter.prefix_length: bytes of a row, 1 to 32,767, that the filter
+   * ROWPREFIX_FIXED_LENGTH takes; it then also serves scans whose rows share so many bytes. Needed
+   * with that filter. 0 (the default) with the others.
+   */
+  readonly rowPrefixBytes?: number
+  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 16 KiB. */
+  readonly blockBytes?: number
+  /** COMPRESSION. Default 'LZ4'. ZSTD needs Node 22.15, else `ERR_MISSING_PACKAGE`. */
+  readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD'
+  /** BLOCKCACHE: whether reads admit blocks of the family to the cache. Default true. */
+  readonly blockCache?: boolean
+  /**
+   * Which files are merged in the background, and when: the name of a policy, or its name and
+   * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'lazy-leveled'.
+   * 'fifo'
+   * needs a `ttl` and no `minVersions`.
+   */
+  readonly compaction?: PolicyName | CompactionSetting
+  /**
+   * IN_MEMORY: blocks that were read stay in the cache before those of other families. Default
+   * false.
+   */
+  readonly inMemory?: boolean
+  /**
+   * IS_MOB: values of more than `mobThreshold` bytes are stored in files of their own, which
+   * compactions leave alone until half of one is garbage. Default false.
+   */
+  readonly mob?: boolean
+  /** MOB_THRESHOLD in bytes. Default 100 KiB. */
+  readonly mobThreshold?: number
+  /** METADATA: texts kept with the family; they mean nothing here. An alteration replaces all. */
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+/** Options of a table. */
+export interface TableOptions {
+  /** Column families by name; at least one. */
+  readonly families: Readonly<Record<string, FamilyOptions>>
+  /** DURABILITY of mutations that say 'USE_DEFAULT' or nothing. Default 'SYNC_WAL'. */
+  readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'>
+  /** READONLY: mutations fail with `ERR_READ_ONLY`. Default false. */
+  readonly readOnly?: boolean
+  /**
+   * MEMSTORE_FLUSHSIZE: a memtable of a family of the table is flushed at so many bytes, if the
+   * database's `flushBytes` does not come first. At least 64 KiB. Default Infinity.
+   */
+  readonly flushBytes?: number
+  /** METADATA: texts kept with the table; they mean nothing here. An alteration replaces all. */
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Coprocessors that are loaded whenever the table is opened; `ERR_COPROCESSOR`. */
+  readonly coprocessors?: readonly TableCoprocessor[]
+}
+
+/** A table with all defaults filled in. */
+export interface TableDescription {
+  readonly name: string
+  readonly families: Readonly<Record<string, Required<FamilyOptions>>>
+  readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'>
+  readonly readOnly: boolean
+  readonly flushBytes: number
+  readonly metadata: Readonly<Record<string, string>>
+  /** Absent if there are none. */
+  readonly coprocessors?: readonly TableCoprocessor[]
+}
+
+/** Changes of an existing table; what is not mentioned stays. */
+export interface TableAlteration {
+  /** Families to add, or whose options to change. */
+  readonly families?: Readonly<Record<string, FamilyOptions>>
+  /** Families to remove with all their cells. */
+  readonly dropFamilies?: readonly string[]
+  readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'>
+  readonly readOnly?: boolean
+  readonly flushBytes?: number
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Takes the place of the whole list; empty = none. */
+  readonly coprocessors?: readonly TableCoprocessor[]
+}
