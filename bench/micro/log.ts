@@ -38,6 +38,7 @@ class Subject {
     this.log = Log.createSync({
       fileSystem: this.fileSystem,
       directory: this.directory,
+      databaseId: Buffer.alloc(16, 'benchmark'),
       allocateFileNumber: () => fileNumber++,
     })
   }

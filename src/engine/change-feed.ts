@@ -42,11 +42,12 @@ export async function* readMutations(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LoggedMutation, void> {
   const { log, fileSystem, directory } = engine
+  const { databaseId } = engine.versions
   const first = firstSegment(log.readable(durability), fromSequence)
   const hold = log.hold(first.fileNumber)
   let reader: SegmentReader | undefined
   try {
-    reader = await SegmentReader.open(fileSystem, directory, first.fileNumber)
+    reader = await SegmentReader.open(fileSystem, directory, databaseId, first.fileNumber)
     checkStart(reader, fromSequence)
     for (;;) {
       check(engine, signal)
@@ -59,7 +60,12 @@ export async function* readMutations(
         yield* readSegment(engine, reader, segment.length, fromSequence, signal)
         const next = segments.at(index + 1)
         if (next === undefined) break
-        const following = await SegmentReader.open(fileSystem, directory, next.fileNumber)
+        const following = await SegmentReader.open(
+          fileSystem,
+          directory,
+          databaseId,
+          next.fileNumber,
+        )
         reader.close()
         reader = following
         hold.fileNumber = next.fileNumber

@@ -102,6 +102,7 @@ function openLocked(
     versions = VersionSet.openSync(fileSystem, directory, {
       createIfMissing: options.createIfMissing,
       manifestBytesMax: options.manifestBytesMax,
+      randomBytes: options.randomBytes,
       onError: (error) => events.onWarning(error),
       onObsolete: (fileNumber) => readers.close(fileNumber),
       removeFile: (path) => remover.remove(path),
@@ -188,6 +189,7 @@ function replayLog(engine: Engine): RecoveredLog {
   const recovered = recoverLog({
     fileSystem: engine.fileSystem,
     directory: engine.directory,
+    databaseId: versions.databaseId,
     fileNumberFloor: versions.current.logFileNumberFloor,
     retainedBytesMax: engine.options.logRetentionBytes,
     // Without stores nothing in the log concerns anybody.
@@ -216,6 +218,7 @@ function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents)
   engine.log = Log.createSync({
     fileSystem: engine.fileSystem,
     directory: engine.directory,
+    databaseId: engine.versions.databaseId,
     allocateFileNumber: () => engine.versions.allocateFileNumber(),
     recovered: recovered.segments,
     retained: recovered.retained,

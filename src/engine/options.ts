@@ -1,6 +1,7 @@
 /** Options of a database, with their defaults and bounds. */
 import { invalidArgument } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/clock.js'
+import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
 import { cellBytesMaxDefault } from '../cell/limits.js'
 
@@ -95,6 +96,11 @@ export interface DatabaseOptions {
   readonly cellHookMillisecondsMax?: number
   /** Source of timestamps and expiry. Default: the machine's clock. */
   readonly clock?: Clock
+  /**
+   * Source of the 16 bytes that become the identity of a new database. Default: the machine's
+   * cryptographic generator.
+   */
+  readonly randomBytes?: RandomBytes
   /** Where files live. Default: the machine's file system. */
   readonly fileSystem?: FileSystem
 }
@@ -122,6 +128,7 @@ export interface ResolvedOptions {
   readonly timestampSlopMilliseconds: number
   readonly cellHookMillisecondsMax: number
   readonly clock: Clock
+  readonly randomBytes: RandomBytes
 }
 
 const kibibyte = 1024
@@ -238,5 +245,6 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     timestampSlopMilliseconds: slop,
     cellHookMillisecondsMax,
     clock: options.clock ?? systemClock,
+    randomBytes: options.randomBytes ?? systemRandomBytes,
   }
 }

@@ -166,6 +166,10 @@ export class FaultyFileSystem implements FileSystem {
     this.fault = undefined
   }
 
+  runIdentity(): Buffer | undefined {
+    return this.inner.runIdentity()
+  }
+
   join(directory: string, name: string): string {
     return this.inner.join(directory, name)
   }

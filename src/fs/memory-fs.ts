@@ -139,6 +139,15 @@ function laterTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Runs so far: every memory file system is a machine that was started once. */
+let runCount = 0
+
+function nextRun(): Buffer {
+  const identity = Buffer.alloc(16)
+  identity.writeUInt32LE(++runCount, 0)
+  return identity
+}
+
 /** A {@link FileSystem} in memory with power cuts. */
 export class MemoryFileSystem implements FileSystem {
   readonly shareable = false
@@ -152,6 +161,7 @@ export class MemoryFileSystem implements FileSystem {
   private readonly root: DirectoryNode
   private journal: DirectoryChange[]
   private readonly locked: Set<Node>
+  private readonly run: Buffer
 
   /** Makes an empty file system. `root` is for crash images. */
   constructor(root: DirectoryNode = new DirectoryNode(new Map())) {
@@ -160,6 +170,11 @@ export class MemoryFileSystem implements FileSystem {
     this.root = root
     this.journal = []
     this.locked = new Set()
+    this.run = nextRun()
+  }
+
+  runIdentity(): Buffer | undefined {
+    return this.run
   }
 
   join(directory: string, name: string): string {

@@ -250,6 +250,18 @@ export class NodeFileSystem implements FileSystem {
     this.system = system
   }
 
+  /** The boot id of Linux; other systems do not tell. */
+  runIdentity(): Buffer | undefined {
+    let text: string
+    try {
+      text = nodeFs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1')
+    } catch {
+      return undefined
+    }
+    const identity = Buffer.from(text.replace(/[^0-9a-f]/g, ''), 'hex')
+    return identity.length === 16 ? identity : undefined
+  }
+
   join(directory: string, name: string): string {
     return join(directory, name)
   }

@@ -59,6 +59,12 @@ export interface FileSystem {
    * system.
    */
   readonly shareable: boolean
+  /**
+   * 16 bytes, not all zero, that change when the machine stops and with that loses what was written
+   * but not synced. Two equal values prove that everything written in between is still there.
+   * Undefined if the system does not tell.
+   */
+  runIdentity(): Buffer | undefined
   join(directory: string, name: string): string
   openSync(path: string, mode: OpenMode): File
   /** Names in the directory, unsorted. */

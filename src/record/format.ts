@@ -6,8 +6,9 @@
  * The checksums must have been loaded (`loadChecksums`) before anything here runs.
  */
 
+import { assert } from '../base/assert.js'
 import { readUint64LE, writeUint64LE } from '../base/bytes.js'
-import { CellarError, ErrorCode } from '../base/errors.js'
+import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { placeSeed, xxh64 } from '../codec/checksum.js'
 
 /** What a record file holds. */
@@ -22,9 +23,18 @@ export interface RecordFilePredecessor {
   readonly lastSequence: number
 }
 
+/** A manifest and how much of it is durable. */
+export interface ManifestClaim {
+  readonly fileNumber: number
+  /** Bytes from its start. */
+  readonly length: number
+}
+
 /** The facts in the header of a record file. */
 export interface RecordFileHeader {
   readonly kind: RecordFileKind
+  /** Identity of the database that the file belongs to, {@link databaseIdBytes} bytes. */
+  readonly databaseId: Buffer
   /** 1 to 2^53-1. Never used for two files of one directory: it seeds every checksum. */
   readonly fileNumber: number
   /** Undefined for the first file of a chain. */
@@ -33,13 +43,22 @@ export interface RecordFileHeader {
    * Whether all older files of the chain were durable when this one was created. Default: false.
    */
   readonly predecessorsSynced?: boolean
+  /**
+   * In a manifest: what the file system said of the machine's run (`FileSystem.runIdentity`) when
+   * the file was created. Undefined if it could not say.
+   */
+  readonly runIdentity?: Buffer
+  /** In a log segment: what was durable of the manifest when the segment was begun. */
+  readonly manifest?: ManifestClaim
 }
 
 // On disk: never change these numbers. Zero is invalid everywhere.
 /** Version written into new files; the highest that can be read. */
-export const recordFormatVersion = 1
-/** Bytes of the file header. Fixed for all versions, as is the place of its fields. */
-export const fileHeaderBytes = 64
+export const recordFormatVersion = 2
+/** Bytes of the file header. Fixed from version 2 on, as is the place of its fields. */
+export const fileHeaderBytes = 120
+/** Bytes of the identity of a database. */
+export const databaseIdBytes = 16
 /** Bytes of a frame header. */
 export const frameHeaderBytes = 32
 /** A frame that carries a payload. */
@@ -67,65 +86,125 @@ export const framePayloadBytesMax = 0x4000_0000
 /** Longest record file, in bytes (inclusive). */
 export const recordFileBytesMax = 0x8000_0000
 
+// Offsets in the file header.
+const versionAt = 8
+const fileNumberAt = 16
+const databaseIdAt = 24
+const predecessorAt = 40
+const predecessorsSyncedAt = 64
+const runIdentityAt = 72
+const manifestAt = 88
+const headerChecksumAt = 104
+const endMagicAt = 112
+
 /** Encodes a file header into a new buffer. */
 export function encodeFileHeader(header: RecordFileHeader): Buffer {
+  assert(header.databaseId.length === databaseIdBytes, 'a database identity has 16 bytes')
   const bytes = Buffer.alloc(fileHeaderBytes)
   bytes.write(fileMagics[header.kind], 0, 'latin1')
-  bytes.writeUInt32LE(recordFormatVersion, 8)
-  writeUint64LE(bytes, 16, header.fileNumber)
+  bytes.writeUInt32LE(recordFormatVersion, versionAt)
+  writeUint64LE(bytes, fileNumberAt, header.fileNumber)
+  bytes.set(header.databaseId, databaseIdAt)
   if (header.predecessor !== undefined) {
-    writeUint64LE(bytes, 24, header.predecessor.fileNumber)
-    writeUint64LE(bytes, 32, header.predecessor.length)
-    writeUint64LE(bytes, 40, header.predecessor.lastSequence)
+    writeUint64LE(bytes, predecessorAt, header.predecessor.fileNumber)
+    writeUint64LE(bytes, predecessorAt + 8, header.predecessor.length)
+    writeUint64LE(bytes, predecessorAt + 16, header.predecessor.lastSequence)
   }
-  writeUint64LE(bytes, 48, header.predecessorsSynced === true ? 1 : 0)
-  bytes.writeBigUInt64LE(fileHeaderChecksum(bytes, header.fileNumber), 56)
+  writeUint64LE(bytes, predecessorsSyncedAt, header.predecessorsSynced === true ? 1 : 0)
+  if (header.runIdentity !== undefined) bytes.set(header.runIdentity, runIdentityAt)
+  if (header.manifest !== undefined) {
+    writeUint64LE(bytes, manifestAt, header.manifest.fileNumber)
+    writeUint64LE(bytes, manifestAt + 8, header.manifest.length)
+  }
+  bytes.writeBigUInt64LE(fileHeaderChecksum(bytes, header.fileNumber), headerChecksumAt)
+  bytes.write(fileMagics[header.kind], endMagicAt, 'latin1')
   return bytes
+}
+
+/** Which file a header is expected to be of. */
+export interface ExpectedFile {
+  readonly kind: RecordFileKind
+  readonly fileNumber: number
+  /** Undefined if any database will do. */
+  readonly databaseId?: Buffer
 }
 
 /**
  * Decodes the header at the start of `source`, of which `length` bytes are file. Returns a sentence
  * that says what is wrong if it is not a whole, valid header of that kind and number.
  *
- * @throws CellarError `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ * @throws CellarError `ERR_FORMAT_VERSION` if another version of Cellar wrote it, `ERR_CORRUPTION`
+ * if the file belongs to another database.
  */
 export function decodeFileHeader(
   source: Buffer,
   length: number,
   path: string,
-  expected: { readonly kind: RecordFileKind; readonly fileNumber: number },
+  expected: ExpectedFile,
 ): RecordFileHeader | string {
   if (length < fileHeaderBytes) return `only ${length} of the ${fileHeaderBytes} header bytes`
-  if (source.toString('latin1', 0, 8) !== fileMagics[expected.kind]) return 'another magic number'
-  if (source.readBigUInt64LE(56) !== fileHeaderChecksum(source, expected.fileNumber)) {
+  const magic = fileMagics[expected.kind]
+  if (source.toString('latin1', 0, 8) !== magic) return 'another magic number'
+  const version = source.readUInt32LE(versionAt)
+  // Version 1 had another header. No single flipped bit makes a 1 of the present version.
+  if (version === 1) throw otherVersion(path, version)
+  const fileNumber = readUint64LE(source, fileNumberAt)
+  if (source.readBigUInt64LE(headerChecksumAt) !== fileHeaderChecksum(source, fileNumber)) {
     return 'a header whose checksum does not match'
   }
-  const version = source.readUInt32LE(8)
-  if (version > recordFormatVersion) {
-    throw new CellarError(
-      ErrorCode.formatVersion,
-      `${path} has format version ${version}; this version of Cellar reads up to ${recordFormatVersion}`,
-    )
+  if (source.toString('latin1', endMagicAt, fileHeaderBytes) !== magic) {
+    return 'a header whose end does not match'
   }
+  if (version > recordFormatVersion) throw otherVersion(path, version)
   if (version === 0) return 'format version 0'
-  const fileNumber = readUint64LE(source, 16)
-  if (fileNumber !== expected.fileNumber) return `file number ${fileNumber}`
-  const predecessorNumber = readUint64LE(source, 24)
+  const databaseId = Buffer.from(source.subarray(databaseIdAt, databaseIdAt + databaseIdBytes))
+  if (expected.databaseId !== undefined && !databaseId.equals(expected.databaseId)) {
+    throw corruption('file of another database', {
+      file: path,
+      offset: databaseIdAt,
+      expected: `database ${expected.databaseId.toString('hex')}`,
+      found: `database ${databaseId.toString('hex')}`,
+    })
+  }
+  if (fileNumber !== expected.fileNumber) return `the header of file number ${fileNumber}`
+  return fieldsOf(source, expected.kind, fileNumber, databaseId)
+}
+
+function fieldsOf(
+  source: Buffer,
+  kind: RecordFileKind,
+  fileNumber: number,
+  databaseId: Buffer,
+): RecordFileHeader {
+  const predecessorNumber = readUint64LE(source, predecessorAt)
   const predecessor = {
     fileNumber: predecessorNumber,
-    length: readUint64LE(source, 32),
-    lastSequence: readUint64LE(source, 40),
+    length: readUint64LE(source, predecessorAt + 8),
+    lastSequence: readUint64LE(source, predecessorAt + 16),
+  }
+  const runIdentity = Buffer.from(source.subarray(runIdentityAt, manifestAt))
+  const manifest = {
+    fileNumber: readUint64LE(source, manifestAt),
+    length: readUint64LE(source, manifestAt + 8),
   }
   return {
-    kind: expected.kind,
+    kind,
+    databaseId,
     fileNumber,
     predecessor: predecessorNumber === 0 ? undefined : predecessor,
-    predecessorsSynced: readUint64LE(source, 48) === 1,
+    predecessorsSynced: readUint64LE(source, predecessorsSyncedAt) === 1,
+    ...(runIdentity.some((byte) => byte !== 0) && { runIdentity }),
+    ...(manifest.fileNumber !== 0 && { manifest }),
   }
 }
 
+function otherVersion(path: string, version: number): CellarError {
+  const message = `${path} has format version ${version}; this version of Cellar reads version`
+  return new CellarError(ErrorCode.formatVersion, `${message} ${recordFormatVersion}`)
+}
+
 function fileHeaderChecksum(bytes: Buffer, fileNumber: number): bigint {
-  return xxh64(bytes.subarray(0, 56), placeSeed(fileNumber, 0))
+  return xxh64(bytes.subarray(0, headerChecksumAt), placeSeed(fileNumber, 0))
 }
 
 /**

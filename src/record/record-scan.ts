@@ -27,8 +27,8 @@ import {
   frameSyncedLength,
   frameVerifies,
   recordFileBytesMax,
+  type ExpectedFile,
   type RecordFileHeader,
-  type RecordFileKind,
 } from './format.js'
 
 /** Bytes that the search behind damage may hash, as a multiple of the file's size. */
@@ -86,13 +86,14 @@ export type OnFrame = (
 /**
  * Reads a record file and calls `onFrame` for each payload of its valid prefix, in order.
  *
- * @throws CellarError `ERR_FORMAT_VERSION` if a newer version wrote the file, `ERR_CORRUPTION` if
- * it is longer than a record file can be, and what the file system throws. Damage is returned.
+ * @throws CellarError `ERR_FORMAT_VERSION` if another version wrote the file, `ERR_CORRUPTION` if
+ * it belongs to another database or is longer than a record file can be, and what the file system
+ * throws. Damage is returned.
  */
 export function scanRecordsSync(
   fileSystem: FileSystem,
   path: string,
-  expected: { readonly kind: RecordFileKind; readonly fileNumber: number },
+  expected: ExpectedFile,
   onFrame: OnFrame,
 ): RecordScan {
   const source = readWholeSync(fileSystem, path)

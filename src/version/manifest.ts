@@ -11,6 +11,7 @@ import { InvariantError } from '../base/assert.js'
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
 import { scanRecordsSync } from '../record/record-scan.js'
+import type { RecordFileHeader } from '../record/format.js'
 import { RecordWriter } from '../record/record-writer.js'
 import { applyEdit, applySnapshot, snapshotEdit } from './apply-edit.js'
 import { formatFileName, temporarySuffix } from './file-names.js'
@@ -19,6 +20,7 @@ import type { VersionState } from './version.js'
 
 /** What {@link readManifestSync} found. */
 export interface ManifestContent {
+  readonly header: RecordFileHeader
   /** The state after the last edit. */
   readonly state: VersionState
   /** Edits behind the first frame. */
@@ -38,11 +40,18 @@ export function writeManifestSync(
   fileSystem: FileSystem,
   directory: string,
   fileNumber: number,
+  databaseId: Buffer,
   state: VersionState,
 ): RecordWriter {
   const path = fileSystem.join(directory, formatFileName('manifest', fileNumber))
   const temporaryPath = path + temporarySuffix
-  const header = { kind: 'manifest', fileNumber, predecessor: undefined } as const
+  const header = {
+    kind: 'manifest',
+    databaseId,
+    fileNumber,
+    predecessor: undefined,
+    runIdentity: fileSystem.runIdentity(),
+  } as const
   const writer = RecordWriter.createSync(fileSystem, temporaryPath, header)
   try {
     appendFrameSync(writer, encodeEdit(snapshotEdit(state)))
@@ -100,15 +109,15 @@ export function readManifestSync(
       state = replay(state, payload, start, end, path, offset)
     },
   )
-  const { damage, validLength, fileLength, syncedLengthKnown } = scan
+  const { header, damage, validLength, fileLength, syncedLengthKnown } = scan
   if (damage !== undefined && (state === undefined || damage.offset < syncedLengthKnown)) {
     throw corruption('damaged manifest', { file: path, ...damage })
   }
-  if (state === undefined) {
+  if (state === undefined || header === undefined) {
     const facts = { expected: 'a first edit', found: 'the end of the file' }
     throw corruption('empty manifest', { file: path, offset: validLength, ...facts })
   }
-  return { state, editCount: frameCount - 1, tornBytes: fileLength - validLength }
+  return { header, state, editCount: frameCount - 1, tornBytes: fileLength - validLength }
 }
 
 function replay(

@@ -20,6 +20,8 @@ interface OwnFile extends FileName {
 export interface DirectoryContent {
   /** Empty if there is no manifest and the directory may become a database. */
   readonly state: VersionState
+  /** Identity of the database; undefined if it is new. */
+  readonly databaseId: Buffer | undefined
   /** Number of the manifest that was read; undefined if the database is new. */
   readonly manifestNumber: number | undefined
   /** Greater than every number in the manifest and in any name of ours in the directory. */
@@ -56,10 +58,12 @@ export function inspectDirectorySync(
     0,
   )
   let state = emptyState
+  let databaseId: Buffer | undefined
   let tornBytes = 0
   if (manifestNumber > 0) {
     const content = readManifestSync(fileSystem, directory, manifestNumber)
     state = content.state
+    databaseId = content.header.databaseId
     tornBytes = content.tornBytes
     checkFilesSync(fileSystem, directory, state)
   } else {
@@ -69,6 +73,7 @@ export function inspectDirectorySync(
   for (const { fileNumber } of own) nextFileNumber = Math.max(nextFileNumber, fileNumber + 1)
   return {
     state,
+    databaseId,
     manifestNumber: manifestNumber === 0 ? undefined : manifestNumber,
     nextFileNumber,
     tornBytes,

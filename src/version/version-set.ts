@@ -21,7 +21,9 @@
 import { assert } from '../base/assert.js'
 import { deferred, type Deferred } from '../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
+import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
+import { databaseIdBytes } from '../record/format.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import { applyEdit } from './apply-edit.js'
 import { formatFileName } from './file-names.js'
@@ -46,6 +48,8 @@ export interface VersionSetOptions {
    * frame. Default 4 MiB.
    */
   readonly manifestBytesMax?: number
+  /** Makes the identity of a new database. Default: the generator of the operating system. */
+  readonly randomBytes?: RandomBytes
   /** Told of failures that change nothing for anybody: files that could not be removed. */
   readonly onError?: (error: unknown) => void
   /**
@@ -71,10 +75,16 @@ interface PendingEdit {
 const manifestBytesMaxDefault = 4 * 1024 * 1024
 const manifestGrowthMax = 4
 
+function newDatabaseId(randomBytes: RandomBytes): Buffer {
+  return Buffer.from(randomBytes(databaseIdBytes))
+}
+
 /** The versions of one open database directory. The owner must hold the directory's lock. */
 export class VersionSet {
   /** Bytes of the manifest's tail that the open left out because they were torn. */
   readonly tornBytes: number
+  /** Identity of the database, 16 bytes, the same for its whole life. Every file carries it. */
+  readonly databaseId: Buffer
   private readonly fileSystem: FileSystem
   private readonly directory: string
   private readonly manifestBytesMax: number
@@ -121,6 +131,7 @@ export class VersionSet {
     content: DirectoryContent,
   ) {
     this.tornBytes = content.tornBytes
+    this.databaseId = content.databaseId ?? newDatabaseId(options.randomBytes ?? systemRandomBytes)
     this.fileSystem = fileSystem
     this.directory = directory
     this.manifestBytesMax = options.manifestBytesMax ?? manifestBytesMaxDefault
@@ -333,7 +344,7 @@ export class VersionSet {
     const fileNumber = this.allocateFileNumber()
     const { nextFileNumber, nextId } = this
     const complete = { ...state, nextFileNumber, nextId }
-    return writeManifestSync(this.fileSystem, this.directory, fileNumber, complete)
+    return writeManifestSync(this.fileSystem, this.directory, fileNumber, this.databaseId, complete)
   }
 
   private removeManifest(fileNumber: number): void {

@@ -22,6 +22,8 @@ export interface OlderSegment extends LogSegment {
 export interface SegmentPlace {
   readonly fileSystem: FileSystem
   readonly directory: string
+  /** Identity of the database, written into every segment. */
+  readonly databaseId: Buffer
   /** See `LogOptions`. */
   readonly allocateFileNumber: () => number
 }
@@ -45,6 +47,7 @@ export function createSegment(
 ): RecordWriter {
   const fileNumber = options.allocateFileNumber()
   const path = segmentPath(options, fileNumber)
-  const header = { kind: 'log' as const, fileNumber, predecessor, predecessorsSynced }
+  const { databaseId } = options
+  const header = { kind: 'log' as const, databaseId, fileNumber, predecessor, predecessorsSynced }
   return RecordWriter.createSync(options.fileSystem, path, header, true)
 }

@@ -44,6 +44,8 @@ export type Durability = 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
 export interface LogOptions {
   readonly fileSystem: FileSystem
   readonly directory: string
+  /** Identity of the database, written into every segment. */
+  readonly databaseId: Buffer
   /**
    * Returns a file number that was never used before in the directory, higher than all segments'.
    */

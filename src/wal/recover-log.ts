@@ -37,6 +37,8 @@ export type OnMutation = (source: Buffer, start: number, end: number, sequence: 
 export interface RecoverLogOptions {
   readonly fileSystem: FileSystem
   readonly directory: string
+  /** Identity of the database. Segments of another one are refused. */
+  readonly databaseId: Buffer
   /** Segments with a lower number are obsolete: they are not read, and removed. */
   readonly fileNumberFloor: number
   /**
@@ -135,7 +137,7 @@ export function recoverLog(options: RecoverLogOptions): RecoveredLog {
 
 function scanSegment(options: RecoverLogOptions, fileNumber: number): Segment {
   const path = options.fileSystem.join(options.directory, segmentName(fileNumber))
-  const expected = { kind: 'log' as const, fileNumber }
+  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
   const scan = scanRecordsSync(
     options.fileSystem,
     path,
@@ -153,7 +155,7 @@ function ignore(): void {
 
 function replay(options: RecoverLogOptions, segment: Segment): void {
   const { path, fileNumber } = segment
-  const expected = { kind: 'log' as const, fileNumber }
+  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
   const again = scanRecordsSync(
     options.fileSystem,
     path,
@@ -322,7 +324,8 @@ function retain(
     try {
       const bytes = Buffer.alloc(fileHeaderBytes)
       const found = file.readSync(bytes, 0, fileHeaderBytes, 0)
-      header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber })
+      const { databaseId } = options
+      header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber, databaseId })
       if (file.sizeSync() < length) break
     } finally {
       file.closeSync()

@@ -44,6 +44,7 @@ export class SegmentReader {
   static async open(
     fileSystem: FileSystem,
     directory: string,
+    databaseId: Buffer,
     fileNumber: number,
   ): Promise<SegmentReader> {
     const path = fileSystem.join(directory, segmentName(fileNumber))
@@ -51,7 +52,7 @@ export class SegmentReader {
     try {
       const bytes = Buffer.alloc(fileHeaderBytes)
       const found = await file.read(bytes, 0, fileHeaderBytes, 0)
-      const header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber })
+      const header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber, databaseId })
       if (typeof header === 'string') {
         throw corruption('damaged log', {
           file: path,

@@ -9,6 +9,7 @@ import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/in
 export function goldenOptions(): DatabaseOptions {
   return {
     clock: new ManualClock(1_700_000_000_000),
+    randomBytes: (length) => Buffer.alloc(length, 'golden'),
     executor: 'inline',
     nativeFree: true,
     compactionEnabled: false,

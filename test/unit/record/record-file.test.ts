@@ -8,7 +8,8 @@ import { scanRecordsSync, type RecordScan } from '../../../src/record/record-sca
 import { RecordWriter } from '../../../src/record/record-writer.js'
 
 const path = '/file'
-const header = { kind: 'log' as const, fileNumber: 7, predecessor: undefined }
+const databaseId = Buffer.alloc(16, 'identity')
+const header = { kind: 'log' as const, databaseId, fileNumber: 7, predecessor: undefined }
 
 interface Seen {
   readonly scan: RecordScan
@@ -60,7 +61,12 @@ void t.test('frames come back with payload, sequence and offset', async (t) => {
   await settled()
   const fs = new MemoryFileSystem()
   const predecessor = { fileNumber: 3, length: 1000, lastSequence: 41 }
-  const writer = RecordWriter.createSync(fs, path, { kind: 'manifest', fileNumber: 7, predecessor })
+  const writer = RecordWriter.createSync(fs, path, {
+    kind: 'manifest',
+    databaseId,
+    fileNumber: 7,
+    predecessor,
+  })
   t.equal(writer.lastSequence, 41)
   const source = Buffer.from('..one..')
   writer.append(source, 2, 5, 42)
@@ -80,6 +86,7 @@ void t.test('frames come back with payload, sequence and offset', async (t) => {
   t.equal(scan.damage, undefined)
   t.same(scan.header, {
     kind: 'manifest',
+    databaseId,
     fileNumber: 7,
     predecessor,
     predecessorsSynced: false,
@@ -175,9 +182,9 @@ void t.test('a newer format version is refused, a damaged version number is dama
   await settled()
   const { placeSeed, xxh64 } = await import('../../../src/codec/checksum.js')
   const bytes = tenFrames()
-  bytes.writeUInt32LE(2, 8)
+  bytes.writeUInt32LE(3, 8)
   t.equal(scanFile(fileSystemWith(bytes)).scan.header, undefined)
-  bytes.writeBigUInt64LE(xxh64(bytes.subarray(0, 56), placeSeed(7, 0)), 56)
+  bytes.writeBigUInt64LE(xxh64(bytes.subarray(0, 104), placeSeed(7, 0)), 104)
   t.throws(() => scanFile(fileSystemWith(bytes)), { code: 'ERR_FORMAT_VERSION' })
 })
 
@@ -291,17 +298,17 @@ void t.test('the search behind damage ends on a file made to exhaust it', async 
   const { sealFrame, frameKindData } = await import('../../../src/record/format.js')
   const bytes = Buffer.alloc(2_000_000)
   tenFrames().copy(bytes, 0, 0, fileHeaderBytes)
-  for (let at = 104; at < 900_000; at += 40) {
+  for (let at = 160; at < 900_000; at += 40) {
     bytes.writeUInt32LE(0, at)
     if (at % 8 === 0) sealFrame(bytes, at, 8, frameKindData, 1, 0, 7, at)
   }
   t.equal(scanFile(fileSystemWith(bytes)).scan.syncedLengthKnown, 0, 'whole frames are skipped')
-  for (let at = 104; at < 20_000; at += 40) {
+  for (let at = 160; at < 20_000; at += 40) {
     sealFrame(bytes, at, 1_000_000, frameKindData, 1, 0, 7, at)
     bytes[at] ^= 1
   }
   const { scan } = scanFile(fileSystemWith(bytes))
-  t.equal(scan.damage?.offset, 64)
+  t.equal(scan.damage?.offset, fileHeaderBytes)
   t.equal(scan.syncedLengthKnown, bytes.length, 'in doubt, all of it had been durable')
 })
 

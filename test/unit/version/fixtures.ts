@@ -15,6 +15,9 @@ import type { VersionState } from '../../../src/version/version.js'
 /** The database directory in the file systems of the tests. */
 export const directory = '/db'
 
+/** Identity of databases whose manifest a test writes itself. */
+export const databaseId = Buffer.alloc(16, 'identity')
+
 /** The seed of the random tests. */
 export const seed = Number(process.env.CELLAR_SEED ?? 20_251)
 

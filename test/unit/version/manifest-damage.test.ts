@@ -10,6 +10,7 @@ import { VersionSet } from '../../../src/version/version-set.js'
 import { emptyState } from '../../../src/version/version.js'
 import {
   describe,
+  databaseId,
   directory,
   fingerprint,
   lifeSteps,
@@ -184,7 +185,7 @@ void t.test('an illegal edit with a good checksum is corruption with its offset'
   ]
   for (const text of illegal) {
     const fileSystem = newFileSystem()
-    const writer = writeManifestSync(fileSystem, directory, 1, emptyState)
+    const writer = writeManifestSync(fileSystem, directory, 1, databaseId, emptyState)
     const offset = writer.length
     writer.append(Buffer.from(text), 0, text.length, 2)
     writer.writeSync()
@@ -193,7 +194,7 @@ void t.test('an illegal edit with a good checksum is corruption with its offset'
     t.throws(() => VersionSet.openSync(fileSystem, directory), expected, text)
   }
   const fileSystem = newFileSystem()
-  const writer = writeManifestSync(fileSystem, directory, 1, emptyState)
+  const writer = writeManifestSync(fileSystem, directory, 1, databaseId, emptyState)
   const empty = Buffer.from('{"format":1}')
   writer.append(empty, 0, empty.length, 3)
   writer.writeSync()

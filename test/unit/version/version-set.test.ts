@@ -12,6 +12,7 @@ import { VersionSet } from '../../../src/version/version-set.js'
 import { emptyState } from '../../../src/version/version.js'
 import {
   describe,
+  databaseId,
   directory,
   FaultyManifests,
   fileOf,
@@ -171,7 +172,7 @@ void t.test('an open removes orphans of ours and nothing else', async (t) => {
 
 void t.test('a manifest of a newer format is refused and not a byte changes', async (t) => {
   const fileSystem = newFileSystem()
-  const writer = writeManifestSync(fileSystem, directory, 5, emptyState)
+  const writer = writeManifestSync(fileSystem, directory, 5, databaseId, emptyState)
   const payload = Buffer.from('{"format":2,"novelty":true}')
   writer.append(payload, 0, payload.length, 2)
   writer.writeSync()

@@ -3,7 +3,15 @@ import { loadChecksums } from '../../../src/codec/checksum.js'
 import type { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import { crashPolicies } from '../../../src/fs/power-cut.js'
 import { Log, type Durability } from '../../../src/wal/log.js'
-import { append, directory, newFileSystem, range, recover, seededRandom } from './support.js'
+import {
+  append,
+  databaseId,
+  directory,
+  newFileSystem,
+  range,
+  recover,
+  seededRandom,
+} from './support.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20_261_121)
 
@@ -118,6 +126,7 @@ for (const policy of crashPolicies) {
         const log = Log.createSync({
           fileSystem: fs,
           directory,
+          databaseId,
           allocateFileNumber,
           recovered: segments,
           predecessor,

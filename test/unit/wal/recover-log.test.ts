@@ -1,10 +1,12 @@
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../src/base/errors.js'
 import { loadChecksums } from '../../../src/codec/checksum.js'
+import { fileHeaderBytes } from '../../../src/record/format.js'
 import { scanRecordsSync } from '../../../src/record/record-scan.js'
 import { RecordWriter } from '../../../src/record/record-writer.js'
 import {
   append,
+  databaseId,
   directory,
   newFileSystem,
   openLog,
@@ -99,7 +101,7 @@ void t.test('a log cut at any byte recovers to the whole frames before the cut',
     for (let length = 0; length < bytes.length; length += step) {
       const fs = withFiles(new Map([['000001.log', bytes.subarray(0, length)]]))
       const { recovered, sequences } = recover(fs)
-      const last = length < 64 ? 0 : lastSequenceBefore(frames, length)
+      const last = length < fileHeaderBytes ? 0 : lastSequenceBefore(frames, length)
       if (sequences.join() !== range(1, last).join()) t.fail(`${name} cut at ${length}`)
       if (recovered.lastSequence !== last) t.fail(`${name} last sequence, cut at ${length}`)
       if (length % 7 !== 0) continue
@@ -131,7 +133,7 @@ void t.test('a flip in the synced region is corruption, behind it a tear', async
     damaged[at] ^= 1 << (at & 7)
     const flipped: Files = new Map([['000001.log', damaged]])
     const before = frames.filter(({ end }) => end <= at)
-    const frameStart = at < 64 ? 0 : (before.at(-1)?.end ?? 64)
+    const frameStart = at < fileHeaderBytes ? 0 : (before.at(-1)?.end ?? fileHeaderBytes)
     if (at < synced) {
       refuses(t, flipped, '000001.log', `flip at ${at}`, frameStart)
       continue
@@ -171,7 +173,7 @@ void t.test('what stands behind the end is dropped, never replayed', async (t) =
     ['one zero', Buffer.alloc(1)],
     ['zeros', Buffer.alloc(65_536)],
     ['garbage', Buffer.from(Array.from({ length: 4096 }, (_, i) => (i * 7919) & 0xff))],
-    ['its own frames', bytes.subarray(64)],
+    ['its own frames', bytes.subarray(fileHeaderBytes)],
     ['a whole file', bytes],
     ['frames of an older file of this number, elsewhere', other.subarray(bytes.length + 1)],
   ]
@@ -205,7 +207,7 @@ void t.test('a damaged middle segment of a durable log is corruption', async (t)
   const files = await fiveSegments(true)
   for (const name of [...files.keys()].slice(0, 4)) {
     const bytes = files.get(name)!
-    for (const length of [0, 10, 64, 100, bytes.length - 1]) {
+    for (const length of [0, 10, fileHeaderBytes, fileHeaderBytes + 36, bytes.length - 1]) {
       const cut = new Map(files).set(name, bytes.subarray(0, length))
       refuses(t, cut, name, `${name} cut to ${length}`)
       const zeroed = Buffer.from(bytes).fill(0, length)
@@ -224,18 +226,18 @@ void t.test('a damaged middle segment of an un-synced log ends the prefix there'
   const files = await fiveSegments(false)
   for (const [index, name] of [...files.keys()].slice(0, 4).entries()) {
     const bytes = files.get(name)!
-    const frame = (bytes.length - 64) / 10
+    const frame = (bytes.length - fileHeaderBytes) / 10
     for (const [length, frames] of [
       [0, 0],
       [63, 0],
-      [64, 0],
-      [Math.floor(64 + frame * 3.5), 3],
+      [fileHeaderBytes, 0],
+      [Math.floor(fileHeaderBytes + frame * 3.5), 3],
     ]) {
       for (const damaged of [bytes.subarray(0, length), Buffer.from(bytes).fill(0, length)]) {
         const fs = withFiles(new Map(files).set(name, damaged))
         const { recovered, sequences } = recover(fs)
         t.same(sequences, range(1, index * 10 + frames))
-        const names = [...files.keys()].slice(0, length < 64 ? index : index + 1)
+        const names = [...files.keys()].slice(0, length < fileHeaderBytes ? index : index + 1)
         t.same(fs.listSync(directory).sort(), names, 'later segments are gone')
         t.equal(recovered.tornTail?.file, `${directory}/${name}`)
         const again = recover(fs)
@@ -271,12 +273,12 @@ void t.test('a verified frame that is not a list of mutations is corruption', as
   await loadChecksums()
   for (const payload of [[5, 1], [0x80], [1, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 1]]) {
     const fs = newFileSystem()
-    const header = { kind: 'log' as const, fileNumber: 1, predecessor: undefined }
+    const header = { kind: 'log' as const, databaseId, fileNumber: 1, predecessor: undefined }
     const writer = RecordWriter.createSync(fs, `${directory}/000001.log`, header)
     writer.append(Buffer.from([1, 7]), 0, 2, 1)
     writer.append(Buffer.from(payload), 0, payload.length, 2)
     writer.writeSync()
-    refuses(t, readFiles(fs), '000001.log', `payload ${payload.join()}`, 64 + 34)
+    refuses(t, readFiles(fs), '000001.log', `payload ${payload.join()}`, fileHeaderBytes + 34)
   }
 })
 

@@ -11,6 +11,7 @@ import {
 } from '../../../src/wal/recover-log.js'
 
 export const directory = '/db'
+export const databaseId = Buffer.alloc(16, 'identity')
 
 /** Numbers in [0, 1), the same for the same seed. */
 export function seededRandom(seed: number): () => number {
@@ -50,6 +51,7 @@ export function recover(
   const recovered = recoverLog({
     fileSystem,
     directory,
+    databaseId,
     fileNumberFloor: 0,
     onMutation: (source, start, end) => sequences.push(sequenceOf(source, start, end)),
     ...options,
@@ -67,7 +69,13 @@ export function newFileSystem(): MemoryFileSystem {
 /** A log whose files are numbered from `first` on. */
 export function openLog(fileSystem: FileSystem, first = 1, options: Partial<LogOptions> = {}): Log {
   let next = first
-  return Log.createSync({ fileSystem, directory, allocateFileNumber: () => next++, ...options })
+  return Log.createSync({
+    fileSystem,
+    directory,
+    databaseId,
+    allocateFileNumber: () => next++,
+    ...options,
+  })
 }
 
 /** Appends a mutation behind its length. */

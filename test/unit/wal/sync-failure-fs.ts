@@ -79,6 +79,10 @@ export class SyncFailureFileSystem implements FileSystem {
     throw new CellarError(ErrorCode.io, `sync of ${file.path} failed`)
   }
 
+  runIdentity(): Buffer | undefined {
+    return this.inner.runIdentity()
+  }
+
   join(directory: string, name: string): string {
     return this.inner.join(directory, name)
   }
