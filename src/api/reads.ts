@@ -122,7 +122,10 @@ export interface ScanMetrics {
 /** Rows of a scan, one result at a time. */
 export type ResultScanner = AsyncIterableIterator<Result> & {
   readonly metrics: ScanMetrics
-  /** The next up to `count` results; fewer only at the end. */
+  /**
+   * The next up to `count` results. Fewer at the end, and before an error, which the next call
+   * throws: no result that the scan has made is lost to a failure behind it.
+   */
   nextBatch(count: number): Promise<Result[]>
   /** Ends the scan early. */
   close(): void
@@ -132,7 +135,10 @@ export type ResultScanner = AsyncIterableIterator<Result> & {
 /** Rows of a synchronous scan. */
 export type SyncResultScanner = IterableIterator<Result> & {
   readonly metrics: ScanMetrics
-  /** The next up to `count` results; fewer only at the end. */
+  /**
+   * The next up to `count` results. Fewer at the end, and before an error, which the next call
+   * throws: no result that the scan has made is lost to a failure behind it.
+   */
   nextBatch(count: number): Result[]
   /** Ends the scan early. */
   close(): void

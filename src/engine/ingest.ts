@@ -206,6 +206,21 @@ export class Ingest {
     if (copy) await copyFile(fileSystem, from, path)
     else await linkOrCopy(fileSystem, from, path)
     await this.syncFile(path)
+    try {
+      return await this.verifyFile(path, fileNumber, listed, onPart)
+    } catch (error) {
+      throw withPath(error, path, from)
+    }
+  }
+
+  /** Opens and verifies a file that was taken in, and returns what the manifest says of it. */
+  private async verifyFile(
+    path: string,
+    fileNumber: number,
+    listed: BulkFile,
+    onPart: (bytes: number) => void,
+  ): Promise<FileMetadata> {
+    const { fileSystem } = this.engine
     const reader = SsTableReader.openSync(fileSystem, path, listed.fileNumber, {
       codecs: this.engine.codecs,
       cache: new BlockCache(0),
@@ -251,6 +266,18 @@ export class Ingest {
       }
     }
   }
+}
+
+/**
+ * What was found wrong with the file taken in, told of the caller's file. The former is removed
+ * together with the failed load.
+ */
+function withPath(error: unknown, taken: string, source: string): unknown {
+  if (!(error instanceof CellarError) || !error.message.includes(taken)) return error
+  const { code, corruption: detail, cause } = error
+  const found = detail?.file === taken ? { ...detail, file: source } : detail
+  const options = { cause, ...(found !== undefined && { corruption: found }) }
+  return new CellarError(code, error.message.replaceAll(taken, source), options)
 }
 
 function* withProgress(

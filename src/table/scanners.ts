@@ -27,6 +27,8 @@ export class AsyncScanner implements ResultScanner {
   readonly #session: ScanSession
   #buffered: Result[] = []
   #position = 0
+  /** What ended the scan behind the results that are buffered or on their way to the caller. */
+  #failure: { readonly error: unknown } | undefined = undefined
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(engine: Engine, signal: AbortSignal | undefined, session: ScanSession) {
@@ -60,7 +62,13 @@ export class AsyncScanner implements ResultScanner {
       const results: Result[] = []
       while (results.length < count) {
         if (this.#position >= this.#buffered.length) {
-          await this.#fill(Math.min(count - results.length, resultsPerTurnMax))
+          try {
+            await this.#fill(Math.min(count - results.length, resultsPerTurnMax))
+          } catch (error) {
+            if (results.length === 0) throw error
+            this.#failure = { error }
+            break
+          }
         }
         if (this.#position >= this.#buffered.length) break
         results.push(this.#buffered[this.#position++])
@@ -78,6 +86,7 @@ export class AsyncScanner implements ResultScanner {
     this.#session.close()
     this.#buffered = []
     this.#position = 0
+    this.#failure = undefined
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -96,6 +105,7 @@ export class AsyncScanner implements ResultScanner {
     const session = this.#session
     this.#buffered = []
     this.#position = 0
+    this.#throwFailure()
     if (!this.#engine.turn.spend(turnShare)) await this.#engine.turn.waitForTurn()
     try {
       while (!session.ended && this.#buffered.length === 0) {
@@ -125,9 +135,19 @@ export class AsyncScanner implements ResultScanner {
       }
     } catch (error) {
       if (isBlockMissing(error)) return true
-      throw error
+      if (this.#buffered.length === 0) throw error
+      // The results before the error are the caller's; the error follows them.
+      this.#session.close()
+      this.#failure = { error }
     }
     return false
+  }
+
+  #throwFailure(): void {
+    const failure = this.#failure
+    if (failure === undefined) return
+    this.#failure = undefined
+    throw failure.error
   }
 
   #checkAlive(): void {
@@ -144,6 +164,8 @@ export class AsyncScanner implements ResultScanner {
 export class SyncScanner implements SyncResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
+  /** What ended the scan behind the results that `nextBatch` has returned. */
+  #failure: { readonly error: unknown } | undefined = undefined
 
   constructor(engine: Engine, session: ScanSession) {
     this.#engine = engine
@@ -159,6 +181,7 @@ export class SyncScanner implements SyncResultScanner {
   }
 
   next(): IteratorResult<Result, undefined> {
+    if (this.#failure !== undefined) this.#throwFailure(this.#failure.error)
     this.#engine.checkOpen()
     const ready = this.#session.nextReady()
     if (ready !== undefined) return { done: false, value: ready }
@@ -181,11 +204,22 @@ export class SyncScanner implements SyncResultScanner {
   nextBatch(count: number): Result[] {
     const results: Result[] = []
     while (results.length < count) {
-      const { done, value } = this.next()
-      if (done === true) break
-      results.push(value)
+      try {
+        const { done, value } = this.next()
+        if (done === true) break
+        results.push(value)
+      } catch (error) {
+        if (results.length === 0) throw error
+        this.#failure = { error }
+        break
+      }
     }
     return results
+  }
+
+  #throwFailure(error: unknown): never {
+    this.#failure = undefined
+    throw error
   }
 
   return(): IteratorReturnResult<undefined> {
@@ -195,6 +229,7 @@ export class SyncScanner implements SyncResultScanner {
 
   close(): void {
     this.#session.close()
+    this.#failure = undefined
   }
 
   [Symbol.dispose](): void {
