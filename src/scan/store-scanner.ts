@@ -22,6 +22,7 @@ import {
   writeTimestamp,
 } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
+import { compareTimestamps } from '../cell/timestamp.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
@@ -34,6 +35,9 @@ import type { ValueSource } from './value-source.js'
 
 /** Steps taken forward before a seek is tried: a seek costs about as much as a few steps. */
 const stepsBeforeSeek = 4
+
+/** Bytes of a timestamp in a key. */
+const timestampBytes = 8
 
 const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 type Move = (typeof Move)[keyof typeof Move]
@@ -66,6 +70,9 @@ export class StoreScanner {
   private mayStep = true
   private values: ValueSource | undefined = undefined
   private mayBlock = true
+  /** Whether the sources hold delete markers, and whether such of the family are among them. */
+  private hasMarkers = true
+  private hasFamilyMarkers = true
   /**
    * What the matcher said of the cell at which the collector was full or whose value was missing; 0
    * = nothing waits.
@@ -92,6 +99,8 @@ export class StoreScanner {
     this.matcher.configure(query, options, readPoint, moment)
     this.inWriteOrder = options.newVersionBehavior
     this.readPoint = readPoint
+    // A read without a read point also sees markers that are written while it is under way.
+    if (readPoint === Number.MAX_SAFE_INTEGER) this.expectMarkers(1, 1)
     this.plain = this.matcher.plain && query.cellsPerRowMax < 0 && query.cellsPerRowOffset === 0
     this.ended = false
     this.singleRow = false
@@ -112,6 +121,16 @@ export class StoreScanner {
   follow(values: ValueSource | undefined, mayBlock: boolean): void {
     this.values = values
     this.mayBlock = mayBlock
+  }
+
+  /**
+   * Tells how many delete markers the sources of the next `open` hold at most, and how many of them
+   * are markers of the family. Older versions are jumped over only where no marker can lie among
+   * them; markers that are written later lie above the read point.
+   */
+  expectMarkers(deletes: number, familyDeletes: number): void {
+    this.hasMarkers = deletes > 0
+    this.hasFamilyMarkers = familyDeletes > 0
   }
 
   /** Lets go of cursors and query, so that a pooled scanner keeps nothing alive. */
@@ -332,8 +351,10 @@ export class StoreScanner {
   private planMove(code: MatchCode, row: Buffer, rowLength: number): void {
     switch (code) {
       case MatchCode.include:
-      case MatchCode.skip:
         this.move = Move.next
+        return
+      case MatchCode.skip:
+        if (!this.planTimeMove(row, rowLength)) this.move = Move.next
         return
       case MatchCode.includeAndSeekNextColumn:
       case MatchCode.seekNextColumn:
@@ -354,11 +375,11 @@ export class StoreScanner {
 
   /**
    * Markers of the family carry the empty qualifier and are mixed by timestamp with real cells of
-   * that qualifier, so the empty column is never jumped over (spec 2.1, case 23).
+   * that qualifier, so where there are any the empty column is not jumped over.
    */
   private planColumnMove(row: Buffer, rowLength: number): void {
     const cell = this.cell
-    if (cell.qualifierStart === cell.qualifierEnd) {
+    if (cell.qualifierStart === cell.qualifierEnd && this.hasFamilyMarkers) {
       this.move = Move.next
       return
     }
@@ -377,6 +398,26 @@ export class StoreScanner {
       at += next.copy(this.seekKey, at)
       this.seekLength = writeTerminator(this.seekKey, at)
     }
+  }
+
+  /**
+   * Jumps over versions of the cell's column that are newer than the time range; false if the cell
+   * is not, or if markers or versions that count may lie among them.
+   */
+  private planTimeMove(row: Buffer, rowLength: number): boolean {
+    const { cell, query } = this
+    const { maxHigh, maxLow } = query.timeRange
+    if (this.hasMarkers || this.inWriteOrder || query.raw || maxHigh + maxLow === 0) return false
+    if (compareTimestamps(cell.timestampHigh, cell.timestampLow, maxHigh, maxLow) < 0) return false
+    const { buffer, qualifierStart, qualifierEnd } = cell
+    this.move = Move.column
+    this.steps = 0
+    let at = this.startSeekKey(row, rowLength, qualifierEnd - qualifierStart + timestampBytes)
+    at += buffer.copy(this.seekKey, at, qualifierStart, qualifierEnd)
+    at = writeTerminator(this.seekKey, at)
+    const high = maxLow === 0 ? maxHigh - 1 : maxHigh
+    this.seekLength = writeTimestamp(this.seekKey, at, high, (maxLow - 1) >>> 0)
+    return true
   }
 
   private planRowMove(row: Buffer, rowLength: number): void {

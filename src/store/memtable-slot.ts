@@ -6,6 +6,9 @@ export class MemtableSlot {
   readonly memtable: Memtable
   /** Sequence of the first mutation in it, or of one shortly before that; 0 = empty. */
   firstSequence = 0
+  /** Delete markers in it, and those of them that are markers of a family. */
+  deleteCount = 0
+  familyDeleteCount = 0
   /** Some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false
   /**

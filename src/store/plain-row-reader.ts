@@ -11,7 +11,7 @@
  */
 import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
-import { qualifierEndOf, terminatorBytes, writeTerminator } from '../cell/cell-key.js'
+import { qualifierEndOf, terminatorBytes, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import { isVisiblePut } from '../scan/row-run.js'
@@ -23,6 +23,9 @@ import type { Store, StoreSources } from './store.js'
 
 /** Rows that lie in more tables are read by a `StoreReader`. */
 const tablesMax = 4
+
+/** Older versions of a column that are stepped over; then a seek leads behind the column. */
+const stepsBeforeSeek = 2
 
 /** Reads rows of one store; see the file header. Reusable, one read at a time. */
 export class PlainRowReader {
@@ -55,6 +58,8 @@ export class PlainRowReader {
   private qualifierBuffer: Buffer | undefined = undefined
   private qualifierStart = 0
   private qualifierEnd = 0
+  /** Older versions of that cell's column that were stepped over. */
+  private versions = 0
 
   constructor(store: Store, familyIndex: number) {
     this.store = store
@@ -86,6 +91,7 @@ export class PlainRowReader {
     this.mayBlock = mayBlock
     this.collector = collector
     this.qualifierBuffer = undefined
+    this.versions = 0
     const sources = this.sources!
     if (!this.seekMemtables(sources)) return false
     this.tableCount = 0
@@ -241,7 +247,8 @@ export class PlainRowReader {
       const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
       if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
       if (cursor.leavesPrefix(length - terminatorBytes)) return true
-      cursor.next()
+      if (this.versions < stepsBeforeSeek) cursor.next()
+      else if (!this.leaveColumn(cursor)) return false
       if (!startsWith(cursor, row, length)) return true
     }
   }
@@ -250,6 +257,8 @@ export class PlainRowReader {
     while (entries.valid) {
       const { buffer, keyStart, keyEnd, valueStart, valueEnd } = entries
       if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
+      // The rules seek behind a column of many versions.
+      if (this.versions > stepsBeforeSeek) return false
       entries.next()
     }
     return !entries.isMissing
@@ -262,10 +271,26 @@ export class PlainRowReader {
       if (first === undefined) return !this.isBlockMissing()
       const { buffer, keyStart, keyEnd, valueStart, valueEnd } = first
       if (!this.take(buffer, keyStart, keyEnd, valueStart, valueEnd)) return false
-      first.next()
-      if (first instanceof RowEntries) continue
+      if (first instanceof RowEntries) {
+        if (this.versions > stepsBeforeSeek * this.tableCount) return false
+        first.next()
+        continue
+      }
+      if (this.versions < stepsBeforeSeek) first.next()
+      else if (!this.leaveColumn(first)) return false
       first.valid = startsWith(first, this.row, this.length)
     }
+  }
+
+  /** Seeks behind the column of the cell taken last; false if there is no room for the key. */
+  private leaveColumn(cursor: MemtableCursor): boolean {
+    const { row, rowLength, qualifierStart, qualifierEnd } = this
+    const end = rowLength + qualifierEnd - qualifierStart
+    // Among the cells of the empty column may be markers of the family.
+    if (end === rowLength || end + terminatorBytes > row.length) return false
+    copyBytes(this.qualifierBuffer!, qualifierStart, qualifierEnd, row, rowLength)
+    cursor.seek(row, writeBehind(row, end))
+    return true
   }
 
   /** Takes the newest cell of the column. */
@@ -327,8 +352,10 @@ export class PlainRowReader {
       qualifierBuffer !== undefined &&
       equalBytes(qualifierBuffer, this.qualifierStart, this.qualifierEnd, buffer, start, end)
     ) {
+      this.versions++
       return true
     }
+    this.versions = 0
     this.qualifierBuffer = buffer
     this.qualifierStart = start
     this.qualifierEnd = end

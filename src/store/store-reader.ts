@@ -52,6 +52,9 @@ export class StoreReader {
   private readonly chosen: Cursor[] = []
   private readonly deferring: (DeferredTableCursor | undefined)[] = []
   private readonly probe = new RowProbe()
+  /** Delete markers in the chosen sources, and those of them that are markers of the family. */
+  private deletes = 0
+  private familyDeletes = 0
   /** The row being opened, with its terminator; borrowed. */
   private row: Buffer = emptyBytes
   /** Length of the row with its terminator. */
@@ -109,6 +112,7 @@ export class StoreReader {
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
     const { family, settings, values } = this.store
     this.scanner.follow(values, mode.mayBlock)
+    this.scanner.expectMarkers(this.deletes, this.familyDeletes)
     this.scanner.open(familyIndex, family, chosen, query, settings, readPoint, moment, deferring)
   }
 
@@ -141,6 +145,7 @@ export class StoreReader {
     }
     const { family, settings, values } = this.store
     this.scanner.follow(values, mode.mayBlock)
+    this.scanner.expectMarkers(this.deletes, this.familyDeletes)
     this.scanner.open(familyIndex, family, this.chosen, query, settings, readPoint, moment)
   }
 
@@ -192,9 +197,15 @@ export class StoreReader {
   }
 
   private chooseMemtables(): void {
-    const memtables = this.sources!.memtables
+    const { memtables } = this.sources!
+    this.deletes = 0
+    this.familyDeletes = 0
     for (let i = 0; i < memtables.length; i++) {
-      if (!memtables[i].isEmpty) this.chosen.push(this.memtableCursors[i])
+      const slot = memtables[i]
+      if (slot.isEmpty) continue
+      this.chosen.push(this.memtableCursors[i])
+      this.deletes += slot.deleteCount
+      this.familyDeletes += slot.familyDeleteCount
     }
   }
 
@@ -203,8 +214,10 @@ export class StoreReader {
     cursor.mayBlock = mode.mayBlock
     const { blockCache, inMemory } = this.store.settings
     cursor.cacheBlocks = mode.cacheBlocks && blockCache
-    this.sources!.tables[index].inMemory = inMemory
+    const table = this.sources!.tables[index]
+    table.inMemory = inMemory
     this.chosen.push(cursor)
+    this.countMarkers(table)
   }
 
   /** As {@link chooseTable}, for a row: columns that are named are sought when they are needed. */
@@ -251,8 +264,16 @@ export class StoreReader {
     const cursor = this.levelCursors[index]
     const { blockCache, inMemory } = this.store.settings
     cursor.setTables(tables, mode.mayBlock, mode.cacheBlocks && blockCache)
-    for (let i = 0; i < tables.length; i++) tables[i].inMemory = inMemory
+    for (let i = 0; i < tables.length; i++) {
+      tables[i].inMemory = inMemory
+      this.countMarkers(tables[i])
+    }
     this.chosen.push(cursor)
+  }
+
+  private countMarkers({ properties }: SsTableReader): void {
+    this.deletes += properties.deleteCount
+    this.familyDeletes += properties.familyDeleteCount
   }
 
   /** Whether a table may hold what a scan wants. */

@@ -14,6 +14,8 @@
  * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
  */
 import { assert } from '../base/assert.js'
+import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
+import { isDeleteMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/value-source.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
@@ -102,6 +104,9 @@ export class Store {
   ): void {
     const slot = this.active
     slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
+    const type = typeOf(source, keyEnd)
+    if (isDeleteMarker(type)) slot.deleteCount++
+    if (isFamilyMarker(type)) slot.familyDeleteCount++
     if (slot.firstSequence === 0) slot.firstSequence = sequence
   }
 
