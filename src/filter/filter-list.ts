@@ -1,16 +1,19 @@
 /**
  * HBase: FilterList, with the rules of HBase 2 (FilterListWithAND, FilterListWithOR).
  *
- * MUST_PASS_ALL includes a cell that all members include and goes as far as the member that wants
- * to go furthest. Every member is shown every cell that the scan reaches, also cells that an
- * earlier member rejected, so a member that counts cells counts those too.
- * MUST_PASS_ONE includes a cell that any member includes and goes only as far as the member that
- * wants to go least far; see list-member.ts for what it remembers meanwhile.
+ * MUST_PASS_ALL shows a cell to its members in order until one of them rejects the cell. Members
+ * behind that one do not see the cell, so a member that counts does not count the cell
+ * (HBASE-20565). A cell that all members include is included. The jump behind a cell is the longest
+ * that a member asked for; a hint of the member that rejected the cell comes before all of them.
+ * MUST_PASS_ONE includes a cell that any member includes. The jump behind a cell is the shortest
+ * that a member asked for; see list-member.ts for what the list remembers meanwhile.
  * At the end of a row MUST_PASS_ALL asks members in order until one drops the row (so a PageFilter
- * belongs last), and MUST_PASS_ONE until one keeps it.
+ * belongs last), and MUST_PASS_ONE until one keeps the row.
+ * Members that replace values work in order, each on the value that the one before has left.
  */
 import { invalidArgument } from '../base/errors.js'
-import type { CellView } from '../cell/cell-view.js'
+import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
+import { CellView } from '../cell/cell-view.js'
 import { checkInnerFilter, checkList, describe } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { HintMemory, Reach } from './hint-memory.js'
@@ -99,7 +102,9 @@ export class FilterList implements Filter {
   transformCell(cell: CellView): Buffer | undefined {
     let replaced: Buffer | undefined = undefined
     for (const { filter, included } of this.members) {
-      if (included) replaced = filter.transformCell?.(cell) ?? replaced
+      if (!included || filter.transformCell === undefined) continue
+      const shown: CellView = replaced === undefined ? cell : withValue(cell, replaced)
+      replaced = filter.transformCell(shown) ?? replaced
     }
     return replaced
   }
@@ -128,20 +133,24 @@ export class FilterList implements Filter {
   }
 
   private askAll(cell: CellView): FilterCode {
-    let included = true
     let reach: Reach = Reach.next
     for (const member of this.members) {
       if (member.filter.filterAllRemaining()) return FilterCode.nextRow
       member.ask(cell)
-      included &&= member.included
-      if (member.reach > reach) {
-        reach = member.reach
-        this.hint = isHint(reach) ? member.hint : undefined
-      } else if (member.reach === reach && this.hint !== undefined) {
-        if (member.hint.compare(this.hint) > 0) this.hint = member.hint
+      if (!member.included) {
+        if (member.asksForHint) return this.jump(member)
+        return codeOf(false, Math.max(reach, member.reach) as Reach)
       }
+      if (member.reach > reach) reach = member.reach
     }
-    return codeOf(included, reach)
+    return codeOf(true, reach)
+  }
+
+  /** Follows the hint of a member that rejected the cell; a hint that leads nowhere is a step. */
+  private jump(member: ListMember): FilterCode {
+    if (!isHint(member.reach)) return FilterCode.skip
+    this.hint = member.hint
+    return FilterCode.seekUsingHint
   }
 
   private askOne(cell: CellView): FilterCode {
@@ -171,6 +180,26 @@ export class FilterList implements Filter {
 
 function isHint(reach: Reach): boolean {
   return reach === Reach.hintInColumn || reach === Reach.hintInRow || reach === Reach.hintBehindRow
+}
+
+/** A view of the cell with another value. Several filters that replace values are rare. */
+function withValue(cell: CellView, content: Buffer): CellView {
+  const { buffer, keyStart, keyEnd } = cell
+  const keyBytes = keyEnd - keyStart
+  const copy = Buffer.alloc(keyBytes + valueHeaderBytes(0) + content.length)
+  buffer.copy(copy, 0, keyStart, keyEnd)
+  content.copy(copy, writeValueHeader(copy, keyBytes, 0))
+  const view = new CellView()
+  view.set({
+    buffer: copy,
+    keyStart: 0,
+    keyEnd: keyBytes,
+    valueStart: keyBytes,
+    valueEnd: copy.length,
+  })
+  view.family = cell.family
+  view.familyIndex = cell.familyIndex
+  return view
 }
 
 /** A cell that is included cannot ask for a hint's jump as well; the next shorter one will do. */

@@ -16,6 +16,8 @@ export class ListMember {
   included = false
   /** How far the member wants to go behind the cell that was last shown. */
   reach: Reach = Reach.next
+  /** The member answered with a hint, wherever that leads. */
+  asksForHint = false
   readonly hint = new HintMemory()
   private familyIndex = -1
   private qualifier: Buffer = emptyBytes
@@ -41,6 +43,7 @@ export class ListMember {
   ask(cell: CellView): void {
     const code = this.filter.filterCell(cell)
     this.included = code <= FilterCode.includeAndNextRow
+    this.asksForHint = code === FilterCode.seekUsingHint
     switch (code) {
       case FilterCode.include:
       case FilterCode.skip:

@@ -22,6 +22,7 @@ export class RetentionFilter {
   readonly droppedBy: DropCounts = noDrops()
   private readonly matcher: RetentionMatcher
   private readonly readPointOldest: number
+  private readonly dropsMarkers: boolean
   /** The current row is `row[rowStart, rowEnd)`; an end of -1 stands for none. */
   private row: Buffer = emptyBytes
   private rowStart = 0
@@ -36,6 +37,7 @@ export class RetentionFilter {
   constructor(scope: RetentionScope) {
     this.matcher = new RetentionMatcher(scope)
     this.readPointOldest = scope.readPointOldest
+    this.dropsMarkers = scope.dropsMarkers
   }
 
   /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
@@ -54,12 +56,10 @@ export class RetentionFilter {
   keeps(cell: CellView): boolean {
     if (this.skippingColumn) {
       if (!this.inSkippedColumn(cell)) this.skippingColumn = false
-      else if (!isDeleteMarker(cell.type) && cell.sequence <= this.readPointOldest) {
-        this.count(this.skipReason)
+      else if (!this.mayKeepBehindSkipped(cell)) {
+        this.count(isDeleteMarker(cell.type) ? 'markers' : this.skipReason)
         return false
       }
-      // A marker behind dropped versions may still mask cells of older files, and a cell newer than
-      // an open snapshot is kept: the matcher decides.
     }
     const code = this.matcher.match(cell)
     if (code === MatchCode.include) return true
@@ -73,6 +73,17 @@ export class RetentionFilter {
       this.columnEnd = cell.qualifierEnd
     }
     return false
+  }
+
+  /**
+   * Whether the matcher decides on a cell behind dropped versions of its column: on one newer than
+   * an open snapshot, and on a marker that may mask cells of other files. If all files of the store
+   * are merged there are no such cells, so the marker goes with the versions, as in HBase, however
+   * long markers are to be kept.
+   */
+  private mayKeepBehindSkipped(cell: CellView): boolean {
+    if (cell.sequence > this.readPointOldest) return true
+    return isDeleteMarker(cell.type) && !this.dropsMarkers
   }
 
   private count(reason: DropReason): void {

@@ -48,7 +48,8 @@ export class UserMatcher {
   /** Prepares for a read at `readPoint`; the moment decides what has expired. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
     const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
-    const beforeFilter = query.filter === undefined || query.raw ? wanted : options.versions
+    const kept = query.raw ? Infinity : options.versions
+    const beforeFilter = query.filter === undefined ? wanted : kept
     const expires = options.ttlSeconds !== Infinity && !query.raw
     const oldest = expires ? oldestUnexpired(options, moment.milliseconds) : 0
     this.query = query
