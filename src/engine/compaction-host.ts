@@ -6,6 +6,7 @@ import type { FileMetadata } from '../version/file-metadata.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { JobHooks } from './job-hooks.js'
+import type { JobReports } from './job-reports.js'
 import type { TableReaders } from './table-readers.js'
 
 /** A choice that changes something. */
@@ -56,18 +57,16 @@ export interface CompactionHost {
   checkWritable(): void
   /** Coprocessors of the stores' tables. */
   readonly hooks: JobHooks
+  /** Tells users what goes on. */
+  readonly reports: JobReports
   /** Publishes an edit; a failure of the manifest poisons the engine. */
   publish(edit: VersionEdit): Promise<void>
   now(): number
   /** Files of a store in the current version, newest first. */
   filesOf(store: Store): readonly FileMetadata[]
   readPointOldest(): number
-  compactionStarted(store: Store, work: CompactionWork): void
-  compactionMoved(store: Store, progress: CompactionProgress): void
   /** Files of a store were replaced. */
   compacted(store: Store, outcome: CompactionOutcome): void
-  /** A compaction failed; nothing was changed. `requested`: who asked is told by a promise. */
-  compactionFailed(store: Store, error: unknown, requested: boolean): void
   /** Removes an output of a job that is not wanted, or what a dead thread may have left of it. */
   discardRemains(fileNumber: number): void
 }

@@ -296,7 +296,7 @@ export class Compactor {
       })
     } catch (error) {
       this.retryLater(store)
-      this.host.compactionFailed(store, error, false)
+      this.host.reports.compactionFailed(store, error, false)
     }
   }
 
@@ -323,7 +323,7 @@ export class Compactor {
     this.runs.set(run, Promise.resolve())
     this.spreadLimit()
     this.ticker.start()
-    this.host.compactionStarted(store, work)
+    this.host.reports.compactionStarted(store, work)
     this.runs.set(
       run,
       this.execute(run, ended).then(() => {
@@ -350,7 +350,7 @@ export class Compactor {
       this.runs.delete(run)
       // A run is only cancelled by somebody who knows.
       const cancelled = error instanceof JobCancelled
-      if (!cancelled) this.host.compactionFailed(store, error, requested())
+      if (!cancelled) this.host.reports.compactionFailed(store, error, requested())
       ended(error)
     }
   }
@@ -394,7 +394,7 @@ export class Compactor {
 
   /** Reports progress while something runs. */
   private tick(): boolean {
-    for (const run of this.runs.keys()) this.host.compactionMoved(run.store, run.progress)
+    for (const run of this.runs.keys()) this.host.reports.compactionMoved(run.store, run.progress)
     for (const request of this.requests) {
       if (request.run === undefined) continue
       const { bytesDone, bytesTotal } = request.run.progress

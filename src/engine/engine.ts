@@ -21,25 +21,21 @@ import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { JobResult } from '../job/job.js'
 import type { ArenaPool } from '../store/arena-pool.js'
-import type { MemtableSlot } from '../store/memtable-slot.js'
+import { tieStores, type FlushMember } from '../store/flush-unit.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { Version } from '../version/version.js'
 import type { VersionEdit } from '../version/version-edit.js'
-import type { VersionSet } from '../version/version-set.js'
+import type { OnCurrent, VersionSet } from '../version/version-set.js'
 import type { Durability, Log } from '../wal/log.js'
 import type { TableState } from './catalog.js'
 import { closeParts, ClosingSteps, flushForClose } from './close-engine.js'
-import type {
-  CompactionHost,
-  CompactionOutcome,
-  CompactionProgress,
-  CompactionWork,
-} from './compaction-host.js'
+import type { CompactionHost, CompactionOutcome, CompactionProgress } from './compaction-host.js'
 import { Compactor, type CompactionRequest } from './compactor.js'
 import type { FlushHost } from './flush-host.js'
 import { Flusher } from './flusher.js'
 import { JobHooks, type HookedJob } from './job-hooks.js'
+import { JobReports } from './job-reports.js'
 import type { MemoryBudget } from './memory-budget.js'
 import { MemoryRelief, type ReliefHost } from './memory-relief.js'
 import { MutationBuffer } from './mutation-buffer.js'
@@ -114,6 +110,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly arenas: ArenaPool
   readonly readPoints = new ReadPoints()
   readonly hooks: JobHooks
+  readonly reports: JobReports
   readonly flusher: Flusher
   readonly compactor: Compactor
   readonly relief: MemoryRelief
@@ -163,6 +160,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.executor = parts.executor
     this.events = parts.events
     this.hooks = new JobHooks(this, parts.coprocessors)
+    this.reports = new JobReports(this, parts.events)
     this.flusher = new Flusher(this, parts.executor)
     this.compactor = new Compactor(this, parts.executor)
     this.relief = new MemoryRelief(this)
@@ -187,13 +185,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** Throws unless mutations are possible: `ERR_CLOSED`, `ERR_POISONED`. */
   checkWritable(): void {
     if (this.state !== 'open') throw closedError('the database')
-    if (this.poisonedBy === undefined) return
-    throw new CellarError(
-      ErrorCode.poisoned,
-      'an earlier write failed, so the database is read-only until it is opened again: ' +
-        this.poisonedBy.message,
-      { cause: this.poisonedBy },
-    )
+    if (this.poisonedBy !== undefined) throw poisonedError(this.poisonedBy)
   }
 
   /** Stops all writes for good. */
@@ -254,9 +246,12 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   private freezeFull(logged: boolean): boolean {
     const { touchedStores, touchedCount } = this.mutation
     let full = false
+    if (!logged) {
+      tieStores(touchedStores, touchedCount)
+      for (let i = 0; i < touchedCount; i++) touchedStores[i].active.hasUnloggedMutations = true
+    }
     for (let i = 0; i < touchedCount; i++) {
       const store = touchedStores[i]
-      if (!logged) store.active.hasUnloggedMutations = true
       const { bytesUsed } = store.active.memtable
       if (bytesUsed < this.options.flushBytes && bytesUsed < store.flushBytes) continue
       this.relief.freeze(store)
@@ -366,6 +361,11 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return this.state !== 'closed' && this.poisonedBy === undefined
   }
 
+  checkFlush(): void {
+    if (this.state === 'closed') throw closedError('the database')
+    if (this.poisonedBy !== undefined) throw poisonedError(this.poisonedBy)
+  }
+
   get hasWaitingWriters(): boolean {
     return this.budget.hasWaiters
   }
@@ -382,8 +382,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return this.readPoints.oldest(this.lastSequence)
   }
 
-  logFloorAfter(flushed: Store, slot: MemtableSlot): number {
-    const oldest = this.relief.oldestUnflushedAfter(flushed, slot)
+  logFloorAfter(flushed: readonly FlushMember[]): number {
+    const oldest = this.relief.oldestUnflushedAfter(flushed)
     // With nothing left in it, even the current segment need not stay on disk.
     if (oldest > this.lastSequence) this.log.rollIfLong()
     // Edits of other flushes may be on their way; what they allow to go stays gone.
@@ -393,63 +393,30 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   }
 
   flushed(store: Store, result: JobResult, hooked: HookedJob): void {
+    try {
+      this.afterFlush(store, result, hooked)
+    } catch (error) {
+      this.warn(error)
+    }
+  }
+
+  private afterFlush(store: Store, result: JobResult, hooked: HookedJob): void {
     this.relief.account()
     if (this.log.failure === undefined) {
       const oldest = this.relief.oldestUnflushed()
       this.log.removeObsolete(oldest - 1, this.versions.current.logFileNumberFloor)
     }
     this.versions.removeObsoleteFiles()
-    const table = this.tableNameOf(store)
-    publishDiagnostic('flushEnd', { ...this.placeOf(table, store), ...result })
-    this.events.onFlushed(table, store.family, result)
+    this.reports.flushEnded(store, result)
     this.hooks.finish(store, hooked, { ...result, files: result.files.length })
     if (this.compactionEnabled) this.compactor.consider(store)
     this.updatePressure()
   }
 
-  flushStarted(store: Store, entries: number, bytes: number): void {
-    const place = this.placeOf(this.tableNameOf(store), store)
-    publishDiagnostic('flushStart', { ...place, entries, bytes })
-  }
-
-  flushMoved(store: Store, bytesDone: number, bytesTotal: number): void {
-    const table = this.tableNameOf(store)
-    publishDiagnostic('flushProgress', { ...this.placeOf(table, store), bytesDone, bytesTotal })
-    this.events.onFlushMoved(table, store.family, bytesDone, bytesTotal)
-  }
-
-  compactionStarted(store: Store, work: CompactionWork): void {
-    const place = this.placeOf(this.tableNameOf(store), store)
-    const major = work.kind === 'merge' && work.major
-    const bytesTotal = work.files.reduce((sum, file) => sum + file.fileBytes, 0)
-    const inputFiles = work.files.length
-    publishDiagnostic('compactionStart', {
-      ...place,
-      kind: work.kind,
-      major,
-      inputFiles,
-      bytesTotal,
-    })
-  }
-
-  compactionMoved(store: Store, progress: CompactionProgress): void {
-    const table = this.tableNameOf(store)
-    publishDiagnostic('compactionProgress', { ...this.placeOf(table, store), ...progress })
-    this.events.onCompactionMoved(table, store.family, progress)
-  }
-
   compacted(store: Store, outcome: CompactionOutcome): void {
     this.versions.removeObsoleteFiles()
-    const table = this.tableNameOf(store)
-    publishDiagnostic('compactionEnd', { ...this.placeOf(table, store), ...outcome })
-    this.events.onCompacted(table, store.family, outcome)
+    this.reports.compactionEnded(store, outcome)
     this.updatePressure()
-  }
-
-  compactionFailed(store: Store, error: unknown, requested: boolean): void {
-    const table = this.tableNameOf(store)
-    publishDiagnostic('compactionError', { ...this.placeOf(table, store), error })
-    this.events.onCompactionFailed(table, store.family, error, requested)
   }
 
   /** Measures how far compactions are behind; without them, nobody waits for them. */
@@ -462,10 +429,6 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   private pressureChanged(pressure: Pressure): void {
     publishDiagnostic('pressure', { directory: this.directory, ...pressure })
     this.events.onPressure(pressure)
-  }
-
-  private placeOf(table: string, { family }: Store): object {
-    return { directory: this.directory, table, family }
   }
 
   /**
@@ -483,18 +446,18 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   }
 
   /** Publishes an edit; a failure of the manifest poisons the engine. */
-  async publish(edit: VersionEdit): Promise<void> {
+  async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
     try {
-      await this.versions.publish(edit)
+      await this.versions.publish(edit, onCurrent)
     } finally {
       this.poisonIfManifestFailed()
     }
   }
 
   /** As {@link publish}, before returning. */
-  publishSync(edit: VersionEdit): void {
+  publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
     try {
-      this.versions.publishSync(edit)
+      this.versions.publishSync(edit, onCurrent)
     } finally {
       this.poisonIfManifestFailed()
     }
@@ -507,25 +470,24 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
 
   flushFailed(store: Store, error: unknown): void {
     this.budget.fail(error)
-    const table = this.tableNameOf(store)
-    publishDiagnostic('flushError', { ...this.placeOf(table, store), error })
-    this.events.onFlushFailed(table, store.family, error)
+    this.reports.flushFailed(store, error)
   }
 
-  /** A version has become current: its files replace what the stores had, in the same moment. */
+  /**
+   * A version has become current: its files replace what the stores had, in the same moment. The
+   * flusher does that for its own files.
+   */
   private versionChanged(version: Version, edit: VersionEdit): void {
     const flushed = new Set((edit.flushedSequences ?? []).map(({ storeId }) => storeId))
     const changed = new Set([
       ...(edit.filesRemoved ?? []).map(({ storeId }) => storeId),
       ...(edit.filesAdded ?? []).map(({ storeId }) => storeId),
     ])
-    for (const storeId of new Set([...flushed, ...changed])) {
+    for (const storeId of changed) {
       const store = this.stores.get(storeId)
       const levels = version.store(storeId)?.levels
-      if (store === undefined || levels === undefined) continue
-      const tables = this.readers.openLevels(levels)
-      if (flushed.has(storeId)) this.flusher.install(store, tables)
-      else store.installTables(tables)
+      if (store === undefined || levels === undefined || flushed.has(storeId)) continue
+      store.installTables(this.readers.openLevels(levels))
     }
   }
 
@@ -579,6 +541,13 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     await closeParts(this, steps)
     if (steps.failure !== undefined && !poisonedBefore) throw steps.failure as Error
   }
+}
+
+function poisonedError(cause: CellarError): CellarError {
+  const message =
+    'an earlier write failed, so the database is read-only until it is opened again: ' +
+    cause.message
+  return new CellarError(ErrorCode.poisoned, message, { cause })
 }
 
 async function bothDone(done: Promise<void>, turn: Promise<void>): Promise<void> {

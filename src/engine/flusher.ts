@@ -1,14 +1,18 @@
 /**
- * Brings frozen memtables to disk: one job at a time per store, oldest memtable first.
+ * Brings frozen memtables to disk: oldest first, and each unit of memtables (`FlushUnit`) once.
  *
- * The steps of one flush: sorted offsets (in slices), the job (worker or inline), the reader of the
- * new file, the manifest edit, and only then the memtable is replaced. A failure before the edit
- * leaves everything as it was; the flush is tried again on the next occasion, and writers that wait
- * for memory are told the error.
+ * Whoever wants a unit on disk shares its one flush. The steps of a flush, for each memtable of the
+ * unit: sorted offsets (in slices), the job (worker or inline). Then, for all of them together: the
+ * readers of the new files and one manifest edit. In the moment in which the edit becomes visible
+ * the memtables are replaced by their SSTables. A failure before the edit leaves everything as it
+ * was; the flush is tried again on the next occasion, and writers that wait for memory are told the
+ * error.
  *
  * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running
  * job and runs the same job inline. The cancelled job's output is never installed.
  */
+import { assert } from '../base/assert.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
 import {
   attemptsMax,
   runInSlices,
@@ -29,12 +33,23 @@ import {
 } from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import { tableFormatOf } from '../store/family-settings.js'
-import type { MemtableSlot } from '../store/memtable-slot.js'
-import type { LeveledTables, Store } from '../store/store.js'
+import type { FlushMember, FlushUnit } from '../store/flush-unit.js'
+import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
+import type { Version } from '../version/version.js'
 import type { HookedJob } from './job-hooks.js'
 import type { FlushHost } from './flush-host.js'
 import { Ticker } from './ticker.js'
+
+/** The files of one memtable, not yet named by the manifest. */
+interface Output extends FlushMember {
+  readonly job: FlushJob
+  /** The job as coprocessors know it. */
+  readonly hooked: HookedJob
+  readonly result: JobResult
+  /** How often hooks were asked about the memtable. */
+  readonly round: number
+}
 
 export class Flusher {
   /** Flushes done, and what they read, wrote and dropped. */
@@ -45,10 +60,13 @@ export class Flusher {
   readonly dropped = noDrops()
   private readonly host: FlushHost
   private readonly executor: JobExecutor
-  private readonly running = new Map<Store, Promise<void>>()
+  /** The one flush of each unit that is being flushed or waits for older ones. */
+  private readonly running = new Map<FlushUnit, Promise<void>>()
+  /** Stores that are flushed in the background. */
+  private readonly scheduled = new Set<Store>()
   private readonly controls = new Map<Store, JobControl>()
-  /** The jobs whose results are on their way into the manifest, as coprocessors know them. */
-  private readonly publishing = new Map<Store, HookedJob>()
+  /** Units whose observers are being asked, or that are flushed on this stack. */
+  private readonly entered = new Set<FlushUnit>()
   private readonly ticker = new Ticker(() => this.tick())
 
   constructor(host: FlushHost, executor: JobExecutor) {
@@ -58,56 +76,34 @@ export class Flusher {
 
   /** Number of stores that are being flushed. */
   get runningCount(): number {
-    return this.running.size
+    const stores = new Set<Store>()
+    for (const unit of this.running.keys()) for (const { store } of unit.members) stores.add(store)
+    return stores.size
   }
 
   /** Starts flushing a store's frozen memtables in the background, if that is not going on. */
   schedule(store: Store): void {
-    if (this.running.has(store)) return
-    const run = this.flushAll(store).catch((error: unknown) => this.host.flushFailed(store, error))
-    this.running.set(store, run)
-    void run.finally(() => {
-      this.running.delete(store)
-      // A memtable frozen after the loop's last look would otherwise wait for the next write.
-      if (store.frozen.length === 0 || store.dropped || !this.host.mayFlush) return
-      // Whoever waits for memory by now was not there when the failure was told.
-      if (this.host.hasWaitingWriters) this.schedule(store)
-      else this.retryLater(store)
-    })
+    if (this.scheduled.has(store)) return
+    this.scheduled.add(store)
+    void this.flushAll(store)
   }
 
-  /** Resolves when all memtables frozen by now are on disk; rejects with the error of the flush. */
+  /**
+   * Resolves when all memtables of the store that are frozen by now are on disk; rejects with the
+   * error of the flush.
+   */
   async drain(store: Store): Promise<void> {
-    await this.running.get(store)
-    while (store.frozen.length > 0 && !store.dropped) await this.flushOldest(store)
+    const newest = store.frozen.at(0)
+    if (newest !== undefined && !store.dropped) await this.flush(newest.unit!)
   }
 
-  /** Flushes all frozen memtables of a store on this thread, before returning. */
+  /**
+   * Flushes all frozen memtables of a store on this thread, before returning. An observer that
+   * writes while it is asked about a flush cannot wait for that flush; then nothing happens.
+   */
   drainSync(store: Store): void {
-    this.controls.get(store)?.cancel()
     while (store.frozen.length > 0 && !store.dropped) {
-      const slot = store.frozen.at(-1)!
-      if (slot.publishing !== undefined) {
-        // Its edit is in the manifest already: an empty edit behind it makes both visible.
-        this.host.publishSync({})
-        continue
-      }
-      const entries = runToEnd(slot.memtable.exportSlices())
-      const hooked = this.host.hooks.start(store, 'flush', false, 1)
-      const job = this.makeJob(store, entries, hooked)
-      const { fileSystem, codecs } = this.host
-      try {
-        const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
-        this.host.syncLogSync()
-        const edit = this.prepareInstall(store, slot, job, result)
-        slot.publishing = result
-        this.publishing.set(store, hooked)
-        this.host.publishSync(edit)
-      } finally {
-        slot.publishing = undefined
-        this.publishing.delete(store)
-        this.unprotect(job)
-      }
+      if (!this.flushSync(store.frozen.at(-1)!.unit!)) return
     }
   }
 
@@ -118,16 +114,47 @@ export class Flusher {
     await Promise.allSettled(this.running.values())
   }
 
-  private async flushAll(store: Store): Promise<void> {
-    while (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) {
-      await this.flushOldest(store)
+  /** The one flush of a unit; whoever asks while it goes on shares it. */
+  private flush(unit: FlushUnit): Promise<void> {
+    const running = this.running.get(unit)
+    if (running !== undefined) return running
+    const run = this.flushInOrder(unit).finally(() => this.running.delete(unit))
+    this.running.set(unit, run)
+    return run
+  }
+
+  private async flushInOrder(unit: FlushUnit): Promise<void> {
+    // The caller registers the flush first: an observer may ask for it again.
+    await Promise.resolve()
+    for (const { store, slot } of unit.members) {
+      const before = store.frozenBefore(slot)
+      if (before !== undefined && !store.dropped) await this.flush(before.unit!)
     }
+    await this.flushOldest(unit)
+    assert(!unit.isPending, 'a flush that succeeds leaves no memtable behind')
+  }
+
+  /** Flushes in the background until the store has no frozen memtable. */
+  private async flushAll(store: Store): Promise<void> {
+    try {
+      while (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) {
+        await this.flush(store.frozen.at(-1)!.unit!)
+      }
+    } catch (error) {
+      const isClosed = error instanceof CellarError && error.code === ErrorCode.closed
+      if (!isClosed) this.host.flushFailed(store, error)
+    }
+    this.scheduled.delete(store)
+    if (store.frozen.length === 0 || store.dropped || !this.host.mayFlush) return
+    // Writers that wait for memory by now were not there when the failure was told.
+    if (this.host.hasWaitingWriters) this.schedule(store)
+    else this.retryLater(store)
   }
 
   private tick(): boolean {
     for (const [store, control] of this.controls) {
       const bytes = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
-      this.host.flushMoved(store, Math.round(control.progress * bytes), bytes)
+      this.host.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
     }
     return this.controls.size > 0
   }
@@ -139,73 +166,154 @@ export class Flusher {
     timer.unref()
   }
 
-  private async flushOldest(store: Store): Promise<void> {
-    const slot = store.frozen.at(-1)!
-    const entries = await runInSlices(slot.memtable.exportSlices())
-    let round = 1
-    for (let attempt = 1; ;) {
-      // A synchronous writer may have flushed it meanwhile, and its memory may be in use again.
-      if (store.dropped || store.frozen.at(-1) !== slot) return
-      const hooked = this.host.hooks.start(store, 'flush', false, round)
-      const job = this.makeJob(store, entries, hooked)
+  /** Writes and publishes the files of a unit whose memtables are the oldest of their stores. */
+  private async flushOldest(unit: FlushUnit): Promise<void> {
+    const outputs: Output[] = []
+    let named: readonly Output[] = []
+    try {
+      for (const member of unit.live) {
+        const output = await this.write(unit, member, 1)
+        if (output === undefined) return
+        outputs.push(output)
+      }
+      if (!(await this.settle(unit, outputs))) return
+      const live = outputs.filter(({ store }) => !store.dropped)
+      const edit = this.prepareInstall(live)
+      unit.isPublishing = true
+      // From here on the manifest may name the files, whatever fails.
+      named = live
       try {
-        if (await this.runJob(store, slot, job, hooked)) return
-        round++
-      } catch (error) {
-        if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
+        await this.host.publish(edit, (version) => this.install(live, version))
       } finally {
-        this.unprotect(job)
+        unit.isPublishing = false
+      }
+    } finally {
+      for (const output of outputs) {
+        this.unprotect(output.job)
+        if (!named.includes(output)) this.discard(output.job)
       }
     }
   }
 
   /**
-   * Runs a job and installs its result, unless somebody else has flushed the memtable meanwhile.
-   * False if the job has to run again, because its hooks changed what a new snapshot sees.
+   * Makes the log durable and writes memtables again whose hooks changed what a new snapshot sees.
+   * False if the unit was flushed meanwhile, or nobody wants it any more.
    */
-  private async runJob(
-    store: Store,
-    slot: MemtableSlot,
-    job: FlushJob,
-    hooked: HookedJob,
-  ): Promise<boolean> {
+  private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
+    for (;;) {
+      await this.host.syncLog()
+      if (!unit.isPending) return false
+      const stale = outputs.findIndex(({ store, hooked, result }) => {
+        return !store.dropped && this.host.hooks.conflicts(hooked, result.hooks)
+      })
+      if (stale < 0) return true
+      const [old] = outputs.splice(stale, 1)
+      this.unprotect(old.job)
+      this.discard(old.job)
+      const output = await this.write(unit, old, old.round + 1)
+      if (output === undefined) return false
+      outputs.push(output)
+    }
+  }
+
+  /**
+   * Writes the files of one memtable. Undefined if a synchronous writer has flushed the unit
+   * meanwhile; its memory may be in use again then.
+   */
+  private async write(
+    unit: FlushUnit,
+    { store, slot }: FlushMember,
+    round: number,
+  ): Promise<Output | undefined> {
+    const entries = await runInSlices(slot.memtable.exportSlices())
+    for (let attempt = 1; ;) {
+      if (!unit.isPending) return undefined
+      this.host.checkFlush()
+      const hooked = this.ask(unit, () => this.host.hooks.start(store, 'flush', false, round))
+      if (!unit.isPending) return undefined
+      const job = this.makeJob(store, entries, hooked)
+      try {
+        const result = await this.run({ store, slot }, job)
+        return { store, slot, job, hooked, result, round }
+      } catch (error) {
+        this.unprotect(job)
+        // A synchronous writer does the job itself, a close wants it to end.
+        if (error instanceof JobCancelled) continue
+        // A thread that died may have left half a file.
+        this.discard(job)
+        if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
+      }
+    }
+  }
+
+  private async run({ store, slot }: FlushMember, job: FlushJob): Promise<JobResult> {
     const control = new JobControl()
     this.controls.set(store, control)
-    this.host.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
+    this.host.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
     slot.jobRunning = true
-    let result: JobResult
     try {
-      result = await this.executor.run(job, control)
-    } catch (error) {
-      if (error instanceof JobCancelled) return true
-      // A thread that died may have left half a file.
-      this.discard(job)
-      throw error
+      return await this.executor.run(job, control)
     } finally {
       slot.jobRunning = false
       this.controls.delete(store)
     }
-    await this.host.syncLog()
-    if (store.dropped || store.frozen.at(-1) !== slot || slot.publishing !== undefined) {
-      this.discard(job)
+  }
+
+  /** Asks observers; one that writes meanwhile does not wait for the unit. */
+  private ask<T>(unit: FlushUnit, question: () => T): T {
+    this.entered.add(unit)
+    try {
+      return question()
+    } finally {
+      this.entered.delete(unit)
+    }
+  }
+
+  /** As {@link flush}, before returning; false if that goes on further up the stack. */
+  private flushSync(unit: FlushUnit): boolean {
+    if (this.entered.has(unit)) return false
+    for (const { store, slot } of unit.live) {
+      const before = store.frozenBefore(slot)
+      if (before !== undefined && !this.flushSync(before.unit!)) return false
+    }
+    if (unit.isPublishing) {
+      // Its edit is in the manifest already: an empty edit behind it makes both visible.
+      this.host.publishSync({})
       return true
     }
-    if (this.host.hooks.conflicts(hooked, result.hooks)) {
-      this.discard(job)
-      return false
-    }
-    const edit = this.prepareInstall(store, slot, job, result)
-    slot.publishing = result
-    this.publishing.set(store, hooked)
-    try {
-      // From here on the manifest may name the file, whatever fails.
-      await this.host.publish(edit)
-    } finally {
-      slot.publishing = undefined
-      this.publishing.delete(store)
-    }
+    for (const { store } of unit.members) this.controls.get(store)?.cancel()
+    this.ask(unit, () => this.writeSync(unit))
     return true
+  }
+
+  private writeSync(unit: FlushUnit): void {
+    const { fileSystem, codecs, hooks } = this.host
+    const outputs: Output[] = []
+    let named = false
+    try {
+      for (const { store, slot } of unit.live) {
+        const entries = runToEnd(slot.memtable.exportSlices())
+        const hooked = hooks.start(store, 'flush', false, 1)
+        const job = this.makeJob(store, entries, hooked)
+        try {
+          const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
+          outputs.push({ store, slot, job, hooked, result, round: 1 })
+        } catch (error) {
+          this.unprotect(job)
+          throw error
+        }
+      }
+      this.host.syncLogSync()
+      const edit = this.prepareInstall(outputs)
+      named = true
+      this.host.publishSync(edit, (version) => this.install(outputs, version))
+    } finally {
+      for (const { job } of outputs) {
+        this.unprotect(job)
+        if (!named) this.discard(job)
+      }
+    }
   }
 
   private makeJob(
@@ -245,46 +353,47 @@ export class Flusher {
   }
 
   /**
-   * Opens the new file, so that a failure comes before the manifest names it, and makes the edit.
-   * After a failure the files are gone.
+   * Opens the new files, so that a failure comes before the manifest names them, and makes the
+   * edit.
    */
-  private prepareInstall(
-    store: Store,
-    slot: MemtableSlot,
-    job: FlushJob,
-    result: JobResult,
-  ): VersionEdit {
+  private prepareInstall(outputs: readonly Output[]): VersionEdit {
+    const files = outputs.flatMap(({ store, result }) =>
+      result.files.map((file) => ({ storeId: store.storeId, file })),
+    )
     try {
-      for (const file of result.files) this.host.readers.open(file)
+      for (const { file } of files) this.host.readers.open(file)
       return {
-        filesAdded: result.files.map((file) => ({ storeId: store.storeId, file })),
-        flushedSequences: [{ storeId: store.storeId, sequence: slot.sequenceCovered }],
-        logFileNumberFloor: this.host.logFloorAfter(store, slot),
+        filesAdded: files,
+        flushedSequences: outputs.map(({ store, slot }) => {
+          return { storeId: store.storeId, sequence: slot.sequenceCovered }
+        }),
+        logFileNumberFloor: this.host.logFloorAfter(outputs),
         lastSequence: this.host.lastSequence,
         lastServerTimestamp: this.host.lastServerTimestamp,
       }
     } catch (error) {
-      for (const { fileNumber } of result.files) this.host.readers.close(fileNumber)
-      this.discard(job)
+      for (const { file } of files) this.host.readers.close(file.fileNumber)
       throw error
     }
   }
 
   /**
-   * The edit of a store's flush has become visible: the memtable goes in the same moment, so that
-   * no reader sees the cells twice or not at all. `tables` are the store's in the new version.
+   * The edit of a flush has become visible: the memtables go in the same moment, so that no reader
+   * sees the cells twice or not at all.
    */
-  install(store: Store, tables: LeveledTables): void {
-    const slot = store.frozen.at(-1)
-    const result = slot?.publishing
-    const hooked = this.publishing.get(store)
-    if (slot === undefined || result === undefined || hooked === undefined) return
-    store.installFlush(slot, tables)
-    this.flushCount++
-    this.entriesWritten += result.entriesWritten
-    this.entriesDropped += result.entriesDropped
-    this.bytesWritten += result.bytesWritten
-    addDrops(this.dropped, result.dropped)
-    this.host.flushed(store, result, hooked)
+  private install(outputs: readonly Output[], version: Version): void {
+    const { readers } = this.host
+    const live = outputs.filter(({ store }) => !store.dropped)
+    for (const { store, slot } of live) {
+      store.installFlush(slot, readers.openLevels(version.store(store.storeId)?.levels))
+    }
+    for (const { store, hooked, result } of live) {
+      this.flushCount++
+      this.entriesWritten += result.entriesWritten
+      this.entriesDropped += result.entriesDropped
+      this.bytesWritten += result.bytesWritten
+      addDrops(this.dropped, result.dropped)
+      this.host.flushed(store, result, hooked)
+    }
   }
 }

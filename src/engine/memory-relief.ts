@@ -7,6 +7,7 @@
  *
  * Failure behaviour: freezing cannot fail; a flush that fails is reported by the flusher.
  */
+import type { FlushMember } from '../store/flush-unit.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { Log } from '../wal/log.js'
@@ -58,8 +59,9 @@ export class MemoryRelief {
     while (budget.bytesUsed - freeable > mark) {
       const largest = this.largest()
       if (largest === undefined) return
-      freeable += largest.active.memtable.bytesUsed
       this.freeze(largest)
+      // Memtables that are tied to it are frozen with it.
+      freeable += largest.frozen[0].unit!.bytes
     }
   }
 
@@ -97,11 +99,13 @@ export class MemoryRelief {
     return oldest
   }
 
-  /** As {@link oldestUnflushed}, once `slot` of `flushed` is on disk. */
-  oldestUnflushedAfter(flushed: Store, slot: MemtableSlot): number {
+  /** As {@link oldestUnflushed}, once the oldest memtables of some stores are on disk. */
+  oldestUnflushedAfter(flushed: readonly FlushMember[]): number {
     let oldest = this.host.lastSequence + 1
     for (const store of this.host.stores.values()) {
-      const sequence = store === flushed ? oldestBehind(store, slot) : store.oldestUnflushedSequence
+      const slot = flushed.find((member) => member.store === store)?.slot
+      const sequence =
+        slot === undefined ? store.oldestUnflushedSequence : oldestBehind(store, slot)
       oldest = Math.min(oldest, sequence)
     }
     return oldest

@@ -1,6 +1,6 @@
 /** A memtable with what the store must know about it. */
-import type { JobResult } from '../job/job.js'
 import { Memtable } from '../memtable/memtable.js'
+import type { FlushUnit } from './flush-unit.js'
 
 export class MemtableSlot {
   readonly memtable: Memtable
@@ -16,8 +16,8 @@ export class MemtableSlot {
    * memtable or in older ones.
    */
   sequenceCovered = 0
-  /** Set while the edit that names its table is on its way into the manifest. */
-  publishing: JobResult | undefined = undefined
+  /** Set when it is frozen: what is flushed together with it. */
+  unit: FlushUnit | undefined = undefined
 
   /** Scans that may come back to it. */
   pinCount = 0

@@ -10,6 +10,7 @@
  * 2. `sources` is immutable: every change makes a new object, so a reader that took one keeps a
  *    consistent set while memtables are frozen, flushed and dropped.
  * 3. Frozen memtables are flushed oldest first; only the oldest may be replaced by its table.
+ * 4. Stores whose active memtables share an unlogged mutation are frozen together (`tied`).
  *
  * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
  */
@@ -20,6 +21,7 @@ import type { ValueSource } from '../scan/value-source.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
+import { FlushUnit } from './flush-unit.js'
 import { MemtableSlot } from './memtable-slot.js'
 
 /** Memtables smaller than this start with the smallest arena again. */
@@ -46,6 +48,8 @@ export class Store {
   /** The active memtable is flushed at so many bytes, if the engine does not want it earlier. */
   flushBytes = Infinity
   active = new MemtableSlot()
+  /** The stores, this one among them, whose active memtables share unlogged mutations with it. */
+  tied: Set<Store> | undefined = undefined
   /** Frozen memtables, newest first. */
   frozen: readonly MemtableSlot[] = []
   sources: StoreSources
@@ -110,12 +114,24 @@ export class Store {
     if (slot.firstSequence === 0) slot.firstSequence = sequence
   }
 
-  /** Freezes the active memtable if it holds anything; `lastSequence` is the engine's. */
+  /**
+   * Freezes the active memtable, and those tied to it, if it holds anything; `lastSequence` is the
+   * engine's.
+   */
   freeze(lastSequence: number): boolean {
     if (this.active.isEmpty) return false
+    const stores = [...(this.tied ?? [this])].filter((store) => !store.dropped)
+    const unit = new FlushUnit(stores.map((store) => ({ store, slot: store.active })))
+    for (const store of stores) store.freezeIn(unit, lastSequence)
+    return true
+  }
+
+  private freezeIn(unit: FlushUnit, lastSequence: number): void {
     const bytes = this.active.memtable.bytesUsed
     this.active.memtable.freeze()
     this.active.sequenceCovered = lastSequence
+    this.active.unit = unit
+    this.tied = undefined
     this.frozen = [this.active, ...this.frozen]
     // A store that has filled a memtable will fill the next: spare it the copies of a growing
     // arena.
@@ -124,7 +140,12 @@ export class Store {
         ? new MemtableSlot(1.25 * bytes, this.arenas?.take(bytes))
         : new MemtableSlot()
     this.publishSources(this.sources)
-    return true
+  }
+
+  /** The memtable that was frozen before `slot` and is not on disk yet. */
+  frozenBefore(slot: MemtableSlot): MemtableSlot | undefined {
+    const position = this.frozen.indexOf(slot)
+    return position < 0 ? undefined : this.frozen.at(position + 1)
   }
 
   /** Drops the oldest frozen memtable, whose cells are in a table now. */

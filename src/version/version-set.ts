@@ -36,6 +36,12 @@ import { Version, type VersionState } from './version.js'
 /** Called after a version became current, with the edit that led to it. */
 export type VersionListener = (version: Version, edit: VersionEdit) => void
 
+/**
+ * Called in the moment in which an edit becomes visible, with the version that it led to, before
+ * any listener. REQUIRES that it does not throw: the version set is poisoned if it does.
+ */
+export type OnCurrent = (version: Version) => void
+
 /** How a version set behaves. */
 export interface VersionSetOptions {
   /**
@@ -70,6 +76,7 @@ interface PendingEdit {
   readonly payload: Buffer
   readonly state: VersionState
   readonly settled: Deferred<void> | undefined
+  readonly onCurrent: OnCurrent | undefined
 }
 
 const manifestBytesMaxDefault = 4 * 1024 * 1024
@@ -190,15 +197,15 @@ export class VersionSet {
   /**
    * Makes an edit durable and then visible. The files that it adds must be written and synced, and
    * their directory synced. The order of calls is the order of effects. Appends at once; the sync
-   * is shared with other calls.
+   * is shared with other calls. `onCurrent` is called when the edit becomes visible.
    *
    * @throws InvariantError if the edit breaks a rule: nothing has happened. CellarError
    * `ERR_POISONED` or `ERR_CLOSED`: nothing has happened. Any other error poisons the set, and only
    * the next open tells whether the edit took effect; do not remove its files.
    */
-  async publish(edit: VersionEdit): Promise<void> {
+  async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
     const settled = deferred<void>()
-    const next = this.prepare(edit, settled)
+    const next = this.prepare(edit, settled, onCurrent)
     if (this.isManifestLong()) {
       this.rollSync(next)
     } else {
@@ -212,8 +219,8 @@ export class VersionSet {
    * As {@link publish}, blocking. Edits of earlier calls of {@link publish} that are still under
    * way become durable and visible as well, before this one.
    */
-  publishSync(edit: VersionEdit): void {
-    const next = this.prepare(edit, undefined)
+  publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
+    const next = this.prepare(edit, undefined, onCurrent)
     if (this.isManifestLong() || this.syncing === this.writer) {
       // A failure of the running sync might be reported to it alone, so this edit must not rely on
       // a second sync of the same file. A fresh manifest is durable by itself.
@@ -270,7 +277,11 @@ export class VersionSet {
     this.report(() => this.writer.closeSync())
   }
 
-  private prepare(edit: VersionEdit, settled: Deferred<void> | undefined): PendingEdit {
+  private prepare(
+    edit: VersionEdit,
+    settled: Deferred<void> | undefined,
+    onCurrent: OnCurrent | undefined,
+  ): PendingEdit {
     if (this.closed) throw closedError('the version set')
     if (this.poisonedBy !== undefined) {
       const message = 'an earlier write of the manifest failed; reopen the database'
@@ -283,7 +294,8 @@ export class VersionSet {
       assert(!this.obsolete.isWaiting(file.fileNumber), 'the number of a dropped file comes back')
     }
     const state = applyEdit(this.tip, decoded)
-    return { editNumber: this.lastEditNumber + 1, edit: decoded, payload, state, settled }
+    const editNumber = this.lastEditNumber + 1
+    return { editNumber, edit: decoded, payload, state, settled, onCurrent }
   }
 
   private append(next: PendingEdit): void {
@@ -354,7 +366,7 @@ export class VersionSet {
   /** Makes pending edits visible in their order, up to one that is durable. */
   private install(editNumber: number): void {
     while (this.pending.length > 0 && this.pending[0].editNumber <= editNumber) {
-      const { state, edit, settled } = this.pending.shift()!
+      const { state, edit, settled, onCurrent } = this.pending.shift()!
       const before = this.currentVersion
       const versionNumber = before.versionNumber + 1
       const version = new Version(versionNumber, state, (dead) => this.live.delete(dead))
@@ -362,7 +374,13 @@ export class VersionSet {
       this.obsolete.record(compareFiles(before, version), versionNumber)
       this.currentVersion = version
       before.release()
-      settled?.resolve()
+      try {
+        onCurrent?.(version)
+        settled?.resolve()
+      } catch (error) {
+        // Readers would go on with the files of before.
+        settled?.reject(this.poison(error))
+      }
       for (const listener of this.listeners) this.report(() => listener(version, edit))
     }
   }
