@@ -14,7 +14,6 @@ export {
   type SnapshotDescription,
 } from './table/admin.js'
 export { BulkWriter, type BulkSummary, type BulkWriterOptions } from './table/bulk-writer.js'
-export type { Change, ChangedCell, ChangeOptions } from './table/changes.js'
 export type { ExportOptions, TransferProgress } from './table/export-table.js'
 export type { Imported, ImportOptions } from './table/import-table.js'
 export type { NamespaceDescription } from './table/namespaces.js'

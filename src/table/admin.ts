@@ -5,6 +5,7 @@
  * and it is durable when its promise resolves. Changes run one after the other. Tables are named
  * `table` or `namespace:table`; `default:table` is `table`.
  */
+import type { Admin as BackendAdmin } from '../api/database.js'
 import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { RowInterval } from '../compaction/choice.js'
@@ -80,7 +81,7 @@ export interface MajorCompaction extends CompactionWatch {
 }
 
 /** Schema and upkeep of one database; see the file header. */
-export class Admin {
+export class Admin implements BackendAdmin {
   readonly #engine: Engine
   readonly #ddl: Ddl
   readonly #snapshots: TableSnapshots

@@ -11,22 +11,41 @@ import type { Engine, EngineEvents } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
 import { checkRate, type DatabaseOptions } from '../engine/options.js'
 import type { Pressure } from '../engine/write-pacer.js'
+import type { Database as BackendDatabase } from '../api/database.js'
 import { Admin } from './admin.js'
+import { AtomicRequest } from './atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
-import { changes, type Change, type ChangeOptions } from './changes.js'
+import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
-import { checkObject } from './table-core.js'
+import { mutate, mutateSync } from './mutating.js'
+import { blocking, checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
 import { plainTableName } from './table-name.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
 import type {
+  AtomicBatch,
+  AtomicResult,
   BytesLike,
+  Capabilities,
+  Change,
+  ChangeOptions,
   Snapshot,
   TableAlteration,
   TableDescription,
   TableOptions,
 } from '../api/index.js'
+
+const embeddedCapabilities: Capabilities = Object.freeze({
+  sync: true,
+  snapshots: true,
+  changes: true,
+  atomicAcrossRows: true,
+  atomicAcrossTables: true,
+  coprocessors: true,
+  filters: true,
+  rawScans: true,
+})
 
 /** Events of a database and their arguments. */
 export interface DatabaseEvents {
@@ -105,7 +124,9 @@ export interface CompactOptions {
 }
 
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
-export class Database {
+export class Database implements BackendDatabase<EmbeddedTable> {
+  /** What this backend can do: everything. */
+  readonly capabilities = embeddedCapabilities
   readonly #engine: Engine
   readonly #ddl: Ddl
   readonly #admin: Admin
@@ -260,6 +281,43 @@ export class Database {
   snapshot(): Snapshot {
     this.#engine.checkOpen()
     return new EngineSnapshot(this.#engine)
+  }
+
+  /**
+   * Applies puts and deletes of any rows and tables, all or none, if all checks hold: under one
+   * sequence, in one frame of the log, and as one element of the change feed. The promise resolves
+   * when the batch is as durable as it asks.
+   *
+   * Nothing is applied after an error: `ERR_INVALID_ARGUMENT` (no mutation, a table of another
+   * database, an increment or append), `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`,
+   * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
+   */
+  async atomic(batch: AtomicBatch): Promise<AtomicResult> {
+    const request = this.#atomicRequest(batch)
+    return mutate(this.#engine, (mode) => request.apply(mode))
+  }
+
+  /** As {@link atomic}, before it returns. */
+  atomicSync(batch: AtomicBatch): AtomicResult {
+    const request = this.#atomicRequest(batch)
+    return mutateSync(this.#engine, () => request.apply(blocking))
+  }
+
+  #atomicRequest(batch: AtomicBatch): AtomicRequest {
+    this.#engine.checkOpen()
+    return new AtomicRequest(this.#engine, this.#tableNamed, batch)
+  }
+
+  /** Tables that atomic batches named, by name: a handle is made once, not for every batch. */
+  readonly #named = new Map<string, { readonly tableId: number; readonly table: EmbeddedTable }>()
+
+  readonly #tableNamed = (name: string): EmbeddedTable => {
+    const { tableId } = this.#ddl.find(plainTableName(name))
+    const known = this.#named.get(name)
+    if (known?.tableId === tableId) return known.table
+    const table = this.table(name)
+    this.#named.set(name, { tableId, table })
+    return table
   }
 
   /** Writes the memtables of a table, or of all, to disk: `Admin.flush`. */

@@ -15,11 +15,13 @@ import { callEndpoint } from './endpoints.js'
 import { ObservedOperations, type Step } from './observed-operations.js'
 import { openObservedScan } from './observed-scan.js'
 import { ListOutcome } from './list-outcome.js'
+import { mutate, mutateSync } from './mutating.js'
 import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
 import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
 import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
+import type { AtomicTarget } from './atomic-request.js'
 import { Batch, operationsOfChecks, outcomesOfChecks } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Result } from '../api/result.js'
@@ -49,6 +51,15 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
     this.#observed = new ObservedOperations(this.#core, this.#chain)
+  }
+
+  /**
+   * @internal The table's part of an atomic batch of `engine`, with a judgement of its observers;
+   * undefined if the table belongs to another database.
+   */
+  atomicTarget(engine: Engine): AtomicTarget | undefined {
+    if (engine !== this.#engine) return undefined
+    return { core: this.#core, chain: this.#chain }
   }
 
   describe(): types.TableDescription {
@@ -395,25 +406,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#applyList(steps, what, checkNothing, (step, mode) => step(mode).durability)
   }
 
-  /** Runs a mutation that may read first. Between its reads and its writes no turn is given up. */
-  async #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
-    if (this.#engine.isHeld) await this.#engine.admit()
-    let applied: Applied<T>
-    try {
-      applied = step(nonBlocking)
-    } catch (error) {
-      if (!isBlockMissing(error)) throw error
-      applied = await loadAndRepeat(this.#engine, () => step(nonBlocking))
-    }
-    await this.#engine.commit(applied.durability)
-    return applied.value
+  #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
+    return mutate(this.#engine, step)
   }
 
   #mutateSync<T>(step: () => Applied<T>): T {
-    this.#engine.admitSync()
-    const applied = step()
-    this.#engine.commitSync(applied.durability)
-    return applied.value
+    return mutateSync(this.#engine, step)
   }
 
   async #applyList<T>(

@@ -4,13 +4,7 @@
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Durability } from '../wal/log.js'
-
-const strengths: Readonly<Record<Durability, number>> = {
-  SKIP_WAL: 0,
-  ASYNC_WAL: 1,
-  SYNC_WAL: 2,
-  FSYNC_WAL: 3,
-}
+import { stronger } from './durability.js'
 
 /** Gathers what became of the operations of a list. */
 export class ListOutcome {
@@ -20,9 +14,8 @@ export class ListOutcome {
 
   /** Operations of this durability were applied. */
   applied(durability: Durability): void {
-    if (this.strongest === undefined || strengths[durability] > strengths[this.strongest]) {
-      this.strongest = durability
-    }
+    this.strongest =
+      this.strongest === undefined ? durability : stronger(this.strongest, durability)
   }
 
   /** Errors that concern the whole database end the list at once. */

@@ -118,6 +118,23 @@ export class MutationWriter {
     this.putTimestampMin = 0
   }
 
+  /**
+   * Goes on with a row of another table under the sequence of the mutation that `other` has begun.
+   * REQUIRES a writer of the same engine.
+   */
+  join(other: MutationWriter, table: TableState, row: RowKey): void {
+    other.nextRow()
+    this.columns.use(table)
+    this.row = row
+    this.groupTime = other.groupTime
+    if (this.resultCells.length > 0) this.resultCells = []
+    this.isTrial = false
+    this.isPut = false
+    this.sequence = other.sequence
+    this.serverTimestamp = 0
+    this.putTimestampMin = 0
+  }
+
   /** Number of cells of the mutation encoded so far. */
   get cellCount(): number {
     return this.engine.mutation.openEntryCount

@@ -9,7 +9,8 @@ import { isBlockMissing } from './block-loading.js'
 import type { ChooseVersion } from './deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
 import type { MutationBatch } from '../api/observer.js'
-import { checkObject, type Intervention, type RowAddition, type TableCore } from './table-core.js'
+import type { Intervention, RowAddition } from './intervention.js'
+import { checkObject, type TableCore } from './table-core.js'
 import type {
   BytesLike,
   Check,

@@ -17,8 +17,11 @@ import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
 import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
 import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { applyAtomic } from './atomic.js'
 import { addAppend, addIncrement } from './counters.js'
-import { addDelete, planFamily, type ChooseVersion } from './deletes.js'
+import { addDelete, planFamily } from './deletes.js'
+import { parseDurability } from './durability.js'
+import type { Intervention, RowAddition } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationWriter } from './mutation-writer.js'
 import {
@@ -62,30 +65,6 @@ export interface Applied<T> {
   readonly durability: Durability
 }
 
-const durabilities: ReadonlySet<string> = new Set([
-  'USE_DEFAULT',
-  'SKIP_WAL',
-  'ASYNC_WAL',
-  'SYNC_WAL',
-  'FSYNC_WAL',
-])
-
-/** What observers do in the middle of an operation. */
-export interface Intervention {
-  /**
-   * The condition of a checkAndMutate was judged: true = the operation ends here without its
-   * action.
-   */
-  judged(matched: boolean): boolean
-  /** Puts and deletes, each of a row of its own, that join the mutation. */
-  readonly additions: readonly RowAddition[]
-  /** In place of the action of a checkAndMutate, or of the rows of a mutateRows; once judged. */
-  readonly action?: CheckAction | undefined
-  readonly rows?: MultiRowMutations['rows'] | undefined
-  /** Chooses for a delete; undefined: nobody is to be asked. */
-  chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined
-}
-
 /** The column that a check looks at, and how it is read. */
 interface CheckedColumn {
   readonly table: TableState
@@ -94,9 +73,6 @@ interface CheckedColumn {
   readonly escapedQualifier: Buffer
   readonly plan: ReadPlan
 }
-
-/** A put or delete that joins the mutation of another row. */
-export type RowAddition = { readonly put: Put } | { readonly delete: Delete }
 
 const emptyRow: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
 
@@ -303,27 +279,45 @@ export class TableCore {
     mode: ReadMode,
     intervention?: Intervention,
   ): Applied<boolean> {
-    const table = this.writable()
-    const { rows, checks = [] } = checkObject(request, 'mutateRows')
-    const durability = this.durability(table, request.durability)
+    const { rows, checks = [], durability: asked } = checkObject(request, 'mutateRows')
     if (!Array.isArray(rows) || rows.length === 0 || !Array.isArray(checks)) {
       throw invalidArgument('mutateRows needs an array of at least one row; checks are an array')
     }
-    for (const check of checks as readonly Check[]) {
-      const condition = parseCondition(checkObject(check, 'check'))
-      this.row.set(check.row)
-      if (this.evaluate(table, check, condition, mode) === undefined) {
-        return { value: false, durability }
-      }
-    }
-    if (intervention?.judged(true) === true) return { value: true, durability }
-    let begun = false
-    for (const each of intervention?.rows ?? (rows as MultiRowMutations['rows'])) {
+    const all = (checks as readonly Check[]).map((check) => ({ core: this, check }))
+    const part = { core: this, rows: rows as MultiRowMutations['rows'], intervention }
+    const { value, durability } = applyAtomic([part], all, asked, mode)
+    return { value: value.success, durability }
+  }
+
+  /** Whether a check of an atomic batch holds in the newest state. */
+  holds(check: Check, mode: ReadMode): boolean {
+    const table = this.writable()
+    const condition = parseCondition(checkObject(check, 'check'))
+    this.row.set(check.row)
+    return this.evaluate(table, check, condition, mode) !== undefined
+  }
+
+  /**
+   * Adds puts and deletes of several rows, and what observers add, to an atomic batch: to the
+   * mutation that another table's writer has begun, or to a new one. Returns the writer that holds
+   * the mutation now.
+   */
+  addRows(
+    rows: MultiRowMutations['rows'],
+    begun: MutationWriter | undefined,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): MutationWriter {
+    const table = this.writable()
+    const { writer } = this
+    let open = begun
+    for (const each of rows) {
       const { row, mutations } = checkObject(each, 'each of rows')
       this.row.set(row)
-      if (begun) this.writer.nextRow()
-      else this.writer.begin(table, this.row)
-      begun = true
+      if (open === undefined) writer.begin(table, this.row)
+      else if (open === writer) writer.nextRow()
+      else writer.join(open, table, this.row)
+      open = writer
       for (const mutation of Array.isArray(mutations) ? (mutations as readonly Mutation[]) : []) {
         checkObject(mutation, 'mutation')
         if ('put' in mutation || 'delete' in mutation) continue
@@ -331,8 +325,13 @@ export class TableCore {
       }
       this.addMutations(table, row, mutations, mode, intervention)
     }
-    this.apply(table, durability, mode, intervention)
-    return { value: true, durability }
+    if (intervention !== undefined) this.addAdditions(table, intervention.additions, mode)
+    return writer
+  }
+
+  /** How durable a mutation of the table is that asks for so much. */
+  durabilityOf(asked: DurabilityOption | undefined): Durability {
+    return this.durability(this.writable(), asked)
   }
 
   /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */
@@ -502,11 +501,7 @@ export class TableCore {
   }
 
   private durability(table: TableState, asked: DurabilityOption | undefined): Durability {
-    if (asked === undefined || asked === 'USE_DEFAULT') return table.settings.durability
-    if (!durabilities.has(asked)) {
-      throw invalidArgument(`unknown durability '${String(asked)}'`)
-    }
-    return asked
+    return parseDurability(asked, table.settings.durability)
   }
 
   private writtenResult(table: TableState, marks?: { readonly exists: true }): Result {

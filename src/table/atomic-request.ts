@@ -1,0 +1,102 @@
+/** Reads what callers give to `Database.atomic`: tables, checks and mutations by table. */
+import type { AtomicBatch, AtomicCheck, AtomicMutation, AtomicResult } from '../api/atomic.js'
+import type { DurabilityOption, MultiRowMutations } from '../api/mutations.js'
+import type { Table } from '../api/table.js'
+import { invalidArgument } from '../base/errors.js'
+import type { Engine } from '../engine/engine.js'
+import type { ReadMode } from '../store/store-reader.js'
+import { applyAtomic, type AtomicPart, type CheckOfTable } from './atomic.js'
+import { EmbeddedTable } from './embedded-table.js'
+import { RowsJudgement } from './observed-batch.js'
+import type { ObserverChain } from './observer-chain.js'
+import { checkObject, type Applied, type TableCore } from './table-core.js'
+
+/** A table as atomic batches see it. */
+export interface AtomicTarget {
+  readonly core: TableCore
+  readonly chain: ObserverChain
+}
+
+/** Finds the table of a name; `ERR_TABLE_NOT_FOUND`. */
+type FindTable = (name: string) => EmbeddedTable
+
+/** The rows that a batch mutates in one table; none if the batch only checks the table. */
+class TablePart implements AtomicPart {
+  readonly core: TableCore
+  readonly chain: ObserverChain
+  readonly rows: MultiRowMutations['rows'][number][] = []
+  intervention: RowsJudgement | undefined = undefined
+
+  constructor({ core, chain }: AtomicTarget) {
+    this.core = core
+    this.chain = chain
+  }
+}
+
+/** An atomic batch that can be applied, again and again if blocks are missing. */
+export class AtomicRequest {
+  private readonly engine: Engine
+  private readonly find: FindTable
+  /** The tables of the batch, each once. A batch names few tables, so the list is searched. */
+  private readonly parts: TablePart[] = []
+  private readonly checks: CheckOfTable[] = []
+  private readonly judgements: RowsJudgement[] = []
+  private readonly durability: DurabilityOption | undefined
+
+  /** `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`; nothing is read or changed yet. */
+  constructor(engine: Engine, find: FindTable, batch: AtomicBatch) {
+    this.engine = engine
+    this.find = find
+    const { checks, mutations, durability } = checkObject(batch, 'an atomic batch')
+    this.durability = durability
+    if (!Array.isArray(mutations) || mutations.length === 0 || !isList(checks)) {
+      const message = 'an atomic batch needs an array of at least one mutation; checks are an array'
+      throw invalidArgument(message)
+    }
+    for (const check of checks ?? []) {
+      this.checks.push({ core: this.part(checkObject(check, 'check').table).core, check })
+    }
+    for (const each of mutations as readonly AtomicMutation[]) {
+      const mutation = checkObject(each, 'each mutation of an atomic batch')
+      this.part(mutation.table).rows.push(mutation)
+    }
+    for (const part of this.parts) if (part.chain.active) this.observe(part)
+  }
+
+  /** Applies the batch and tells the observers; may throw `BlockMissing` before any change. */
+  apply(mode: ReadMode): Applied<AtomicResult> {
+    const applied = this.around(0, mode)
+    if (applied.value.success) for (const { batch } of this.judgements) batch.tellMembers()
+    return applied
+  }
+
+  private around(place: number, mode: ReadMode): Applied<AtomicResult> {
+    if (place === this.judgements.length) {
+      return applyAtomic(this.parts, this.checks, this.durability, mode)
+    }
+    return this.judgements[place].batch.around(() => this.around(place + 1, mode))
+  }
+
+  private observe(part: TablePart): void {
+    if (part.rows.length === 0) return
+    // That there may be checks, of whatever table, is all that the judgement needs of them.
+    part.intervention = new RowsJudgement(part.chain, part.core, { rows: part.rows, checks: [] })
+    this.judgements.push(part.intervention)
+  }
+
+  private part(table: string | Table): TablePart {
+    const found = typeof table === 'string' ? this.find(table) : table
+    const target = found instanceof EmbeddedTable ? found.atomicTarget(this.engine) : undefined
+    if (target === undefined) {
+      throw invalidArgument('the table of an atomic batch must be of the same database')
+    }
+    for (const part of this.parts) if (part.core.name === target.core.name) return part
+    const part = new TablePart(target)
+    this.parts.push(part)
+    return part
+  }
+}
+
+function isList(checks: unknown): checks is readonly AtomicCheck[] | undefined {
+  return checks === undefined || Array.isArray(checks)
+}
