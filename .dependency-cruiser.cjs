@@ -145,9 +145,12 @@ module.exports = {
     },
     {
       name: 'file-system-is-injected',
-      comment: 'Only src/fs/node-fs.ts and src/fs/lock.ts import node:fs (design D11).',
+      comment: 'Only the file system of the machine and its lock import node:fs.',
       severity: 'error',
-      from: { path: '^(src|native-free)/', pathNot: '^src/fs/(node-fs|lock)\\.ts$' },
+      from: {
+        path: '^(src|native-free)/',
+        pathNot: '^src/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket)\\.ts$',
+      },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },
     {

@@ -37,7 +37,13 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/fs/node-fs.ts', 'src/fs/lock.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+    files: [
+      'src/fs/node-fs.ts',
+      'src/fs/directory-handle.ts',
+      'src/fs/lock*.ts',
+      'test/**/*.ts',
+      'bench/**/*.ts',
+    ],
     rules: { 'no-restricted-imports': 'off' },
   },
   {

@@ -16,6 +16,8 @@ export const ErrorCode = {
   closed: 'ERR_CLOSED',
   /** Another opener (process, thread or path) holds the database directory. */
   locked: 'ERR_LOCKED',
+  /** The directory of the open database was moved or replaced, and cannot be followed. */
+  directoryMoved: 'ERR_DIRECTORY_MOVED',
   /** The directory holds something else than a Cellar database. */
   notADatabase: 'ERR_NOT_A_DATABASE',
   /** The files were written by a newer version of Cellar. */

@@ -46,7 +46,7 @@ export async function openEngine(
   prepareDirectory(fileSystem, directory, options.createIfMissing)
   const lock = await fileSystem.lock(directory)
   try {
-    return openLocked(fileSystem, directory, options, lock, events, coprocessors)
+    return openLocked(fileSystem.boundTo(lock), directory, options, lock, events, coprocessors)
   } catch (error) {
     await lock.release()
     throw error
@@ -166,7 +166,10 @@ function makeExecutor(
   if (options.executor !== 'inline' && fileSystem.shareable) {
     const pool = findPool()
     if (pool !== undefined)
-      return new WorkerExecutor(pool, jobThreadsMax, options.cellHookMillisecondsMax)
+      return new WorkerExecutor(pool, jobThreadsMax, {
+        hookMillisecondsMax: options.cellHookMillisecondsMax,
+        binding: fileSystem.binding,
+      })
     if (options.executor === 'worker') {
       const message = "executor 'worker' needs the package piscina: npm install piscina"
       throw new CellarError(ErrorCode.missingPackage, message)

@@ -73,9 +73,10 @@ function errorCode(code: string | undefined): ErrorCode {
  *
  * @param operation what was attempted, as a word: `write`, `syncDirectory`
  * @param path the file or directory it was attempted on
- * @param cause the system error, kept as `cause`
+ * @param cause the system error, kept as `cause`; an error of Cellar is returned as it is
  */
 export function fileError(operation: string, path: string, cause: unknown): CellarError {
+  if (cause instanceof CellarError) return cause
   const code = systemCode(cause)
   const reason = code ?? (cause instanceof Error ? cause.message : String(cause))
   const known = code === undefined ? undefined : descriptions[code]

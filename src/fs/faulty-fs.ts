@@ -229,6 +229,11 @@ export class FaultyFileSystem implements FileSystem {
     return this.inner.lock(directory)
   }
 
+  /** This one: a lock does not change which calls fail. */
+  boundTo(): this {
+    return this
+  }
+
   /** @internal Counts a call; returns the error that it must end with, if any. */
   count(kind: FaultyOperation['kind'], path: string): Error | undefined {
     const operation: FaultyOperation = { kind, path }

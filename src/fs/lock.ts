@@ -1,109 +1,117 @@
 /**
  * Exclusive ownership of a directory of the machine.
  *
- * The guard, where the system has them (Linux), is an abstract unix socket named by device and
- * inode of the directory: the kernel lets one process listen on it and gives it back however that
- * process dies, and every path to the directory leads to the same name. Beside it a file `LOCK`
- * tells who holds the directory.
+ * The file `LOCK` decides (lock-file.ts), by the same steps in every runtime. Its owner counts as
+ * long as its process lives: process id, start time, process namespace and boot id say which one
+ * that is. A socket in the directory (lock-socket.ts) answers where process ids cannot: for owners
+ * in other containers of the machine, and for threads of this process that have ended.
  *
- * The `LOCK` file itself is the guard where sockets cannot be had: on other systems, where Node's
- * permission model forbids them, and between openers in different network namespaces, whose
- * abstract sockets do not meet. It then counts as long as its writer may be alive, judged by
- * process id, start time of the process and boot id of the machine; an owner on another machine
- * counts as alive. Two openers that find the same stale file at the same moment are told apart by
- * moving it away and by reading the new one back.
- *
- * Not covered: openers in different network *and* process namespaces (two containers that share a
- * volume), since neither sees the other's socket or process.
+ * An owner of whom nothing can be known counts as alive; the error says how to remove its file.
  */
 import * as nodeFs from 'node:fs'
-import { createServer } from 'node:net'
-import type { Server } from 'node:net'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
-import { threadId } from 'node:worker_threads'
 import { CellarError, ErrorCode } from '../base/errors.js'
+import { DirectoryHandle, type DirectoryBinding } from './directory-handle.js'
 import { fileError, systemCode } from './errors.js'
+import {
+  dropLockFile,
+  HeldElsewhere,
+  listSockets,
+  lockFileName,
+  removeLeftovers,
+  socketPathOf,
+  takeLockFile,
+  type Liveness,
+  type LockEntry,
+} from './lock-file.js'
+import { describeSelf, parseOwner, processState, readText, type LockOwner } from './lock-owner.js'
+import { askSocket, LockSocket, type SocketAnswer } from './lock-socket.js'
 import type { DirectoryLock } from './types.js'
 
-/** Name of the informative file in a locked directory. */
-export const lockFileName = 'LOCK'
+/** How often a socket that somebody removed is made anew. */
+const socketAttemptsMax = 3
 
-/** How often a file that is still being written is read again, and the pause between in ms. */
-const readAttemptsMax = 5
-const readPauseMilliseconds = 10
-/** Owners that may come and go while one opener tries. */
-const takeAttemptsMax = 10
-/** How long a taker of a stale file waits before it makes sure that nobody else took it too. */
-const confirmPauseMilliseconds = 50
-/** More than any LOCK file of ours. */
-const lockFileBytesMax = 4096
+/**
+ * Numbers of file systems that one running kernel mounts at a time: ext, XFS, Btrfs, tmpfs, ramfs,
+ * overlay, ZFS, F2FS, bcachefs. An owner of another boot is dead there.
+ */
+const localFileSystems: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x858458f6, 0x794c7630, 0x2fc12fc1, 0xf2f52010,
+  0xca451a4e,
+])
 
-/** What the LOCK file says, as JSON. */
-interface Owner {
-  readonly pid: number
-  readonly threadId: number
-  readonly hostname: string
-  /** Start of the process in clock ticks since boot, where the system tells. */
-  readonly startTime?: string
-  readonly bootId?: string
-  readonly networkNamespace?: string
-  /** What excludes others while this owner lives. */
-  readonly guard: 'socket' | 'file'
-  /** Makes every lock of a thread different. */
-  readonly number: number
+/** Settings for tests. */
+export interface LockOptions {
+  /** False: without sockets, as on other systems than Linux. */
+  readonly sockets?: boolean
+  /** False: without paths through descriptors, as on other systems than Linux. */
+  readonly descriptors?: boolean
+  /** Whether the disk belongs to this machine alone. Default: as the system says. */
+  readonly localDisk?: boolean
 }
-
-type Liveness = 'alive' | 'dead' | 'unknown'
 
 /** Directories that this thread holds or is taking, as device:inode. */
 const heldHere = new Set<string>()
-let lockCount = 0
 
 /**
  * Takes a directory for this opener alone, or rejects at once with `ERR_LOCKED`, with
  * `ERR_READ_ONLY` if the directory cannot be written, or with `ERR_IO`. The lock does not keep the
  * event loop alive.
- *
- * @param options.sockets false to use the LOCK file alone, as on systems without abstract sockets
  */
 export async function lockDirectory(
   directory: string,
-  options: { readonly sockets?: boolean } = {},
-): Promise<DirectoryLock> {
-  const key = directoryKey(directory)
-  const path = join(directory, lockFileName)
-  if (heldHere.has(key)) throw lockedError(directory, parseOwner(readText(path) ?? ''))
+  options: LockOptions = {},
+): Promise<NodeDirectoryLock> {
+  const linux = process.platform === 'linux'
+  const handle = DirectoryHandle.openSync(directory, options.descriptors ?? linux)
+  const { key } = handle
+  if (heldHere.has(key)) {
+    const owner = parseOwner(readText(`${handle.path}/${lockFileName}`) ?? '')
+    handle.closeSync()
+    throw lockedError(directory, owner, 'alive')
+  }
   heldHere.add(key)
-  let server: Server | undefined
   try {
-    const useSocket = options.sockets ?? process.platform === 'linux'
-    const answer = useSocket ? await listen(`\0cellar-${key.replace(':', '-')}`) : 'unavailable'
-    if (answer === 'held') throw lockedError(directory, await readOwner(path))
-    if (answer !== 'unavailable') server = answer
-    const text = await takeLockFile(directory, path, server === undefined ? 'file' : 'socket')
-    return new NodeDirectoryLock(key, path, text, server)
+    const attempt = new LockAttempt(handle, options)
+    for (let i = 1; ; i++) {
+      const useSocket = (options.sockets ?? linux) && i <= socketAttemptsMax
+      const parts = await attempt.run(useSocket)
+      if (parts !== undefined) return new NodeDirectoryLock(handle, parts)
+    }
   } catch (error) {
-    await closeServer(server)
     heldHere.delete(key)
-    throw error
+    handle.closeSync()
+    if (error instanceof HeldElsewhere) throw lockedError(directory, error.owner, error.liveness)
+    throw error instanceof CellarError ? error : cannotLock(directory, error)
   }
 }
 
-class NodeDirectoryLock implements DirectoryLock {
-  private readonly key: string
-  private readonly path: string
-  /** Content of our LOCK file, by which we know it again; undefined if the disk was full. */
-  private readonly text: string | undefined
-  private readonly server: Server | undefined
+/** What a lock is made of. */
+interface LockParts {
+  readonly entry: LockEntry
+  readonly socket: LockSocket | undefined
+}
+
+/** A locked directory. Ends with the thread that made it. */
+export class NodeDirectoryLock implements DirectoryLock {
+  private readonly handle: DirectoryHandle
+  private readonly parts: LockParts
   private released: Promise<void> | undefined
 
-  constructor(key: string, path: string, text: string | undefined, server: Server | undefined) {
-    this.key = key
-    this.path = path
-    this.text = text
-    this.server = server
+  constructor(handle: DirectoryHandle, parts: LockParts) {
+    this.handle = handle
+    this.parts = parts
     this.released = undefined
+  }
+
+  /** How to reach the directory while it is held. */
+  get binding(): DirectoryBinding {
+    return this.handle.binding
+  }
+
+  /** False once {@link release} has begun. */
+  get isHeld(): boolean {
+    return this.released === undefined
   }
 
   release(): Promise<void> {
@@ -111,242 +119,119 @@ class NodeDirectoryLock implements DirectoryLock {
     return this.released
   }
 
-  /** The file goes first: once the socket is free, a file there belongs to the next owner. */
+  /** The file goes first: while it is there, its owner has to be seen alive. */
   private async giveBack(): Promise<void> {
+    const { handle, parts } = this
     try {
-      if (this.text !== undefined && readText(this.path) === this.text) {
-        nodeFs.unlinkSync(this.path)
-      }
+      dropLockFile(handle.path, parts.entry)
     } catch (error) {
-      // Behind a socket the file only informs; without one it would shut out the next opener.
-      if (this.server === undefined && systemCode(error) !== 'ENOENT') {
-        throw fileError('unlock', this.path, error)
+      if (systemCode(error) !== 'ENOENT') {
+        throw fileError('unlock', handle.binding.directory, error)
       }
     } finally {
-      await closeServer(this.server)
-      heldHere.delete(this.key)
+      await parts.socket?.close()
+      heldHere.delete(handle.key)
+      handle.closeSync()
     }
   }
 }
 
-function directoryKey(directory: string): string {
-  let stat: nodeFs.BigIntStats
-  try {
-    stat = nodeFs.statSync(directory, { bigint: true })
-  } catch (error) {
-    throw fileError('lock', directory, error)
-  }
-  if (!stat.isDirectory()) throw fileError('lock', directory, { code: 'ENOTDIR' })
-  return `${stat.dev}:${stat.ino}`
-}
+/** One opener on its way to the lock. */
+class LockAttempt {
+  private readonly handle: DirectoryHandle
+  private readonly options: LockOptions
 
-/** Listens on an abstract socket; `held` if another process or thread does. */
-function listen(name: string): Promise<Server | 'held' | 'unavailable'> {
-  return new Promise((resolve) => {
-    const server = createServer((socket) => socket.destroy())
-    server.on('error', (error) => {
-      resolve(systemCode(error) === 'EADDRINUSE' ? 'held' : 'unavailable')
-    })
+  constructor(handle: DirectoryHandle, options: LockOptions) {
+    this.handle = handle
+    this.options = options
+  }
+
+  /** Takes the directory; undefined if the own socket was lost on the way and it is free again. */
+  async run(useSocket: boolean): Promise<LockParts | undefined> {
+    const { path, binding } = this.handle
+    const self = describeSelf(binding.inode, useSocket)
+    const socketPath = socketPathOf(path, self.id)
+    const socket = useSocket ? await LockSocket.listen(socketPath) : undefined
     try {
-      // Exclusive: a worker of node:cluster must not share the socket of the primary process.
-      server.listen({ path: name, exclusive: true }, () => resolve(server))
-      server.unref()
+      const own: LockOwner = { ...self, socket: socket !== undefined }
+      const entry = await this.take(own)
+      await removeLeftovers(path, own.id, (id, owner) => this.isDead(own, id, owner))
+      // An earlier owner may have taken it for a leftover before anybody listened on it.
+      if (socket === undefined || (await socket.ask()) === 'alive') return { entry, socket }
+      dropLockFile(path, entry)
+    } catch (error) {
+      await socket?.close()
+      throw error
+    }
+    await socket.close()
+    return undefined
+  }
+
+  private async take(own: LockOwner): Promise<LockEntry> {
+    const { path } = this.handle
+    const host = { judge: (entry: LockEntry): Promise<Liveness> => this.judge(own, entry) }
+    try {
+      return await takeLockFile(path, own.id, `${JSON.stringify(own)}\n`, host)
+    } catch (error) {
+      const code = systemCode(error)
+      if (!own.socket || (code !== 'ENOSPC' && code !== 'EDQUOT')) throw error
+      // A full disk must not keep anybody from reading. An empty file has room; the socket answers.
+      return takeLockFile(path, own.id, '', host)
+    }
+  }
+
+  private async isDead(own: LockOwner, id: string, owner?: LockOwner): Promise<boolean> {
+    if (owner !== undefined) return (await this.judgeOwner(own, owner)) === 'dead'
+    return (await this.ask(id)) === 'dead'
+  }
+
+  private ask(id: string): Promise<SocketAnswer> {
+    return askSocket(socketPathOf(this.handle.path, id))
+  }
+
+  private async judge(own: LockOwner, { owner }: LockEntry): Promise<Liveness> {
+    if (owner !== undefined) return this.judgeOwner(own, owner)
+    // Nobody can be named, but whoever had no room for a name has a socket.
+    for (const id of listSockets(this.handle.path)) {
+      if (id !== own.id && (await this.ask(id)) !== 'dead') return 'alive'
+    }
+    return 'dead'
+  }
+
+  private async judgeOwner(own: LockOwner, owner: LockOwner): Promise<Liveness> {
+    const sameName = owner.hostname === own.hostname
+    if (owner.bootId === undefined || own.bootId === undefined) {
+      if (!sameName) return 'unknown'
+    } else if (owner.bootId !== own.bootId) {
+      return sameName || this.isLocalDisk() ? 'dead' : 'unknown'
+    }
+    const answer = owner.socket ? await this.ask(owner.id) : 'unknown'
+    if (answer === 'alive') return 'alive'
+    const visible = owner.pidNamespace === own.pidNamespace
+    const process = visible ? processState(owner) : 'unknown'
+    if (process === 'dead') return 'dead'
+    if (process === 'unknown') return answer
+    // A living process always excludes, unless one of these explains why its socket is silent: a
+    // thread of our own that has ended, or a LOCK file that came here with a copy of a directory.
+    const explained = owner.pid === own.pid || owner.inode !== own.inode
+    return answer === 'dead' && explained ? 'dead' : 'alive'
+  }
+
+  private isLocalDisk(): boolean {
+    if (this.options.localDisk !== undefined) return this.options.localDisk
+    try {
+      return localFileSystems.has(nodeFs.statfsSync(this.handle.path).type)
     } catch {
-      resolve('unavailable')
+      return false
     }
-  })
+  }
 }
 
-function closeServer(server: Server | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (server === undefined) resolve()
-    else server.close(() => resolve())
-  })
-}
-
-/** Writes the LOCK file, in place of a stale one if need be, and returns its text. */
-async function takeLockFile(
+function lockedError(
   directory: string,
-  path: string,
-  guard: Owner['guard'],
-): Promise<string | undefined> {
-  const text = ownText(guard)
-  let stale = false
-  for (let i = 0; i < takeAttemptsMax; i++) {
-    const failure = createLockFile(path, text)
-    if (failure === undefined) {
-      if (!stale || guard === 'socket') return text
-      await pause(confirmPauseMilliseconds)
-      if (readText(path) === text) return text
-    } else if (systemCode(failure) !== 'EEXIST') {
-      const code = systemCode(failure)
-      // A full disk must not keep anyone from reading; behind a socket the file only informs.
-      if (guard === 'socket' && (code === 'ENOSPC' || code === 'EDQUOT')) return undefined
-      throw cannotLock(directory, failure)
-    }
-    const owner = await readOwner(path)
-    // Another taker may have moved our file for a moment to look at it.
-    if (readText(path) === text) return text
-    if (owner !== undefined && excludes(owner, guard)) {
-      throw lockedError(directory, owner, livenessOf(owner) === 'unknown' ? path : undefined)
-    }
-    stale = true
-    removeStale(directory, path, owner)
-  }
-  throw lockedError(directory, undefined)
-}
-
-/** Creates the file with its text; returns the error if it could not. */
-function createLockFile(path: string, text: string): unknown {
-  try {
-    nodeFs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 })
-    return undefined
-  } catch (error) {
-    const code = systemCode(error)
-    // The name was free, so a file without its text is ours to remove.
-    if (code === 'ENOSPC' || code === 'EDQUOT') nodeFs.rmSync(path, { force: true })
-    return error
-  }
-}
-
-/**
- * Moves a stale file away under a name of our own and looks at it again there: if another opener
- * has replaced it meanwhile, that one gets its file back and keeps the lock.
- */
-function removeStale(directory: string, path: string, stale: Owner | undefined): void {
-  const aside = `${path}.${process.pid}.${threadId}`
-  try {
-    nodeFs.renameSync(path, aside)
-    const moved = parseOwner(readText(aside) ?? '')
-    if (JSON.stringify(moved) !== JSON.stringify(stale)) {
-      nodeFs.linkSync(aside, path)
-      nodeFs.unlinkSync(aside)
-      throw lockedError(directory, moved)
-    }
-    nodeFs.unlinkSync(aside)
-  } catch (error) {
-    const code = systemCode(error)
-    if (error instanceof CellarError) throw error
-    if (code !== 'ENOENT' && code !== 'EEXIST') throw cannotLock(directory, error)
-  }
-}
-
-/** Whether an owner other than ourselves, found in the file, shuts us out. */
-function excludes(owner: Owner, guard: Owner['guard']): boolean {
-  const liveness = livenessOf(owner)
-  if (guard === 'file' || owner.guard === 'file') return liveness !== 'dead'
-  const namespace = networkNamespace()
-  const apart =
-    owner.networkNamespace !== undefined &&
-    namespace !== undefined &&
-    owner.networkNamespace !== namespace
-  // In our own namespace a living owner would have held the socket that we have now.
-  return apart && liveness === 'alive'
-}
-
-function livenessOf(owner: Owner): Liveness {
-  const boot = bootId()
-  if (boot === undefined || owner.bootId === undefined) {
-    if (owner.hostname !== hostname()) return 'unknown'
-  } else if (boot !== owner.bootId) {
-    // Another machine, or this one before it was started again.
-    return owner.hostname === hostname() ? 'dead' : 'unknown'
-  }
-  const startTime = startTimeOf(owner.pid)
-  if (startTime !== undefined && owner.startTime !== undefined) {
-    return startTime === owner.startTime ? 'alive' : 'dead'
-  }
-  try {
-    process.kill(owner.pid, 0)
-    return 'unknown'
-  } catch (error) {
-    return systemCode(error) === 'ESRCH' ? 'dead' : 'unknown'
-  }
-}
-
-/** Field 22 of the process's stat; `ended` for one that waits for its parent only. */
-function startTimeOf(pid: number): string | undefined {
-  const text = readText(`/proc/${pid}/stat`)
-  if (text === undefined) return undefined
-  // The second field, the program's name, may hold spaces and parentheses itself.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
-}
-
-function bootId(): string | undefined {
-  return readText('/proc/sys/kernel/random/boot_id')?.trim()
-}
-
-function networkNamespace(): string | undefined {
-  try {
-    return nodeFs.readlinkSync('/proc/self/ns/net')
-  } catch {
-    return undefined
-  }
-}
-
-function ownText(guard: Owner['guard']): string {
-  const owner: Owner = {
-    pid: process.pid,
-    threadId,
-    hostname: hostname(),
-    startTime: startTimeOf(process.pid),
-    bootId: bootId(),
-    networkNamespace: networkNamespace(),
-    guard,
-    number: ++lockCount,
-  }
-  return `${JSON.stringify(owner)}\n`
-}
-
-/** The beginning of a small text file, or undefined if it cannot be read. */
-function readText(path: string): string | undefined {
-  const flags = nodeFs.constants.O_RDONLY | (nodeFs.constants.O_NOFOLLOW ?? 0)
-  let descriptor: number
-  try {
-    descriptor = nodeFs.openSync(path, flags | (nodeFs.constants.O_NONBLOCK ?? 0))
-  } catch {
-    return undefined
-  }
-  try {
-    const buffer = Buffer.alloc(lockFileBytesMax)
-    return buffer.toString('utf8', 0, nodeFs.readSync(descriptor, buffer, 0, buffer.length, 0))
-  } catch {
-    return undefined
-  } finally {
-    nodeFs.closeSync(descriptor)
-  }
-}
-
-function parseOwner(text: string): Owner | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null) return undefined
-    const owner = value as Partial<Owner>
-    if (!Number.isSafeInteger(owner.pid) || owner.pid! <= 0) return undefined
-    if (typeof owner.hostname !== 'string') return undefined
-    return owner as Owner
-  } catch {
-    return undefined
-  }
-}
-
-/** Reads who holds the directory, with patience for a file that is being written. */
-async function readOwner(path: string): Promise<Owner | undefined> {
-  for (let i = 0; i < readAttemptsMax; i++) {
-    if (i > 0) await pause(readPauseMilliseconds)
-    const owner = parseOwner(readText(path) ?? '')
-    if (owner !== undefined) return owner
-  }
-  return undefined
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
-}
-
-/** @param staleFile the LOCK file, if it alone says that the owner may be alive */
-function lockedError(directory: string, owner: Owner | undefined, staleFile?: string): CellarError {
+  owner: LockOwner | undefined,
+  liveness: Liveness,
+): CellarError {
   let holder = 'another process'
   if (owner !== undefined) {
     const here = owner.pid === process.pid && owner.hostname === hostname()
@@ -354,9 +239,10 @@ function lockedError(directory: string, owner: Owner | undefined, staleFile?: st
     holder = `process ${owner.pid}${self}, thread ${owner.threadId} on ${owner.hostname}`
   }
   const advice =
-    staleFile === undefined
+    liveness !== 'unknown'
       ? '; close the database there first, or share one open database'
-      : `; if you are sure that no process uses the directory, remove ${staleFile}`
+      : '; nothing can be seen of that process from here: if you are sure that it does not run, ' +
+        `remove ${lockFileName} in the directory`
   return new CellarError(ErrorCode.locked, `${directory} is held by ${holder}${advice}`)
 }
 

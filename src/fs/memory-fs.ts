@@ -316,6 +316,10 @@ export class MemoryFileSystem implements FileSystem {
     }
   }
 
+  boundTo(): this {
+    return this
+  }
+
   /**
    * Makes the file system that a disk would hold if the power failed now: its own, with nothing
    * un-synced and no locks. This one stays usable and unchanged.

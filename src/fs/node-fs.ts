@@ -11,7 +11,8 @@ import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
 import { assert } from '../base/assert.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
-import { lockDirectory } from './lock.js'
+import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
+import { lockDirectory, NodeDirectoryLock } from './lock.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
 /** The functions of `node:fs` that open files use; tests replace them to simulate odd kernels. */
@@ -243,11 +244,19 @@ function refusesDirectories(error: unknown, step: 'open' | 'sync'): boolean {
 /** The {@link FileSystem} of the machine. */
 export class NodeFileSystem implements FileSystem {
   readonly shareable = true
+  readonly binding: DirectoryBinding | undefined
   private readonly system: SystemCalls
+  private readonly paths: BoundPaths | undefined
 
-  /** @param system for tests: replacements of functions of `node:fs` */
-  constructor(system: SystemCalls = nodeFs) {
+  /**
+   * @param system for tests: replacements of functions of `node:fs`
+   * @param binding a directory that somebody holds; see `boundTo`
+   * @param isHeld whether it still is held
+   */
+  constructor(system: SystemCalls = nodeFs, binding?: DirectoryBinding, isHeld?: () => boolean) {
     this.system = system
+    this.binding = binding
+    this.paths = binding === undefined ? undefined : new BoundPaths(binding, isHeld)
   }
 
   /** The boot id of Linux; other systems do not tell. */
@@ -269,7 +278,7 @@ export class NodeFileSystem implements FileSystem {
   openSync(path: string, mode: OpenMode): File {
     const operation = mode === 'create' ? 'create' : 'open'
     const descriptor = attempt(operation, path, () =>
-      this.system.openSync(path, openFlags[mode], fileMode),
+      this.system.openSync(this.at(path), openFlags[mode], fileMode),
     )
     try {
       const stat = this.system.fstatSync(descriptor)
@@ -283,13 +292,13 @@ export class NodeFileSystem implements FileSystem {
   }
 
   listSync(directory: string): string[] {
-    return attempt('list', directory, () => nodeFs.readdirSync(directory))
+    return attempt('list', directory, () => nodeFs.readdirSync(this.at(directory)))
   }
 
   statSync(path: string): FileStat | undefined {
     let stat: nodeFs.Stats | undefined
     try {
-      stat = nodeFs.lstatSync(path, { throwIfNoEntry: false })
+      stat = nodeFs.lstatSync(this.at(path), { throwIfNoEntry: false })
     } catch (error) {
       // Below a file there is nothing.
       if (systemCode(error) !== 'ENOTDIR') throw fileError('stat', path, error)
@@ -301,25 +310,25 @@ export class NodeFileSystem implements FileSystem {
 
   makeDirectorySync(path: string): void {
     attempt('makeDirectory', path, () =>
-      nodeFs.mkdirSync(path, { recursive: true, mode: directoryMode }),
+      nodeFs.mkdirSync(this.at(path), { recursive: true, mode: directoryMode }),
     )
   }
 
   renameSync(from: string, to: string): void {
-    attempt('rename', from, () => nodeFs.renameSync(from, to))
+    attempt('rename', from, () => nodeFs.renameSync(this.at(from), this.at(to)))
   }
 
   linkSync(from: string, to: string): void {
-    attempt('link', from, () => nodeFs.linkSync(from, to))
+    attempt('link', from, () => nodeFs.linkSync(this.at(from), this.at(to)))
   }
 
   unlinkSync(path: string): void {
-    attempt('unlink', path, () => nodeFs.unlinkSync(path))
+    attempt('unlink', path, () => nodeFs.unlinkSync(this.at(path)))
   }
 
   async unlink(path: string): Promise<void> {
     try {
-      await nodeFs.promises.unlink(path)
+      await nodeFs.promises.unlink(this.at(path))
     } catch (error) {
       throw fileError('unlink', path, error)
     }
@@ -358,7 +367,7 @@ export class NodeFileSystem implements FileSystem {
   /** Undefined where directories cannot be opened. */
   private openDirectory(directory: string): number | undefined {
     try {
-      return this.system.openSync(directory, O_RDONLY)
+      return this.system.openSync(this.at(directory), O_RDONLY)
     } catch (error) {
       if (refusesDirectories(error, 'open')) return undefined
       throw fileError('syncDirectory', directory, error)
@@ -367,5 +376,15 @@ export class NodeFileSystem implements FileSystem {
 
   lock(directory: string): Promise<DirectoryLock> {
     return lockDirectory(directory)
+  }
+
+  boundTo(lock: DirectoryLock): NodeFileSystem {
+    assert(lock instanceof NodeDirectoryLock, 'the lock is of another file system')
+    return new NodeFileSystem(this.system, lock.binding, () => lock.isHeld)
+  }
+
+  /** The path to give to the system. */
+  private at(path: string): string {
+    return this.paths === undefined ? path : this.paths.at(path)
   }
 }

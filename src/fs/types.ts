@@ -8,6 +8,8 @@
  * at the end of the file.
  */
 
+import type { DirectoryBinding } from './directory-handle.js'
+
 /** An open file. Offsets and lengths are bytes. */
 export interface File {
   readonly path: string
@@ -34,7 +36,7 @@ export interface File {
   closeSync(): void
 }
 
-/** Exclusive ownership of a directory. */
+/** Exclusive ownership of a directory. Give it to {@link FileSystem.boundTo}. */
 export interface DirectoryLock {
   /** Gives the directory back. Calling it again does nothing. */
   release(): Promise<void>
@@ -59,6 +61,8 @@ export interface FileSystem {
    * system.
    */
   readonly shareable: boolean
+  /** What such an instance needs to be bound to the same directory as this one. */
+  readonly binding?: DirectoryBinding | undefined
   /**
    * 16 bytes, not all zero, that change when the machine stops and with that loses what was written
    * but not synced. Two equal values prove that everything written in between is still there.
@@ -94,4 +98,10 @@ export interface FileSystem {
    * that says who holds it. The lock ends with the process, however it dies.
    */
   lock(directory: string): Promise<DirectoryLock>
+  /**
+   * This file system, in which names below the locked directory lead to that very directory until
+   * the lock is released, also when its path comes to lead elsewhere. Where a moved directory
+   * cannot be followed, `ERR_DIRECTORY_MOVED` is thrown instead.
+   */
+  boundTo(lock: DirectoryLock): FileSystem
 }

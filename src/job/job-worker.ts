@@ -11,6 +11,7 @@ import { CellarError, type CorruptionDetail, type ErrorCode } from '../base/erro
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs, type Codecs } from '../codec/codec.js'
 import { loadHooks } from '../coprocessor/hook-chain.js'
+import type { DirectoryBinding } from '../fs/directory-handle.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import { collectGarbage } from './collect-garbage.js'
 import { runToEnd, startJob } from './executor.js'
@@ -21,6 +22,8 @@ import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
 export interface WorkerTask {
   readonly job: Job
   readonly control: SharedArrayBuffer
+  /** The held directory of the job; undefined = its path is used as it is. */
+  readonly binding: DirectoryBinding | undefined
 }
 
 /** What a thread answers. */
@@ -34,7 +37,6 @@ export type WorkerAnswer =
       readonly corruption: CorruptionDetail | undefined
     }
 
-const fileSystem = new NodeFileSystem()
 const codecsByMode = new Map<boolean, Codecs>()
 keepShapes()
 
@@ -67,6 +69,7 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     }
     await loadHooks(task.job.hooks)
     const control = new JobControl(task.control)
+    const fileSystem = new NodeFileSystem(undefined, task.binding)
     const steps = startJob(fileSystem, codecs, revive(task.job), control)
     return { outcome: 'done', result: runToEnd(steps, (time) => control.rest(time)) }
   } catch (error) {

@@ -10,6 +10,7 @@
  */
 import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from '../base/errors.js'
+import type { DirectoryBinding } from '../fs/directory-handle.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { WorkerDied, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
@@ -48,21 +49,30 @@ export function findPool(): PoolModule | undefined {
   }
 }
 
+/** Settings of a {@link WorkerExecutor}. */
+export interface WorkerExecutorOptions {
+  /** A job is ended when one call of a cell hook takes longer. Default 30,000. */
+  readonly hookMillisecondsMax?: number
+  /** The directory of the jobs, if it is held; threads reach it through the same descriptor. */
+  readonly binding?: DirectoryBinding | undefined
+}
+
 export class WorkerExecutor implements JobExecutor {
   readonly kind = 'worker'
   private readonly module: PoolModule
   private readonly threadsMax: number
   private readonly hookMillisecondsMax: number
+  private readonly binding: DirectoryBinding | undefined
   private pool: Pool | undefined = undefined
   /** Queued or running. */
   private jobs = 0
   private failedStarts = 0
 
-  /** A job is ended when one call of a cell hook takes longer than `hookMillisecondsMax`. */
-  constructor(module: PoolModule, threadsMax: number, hookMillisecondsMax = 30_000) {
+  constructor(module: PoolModule, threadsMax: number, options: WorkerExecutorOptions = {}) {
     this.module = module
     this.threadsMax = threadsMax
-    this.hookMillisecondsMax = hookMillisecondsMax
+    this.hookMillisecondsMax = options.hookMillisecondsMax ?? 30_000
+    this.binding = options.binding
   }
 
   async run(job: Job, control: JobControl): Promise<JobResult> {
@@ -73,7 +83,11 @@ export class WorkerExecutor implements JobExecutor {
       job.hooks && new HookWatchdog(job.hooks, this.hookMillisecondsMax, () => abort!.abort())
     this.jobs++
     try {
-      const task = { job, control: control.words.buffer as SharedArrayBuffer }
+      const task = {
+        job,
+        control: control.words.buffer as SharedArrayBuffer,
+        binding: this.binding,
+      }
       answer = await pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
     } catch (cause) {
       throw watchdog?.error ?? new WorkerDied(job.kind, cause)

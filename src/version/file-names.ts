@@ -24,7 +24,7 @@ export const temporarySuffix = '.tmp'
 const digitsMin = 6
 const manifestPrefix = 'MANIFEST-'
 const pattern = /^(?:MANIFEST-(\d{6,16})|(\d{6,16})\.(sst|val))(\.tmp)?$/
-const lockPattern = /^LOCK(?:\.\d+\.\d+)?$/
+const lockPattern = /^LOCK(?:\.[\w-]+\.(?:new|heir|socket))?$/
 
 /** The name of a file, for instance `000013.sst`. REQUIRES `fileNumber` >= 1. */
 export function formatFileName(kind: Exclude<FileKind, 'temporary'>, fileNumber: number): string {

@@ -116,11 +116,11 @@ void t.test(
   'lock files, hidden files and our own leftovers do not keep a database from being made',
   async (t) => {
     const fileSystem = newFileSystem()
-    for (const name of ['LOCK', 'LOCK.12.0', '.hidden'])
+    for (const name of ['LOCK', 'LOCK.0a.heir', '.hidden'])
       plantFile(fileSystem, name, Buffer.from('x'))
     plantFile(fileSystem, 'MANIFEST-000001.tmp', Buffer.from('torn'))
     VersionSet.openSync(fileSystem, directory).close()
-    t.same(listFiles(fileSystem), ['.hidden', 'LOCK', 'LOCK.12.0', 'MANIFEST-000002'])
+    t.same(listFiles(fileSystem), ['.hidden', 'LOCK', 'LOCK.0a.heir', 'MANIFEST-000002'])
   },
 )
 

@@ -132,4 +132,8 @@ export class SyncFailureFileSystem implements FileSystem {
   lock(directory: string): Promise<DirectoryLock> {
     return this.inner.lock(directory)
   }
+
+  boundTo(): this {
+    return this
+  }
 }

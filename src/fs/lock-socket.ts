@@ -1,0 +1,104 @@
+/**
+ * A unix socket in the locked directory, by which others see whether its owner lives.
+ *
+ * The kernel answers for a listener, even while its event loop is busy, and refuses as soon as its
+ * thread or process has ended. The socket is found by its file, so every process of the machine
+ * sees the same, whatever its namespaces. All runtimes name such sockets alike, which is not so for
+ * abstract ones: Node 20 pads their names, Bun refuses names of the full length.
+ */
+import { unlinkSync } from 'node:fs'
+import { connect, createServer, type Server } from 'node:net'
+import { systemCode } from './errors.js'
+
+/** Longest path in bytes that all systems take; some cut longer ones silently. */
+const pathBytesMax = 100
+
+/** Whether the owner of a socket lives; `unknown` if it could not be asked. */
+export type SocketAnswer = 'alive' | 'dead' | 'unknown'
+
+/** Listens on a socket file until it is closed. Does not keep the event loop alive. */
+export class LockSocket {
+  private readonly path: string
+  private readonly server: Server
+
+  private constructor(path: string, server: Server) {
+    this.path = path
+    this.server = server
+  }
+
+  /** Makes the file and listens; undefined if that cannot be, or if nobody would see it. */
+  static async listen(path: string): Promise<LockSocket | undefined> {
+    if (Buffer.byteLength(path) > pathBytesMax) return undefined
+    const server = await startServer(path)
+    if (server === undefined) return undefined
+    const socket = new LockSocket(path, server)
+    if ((await socket.ask()) === 'alive') return socket
+    await socket.close()
+    return undefined
+  }
+
+  /** What others are told now. */
+  ask(): Promise<SocketAnswer> {
+    return askSocket(this.path)
+  }
+
+  /** Stops listening and removes the file. */
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+    try {
+      unlinkSync(this.path)
+    } catch {
+      // Most runtimes have removed it; one that stays refuses, and the next owner removes it.
+    }
+  }
+}
+
+function startServer(path: string): Promise<Server | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy())
+    server.on('error', () => resolve(undefined))
+    try {
+      // Exclusive: a worker of node:cluster must not share the socket of the primary process.
+      server.listen({ path, exclusive: true }, () => resolve(server))
+      server.unref()
+    } catch {
+      resolve(undefined)
+    }
+  })
+}
+
+/** Asks the socket at a path. */
+export function askSocket(path: string): Promise<SocketAnswer> {
+  if (Buffer.byteLength(path) > pathBytesMax) return Promise.resolve('unknown')
+  return new Promise((resolve) => {
+    try {
+      const connection = connect({ path })
+      connection.on('connect', () => {
+        resolve('alive')
+        connection.destroy()
+      })
+      connection.on('error', (error) => {
+        connection.destroy()
+        resolve(answerOf(systemCode(error)))
+      })
+    } catch {
+      resolve('unknown')
+    }
+  })
+}
+
+function answerOf(code: string | undefined): SocketAnswer {
+  switch (code) {
+    case 'ECONNREFUSED':
+    case 'ENOENT':
+      return 'dead'
+    // Too many ask at once, or the answer was over before it was looked at.
+    case 'EAGAIN':
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'alive'
+    case undefined:
+    default:
+      return 'unknown'
+  }
+}
