@@ -50,6 +50,7 @@ export class MergeCursor implements BackwardCursor {
     this.size = 0
     this.ordered = false
     this.valid = false
+    this.buffer = emptyBytes
   }
 
   /** Whether steps might carry out seeks that a seek would spare. */

@@ -49,6 +49,8 @@ interface Output extends FlushMember {
   readonly result: JobResult
   /** How often hooks were asked about the memtable. */
   readonly round: number
+  /** See {@link FlushedTables}. */
+  readonly sequenceSame: number
 }
 
 export class Flusher {
@@ -196,45 +198,52 @@ export class Flusher {
   }
 
   /**
-   * Makes the log durable and writes memtables again whose hooks changed what a new snapshot sees.
-   * False if the unit was flushed meanwhile, or nobody wants it any more.
+   * Makes the log durable and writes memtables again whose hooks changed what a new snapshot sees,
+   * or of which cells were dropped that a new scan sees: it is to go on in the table. False if the
+   * unit was flushed meanwhile, or nobody wants it any more.
    */
   private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
     for (;;) {
       await this.host.syncLog()
       if (!unit.isPending) return false
-      const stale = outputs.findIndex(({ store, hooked, result }) => {
-        return !store.dropped && this.host.hooks.conflicts(hooked, result.hooks)
+      const stale = outputs.findIndex((output) => {
+        const { store, hooked, result } = output
+        if (store.dropped) return false
+        return missesScans(output) || this.host.hooks.conflicts(hooked, result.hooks)
       })
       if (stale < 0) return true
       const [old] = outputs.splice(stale, 1)
       this.unprotect(old.job)
       this.discard(old.job)
-      const output = await this.write(unit, old, old.round + 1)
+      const output = await this.write(unit, old, old.round + 1, missesScans(old))
       if (output === undefined) return false
       outputs.push(output)
     }
   }
 
   /**
-   * Writes the files of one memtable. Undefined if a synchronous writer has flushed the unit
-   * meanwhile; its memory may be in use again then.
+   * Writes the files of one memtable, with all its cells if `keepsAll`. Undefined if a synchronous
+   * writer has flushed the unit meanwhile; its memory may be in use again then.
    */
   private async write(
     unit: FlushUnit,
     { store, slot }: FlushMember,
     round: number,
+    keepsAll = false,
   ): Promise<Output | undefined> {
     const entries = await runInSlices(slot.memtable.exportSlices())
     for (let attempt = 1; ;) {
       if (!unit.isPending) return undefined
       this.host.checkFlush()
-      const hooked = this.ask(unit, () => this.host.hooks.start(store, 'flush', false, round))
+      const sequenceKept = keepsAll ? Number.MAX_SAFE_INTEGER : slot.readPointNewest
+      const hooked = this.ask(unit, () => {
+        return this.host.hooks.start(store, 'flush', false, round, sequenceKept)
+      })
       if (!unit.isPending) return undefined
-      const job = this.makeJob(store, entries, hooked)
+      const job = this.makeJob(store, entries, hooked, sequenceKept)
       try {
         const result = await this.run({ store, slot }, job)
-        return { store, slot, job, hooked, result, round }
+        return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
       } catch (error) {
         this.unprotect(job)
         // A synchronous writer does the job itself, a close wants it to end.
@@ -251,11 +260,11 @@ export class Flusher {
     this.controls.set(store, control)
     this.host.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
-    slot.jobRunning = true
+    slot.startJob()
     try {
       return await this.executor.run(job, control)
     } finally {
-      slot.jobRunning = false
+      slot.endJob()
       this.controls.delete(store)
     }
   }
@@ -294,11 +303,13 @@ export class Flusher {
     try {
       for (const { store, slot } of unit.live) {
         const entries = runToEnd(slot.memtable.exportSlices())
-        const hooked = hooks.start(store, 'flush', false, 1)
-        const job = this.makeJob(store, entries, hooked)
+        const sequenceKept = slot.readPointNewest
+        const hooked = hooks.start(store, 'flush', false, 1, sequenceKept)
+        const job = this.makeJob(store, entries, hooked, sequenceKept)
         try {
           const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
-          outputs.push({ store, slot, job, hooked, result, round: 1 })
+          const same = sequenceSame(job, result)
+          outputs.push({ store, slot, job, hooked, result, round: 1, sequenceSame: same })
         } catch (error) {
           this.unprotect(job)
           throw error
@@ -320,6 +331,7 @@ export class Flusher {
     store: Store,
     entries: FrozenEntries,
     { job, plan, retention }: HookedJob,
+    sequenceKept: number,
   ): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const format = tableFormatOf(store.settings)
@@ -336,6 +348,7 @@ export class Flusher {
       format,
       retention,
       readPointOldest: job.readPointOldest,
+      sequenceKept,
       now: job.now,
       hooks: plan,
       nativeFree,
@@ -384,8 +397,9 @@ export class Flusher {
   private install(outputs: readonly Output[], version: Version): void {
     const { readers } = this.host
     const live = outputs.filter(({ store }) => !store.dropped)
-    for (const { store, slot } of live) {
-      store.installFlush(slot, readers.openLevels(version.store(store.storeId)?.levels))
+    for (const { store, slot, result, sequenceSame } of live) {
+      const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
+      store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
     }
     for (const { store, hooked, result } of live) {
       this.flushCount++
@@ -396,4 +410,15 @@ export class Flusher {
       this.host.flushed(store, result, hooked)
     }
   }
+}
+
+/** Up to which sequence the table that a flush wrote holds the same cells as the memtable. */
+function sequenceSame(job: FlushJob, { entriesDropped, hooks }: JobResult): number {
+  const changed = entriesDropped > 0 || hooks.some(({ replaced }) => replaced > 0)
+  return changed ? job.sequenceKept : Infinity
+}
+
+/** Whether an open scan of the memtable may see cells that the table lacks. */
+function missesScans({ slot, sequenceSame }: Output): boolean {
+  return slot.readPointNewest > sequenceSame
 }

@@ -48,8 +48,17 @@ export class JobHooks {
     this.coprocessors = coprocessors
   }
 
-  /** A job starts, for the `round`-th time counted from 1. Throws `ERR_COPROCESSOR`. */
-  start(store: Store, kind: StoreJob['kind'], wholeStore: boolean, round: number): HookedJob {
+  /**
+   * A job starts, for the `round`-th time counted from 1; open scans read its input, which see the
+   * cells up to `sequenceKept`. Throws `ERR_COPROCESSOR`.
+   */
+  start(
+    store: Store,
+    kind: StoreJob['kind'],
+    wholeStore: boolean,
+    round: number,
+    sequenceKept = 0,
+  ): HookedJob {
     const { host } = this
     const job: StoreJob = {
       kind,
@@ -59,7 +68,8 @@ export class JobHooks {
       now: host.now(),
       readPointOldest: host.readPointOldest(),
     }
-    const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : host.readPoints.newest
+    const seen = Math.max(host.readPoints.newest, sequenceKept)
+    const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : seen
     const plan = this.coprocessors.startJob(job, newest)
     const retention = retentionOf(store.settings)
     this.coprocessors.changeRetention(job, retention)

@@ -136,6 +136,7 @@ function* merge(
   const scope = {
     options: job.retention,
     readPointOldest: job.readPointOldest,
+    sequenceKept: 0,
     now: job.now,
     dropsMarkers: job.major,
     earliestPutTimestamp: job.earliestPutTimestamp,

@@ -81,6 +81,7 @@ function* copyEntries(
   const scope = {
     options: job.retention,
     readPointOldest: job.readPointOldest,
+    sequenceKept: job.sequenceKept,
     now: job.now,
     dropsMarkers: false,
     earliestPutTimestamp: 0,

@@ -25,6 +25,8 @@ export interface FlushJob {
   readonly retention: RetentionOptions
   /** Oldest read point that must keep its view. */
   readonly readPointOldest: number
+  /** Nothing is dropped up to this sequence: scans that read the memtable go on in the table. */
+  readonly sequenceKept: number
   /** Milliseconds; what has expired at that time is dropped. */
   readonly now: number
   /** Cell hooks of coprocessors; REQUIRES `loadHooks` before the job starts. */

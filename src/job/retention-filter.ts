@@ -23,6 +23,7 @@ export class RetentionFilter {
   private readonly matcher: RetentionMatcher
   private readonly readPointOldest: number
   private readonly dropsMarkers: boolean
+  private readonly sequenceKept: number
   /** The current row is `row[rowStart, rowEnd)`; an end of -1 stands for none. */
   private row: Buffer = emptyBytes
   private rowStart = 0
@@ -38,6 +39,7 @@ export class RetentionFilter {
     this.matcher = new RetentionMatcher(scope)
     this.readPointOldest = scope.readPointOldest
     this.dropsMarkers = scope.dropsMarkers
+    this.sequenceKept = scope.sequenceKept
   }
 
   /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
@@ -54,6 +56,7 @@ export class RetentionFilter {
 
   /** Whether the cell is kept. Cells come in key order. */
   keeps(cell: CellView): boolean {
+    if (cell.sequence <= this.sequenceKept) return true
     if (this.skippingColumn) {
       if (!this.inSkippedColumn(cell)) this.skippingColumn = false
       else if (!this.mayKeepBehindSkipped(cell)) {

@@ -30,6 +30,8 @@ export interface RowTarget extends CellCollector {
   endRow(): void
   /** A row begins: forgets what was not taken, or lets it stand. */
   startRow(): void
+  /** The memory of the cells added so far is about to go: copies what is not copied yet. */
+  settle(): void
   /** Puts the cells of the row into the order of their families. */
   sortFamilies(): void
 }

@@ -55,6 +55,14 @@ export class ColumnTracker {
     this.lastType = 0
   }
 
+  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  detach(): void {
+    if (this.columnBuffer === undefined) return
+    this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
+    this.columnEnd -= this.columnStart
+    this.columnStart = 0
+  }
+
   /** All asked columns of the row have been served. */
   get done(): boolean {
     return this.columns !== undefined && this.index >= this.columns.length

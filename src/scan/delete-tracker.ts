@@ -73,6 +73,14 @@ export class DeleteTracker {
     this.columnEnd = cell.qualifierEnd
   }
 
+  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  detach(): void {
+    if (this.columnBuffer === undefined) return
+    this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
+    this.columnEnd -= this.columnStart
+    this.columnStart = 0
+  }
+
   /** How the markers seen so far mask a put. */
   masking(cell: CellView): Masking {
     const high = cell.timestampHigh

@@ -27,6 +27,8 @@ export interface RetentionScope {
   readonly options: RetentionOptions
   /** Oldest read point that must keep its view. */
   readonly readPointOldest: number
+  /** Cells up to this sequence are kept, whatever the rules say. */
+  readonly sequenceKept: number
   /** Milliseconds since the epoch; decides what has expired. */
   readonly now: number
   /** True if the inputs are all files of the store, so that delete markers may go. */

@@ -274,6 +274,10 @@ export class RowCollector implements RowTarget, RowCells {
     this.source = emptyBytes
   }
 
+  settle(): void {
+    this.copyPending()
+  }
+
   private reserve(bytes: number): void {
     if (this.used + bytes > this.page.length) this.startPage(bytes)
   }

@@ -66,6 +66,12 @@ export class RowRun {
   private readonly buffers: Buffer[] = Array<Buffer>(cellsBackMax).fill(emptyBytes)
   private readonly places = new Float64Array(cellsBackMax * numbersBack)
 
+  /** Forgets the cells that were read: their memory is about to go. */
+  forget(): void {
+    this.buffer = emptyBytes
+    this.buffers.fill(emptyBytes)
+  }
+
   /**
    * Goes on until the collector wants no more rows, which it ends, or row `stop` or something else
    * comes. Passes over up to `versionsMax` older versions of a column one by one.

@@ -10,7 +10,7 @@
  * to memtables and table readers, which the caller keeps alive.
  */
 import { assert } from '../base/assert.js'
-import { compareBytes, copyBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import {
   qualifierEndOf,
@@ -78,6 +78,12 @@ export class StoreScanner {
    * = nothing waits.
    */
   private waitingCode: MatchCode | 0 = 0
+  /** The last seek was backwards. */
+  private backward = false
+  /** The cursors were replaced: the next use goes back to the entry in {@link position}. */
+  private displaced = false
+  private position: Buffer = emptyBytes
+  private positionLength = 0
 
   /**
    * Takes over cursors (newest source first) and a query. Position undefined until a seek.
@@ -104,17 +110,74 @@ export class StoreScanner {
     this.plain = this.matcher.plain && query.cellsPerRowMax < 0 && query.cellsPerRowOffset === 0
     this.ended = false
     this.singleRow = false
+    this.backward = false
     this.move = Move.none
     this.rowStarted = false
     this.waitingCode = 0
+    this.displaced = false
     // A step would let deferred cursors seek, and for a version that nobody wants.
     this.mayStep = deferring === undefined || deferring.length === 0
+    this.take(cursors, deferring)
+  }
+
+  private take(
+    cursors: readonly Cursor[],
+    deferring?: readonly (DeferredCursor | undefined)[],
+  ): void {
     if (cursors.length === 1) {
       this.cursor = cursors[0]
     } else {
       this.merge.setChildren(cursors, deferring)
       this.cursor = this.merge
     }
+  }
+
+  /**
+   * Goes on over other cursors, new ones, at the entry that the scanner stands at. They hold every
+   * entry that a read at the scanner's read point can see, and the memory of the old ones may go.
+   * REQUIRES that no call is under way, though one may have to be repeated for a missing block.
+   */
+  replaceCursors(cursors: readonly Cursor[]): void {
+    const { cursor, move } = this
+    // A call that broke off within a step has left the cursor where it was; a plan needs no place.
+    if (!this.displaced && cursor.valid) this.keepPosition(cursor)
+    if (move !== Move.none && move !== Move.next) this.displaced = true
+    this.matcher.detach()
+    this.cell.buffer = emptyBytes
+    this.merge.setChildren([])
+    this.take(cursors)
+  }
+
+  private keepPosition({ buffer, keyStart, keyEnd }: Cursor): void {
+    const length = keyEnd - keyStart
+    // One byte more, behind the key: what `seekBefore` needs to find the key itself.
+    if (this.position.length <= length) this.position = Buffer.alloc(2 * length + 1)
+    copyBytes(buffer, keyStart, keyEnd, this.position, 0)
+    this.position[length] = 0
+    this.positionLength = length
+    this.displaced = true
+  }
+
+  /** Seeks the entry again that the replaced cursors stood at; may throw `BlockMissing`. */
+  private findPosition(): void {
+    const { cursor, position, positionLength: length, move } = this
+    if (move !== Move.none && move !== Move.next) {
+      cursor.seek(this.seekKey, this.seekLength)
+      this.move = Move.none
+    } else if (this.backward) {
+      cursor.seekBefore(position, length + 1)
+    } else {
+      cursor.seek(position, length)
+      // An entry that this read does not see may be gone: then the cursor is behind it already.
+      if (move === Move.next && !this.isAtPosition()) this.move = Move.none
+    }
+    this.displaced = false
+    if (cursor.valid) this.cell.set(cursor)
+  }
+
+  private isAtPosition(): boolean {
+    const { valid, buffer, keyStart, keyEnd } = this.cursor
+    return valid && equalBytes(buffer, keyStart, keyEnd, this.position, 0, this.positionLength)
   }
 
   /** Where the next reads find values that lie apart, and whether they may read the disk. */
@@ -137,10 +200,12 @@ export class StoreScanner {
   release(): void {
     this.merge.setChildren([])
     this.cursor = this.merge
+    this.displaced = false
   }
 
   /** Whether a cell is under the cursor. */
   get atCell(): boolean {
+    if (this.displaced) this.findPosition()
     return this.cursor.valid
   }
 
@@ -148,6 +213,8 @@ export class StoreScanner {
   seek(key: Buffer, length: number): void {
     this.move = Move.none
     this.rowStarted = false
+    this.displaced = false
+    this.backward = false
     this.cursor.seek(key, length)
     if (this.cursor.valid) this.cell.set(this.cursor)
   }
@@ -168,6 +235,8 @@ export class StoreScanner {
   seekBefore(key: Buffer, length: number): void {
     this.move = Move.none
     this.rowStarted = false
+    this.displaced = false
+    this.backward = true
     this.cursor.seekBefore(key, length)
     if (this.cursor.valid) this.cell.set(this.cursor)
   }
@@ -192,6 +261,7 @@ export class StoreScanner {
    * or the collector is full (false; call again to go on).
    */
   readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
+    if (this.displaced) this.findPosition()
     const { cell, cursor } = this
     if (!this.rowStarted) {
       this.rowStarted = true
@@ -322,6 +392,7 @@ export class StoreScanner {
 
   /** Moves behind the row without reading it. */
   skipRow(row: Buffer, rowLength: number): void {
+    if (this.displaced) this.findPosition()
     if (this.move === Move.none && this.inRow(row, rowLength)) this.planRowMove(row, rowLength)
     this.finishMove()
     if (this.cursor.valid) this.cell.set(this.cursor)

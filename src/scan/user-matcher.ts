@@ -89,6 +89,17 @@ export class UserMatcher {
     this.emptyColumnLeft = false
   }
 
+  /** The memory of the cells seen so far is about to go: copies what is remembered of the row. */
+  detach(): void {
+    this.deletes.detach()
+    this.columns.detach()
+    this.history?.detach()
+    if (this.passedBuffer === undefined) return
+    this.passedBuffer = Buffer.from(this.passedBuffer.subarray(this.passedStart, this.passedEnd))
+    this.passedEnd -= this.passedStart
+    this.passedStart = 0
+  }
+
   /** The asked column to jump to after `seekNextColumn`, if the query names columns. */
   get nextColumn(): Buffer | undefined {
     return this.columns.nextColumn

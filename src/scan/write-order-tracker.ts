@@ -121,6 +121,14 @@ export class WriteOrderTracker {
     return this.depths[0] >= this.versionsMax
   }
 
+  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  detach(): void {
+    if (this.columnBuffer === undefined) return
+    this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
+    this.columnEnd -= this.columnStart
+    this.columnStart = 0
+  }
+
   /** When VERSIONS newer timestamps are alive for the first time in [start, end); else `end`. */
   private momentOfDisplacement(start: number, end: number): number {
     const { moments, depths, versionsMax } = this

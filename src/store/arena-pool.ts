@@ -7,6 +7,8 @@
  */
 export class ArenaPool {
   private readonly bytesMax: number
+  /** Bytes of memtables that tables have replaced and that a scan or a job still reads. */
+  pinnedBytes = 0
   private bytesHeld = 0
   private readonly arenas: SharedArrayBuffer[] = []
 

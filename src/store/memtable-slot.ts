@@ -1,6 +1,26 @@
 /** A memtable with what the store must know about it. */
+import { assert } from '../base/assert.js'
 import { Memtable } from '../memtable/memtable.js'
+import type { SsTableReader } from '../sstable/reader.js'
 import type { FlushUnit } from './flush-unit.js'
+
+/** What has taken the place of a memtable. */
+export interface FlushedTables {
+  readonly tables: readonly SsTableReader[]
+  /** Up to this sequence they hold the same cells; newer ones may have been dropped. */
+  readonly sequenceSame: number
+}
+
+/** Somebody who comes back to a memtable until it is told that a table holds its entries. */
+export interface MemtableUser {
+  /** Newest sequence that it sees. */
+  readonly readPoint: number
+  /**
+   * The memtable was flushed: `tables` hold all its entries up to {@link readPoint}. The user goes
+   * on in them, at once or at its next step, and then calls {@link MemtableSlot.endUse}.
+   */
+  memtableFlushed(slot: MemtableSlot, tables: readonly SsTableReader[]): void
+}
 
 export class MemtableSlot {
   readonly memtable: Memtable
@@ -19,10 +39,12 @@ export class MemtableSlot {
   /** Set when it is frozen: what is flushed together with it. */
   unit: FlushUnit | undefined = undefined
 
-  /** Scans that may come back to it. */
-  pinCount = 0
+  /** Open scans that come back to it. */
+  private readonly users = new Set<MemtableUser>()
   /** A job may be reading it in another thread. */
-  jobRunning = false
+  private jobRunning = false
+  /** Called once nobody reads it any more; set when its table has taken its place. */
+  private onUnused: (() => void) | undefined = undefined
 
   /** `arenaBytesInitial` avoids copies while the arena grows; undefined = start small. */
   constructor(arenaBytesInitial?: number, recycled?: SharedArrayBuffer) {
@@ -34,6 +56,59 @@ export class MemtableSlot {
   get bytesCharged(): number {
     const { memtable } = this
     return memtable.entryCount === 0 ? 0 : memtable.bytesUsed
+  }
+
+  /** Whether a scan is open that may come back to it. */
+  get isUsed(): boolean {
+    return this.users.size > 0
+  }
+
+  /** The newest read point of the scans that use it; 0 if there are none. */
+  get readPointNewest(): number {
+    let newest = 0
+    for (const { readPoint } of this.users) if (readPoint > newest) newest = readPoint
+    return newest
+  }
+
+  /** A scan comes back to this memtable until {@link endUse}. */
+  startUse(user: MemtableUser): void {
+    this.users.add(user)
+  }
+
+  endUse(user: MemtableUser): void {
+    this.users.delete(user)
+    this.tellIfUnused()
+  }
+
+  /** A job in another thread begins or ends to read the memtable. */
+  startJob(): void {
+    this.jobRunning = true
+  }
+
+  endJob(): void {
+    this.jobRunning = false
+    this.tellIfUnused()
+  }
+
+  /**
+   * Tables have taken its place. Users go on there, but for those that would miss cells: scans that
+   * were opened while the manifest was written. `onUnused` is called when the last user and the
+   * last job have gone, perhaps at once.
+   */
+  retire({ tables, sequenceSame }: FlushedTables, onUnused: () => void): void {
+    assert(this.onUnused === undefined, 'a memtable is retired once')
+    this.onUnused = onUnused
+    for (const user of [...this.users]) {
+      if (user.readPoint <= sequenceSame) user.memtableFlushed(this, tables)
+    }
+    this.tellIfUnused()
+  }
+
+  private tellIfUnused(): void {
+    if (this.jobRunning || this.users.size > 0) return
+    const { onUnused } = this
+    this.onUnused = undefined
+    onUnused?.()
   }
 
   get isEmpty(): boolean {

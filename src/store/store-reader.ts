@@ -8,6 +8,7 @@
  * key range or Bloom filter excludes the row, whose sequences are above the read point, or whose
  * timestamps lie outside the time range or have expired.
  */
+import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import { terminatorBytes, unescape, writeTerminator } from '../cell/cell-key.js'
@@ -23,6 +24,7 @@ import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { DeferredTableCursor } from './deferred-table-cursor.js'
 import { LevelCursor } from './level-cursor.js'
+import type { MemtableSlot } from './memtable-slot.js'
 import { findTable, RowProbe } from './row-probe.js'
 import type { Store, StoreSources } from './store.js'
 
@@ -41,7 +43,7 @@ export class StoreReader {
   readonly scanner = new StoreScanner()
   private readonly store: Store
   private sources: StoreSources | undefined = undefined
-  private memtableCursors: readonly MemtableCursor[] = []
+  private memtableCursors: readonly (MemtableCursor | undefined)[] = []
   /** Cursors of single tables, made when they are needed, at the positions of the tables. */
   private tableCursors: (SsTableCursor | undefined)[] = []
   private tableCursorCount = 0
@@ -150,6 +152,31 @@ export class StoreReader {
   }
 
   /**
+   * The memtable of an opened range was flushed: the scanner goes on in `tables`, which hold all
+   * that it sees of it, and nothing refers to the memtable's memory any more.
+   */
+  leaveMemtable(slot: MemtableSlot, tables: readonly SsTableReader[], mode: ReadMode): void {
+    const index = this.sources?.memtables.indexOf(slot) ?? -1
+    const left = this.memtableCursors[index]
+    if (left === undefined) return
+    const place = this.chosen.indexOf(left)
+    assert(place >= 0, 'a scan reads the memtables that it uses')
+    const cursors = tables.map((table) => {
+      const cursor = table.cursor()
+      const { blockCache, inMemory } = this.store.settings
+      cursor.mayBlock = mode.mayBlock
+      cursor.cacheBlocks = mode.cacheBlocks && blockCache
+      table.inMemory = inMemory
+      return cursor
+    })
+    this.chosen.splice(place, 1, ...cursors)
+    this.memtableCursors = this.memtableCursors.map((cursor, i) =>
+      i === index ? undefined : cursor,
+    )
+    this.scanner.replaceCursors(this.chosen)
+  }
+
+  /**
    * Moves the scanner to the row given to {@link openRow}, of which all that is wanted is read by
    * one `readRow`; may throw `BlockMissing`.
    */
@@ -203,7 +230,7 @@ export class StoreReader {
     for (let i = 0; i < memtables.length; i++) {
       const slot = memtables[i]
       if (slot.isEmpty) continue
-      this.chosen.push(this.memtableCursors[i])
+      this.chosen.push(this.memtableCursors[i]!)
       this.deletes += slot.deleteCount
       this.familyDeletes += slot.familyDeleteCount
     }

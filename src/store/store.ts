@@ -22,7 +22,7 @@ import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
 import { FlushUnit } from './flush-unit.js'
-import { MemtableSlot } from './memtable-slot.js'
+import { MemtableSlot, type FlushedTables } from './memtable-slot.js'
 
 /** Memtables smaller than this start with the smallest arena again. */
 const arenaBytesWorthSizing = 1024 * 1024
@@ -148,17 +148,24 @@ export class Store {
     return position < 0 ? undefined : this.frozen.at(position + 1)
   }
 
-  /** Drops the oldest frozen memtable, whose cells are in a table now. */
-  installFlush(slot: MemtableSlot, levels: LeveledTables): void {
+  /**
+   * Drops the oldest frozen memtable, whose cells are in tables of `levels` now. Open scans of it
+   * go on there.
+   */
+  installFlush(slot: MemtableSlot, flushed: FlushedTables, levels: LeveledTables): void {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
     this.publishSources(flatten(levels))
     // Results hold copies and single reads look at the present sources, so only scans and jobs
     // count.
-    if (slot.pinCount > 0 || slot.jobRunning) return
-    if (slot.memtable.bytesUsed > arenaBytesWorthSizing) {
-      this.arenas?.give(slot.memtable.takeArena())
-    }
+    const bytes = slot.bytesCharged
+    if (this.arenas !== undefined) this.arenas.pinnedBytes += bytes
+    slot.retire(flushed, () => {
+      if (this.arenas !== undefined) this.arenas.pinnedBytes -= bytes
+      if (slot.memtable.bytesUsed > arenaBytesWorthSizing) {
+        this.arenas?.give(slot.memtable.takeArena())
+      }
+    })
   }
 
   /** Replaces the tables: a compaction has finished. */

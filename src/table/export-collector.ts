@@ -67,6 +67,14 @@ export class ExportCollector implements RowTarget {
     // Nothing to do; never called, because no rows are wanted ahead.
   }
 
+  settle(): void {
+    if (this.keyEndCount > 0) this.copyPending()
+    if (this.previous === emptyBytes) return
+    this.previous = Buffer.from(this.previous.subarray(this.previousStart, this.previousEnd))
+    this.previousEnd -= this.previousStart
+    this.previousStart = 0
+  }
+
   sortFamilies(): void {
     // No filter, so no family is read behind the others.
   }

@@ -15,7 +15,9 @@ import { numbersPerCell, type CollectedRows, type RowCollector } from '../scan/r
 import type { RowOutcome } from '../scan/row-scanner.js'
 import type { StoreScanner } from '../scan/store-scanner.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
-import type { MemtableSlot } from '../store/memtable-slot.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { MemtableSlot, MemtableUser } from '../store/memtable-slot.js'
+import type { ReadMode, StoreReader } from '../store/store-reader.js'
 import type { Version } from '../version/version.js'
 import { Result } from '../api/result.js'
 import { PageResult } from './page-result.js'
@@ -32,10 +34,18 @@ const barrenRowsMax = 512
 const rowsAheadMin = 8
 const rowsAheadMax = 64
 
+/** A memtable that a scan reads, and what reads it. */
+interface MemtableUse {
+  readonly slot: MemtableSlot
+  readonly reader: StoreReader
+  /** The tables that have taken its place, while the scan has not moved there. */
+  tables: readonly SsTableReader[] | undefined
+}
+
 const noRows: CollectedRows = { count: 0, pages: [], cells: [], ends: [], bytes: [] }
 const noMarks = {}
 
-export class ScanSession {
+export class ScanSession implements MemtableUser {
   /** True once the scan has ended or was closed. */
   ended = false
   private readonly counters: ReadCounters
@@ -43,8 +53,14 @@ export class ScanSession {
   /** There is no filter. */
   private readonly plain: boolean
   private readonly families: readonly string[]
-  private readonly version: Version
-  private readonly pinned: MemtableSlot[] = []
+  readonly readPoint: number
+  /** Hold the files that the scan reads: those of its start, then those that flushes made. */
+  private readonly versions: Version[] = []
+  private readonly versionsOfEngine: { readonly current: Version }
+  private memtables: MemtableUse[] = []
+  private readonly mode: ReadMode
+  /** Told when the memory of what it has taken goes. */
+  private target: RowTarget | undefined = undefined
   private readonly pool: ScanPool
   /** Undefined once they were given back. */
   private parts: ScanParts | undefined
@@ -80,6 +96,9 @@ export class ScanSession {
   ) {
     const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
     const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
+    this.mode = mode
+    this.readPoint = readPoint
+    this.versionsOfEngine = engine.versions
     const parts = pool.acquire()
     const { collector, rows, moment } = parts
     const { filter } = read
@@ -97,8 +116,8 @@ export class ScanSession {
     const scanners: StoreScanner[] = []
     const joined: StoreScanner[] = []
     for (const { family, query } of read.families) {
-      this.pin(family.store.sources.memtables)
       const reader = parts.reader(family)
+      this.use(family.store.sources.memtables, reader)
       reader.openRange(family.index, query, bounds, readPoint, moment, mode)
       const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
       const part = essential ? scanners : joined
@@ -106,13 +125,38 @@ export class ScanSession {
     }
     if (scanners.length === 0) rows.open(joined, bounds, filter)
     else rows.open(scanners, bounds, filter, joined)
-    this.version = engine.versions.current.acquire()
+    this.versions.push(engine.versions.current.acquire())
   }
 
-  private pin(memtables: readonly MemtableSlot[]): void {
+  private use(memtables: readonly MemtableSlot[], reader: StoreReader): void {
     for (const slot of memtables) {
-      slot.pinCount++
-      this.pinned.push(slot)
+      if (slot.isEmpty) continue
+      slot.startUse(this)
+      this.memtables.push({ slot, reader, tables: undefined })
+    }
+  }
+
+  memtableFlushed(slot: MemtableSlot, tables: readonly SsTableReader[]): void {
+    const use = this.memtables.find((each) => each.slot === slot)
+    assert(use !== undefined, 'a scan is told of the memtables that it uses')
+    use.tables = tables
+    this.versions.push(this.versionsOfEngine.current.acquire())
+    // A filter may write, and so flush, while it is asked.
+    if (!this.stepping) this.leaveMemtables()
+  }
+
+  /** Goes on in the tables that have taken the place of memtables, so that their memory can go. */
+  private leaveMemtables(): void {
+    const { parts, memtables } = this
+    const left = parts === undefined ? memtables : memtables.filter(({ tables }) => tables)
+    if (left.length === 0) return
+    this.memtables = memtables.filter((use) => !left.includes(use))
+    parts?.collector.settle()
+    parts?.rows.detach()
+    this.target?.settle()
+    for (const { slot, reader, tables } of left) {
+      if (parts !== undefined) reader.leaveMemtable(slot, tables!, this.mode)
+      slot.endUse(this)
     }
   }
 
@@ -165,6 +209,7 @@ export class ScanSession {
    */
   fill(target: RowTarget, rowsMax: number): boolean {
     assert(this.plain, 'a scan with a filter makes results')
+    this.target = target
     for (let rows = 0; rows < rowsMax && !target.full; rows++) {
       if (this.parts === undefined) return false
       const outcome = this.parts.rows.nextRow(target, barrenRowsMax)
@@ -216,6 +261,7 @@ export class ScanSession {
       throw error
     } finally {
       this.stepping = false
+      if (this.memtables.length > 0) this.leaveMemtables()
       this.blockMisses += this.counters.cacheMisses - missesBefore
     }
   }
@@ -248,11 +294,11 @@ export class ScanSession {
     this.parts = undefined
     this.rowsScanned = parts.rows.rowsScanned - ahead
     this.rowsFiltered = parts.rows.rowsFiltered
-    this.version.release()
-    for (const slot of this.pinned) slot.pinCount--
+    for (const version of this.versions) version.release()
     pool.keep(this)
-    // A filter may close the scan that asks it.
+    // A filter may close the scan that asks it, which goes on to read until the filter returns.
     if (this.stepping) return
+    this.leaveMemtables()
     parts.release()
     pool.giveBack(parts)
   }

@@ -17,7 +17,13 @@ export interface DatabaseStatistics {
   readonly valueFileBytes: number
   readonly logSegments: number
   readonly logBytes: number
+  /** Memtables that are not in a table yet, frozen ones included. */
   readonly memtableBytes: number
+  /**
+   * Memtables that tables have replaced and that somebody still reads: a scan that was opened while
+   * the manifest was written, or a flush that a synchronous writer has overtaken.
+   */
+  readonly pinnedMemtableBytes: number
   /** How often a writer waited for memory. */
   readonly stalls: number
   /** How often writers began to be held back because compactions were behind. */
@@ -118,6 +124,7 @@ export function collectStatistics(
     logSegments: log.segments.length,
     logBytes: log.bytesTotal,
     memtableBytes: budget.bytesUsed,
+    pinnedMemtableBytes: engine.arenas.pinnedBytes,
     stalls: budget.stallCount,
     compactionStalls: pacer.stallCount,
     pressure: pacer.pressure,

@@ -102,6 +102,7 @@ function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: 
     options,
     readPointOldest,
     now,
+    sequenceKept: 0,
     dropsMarkers: major,
     earliestPutTimestamp: 0,
   }
