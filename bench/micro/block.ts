@@ -9,6 +9,7 @@ import { loadCodecs } from '../../src/codec/codec.js'
 import type { CodecName } from '../../src/codec/codec.js'
 import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import { BlockCache } from '../../src/sstable/block-cache.js'
+import { noDatabaseId } from '../../src/sstable/format.js'
 import { ReadCounters } from '../../src/sstable/read-counters.js'
 import { SsTableReader } from '../../src/sstable/reader.js'
 import { SsTableWriter } from '../../src/sstable/writer.js'
@@ -46,6 +47,7 @@ function write(fileSystem: MemoryFileSystem, entries: Buffer, codec: CodecName):
   const file = fileSystem.openSync('table', 'create')
   const writer = new SsTableWriter(file, {
     fileNumber: 1,
+    databaseId: noDatabaseId,
     blockBytes: 16_384,
     codec: codecs.byName(codec),
     filterBitsPerKey: 10,
@@ -74,6 +76,7 @@ function open(fileSystem: MemoryFileSystem, cacheBytes: number): SsTableReader {
     codecs,
     cache: new BlockCache(cacheBytes),
     counters: new ReadCounters(),
+    databaseId: noDatabaseId,
   })
 }
 

@@ -28,10 +28,12 @@ import {
   retentionOf,
   tableFormatOf,
 } from '../../src/store/family-settings.js'
+import { noDatabaseId } from '../../src/sstable/format.js'
 import { formatFileName } from '../../src/version/file-names.js'
 import type { FileMetadata } from '../../src/version/file-metadata.js'
 
 const directory = '/tables'
+const place = { directory, databaseId: noDatabaseId }
 const filesCount = 4
 const entriesPerFile = 10_000
 const entries = filesCount * entriesPerFile
@@ -65,7 +67,7 @@ export async function prepare(): Promise<void> {
 /** Rows are dealt out to the tables in turn, so the merge changes its source at every entry. */
 function writeTable(file: number): FileMetadata {
   const format = tableFormatOf(defaultFamilySettings)
-  const output = new TableOutput(fileSystem, codecs, directory, file + 1, format)
+  const output = new TableOutput(fileSystem, codecs, place, file + 1, format)
   const view = new CellView()
   const qualifier = Buffer.from('q')
   for (let i = 0; i < entriesPerFile; i++) {
@@ -106,7 +108,7 @@ function planOf(...sources: readonly string[]): HookPlan {
 function compact(hooks: HookPlan | undefined): void {
   const job: CompactionJob = {
     kind: 'compaction',
-    directory,
+    ...place,
     inputs: inputs.map(inputOf),
     slice: undefined,
     fileNumbers: [outputNumber],

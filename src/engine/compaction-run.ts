@@ -227,6 +227,7 @@ export class CompactionRun {
     return {
       kind: 'compaction',
       directory,
+      databaseId: versions.databaseId,
       inputs: files.map(inputOf),
       slice,
       fileNumbers,

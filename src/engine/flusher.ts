@@ -341,6 +341,7 @@ export class Flusher {
     const flushJob: FlushJob = {
       kind: 'flush',
       directory,
+      databaseId: versions.databaseId,
       fileNumber: versions.allocateFileNumber(),
       valueFileNumbers: Array.from({ length: valueFiles }, () => versions.allocateFileNumber()),
       valueFileBytesMax,

@@ -20,6 +20,7 @@ import { runInSlices } from '../job/executor.js'
 import { verifyBulkFile } from '../job/verify-bulk-file.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
+import { noDatabaseId } from '../sstable/format.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { TableDefinition } from '../version/catalog.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -225,6 +226,7 @@ export class Ingest {
       codecs: this.engine.codecs,
       cache: new BlockCache(0),
       counters: new ReadCounters(),
+      databaseId: noDatabaseId,
       expectedBytes: listed.fileBytes,
     })
     try {
@@ -302,6 +304,7 @@ function metadataOf(
   return {
     fileNumber,
     writtenAs: reader.fileNumber,
+    fromBulkWriter: true,
     fileBytes: reader.fileBytes,
     level: 0,
     entryCount: properties.entryCount,

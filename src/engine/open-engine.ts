@@ -95,18 +95,20 @@ function openLocked(
   coprocessors: JobCoprocessors,
 ): Engine {
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
-  const readers = new TableReaders(fileSystem, directory, codecs, options.blockCacheBytesMax)
   const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
   let versions: VersionSet | undefined
+  let readers: TableReaders | undefined
   try {
     versions = VersionSet.openSync(fileSystem, directory, {
       createIfMissing: options.createIfMissing,
       manifestBytesMax: options.manifestBytesMax,
       randomBytes: options.randomBytes,
       onError: (error) => events.onWarning(error),
-      onObsolete: (fileNumber) => readers.close(fileNumber),
+      onObsolete: (fileNumber) => readers?.close(fileNumber),
       removeFile: (path) => remover.remove(path),
     })
+    const place = { directory, databaseId: versions.databaseId }
+    readers = new TableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
     const stores = new Map<number, Store>()
     const arenas = new ArenaPool(2 * options.memtableBytesMax)
     const tables = openTables(versions, readers, stores, arenas)
@@ -134,7 +136,7 @@ function openLocked(
     engine.compactor.watch(() => engine.stores.values())
     return engine
   } catch (error) {
-    readers.closeAll()
+    readers?.closeAll()
     versions?.close()
     throw error
   }

@@ -12,7 +12,8 @@ import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { LeveledTables } from '../store/store.js'
-import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
+import type { DatabasePlace } from '../version/database-place.js'
+import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
 export class TableReaders {
@@ -21,21 +22,21 @@ export class TableReaders {
   /** Value files that the open tables refer to. */
   readonly values: ValueFiles
   private readonly fileSystem: FileSystem
-  private readonly directory: string
+  private readonly place: DatabasePlace
   private readonly codecs: Codecs
   private readonly byNumber = new Map<number, SsTableReader>()
 
   constructor(
     fileSystem: FileSystem,
-    directory: string,
+    place: DatabasePlace,
     codecs: Codecs,
     blockCacheBytesMax: number,
   ) {
     this.fileSystem = fileSystem
-    this.directory = directory
+    this.place = place
     this.codecs = codecs
     this.cache = new BlockCache(blockCacheBytesMax)
-    this.values = new ValueFiles(fileSystem, directory, codecs, this.counters)
+    this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
   }
 
   /** Opens a file's reader, or returns the open one. Errors as `SsTableReader.openSync`. */
@@ -48,6 +49,7 @@ export class TableReaders {
         codecs: this.codecs,
         cache: this.cache,
         counters: this.counters,
+        databaseId: identityOf(file, this.place.databaseId),
         expectedBytes: file.fileBytes,
         sequenceAssigned: file.sequenceAssigned,
       })
@@ -62,7 +64,7 @@ export class TableReaders {
   }
 
   pathOf(fileNumber: number): string {
-    return this.fileSystem.join(this.directory, formatFileName('table', fileNumber))
+    return this.fileSystem.join(this.place.directory, formatFileName('table', fileNumber))
   }
 
   /** Closes the reader of a table or value file, if it is open. */

@@ -19,7 +19,7 @@ import { BlockCache } from '../sstable/block-cache.js'
 import { BlockMemoryPool } from '../sstable/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
-import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
+import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CompactionOutputs } from './compaction-outputs.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
@@ -48,7 +48,7 @@ export function* runCompaction(
 ): Generator<number, JobResult> {
   const readers: SsTableReader[] = []
   const counters = new ReadCounters()
-  const inputs = new ValueFiles(fileSystem, job.directory, codecs, counters)
+  const inputs = new ValueFiles(fileSystem, job, codecs, counters)
   const values = makeValueOutput(fileSystem, codecs, job, inputs)
   const outputs = new CompactionOutputs(fileSystem, codecs, job, values)
   const pace = new Pace(control)
@@ -86,11 +86,17 @@ export function* runCompaction(
   }
 }
 
+/** What the reader of a table must know. */
+type TableFile = Pick<
+  CompactionInput,
+  'fileNumber' | 'fileBytes' | 'writtenAs' | 'sequenceAssigned' | 'fromBulkWriter'
+>
+
 function openTable(
   fileSystem: FileSystem,
   codecs: Codecs,
   job: CompactionJob,
-  file: Pick<CompactionInput, 'fileNumber' | 'fileBytes' | 'writtenAs' | 'sequenceAssigned'>,
+  file: TableFile,
   counters: ReadCounters,
 ): SsTableReader {
   const path = fileSystem.join(job.directory, formatFileName('table', file.fileNumber))
@@ -98,6 +104,7 @@ function openTable(
     codecs,
     cache: new BlockCache(0),
     counters,
+    databaseId: identityOf(file, job.databaseId),
     expectedBytes: file.fileBytes,
     sequenceAssigned: file.sequenceAssigned,
   })

@@ -78,10 +78,11 @@ export class CompactionOutputs {
   }
 
   private start(): TableOutput {
-    const { directory, fileNumbers, format } = this.job
+    const { job } = this
+    const { fileNumbers, format } = job
     const fileNumber = fileNumbers[this.made.length]
     const { fileSystem, codecs, values } = this
-    const output = new TableOutput(fileSystem, codecs, directory, fileNumber, format, values)
+    const output = new TableOutput(fileSystem, codecs, job, fileNumber, format, values)
     this.made.push(output)
     return output
   }

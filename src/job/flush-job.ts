@@ -28,10 +28,10 @@ export function* runFlush(
   job: FlushJob,
   control: JobControl,
 ): Generator<number, JobResult> {
-  const { directory, fileNumber, format } = job
-  const inputs = new ValueFiles(fileSystem, directory, codecs, new ReadCounters())
+  const { fileNumber, format } = job
+  const inputs = new ValueFiles(fileSystem, job, codecs, new ReadCounters())
   const values = makeValueOutput(fileSystem, codecs, job, inputs)
-  const output = new TableOutput(fileSystem, codecs, directory, fileNumber, format, values)
+  const output = new TableOutput(fileSystem, codecs, job, fileNumber, format, values)
   try {
     const judgement = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount

@@ -99,10 +99,12 @@ export function wake(): void {
 
 /** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */
 function revive(job: Job): Job {
-  if (job.kind === 'flush') return job
+  const databaseId = asBuffer(job.databaseId)
+  if (job.kind === 'flush') return { ...job, databaseId }
   const { slice } = job
   return {
     ...job,
+    databaseId,
     boundaries: job.boundaries.map(asBuffer),
     slice: slice && {
       ...slice,

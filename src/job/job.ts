@@ -7,13 +7,13 @@
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
+import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import type { TableFormat } from './table-output.js'
 
 /** Writes a frozen memtable as one SSTable of level 0. Structured-cloneable. */
-export interface FlushJob {
+export interface FlushJob extends DatabasePlace {
   readonly kind: 'flush'
-  readonly directory: string
   /** Number of the file to write; allocated by the main thread, never used before. */
   readonly fileNumber: number
   /** Numbers for value files, likewise; none if the family keeps values in line. */
@@ -42,14 +42,16 @@ export interface CompactionInput {
   readonly level: number
   readonly writtenAs?: number | undefined
   readonly sequenceAssigned?: number | undefined
+  readonly fromBulkWriter?: true | undefined
   readonly valueFiles?: readonly ValueFileUse[] | undefined
 }
 
 /** What a compaction must know of a file that it reads. */
 export function inputOf(file: FileMetadata): CompactionInput {
   const { fileNumber, fileBytes, entryCount, level, writtenAs } = file
-  const { sequenceAssigned, valueFiles } = file
-  return { fileNumber, fileBytes, entryCount, level, writtenAs, sequenceAssigned, valueFiles }
+  const { sequenceAssigned, fromBulkWriter, valueFiles } = file
+  const origin = { writtenAs, sequenceAssigned, fromBulkWriter }
+  return { fileNumber, fileBytes, entryCount, level, ...origin, valueFiles }
 }
 
 /** Escaped rows between which a job works; an absent limit is open. */
@@ -63,9 +65,8 @@ export interface RowSlice {
 }
 
 /** Merges SSTables of one store into new ones. Structured-cloneable. */
-export interface CompactionJob {
+export interface CompactionJob extends DatabasePlace {
   readonly kind: 'compaction'
-  readonly directory: string
   /** Newest first. */
   readonly inputs: readonly CompactionInput[]
   /** The rows of the inputs that this job merges; undefined = all. */

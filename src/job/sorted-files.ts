@@ -12,14 +12,14 @@ import { equalBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
+import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { TableOutput, type TableFormat } from './table-output.js'
 
 /** How the files are written. */
-export interface SortedFilesOptions {
+export interface SortedFilesOptions extends DatabasePlace {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
-  readonly directory: string
   /** One for each family. */
   readonly formats: readonly TableFormat[]
   /** A file is finished at the first row boundary behind this many bytes. */
@@ -109,9 +109,9 @@ export class SortedFiles {
   }
 
   private startFile(run: FamilyRun): TableOutput {
-    const { fileSystem, codecs, directory, allocateFileNumber } = this.options
+    const { fileSystem, codecs, allocateFileNumber } = this.options
     const fileNumber = allocateFileNumber()
-    const output = new TableOutput(fileSystem, codecs, directory, fileNumber, run.format)
+    const output = new TableOutput(fileSystem, codecs, this.options, fileNumber, run.format)
     this.made.push(output)
     return output
   }

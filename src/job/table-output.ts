@@ -14,6 +14,7 @@ import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import { SsTableWriter } from '../sstable/writer.js'
+import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import { CellStatisticsCollector } from './cell-statistics.js'
@@ -75,6 +76,7 @@ export class TableOutput {
   private readonly codecs: Codecs
   private readonly path: string
   private readonly fileNumber: number
+  private readonly databaseId: Buffer
   private readonly format: TableFormat
   private readonly file: File
   private readonly writer: SsTableWriter
@@ -87,7 +89,7 @@ export class TableOutput {
   constructor(
     fileSystem: FileSystem,
     codecs: Codecs,
-    directory: string,
+    place: DatabasePlace,
     fileNumber: number,
     format: TableFormat,
     values?: ValueOutput,
@@ -95,12 +97,14 @@ export class TableOutput {
     this.values = values
     this.fileSystem = fileSystem
     this.codecs = codecs
-    this.path = fileSystem.join(directory, formatFileName('table', fileNumber))
+    this.path = fileSystem.join(place.directory, formatFileName('table', fileNumber))
     this.fileNumber = fileNumber
     this.format = format
     this.file = fileSystem.openSync(this.path, 'create')
+    this.databaseId = place.databaseId
     this.writer = new SsTableWriter(this.file, {
       fileNumber,
+      databaseId: place.databaseId,
       blockBytes: format.blockBytes,
       codec: codecs.byName(format.codec),
       filterBitsPerKey: format.bloomFilter === 'NONE' ? 0 : filterBitsPerKey,
@@ -145,6 +149,7 @@ export class TableOutput {
       codecs: this.codecs,
       cache: new BlockCache(0),
       counters: new ReadCounters(),
+      databaseId: this.databaseId,
       expectedBytes: properties.fileBytes,
     })
     const readable = reader.properties

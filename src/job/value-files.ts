@@ -13,20 +13,26 @@ import type { ValueSource } from '../scan/value-source.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
 import { ValueAhead } from '../sstable/value-ahead.js'
 import { ValueFileReader } from '../sstable/value-reader.js'
+import type { DatabasePlace } from '../version/database-place.js'
 import type { ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
 export class ValueFiles implements ValueSource {
   private readonly fileSystem: FileSystem
-  private readonly directory: string
+  private readonly place: DatabasePlace
   private readonly codecs: Codecs
   private readonly counters: ReadCounters
   private readonly ahead = new ValueAhead()
   private readonly byNumber = new Map<number, ValueFileReader>()
 
-  constructor(fileSystem: FileSystem, directory: string, codecs: Codecs, counters: ReadCounters) {
+  constructor(
+    fileSystem: FileSystem,
+    place: DatabasePlace,
+    codecs: Codecs,
+    counters: ReadCounters,
+  ) {
     this.fileSystem = fileSystem
-    this.directory = directory
+    this.place = place
     this.codecs = codecs
     this.counters = counters
   }
@@ -38,7 +44,8 @@ export class ValueFiles implements ValueSource {
       for (const { fileNumber, fileBytes } of uses) {
         if (this.byNumber.has(fileNumber)) continue
         const { codecs, counters, ahead } = this
-        const options = { codecs, counters, ahead, expectedBytes: fileBytes }
+        const { databaseId } = this.place
+        const options = { codecs, counters, ahead, databaseId, expectedBytes: fileBytes }
         const path = this.pathOf(fileNumber)
         const reader = ValueFileReader.openSync(this.fileSystem, path, fileNumber, options)
         this.byNumber.set(fileNumber, reader)
@@ -56,7 +63,7 @@ export class ValueFiles implements ValueSource {
   }
 
   pathOf(fileNumber: number): string {
-    return this.fileSystem.join(this.directory, formatFileName('values', fileNumber))
+    return this.fileSystem.join(this.place.directory, formatFileName('values', fileNumber))
   }
 
   resolve(cell: CellView, mayBlock: boolean): void {
@@ -64,7 +71,7 @@ export class ValueFiles implements ValueSource {
     const reference = readReference(buffer, valueStart, valueEnd)
     if (reference === undefined) {
       const found = `${valueEnd - valueStart} bytes`
-      throw corruption('damaged reference', { file: this.directory, offset: 0, found })
+      throw corruption('damaged reference', { file: this.place.directory, offset: 0, found })
     }
     const { fileNumber, offset, storedBytes, contentBytes } = reference
     const reader = this.byNumber.get(fileNumber)

@@ -22,6 +22,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { emptyCursor, type EntryCursor } from '../scan/entry-cursor.js'
 import { ValueFileWriter } from '../sstable/value-writer.js'
+import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import type { Job } from './job.js'
@@ -32,7 +33,7 @@ import type { ValueFiles } from './value-files.js'
 export interface ValueOutputOptions {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
-  readonly directory: string
+  readonly place: DatabasePlace
   /** Numbers of the files that may be written, at least one. */
   readonly fileNumbers: readonly number[]
   /** A file is finished behind this many bytes if there is a number for another. */
@@ -51,10 +52,10 @@ export function makeValueOutput(
   job: Job,
   inputs: ValueFiles,
 ): ValueOutput | undefined {
-  const { directory, valueFileNumbers: fileNumbers, valueFileBytesMax: fileBytesMax, format } = job
+  const { valueFileNumbers: fileNumbers, valueFileBytesMax: fileBytesMax, format } = job
   if (fileNumbers.length === 0) return undefined
   const rewritten = job.kind === 'compaction' ? job.valueFilesRewritten : []
-  const files = { fileSystem, codecs, directory, fileNumbers, fileBytesMax }
+  const files = { fileSystem, codecs, place: job, fileNumbers, fileBytesMax }
   return new ValueOutput({ ...files, format, inputs, rewritten })
 }
 
@@ -174,7 +175,7 @@ export class ValueOutput {
   }
 
   private openWriter(): ValueFileWriter {
-    const { fileSystem, codecs, fileNumbers, fileBytesMax, format } = this.options
+    const { fileSystem, codecs, place, fileNumbers, fileBytesMax, format } = this.options
     const { files } = this
     const full = this.writer !== undefined && this.writer.bytesWritten >= fileBytesMax
     if (full && files.length < fileNumbers.length) this.finish()
@@ -182,11 +183,12 @@ export class ValueOutput {
     const fileNumber = fileNumbers[files.length]
     const file = fileSystem.openSync(this.pathOf(fileNumber), 'create')
     files.push(file)
-    return (this.writer = new ValueFileWriter(file, fileNumber, codecs.byName(format.codec)))
+    const codec = codecs.byName(format.codec)
+    return (this.writer = new ValueFileWriter(file, place.databaseId, fileNumber, codec))
   }
 
   private pathOf(fileNumber: number): string {
-    const { fileSystem, directory } = this.options
-    return fileSystem.join(directory, formatFileName('values', fileNumber))
+    const { fileSystem, place } = this.options
+    return fileSystem.join(place.directory, formatFileName('values', fileNumber))
   }
 }

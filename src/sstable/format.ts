@@ -9,7 +9,7 @@
  * Version that this code writes, and the newest that it reads. 0 is invalid. Never change, only
  * raise.
  */
-export const formatVersion = 1
+export const formatVersion = 2
 
 /** The last eight bytes of every SSTable of every version: "CellarST". Never change. */
 export const fileMagic = Buffer.from('CellarST', 'latin1')
@@ -20,8 +20,14 @@ export const fileMagic = Buffer.from('CellarST', 'latin1')
  */
 export const trailerBytes = 13
 
-/** Bytes of the footer of format version 1. Never change. */
-export const footerBytes = 56
+/** Bytes of the footer of format version 2. Never change. */
+export const footerBytes = 72
+
+/** Bytes of the identity of a database. Never change. */
+export const databaseIdBytes = 16
+
+/** The identity in files that were written for no database in particular (`BulkWriter`). */
+export const noDatabaseId: Buffer = Buffer.alloc(databaseIdBytes)
 
 /**
  * Bytes at the end of the footer that every format version has: version, its complement, magic.

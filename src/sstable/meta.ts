@@ -28,6 +28,14 @@ export interface TableMeta {
   readonly bytes: number
 }
 
+/** What must hold of the table, and what its blocks need. */
+export interface TableMetaOptions {
+  readonly codecs: Codecs
+  readonly databaseId: Buffer
+  readonly expectedBytes?: number
+  readonly sequenceAssigned?: number | undefined
+}
+
 /**
  * Reads and checks a table's meta data. Throws as `SsTableReader.openSync` does. Does not close the
  * file.
@@ -35,16 +43,14 @@ export interface TableMeta {
 export function readTableMeta(
   file: File,
   fileNumber: number,
-  codecs: Codecs,
-  expectedBytes: number | undefined,
-  sequenceAssigned: number | undefined,
+  { codecs, databaseId, expectedBytes, sequenceAssigned }: TableMetaOptions,
 ): TableMeta {
   const place: SectionFile = { path: file.path, fileNumber }
   const fileBytes = file.sizeSync()
   if (expectedBytes !== undefined && fileBytes !== expectedBytes) {
     throw damaged(place, 0, `a file of ${expectedBytes} bytes`, `${fileBytes}`)
   }
-  const footer = readFooter(file, place, fileBytes)
+  const footer = readFooter(file, databaseId, place, fileBytes)
   const { dataBytes, filterBytes, indexBytes, propertiesBytes } = footer
   const sections = readExactly(file, place, dataBytes, fileBytes - footerBytes - dataBytes)
   const filterPayload =
@@ -93,6 +99,7 @@ function withSequence(properties: SsTableProperties, sequence: number): SsTableP
 /** Reads the footer's checksummed lengths. Throws `ERR_CORRUPTION` or `ERR_FORMAT_VERSION`. */
 export function readFooter(
   file: File,
+  databaseId: Buffer,
   place: SectionFile,
   fileBytes: number,
 ): ReturnType<typeof decodeFooter> {
@@ -103,7 +110,7 @@ export function readFooter(
   const footer = readExactly(file, place, fileBytes - bytes, bytes)
   checkFooterTail(footer.subarray(bytes - footerTailBytes), place, fileBytes)
   if (bytes < footerBytes) throw damaged(place, 0, `at least ${footerBytes} bytes`, `${bytes}`)
-  return decodeFooter(footer, place, fileBytes)
+  return decodeFooter(footer, databaseId, place, fileBytes)
 }
 
 /**

@@ -39,6 +39,8 @@ export interface SsTableReaderOptions {
   readonly codecs: Codecs
   readonly cache: BlockCache
   readonly counters: ReadCounters
+  /** Identity that the file must have: `noDatabaseId` for one that `BulkWriter` wrote. */
+  readonly databaseId: Buffer
   /** Size that the file must have, if somebody knows. */
   readonly expectedBytes?: number
   /** The sequence that all entries count as, in place of what their keys hold in the file. */
@@ -77,6 +79,7 @@ export class SsTableReader implements BlockSource {
   inMemory = false
   private readonly file: File
   private readonly codecs: Codecs
+  private readonly databaseId: Buffer
   private readonly filter: Filter | undefined
   private readonly meta: TableMeta
   private readonly loads = new Map<number, PendingLoad>()
@@ -104,6 +107,7 @@ export class SsTableReader implements BlockSource {
     this.counters = options.counters
     this.file = file
     this.codecs = options.codecs
+    this.databaseId = options.databaseId
     this.filter = meta.filter
     this.meta = meta
   }
@@ -121,8 +125,7 @@ export class SsTableReader implements BlockSource {
   ): SsTableReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      const { codecs, expectedBytes, sequenceAssigned } = options
-      const meta = readTableMeta(file, fileNumber, codecs, expectedBytes, sequenceAssigned)
+      const meta = readTableMeta(file, fileNumber, options)
       return new SsTableReader(file, fileNumber, meta, options)
     } catch (error) {
       file.closeSync()
@@ -183,7 +186,7 @@ export class SsTableReader implements BlockSource {
    */
   *verify(): Generator<void, void> {
     this.throwIfClosed()
-    yield* verifyTable(this, this.file, this.codecs)
+    yield* verifyTable(this, this.file, this.codecs, this.databaseId)
   }
 
   /** Drops the table's cached blocks and closes the file. Calling it again does nothing. */

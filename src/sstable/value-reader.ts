@@ -26,6 +26,8 @@ export interface ValueFileOptions {
   readonly ahead: ValueAhead
   /** Size that the file must have. */
   readonly expectedBytes: number
+  /** Identity that the file must have. */
+  readonly databaseId: Buffer
 }
 
 /** A value that somebody waits for or has pinned. */
@@ -54,7 +56,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private constructor(
     file: File,
     fileNumber: number,
-    { codecs, counters, ahead, expectedBytes }: ValueFileOptions,
+    { codecs, counters, ahead, expectedBytes, databaseId }: ValueFileOptions,
   ) {
     this.path = file.path
     this.fileNumber = fileNumber
@@ -68,7 +70,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
       throw damaged(this, Math.min(size, expectedBytes), `${expectedBytes} bytes`, `${size}`)
     }
     const footer = this.readSync(size - valueFooterBytes, valueFooterBytes)
-    this.footer = decodeValueFooter(footer, this, size)
+    this.footer = decodeValueFooter(footer, databaseId, this, size)
   }
 
   /** Opens a file. Throws `ERR_CORRUPTION`, `ERR_FORMAT_VERSION` or what the system throws. */

@@ -24,6 +24,7 @@ export class ValueFileWriter {
   lastStoredBytes = 0
   private readonly file: File
   private readonly codec: Codec
+  private readonly databaseId: Buffer
   private chunk: Buffer = Buffer.allocUnsafeSlow(chunkBytes)
   private chunkUsed = 0
   private fileOffset = 0
@@ -31,8 +32,9 @@ export class ValueFileWriter {
   private valueCount = 0
 
   /** REQUIRES an empty file open for writing; `fileNumber` is what readers must be given too. */
-  constructor(file: File, fileNumber: number, codec: Codec) {
+  constructor(file: File, databaseId: Buffer, fileNumber: number, codec: Codec) {
     this.file = file
+    this.databaseId = databaseId
     this.fileNumber = fileNumber
     this.codec = codec
   }
@@ -63,7 +65,8 @@ export class ValueFileWriter {
     for (let i = 0; i < valueCount; i++) index.writeUInt32LE(this.lengths[i], 4 * i)
     const indexBytes = this.writeStored(index, 0, index.length, CodecId.none, index.length)
     const footer = { dataBytes, valueCount, indexBytes }
-    const encoded = encodeValueFooter(footer, this.fileNumber, this.bytesWritten)
+    const { databaseId, fileNumber } = this
+    const encoded = encodeValueFooter(footer, databaseId, fileNumber, this.bytesWritten)
     this.reserve(encoded.length)
     this.chunkUsed += encoded.copy(this.chunk, this.chunkUsed)
     this.flushChunk()

@@ -28,9 +28,11 @@ export function* verifyTable(
   reader: BlockSource,
   file: File,
   codecs: Codecs,
+  databaseId: Buffer,
 ): Generator<void, void> {
-  const { fileNumber, fileBytes, sequenceAssigned } = reader
-  const meta = readTableMeta(file, fileNumber, codecs, fileBytes, sequenceAssigned)
+  const { fileNumber, fileBytes: expectedBytes, sequenceAssigned } = reader
+  const expected = { databaseId, expectedBytes, sequenceAssigned }
+  const meta = readTableMeta(file, fileNumber, { codecs, ...expected })
   const { index, properties } = meta
   const totals = new Totals()
   const pool = new BlockMemoryPool()

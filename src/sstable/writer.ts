@@ -21,6 +21,7 @@ import { encodeFooter } from './footer.js'
 import {
   blockBytesMax,
   blockBytesMin,
+  databaseIdBytes,
   entryBytesMax,
   payloadBytesMax,
   sectionBytesMax,
@@ -36,6 +37,8 @@ const chunkBytes = 256 * 1024
 export interface SsTableWriterOptions {
   /** Number of the file, a safe integer >= 0; readers must be given the same. */
   readonly fileNumber: number
+  /** Identity of the database that the file is for, 16 bytes. */
+  readonly databaseId: Buffer
   /**
    * Uncompressed size that data blocks aim at and do not exceed, but for an entry that is larger
    * alone. 64 to 16 Mi.
@@ -54,6 +57,7 @@ export class SsTableWriter {
   sharedBytes = 0
   private readonly file: File
   private readonly fileNumber: number
+  private readonly databaseId: Buffer
   private readonly blockBytes: number
   private readonly codec: Codec
   private readonly block = new BlockBuilder()
@@ -76,11 +80,13 @@ export class SsTableWriter {
 
   /** REQUIRES an empty file open for writing. */
   constructor(file: File, options: SsTableWriterOptions) {
-    const { fileNumber, blockBytes, filterBitsPerKey } = options
+    const { fileNumber, databaseId, blockBytes, filterBitsPerKey } = options
+    assert(databaseId.length === databaseIdBytes, 'writer: databaseId')
     assert(Number.isSafeInteger(fileNumber) && fileNumber >= 0, 'writer: file number')
     assert(blockBytes >= blockBytesMin && blockBytes <= blockBytesMax, 'writer: blockBytes')
     this.file = file
     this.fileNumber = fileNumber
+    this.databaseId = databaseId
     this.blockBytes = blockBytes
     this.codec = options.codec
     this.filter = filterBitsPerKey > 0 ? new FilterBuilder(filterBitsPerKey) : undefined
@@ -149,7 +155,7 @@ export class SsTableWriter {
       ),
     }
     const offset = this.fileOffset + this.chunkUsed
-    const encoded = encodeFooter(footer, this.fileNumber, offset)
+    const encoded = encodeFooter(footer, this.databaseId, this.fileNumber, offset)
     this.reserve(encoded.length)
     this.chunkUsed += encoded.copy(this.chunk, this.chunkUsed)
     this.flushChunk()

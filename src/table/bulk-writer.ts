@@ -34,6 +34,7 @@ import { NodeFileSystem } from '../fs/node-fs.js'
 import type { FileSystem } from '../fs/types.js'
 import { bulkListPath, writeBulkListSync } from '../job/bulk-list.js'
 import { SortedFiles } from '../job/sorted-files.js'
+import { noDatabaseId } from '../sstable/format.js'
 import { tableFormatOf } from '../store/family-settings.js'
 import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
 import { noSuchFamily } from './column-name.js'
@@ -137,6 +138,7 @@ export class BulkWriter {
       fileSystem: this.#fileSystem,
       codecs: loadCodecs(nativeFree === undefined ? {} : { nativeFree }),
       directory,
+      databaseId: noDatabaseId,
       formats: settings.map((family) => tableFormatOf(family.settings)),
       fileBytesMax,
       allocateFileNumber: () => ++lastFileNumber,

@@ -212,6 +212,7 @@ class ImportRun {
       fileSystem: engine.fileSystem,
       codecs: engine.codecs,
       directory: engine.directory,
+      databaseId: engine.versions.databaseId,
       formats,
       fileBytesMax,
       allocateFileNumber: () => this.adoption.allocate(),

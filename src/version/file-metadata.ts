@@ -7,6 +7,7 @@
 
 import { InvariantError } from '../base/assert.js'
 import { compareBytes } from '../base/bytes.js'
+import { noDatabaseId } from '../sstable/format.js'
 import {
   readArray,
   readBase64,
@@ -49,6 +50,8 @@ export interface FileMetadata {
    * `fileNumber`. Files that are linked or taken in from outside have one.
    */
   readonly writtenAs?: number
+  /** `BulkWriter` wrote the file, which therefore carries the identity of no database. */
+  readonly fromBulkWriter?: true
   /** The sequence that all entries of the file count as, whatever their keys hold. */
   readonly sequenceAssigned?: number
   /** The value files that cells of the file refer to, ascending; absent means none. */
@@ -84,6 +87,7 @@ const fields: ReadonlySet<string> = new Set([
   'earliestPutTimestamp',
   'createdMilliseconds',
   'writtenAs',
+  'fromBulkWriter',
   'sequenceAssigned',
   'valueFiles',
 ])
@@ -108,6 +112,7 @@ export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObj
     earliestPutTimestamp: String(file.earliestPutTimestamp),
     createdMilliseconds: file.createdMilliseconds,
     ...(file.writtenAs !== undefined && { writtenAs: file.writtenAs }),
+    ...(file.fromBulkWriter === true && { fromBulkWriter: true }),
     ...(file.sequenceAssigned !== undefined && { sequenceAssigned: file.sequenceAssigned }),
     ...(file.valueFiles !== undefined && {
       valueFiles: file.valueFiles.map(({ fileNumber, fileBytes, bytesUsed }) => {
@@ -137,6 +142,7 @@ export function decodeFileMetadata(value: unknown): { storeId: number; file: Fil
     earliestPutTimestamp: readInt64(object, 'earliestPutTimestamp'),
     createdMilliseconds: readCount(object, 'createdMilliseconds'),
     ...(object.writtenAs !== undefined && { writtenAs: readCount(object, 'writtenAs') }),
+    ...(object.fromBulkWriter !== undefined && { fromBulkWriter: readTrue(object) }),
     ...(object.sequenceAssigned !== undefined && {
       sequenceAssigned: readCount(object, 'sequenceAssigned'),
     }),
@@ -146,6 +152,11 @@ export function decodeFileMetadata(value: unknown): { storeId: number; file: Fil
   }
   checkFileMetadata(file)
   return { storeId: readCount(object, 'storeId', 1), file }
+}
+
+function readTrue({ fromBulkWriter }: JsonObject): true {
+  if (fromBulkWriter === true) return true
+  throw new InvariantError('an added file: fromBulkWriter is true or absent')
 }
 
 function decodeValueFileUse(value: unknown): ValueFileUse {
@@ -194,6 +205,14 @@ export function checksumNumberOf(file: {
   readonly writtenAs?: number | undefined
 }): number {
   return file.writtenAs ?? file.fileNumber
+}
+
+/** The identity that a file of the database `databaseId` carries. */
+export function identityOf(
+  file: { readonly fromBulkWriter?: true | undefined },
+  databaseId: Buffer,
+): Buffer {
+  return file.fromBulkWriter === true ? noDatabaseId : databaseId
 }
 
 /** Whether two descriptions can be of the same file; the level may differ, as after a move. */

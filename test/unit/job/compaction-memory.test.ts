@@ -17,7 +17,7 @@ import { TableOutput, type TableFormat } from '../../../src/job/table-output.js'
 import type { RetentionOptions } from '../../../src/scan/query.js'
 import type { FileMetadata } from '../../../src/version/file-metadata.js'
 import { formatFileName } from '../../../src/version/file-names.js'
-import { codecs, open, randomFrom, readAll, seed } from '../sstable/helpers.js'
+import { codecs, databaseId, open, randomFrom, readAll, seed } from '../sstable/helpers.js'
 
 await loadChecksums()
 
@@ -39,6 +39,7 @@ const retention: RetentionOptions = {
 }
 const readPointOldest = 1e9
 const now = 1e12
+const place = { directory: 'd', databaseId }
 
 /** A cell of its own memory, never changed: key, then a value. */
 function makeCell(
@@ -117,7 +118,7 @@ function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: 
 function writeInputs(fileSystem: MemoryFileSystem, cells: readonly Buffer[]): FileMetadata[] {
   const parts = [1, 2, 3].map((part) => cells.filter((_, index) => index % 3 === part - 1))
   return parts.map((part, index) => {
-    const output = new TableOutput(fileSystem, codecs, 'd', index + 1, format)
+    const output = new TableOutput(fileSystem, codecs, place, index + 1, format)
     for (const bytes of [...part].sort(order)) output.add(viewOf(bytes))
     return output.finish(0, now)
   })
@@ -131,7 +132,7 @@ function compact(
 ): JobResult {
   const job: CompactionJob = {
     kind: 'compaction',
-    directory: 'd',
+    ...place,
     inputs: inputs.map(inputOf),
     slice: undefined,
     fileNumbers: [10],

@@ -158,9 +158,9 @@ void t.test(
     build(fileSystem, plainEntries(5))
     const bytes = bytesOf(fileSystem)
     const at = bytes.length - 16
-    bytes.writeUInt32LE(2, at)
+    bytes.writeUInt32LE(3, at)
     t.throws(() => open(fileSystemWith(bytes)), { code: 'ERR_CORRUPTION' })
-    bytes.writeUInt32LE(~2 >>> 0, at + 4)
+    bytes.writeUInt32LE(~3 >>> 0, at + 4)
     t.throws(() => open(fileSystemWith(bytes)), { code: 'ERR_FORMAT_VERSION' })
     bytes.writeUInt32LE(0, at)
     bytes.writeUInt32LE(0xffff_ffff, at + 4)

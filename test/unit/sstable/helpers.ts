@@ -67,6 +67,7 @@ export const statistics: CellStatistics = {
 }
 
 export interface BuildOptions {
+  readonly databaseId?: Buffer
   readonly fileNumber?: number
   readonly blockBytes?: number
   readonly codec?: CodecName
@@ -90,6 +91,9 @@ export function plainEntries(count: number, valueLength = 20): Entry[] {
   return entries
 }
 
+/** Of the database that the tables belong to. */
+export const databaseId: Buffer = Buffer.from('0123456789abcdef0123456789abcdef', 'hex')
+
 /** Writes a table; entries must be sorted. */
 export function build(
   fileSystem: FileSystem,
@@ -99,6 +103,7 @@ export function build(
   const file = fileSystem.openSync(options.path ?? 'table', 'create')
   const writer = new SsTableWriter(file, {
     fileNumber: options.fileNumber ?? 9,
+    databaseId: options.databaseId ?? databaseId,
     blockBytes: options.blockBytes ?? 512,
     codec: codecs.byName(options.codec ?? 'lz4'),
     filterBitsPerKey: options.filterBitsPerKey ?? 10,
@@ -115,6 +120,7 @@ export function build(
 }
 
 export interface OpenOptions {
+  readonly databaseId?: Buffer
   readonly fileNumber?: number
   readonly cache?: BlockCache
   readonly counters?: ReadCounters
@@ -127,6 +133,7 @@ export function open(fileSystem: FileSystem, options: OpenOptions = {}): SsTable
     codecs,
     cache: options.cache ?? new BlockCache(1 << 20),
     counters: options.counters ?? new ReadCounters(),
+    databaseId: options.databaseId ?? databaseId,
     expectedBytes: options.expectedBytes,
   })
 }
@@ -205,8 +212,8 @@ export function resealSection(bytes: Buffer, start: number, end: number, fileNum
 /** Makes the footer's checksum right again after a change. */
 export function resealFooter(bytes: Buffer, fileNumber = 9): void {
   const start = bytes.length - footerBytes
-  const checksum = xxh64(bytes.subarray(start, start + 32), placeSeed(fileNumber, start))
-  bytes.writeBigUInt64LE(checksum, start + 32)
+  const checksum = xxh64(bytes.subarray(start, start + 48), placeSeed(fileNumber, start))
+  bytes.writeBigUInt64LE(checksum, start + 48)
 }
 
 /** [start, end) of each section behind the blocks, from the footer. */

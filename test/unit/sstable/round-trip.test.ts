@@ -8,6 +8,7 @@ import { SsTableWriter } from '../../../src/sstable/writer.js'
 import {
   build,
   codecs,
+  databaseId,
   keyOf,
   open,
   plainEntries,
@@ -197,6 +198,7 @@ void t.test('an entry above the limit is refused with ERR_TOO_LARGE', async (t) 
   const codec = codecs.byName('none')
   const writer = new SsTableWriter(file, {
     fileNumber: 1,
+    databaseId,
     blockBytes: 4096,
     codec,
     filterBitsPerKey: 0,
@@ -212,6 +214,7 @@ void t.test('keys out of order and equal keys are a broken invariant', async (t)
     const file = new MemoryFileSystem().openSync('table', 'create')
     const writer = new SsTableWriter(file, {
       fileNumber: 1,
+      databaseId,
       blockBytes: 4096,
       codec: codecs.byName('none'),
       filterBitsPerKey: 0,
