@@ -44,6 +44,7 @@ import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
 import type { TableReaders } from './table-readers.js'
 import { publishDiagnostic } from './diagnostics.js'
+import { WaitingCalls } from './waiting-calls.js'
 import { WritePacer, type Pressure } from './write-pacer.js'
 
 /** What happens inside, for `Database` to tell its users. */
@@ -118,6 +119,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** The mutation under construction; one at a time, because no turn is given up in between. */
   readonly mutation = new MutationBuffer()
   readonly retryMilliseconds = 1000
+  /** Mutating calls that could not be carried out at once, and their order. */
+  readonly waiting = new WaitingCalls()
   /** What awaited operations may do before the event loop gets its turn. */
   readonly turn = new TurnBudget()
   /** Sequence of the newest visible mutation: the read point of new readers. */
@@ -289,9 +292,9 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     return this.delayed.both
   }
 
-  /** Whether an awaited mutation has to wait before it is applied. */
+  /** Whether an awaited mutation has to wait before it is applied, behind those that wait. */
   get isHeld(): boolean {
-    return this.budget.isExceeded || this.pacer.isHeld
+    return this.budget.isExceeded || this.budget.hasWaiters || this.pacer.isHeld
   }
 
   /** Resolves when writing may go on; rejects with the reason why it cannot. */
@@ -318,7 +321,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       fail(error)
       return
     }
-    if (!this.budget.isExceeded) {
+    if (!this.budget.isExceeded && !this.budget.hasWaiters) {
       run()
       return
     }

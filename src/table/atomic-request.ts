@@ -9,6 +9,8 @@ import { applyAtomic, type AtomicPart, type CheckOfTable } from './atomic.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { RowsJudgement } from './observed-batch.js'
 import type { ObserverChain } from './observer-chain.js'
+import { RowNames } from './row-names.js'
+import { plainTableName } from './table-name.js'
 import { checkObject, type Applied, type TableCore } from './table-core.js'
 
 /** A table as atomic batches see it. */
@@ -63,6 +65,11 @@ export class AtomicRequest {
     for (const part of this.parts) if (part.chain.active) this.observe(part)
   }
 
+  /** Whether observers are asked about it, who keep what they were asked about. */
+  get isObserved(): boolean {
+    return this.judgements.length > 0
+  }
+
   /** Applies the batch and tells the observers; may throw `BlockMissing` before any change. */
   apply(mode: ReadMode): Applied<AtomicResult> {
     const applied = this.around(0, mode)
@@ -95,6 +102,19 @@ export class AtomicRequest {
     this.parts.push(part)
     return part
   }
+}
+
+/** The rows that an atomic batch names, for the order of the calls that wait. */
+export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
+  const { checks, mutations } = batch as Partial<AtomicBatch>
+  const rows = new RowNames()
+  for (const each of [checks, mutations].flat() as readonly unknown[]) {
+    if (typeof each !== 'object' || each === null) continue
+    const { table } = each as { readonly table?: string | Table }
+    if (typeof table === 'string') rows.add(plainTableName(table), each)
+    else if (table instanceof EmbeddedTable) rows.add(table.name, each)
+  }
+  return rows.names
 }
 
 function isList(checks: unknown): checks is readonly AtomicCheck[] | undefined {

@@ -6,12 +6,16 @@
  * which wait for it. There is one commit for all mutations.
  */
 import { toBytes } from '../base/bytes.js'
+import { copyArguments } from '../base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
+import type { WaitingCall } from '../engine/waiting-calls.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import { ListOutcome } from './list-outcome.js'
+import { listTurnMax } from './mutation-calls.js'
+import { RowNames } from './row-names.js'
 import type { ObservedOperations } from './observed-operations.js'
 import { Result } from '../api/result.js'
 import { PageResult } from './page-result.js'
@@ -34,12 +38,17 @@ type CarryOut = (position: number, mode: ReadMode) => void
 /** A batch under way. */
 export class Batch {
   private readonly engine: Engine
-  private readonly operations: readonly BatchOperation[]
+  private readonly table: string
+  private operations: readonly BatchOperation[]
   private readonly callback: BatchCallback | undefined
   private readonly results: BatchResult[]
   private readonly carryOut: CarryOut
   /** Positions of mutations by the durability that they wait for. */
   private readonly applied = new Map<Durability, number[]>()
+  /** Operations that were carried out in this turn of the event loop. */
+  private countInTurn = 0
+  /** The place in the order of the calls, once the batch has had to wait. */
+  private call: WaitingCall | undefined = undefined
   /** What the callback threw first. */
   private thrown: { readonly error: unknown } | undefined = undefined
 
@@ -56,7 +65,9 @@ export class Batch {
       throw invalidArgument('the callback of a batch must be a function')
     }
     this.engine = engine
-    this.operations = operations
+    this.table = core.name
+    // Observers keep what they were asked about.
+    this.operations = observed === undefined ? operations : copyArguments(operations).value
     this.callback = callback
     this.results = new Array<BatchResult>(operations.length)
     this.carryOut =
@@ -67,20 +78,13 @@ export class Batch {
 
   /** Runs the batch. Rejects only with what the callback throws. */
   async run(): Promise<BatchResult[]> {
-    const { engine, operations } = this
-    const loading = new Map<string, Promise<void>>()
-    for (let i = 0; i < operations.length; i++) {
-      if (!engine.turn.spend()) await engine.turn.waitForTurn()
-      if (loading.size > 0) await loading.get(rowOf(operations[i]))
-      try {
-        if (engine.isHeld && !isGet(operations[i])) await engine.admit()
-        this.carryOut(i, nonBlocking)
-      } catch (error) {
-        if (!isBlockMissing(error)) this.fail(i, error)
-        else loading.set(rowOf(operations[i]), this.load(i))
-      }
+    const { engine } = this
+    if (engine.waiting.count > 0 || engine.isHeld) {
+      const call = this.own()
+      await new Promise<void>((resolve) => engine.waiting.whenTurn(call, resolve))
     }
-    for (const each of loading.values()) await each
+    await this.runAll()
+    if (this.call !== undefined) engine.waiting.done(this.call)
     for (const [durability, positions] of this.applied) {
       try {
         await engine.commit(durability)
@@ -93,9 +97,89 @@ export class Batch {
     return this.end()
   }
 
+  /** Carries all operations out, except for what a synchronous call carries out meanwhile. */
+  private async runAll(): Promise<void> {
+    const { engine } = this
+    const loading = new Map<string, Promise<void>>()
+    for (let i = 0; i < this.operations.length; i++) {
+      if (!engine.turn.spend() && ++this.countInTurn >= listTurnMax) {
+        this.own()
+        this.countInTurn = 0
+        await engine.turn.waitForTurn()
+      }
+      // Nothing is loaded before the batch owns its arguments.
+      if (loading.size > 0) await loading.get(rowOf(this.operations[i]))
+      try {
+        if (engine.isHeld && !isGet(this.operations[i])) {
+          this.own()
+          await engine.admit()
+        }
+        this.attempt(i, nonBlocking)
+      } catch (error) {
+        // What a synchronous call has carried out meanwhile needs no room any more.
+        if (!isBlockMissing(error)) {
+          if (!this.isDone(i)) this.fail(i, error)
+        } else {
+          this.own()
+          loading.set(rowOf(this.operations[i]), this.load(i))
+        }
+      }
+    }
+    for (const each of loading.values()) await each
+  }
+
+  /** Takes the arguments that are left; from now on later calls wait for this one. */
+  private own(): WaitingCall {
+    if (this.call !== undefined) return this.call
+    let total = 0
+    const rows = new RowNames()
+    this.operations = this.operations.map((operation, position) => {
+      if (this.isDone(position)) return operation
+      const { value, bytes } = copyArguments(operation)
+      total += bytes
+      rows.addOfBatch(this.table, value)
+      return value
+    })
+    return (this.call = this.engine.waiting.add(rows.names, total, () => this.finishSync()))
+  }
+
+  private isDone(position: number): boolean {
+    return this.results[position] !== undefined
+  }
+
+  /** Carries an operation out unless that was done; what it throws is its outcome. */
+  private attempt(position: number, mode: ReadMode): void {
+    if (this.isDone(position)) return
+    if (this.call !== undefined) this.call.isRunning = true
+    try {
+      this.carryOut(position, mode)
+    } finally {
+      if (this.call !== undefined) this.call.isRunning = false
+    }
+  }
+
+  /** Carries out what is left, before returning, because a synchronous call comes behind it. */
+  private finishSync(): void {
+    for (let i = 0; i < this.operations.length; i++) {
+      if (this.isDone(i)) continue
+      try {
+        this.engine.admitSync()
+        this.attempt(i, blocking)
+      } catch (error) {
+        this.fail(i, error)
+      }
+    }
+    this.engine.waiting.done(this.call!)
+  }
+
   /** As {@link run}, before returning. */
   runSync(): BatchResult[] {
     const { engine, operations } = this
+    if (engine.waiting.count > 0) {
+      const rows = new RowNames()
+      for (const operation of operations) rows.addOfBatch(this.table, operation)
+      engine.waiting.finishSync(rows.names)
+    }
     for (let i = 0; i < operations.length; i++) {
       try {
         if (!isGet(operations[i])) engine.admitSync()
@@ -117,7 +201,7 @@ export class Batch {
 
   /** Loads what the operation has just missed, and carries it out. */
   private load(position: number): Promise<void> {
-    return loadAndRepeat(this.engine, () => this.carryOut(position, nonBlocking)).catch(
+    return loadAndRepeat(this.engine, () => this.attempt(position, nonBlocking)).catch(
       (error: unknown) => this.fail(position, error),
     )
   }
@@ -202,6 +286,7 @@ export class Batch {
     this.tell(position)
   }
 
+  /** The outcome is the error, whatever the outcome was before. */
   private fail(position: number, error: unknown): void {
     this.results[position] = { ok: false, error: asCellarError(error) }
     this.tell(position)

@@ -4,6 +4,7 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listener is ignored.
  */
+import { copyArguments } from '../base/copy-arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import { Ddl } from '../engine/ddl.js'
@@ -13,7 +14,7 @@ import { checkRate, type DatabaseOptions } from '../engine/options.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { Admin } from './admin.js'
-import { AtomicRequest } from './atomic-request.js'
+import { AtomicRequest, rowsOfAtomic } from './atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registry.js'
 import { changes } from './changes.js'
@@ -21,6 +22,7 @@ import { EmbeddedTable } from './embedded-table.js'
 import { mutate, mutateSync } from './mutating.js'
 import { blocking, checkObject } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
+import type { CallPlace } from './row-names.js'
 import { plainTableName } from './table-name.js'
 import { collectStatistics, type DatabaseStatistics } from './statistics.js'
 import type {
@@ -132,6 +134,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   readonly #admin: Admin
   readonly #emitter: EventEmitter
   readonly #registry: CoprocessorRegistry
+  /** Where atomic batches wait. */
+  readonly #place: CallPlace
 
   private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
     this.#engine = engine
@@ -139,6 +143,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     this.#admin = new Admin(engine, this.#ddl, registry)
     this.#emitter = emitter
     this.#registry = registry
+    this.#place = { engine, namesOf: rowsOfAtomic }
   }
 
   /**
@@ -294,13 +299,23 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   async atomic(batch: AtomicBatch): Promise<AtomicResult> {
     const request = this.#atomicRequest(batch)
-    return mutate(this.#engine, (mode) => request.apply(mode))
+    if (request.isObserved) {
+      const own = copyArguments(batch).value
+      const observed = this.#atomicRequest(own)
+      return mutate(this.#place, own, (_own, mode) => observed.apply(mode))
+    }
+    let waiting: AtomicRequest | undefined
+    return mutate(this.#place, batch, (own, mode) => {
+      if (own === batch) return request.apply(mode)
+      waiting ??= this.#atomicRequest(own)
+      return waiting.apply(mode)
+    })
   }
 
   /** As {@link atomic}, before it returns. */
   atomicSync(batch: AtomicBatch): AtomicResult {
     const request = this.#atomicRequest(batch)
-    return mutateSync(this.#engine, () => request.apply(blocking))
+    return mutateSync(this.#place, batch, () => request.apply(blocking))
   }
 
   #atomicRequest(batch: AtomicBatch): AtomicRequest {

@@ -5,6 +5,7 @@
  * is exceeded, load missing blocks off the loop, and resolve when the log is as durable as asked.
  * The synchronous forms do all of that before they return.
  */
+import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
@@ -12,10 +13,12 @@ import type { Durability } from '../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { CoprocessorRegistry } from './coprocessor-registry.js'
 import { callEndpoint } from './endpoints.js'
+import { ListCall, MutationCall, type ListStep, type MutationStep } from './mutation-calls.js'
+import { TablePlace } from './row-names.js'
 import { ObservedOperations, type Step } from './observed-operations.js'
 import { openObservedScan } from './observed-scan.js'
 import { ListOutcome } from './list-outcome.js'
-import { mutate, mutateSync } from './mutating.js'
+import { finishWaiting, mutate, mutateSync } from './mutating.js'
 import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
 import { ScanSession } from './scan-session.js'
@@ -42,6 +45,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly #chain: ObserverChain
   /** The operations for a table that is observed, that is, while `#chain.active`. */
   readonly #observed: ObservedOperations
+  /** Where calls wait that cannot be carried out at once. */
+  readonly #place: TablePlace
+  readonly #putStep: MutationStep<types.Put, void>
 
   /** @internal Made by `Database`. */
   constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
@@ -51,6 +57,8 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
     this.#observed = new ObservedOperations(this.#core, this.#chain)
+    this.#place = new TablePlace(engine, table.name)
+    this.#putStep = (put) => ({ value: undefined, durability: this.#core.put(put) })
   }
 
   /**
@@ -67,8 +75,8 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   get(get: types.Get): Promise<Result> {
-    if (this.#chain.active) return this.#readStep(() => this.#observed.get(get))
-    return this.#read(() => this.#core.get(get, nonBlocking))
+    if (this.#chain.active) return this.#readStep(get, (own) => this.#observed.get(own))
+    return this.#read(get, (own) => this.#core.get(own, nonBlocking))
   }
 
   getSync(get: types.Get): Result {
@@ -85,7 +93,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async exists(get: types.Get): Promise<boolean> {
-    if (this.#chain.active) return this.#readStep(() => this.#observed.exists(get))
+    if (this.#chain.active) return this.#readStep(get, (own) => this.#observed.exists(own))
     return (await this.get({ ...get, checkExistenceOnly: true })).exists!
   }
 
@@ -121,8 +129,10 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   put(put: types.Put): Promise<void> {
     const engine = this.#engine
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.put(put))
-    if (engine.isHeld) return this.#putWhenAdmitted(put)
+    if (this.#chain.active) return this.#mutateObserved(put, (own) => this.#observed.put(own))
+    if (engine.waiting.count > 0 || engine.isHeld) {
+      return MutationCall.wait(this.#place, put, this.#putStep)
+    }
     try {
       return engine.commit(this.#core.put(put))
     } catch (error) {
@@ -130,23 +140,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     }
   }
 
-  /** Waits without a chain of promises: overload means many waiting puts. */
-  #putWhenAdmitted(put: types.Put): Promise<void> {
-    const engine = this.#engine
-    return new Promise((resolve, reject) => {
-      engine.admitLater(() => {
-        try {
-          resolve(engine.commit(this.#core.put(put)))
-        } catch (error) {
-          reject(error)
-        }
-      }, reject)
-    })
-  }
-
   putSync(put: types.Put): void {
-    if (this.#chain.active) return this.#mutateSync(() => this.#observed.put(put)(blocking))
-    this.#engine.admitSync()
+    if (this.#chain.active) return this.#mutateSync(put, () => this.#observed.put(put)(blocking))
+    this.#admitSync(put)
     this.#engine.commitSync(this.#core.put(put))
   }
 
@@ -159,17 +155,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   async #putAll(puts: readonly types.Put[]): Promise<void> {
     checkPuts(puts)
-    const { turn } = this.#engine
-    const outcome = new ListOutcome()
-    let at = 0
-    while (at < puts.length) {
-      if (this.#engine.isHeld) await this.#engine.admit()
-      const next = this.#core.putGroup(puts, at, outcome)
-      if (!turn.spend(next - at)) await turn.waitForTurn()
-      at = next
-    }
-    if (outcome.strongest !== undefined) await this.#engine.commit(outcome.strongest)
-    outcome.throwFailures(puts.length)
+    return this.#runList(puts, (outcome) => (own, at) => this.#core.putGroup(own, at, outcome))
   }
 
   putListSync(puts: readonly types.Put[]): void {
@@ -185,6 +171,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     checkPuts(puts)
     const outcome = new ListOutcome()
     let at = 0
+    finishWaiting(this.#place, { rows: puts })
     while (at < puts.length) {
       try {
         this.#engine.admitSync()
@@ -198,16 +185,20 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   delete(deletion: types.Delete): Promise<void> {
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.delete(deletion))
-    return this.#mutate((mode) => ({
+    if (this.#chain.active) {
+      return this.#mutateObserved(deletion, (own) => this.#observed.delete(own))
+    }
+    return this.#mutate(deletion, (own, mode) => ({
       value: undefined,
-      durability: this.#core.delete(deletion, mode),
+      durability: this.#core.delete(own, mode),
     }))
   }
 
   deleteSync(deletion: types.Delete): void {
-    if (this.#chain.active) return this.#mutateSync(() => this.#observed.delete(deletion)(blocking))
-    this.#engine.admitSync()
+    if (this.#chain.active) {
+      return this.#mutateSync(deletion, () => this.#observed.delete(deletion)(blocking))
+    }
+    this.#admitSync(deletion)
     this.#engine.commitSync(this.#core.delete(deletion, blocking))
   }
 
@@ -238,14 +229,16 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   increment(increment: types.Increment): Promise<Result> {
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.increment(increment))
-    return this.#mutate((mode) => this.#core.increment(increment, mode))
+    if (this.#chain.active) {
+      return this.#mutateObserved(increment, (own) => this.#observed.increment(own))
+    }
+    return this.#mutate(increment, (own, mode) => this.#core.increment(own, mode))
   }
 
   incrementSync(increment: types.Increment): Result {
     if (this.#chain.active)
-      return this.#mutateSync(() => this.#observed.increment(increment)(blocking))
-    return this.#mutateSync(() => this.#core.increment(increment, blocking))
+      return this.#mutateSync(increment, () => this.#observed.increment(increment)(blocking))
+    return this.#mutateSync(increment, () => this.#core.increment(increment, blocking))
   }
 
   async incrementColumnValue(
@@ -254,8 +247,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     amount: number | bigint = 1,
     durability: types.DurabilityOption = 'USE_DEFAULT',
   ): Promise<bigint> {
-    const result = await this.increment({ row, columns: [{ column, amount }], durability })
-    return counterColumn(result, column)
+    const { value: own } = copyArguments(column)
+    const result = await this.increment({ row, columns: [{ column: own, amount }], durability })
+    return counterColumn(result, own)
   }
 
   incrementColumnValueSync(
@@ -269,30 +263,40 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   append(append: types.Append): Promise<Result> {
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.append(append))
-    return this.#mutate((mode) => this.#core.append(append, mode))
+    if (this.#chain.active) {
+      return this.#mutateObserved(append, (own) => this.#observed.append(own))
+    }
+    return this.#mutate(append, (own, mode) => this.#core.append(own, mode))
   }
 
   appendSync(append: types.Append): Result {
-    if (this.#chain.active) return this.#mutateSync(() => this.#observed.append(append)(blocking))
-    return this.#mutateSync(() => this.#core.append(append, blocking))
+    if (this.#chain.active)
+      return this.#mutateSync(append, () => this.#observed.append(append)(blocking))
+    return this.#mutateSync(append, () => this.#core.append(append, blocking))
   }
 
   checkAndMutate(
     check: types.Check,
     action: types.CheckAction,
   ): Promise<types.CheckAndMutateResult> {
+    const operation = { check, action }
     if (this.#chain.active) {
-      return this.#mutateObserved(() => this.#observed.checkAndMutate(check, action))
+      return this.#mutateObserved(operation, (own) =>
+        this.#observed.checkAndMutate(own.check, own.action),
+      )
     }
-    return this.#mutate((mode) => this.#core.checkAndMutate(check, action, mode))
+    return this.#mutate(operation, (own, mode) =>
+      this.#core.checkAndMutate(own.check, own.action, mode),
+    )
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
     if (this.#chain.active) {
-      return this.#mutateSync(() => this.#observed.checkAndMutate(check, action)(blocking))
+      return this.#mutateSync({ check }, () =>
+        this.#observed.checkAndMutate(check, action)(blocking),
+      )
     }
-    return this.#mutateSync(() => this.#core.checkAndMutate(check, action, blocking))
+    return this.#mutateSync({ check }, () => this.#core.checkAndMutate(check, action, blocking))
   }
 
   async checkAndMutateList(
@@ -308,14 +312,16 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.mutateRow(mutations))
-    return this.#mutate((mode) => this.#core.mutateRow(mutations, mode))
+    if (this.#chain.active) {
+      return this.#mutateObserved(mutations, (own) => this.#observed.mutateRow(own))
+    }
+    return this.#mutate(mutations, (own, mode) => this.#core.mutateRow(own, mode))
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
     if (this.#chain.active)
-      return this.#mutateSync(() => this.#observed.mutateRow(mutations)(blocking))
-    return this.#mutateSync(() => this.#core.mutateRow(mutations, blocking))
+      return this.#mutateSync(mutations, () => this.#observed.mutateRow(mutations)(blocking))
+    return this.#mutateSync(mutations, () => this.#core.mutateRow(mutations, blocking))
   }
 
   /**
@@ -323,16 +329,18 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
    * this backend.
    */
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
-    if (this.#chain.active) return this.#mutateObserved(() => this.#observed.mutateRows(request))
-    return this.#mutate((mode) => this.#core.mutateRows(request, mode))
+    if (this.#chain.active) {
+      return this.#mutateObserved(request, (own) => this.#observed.mutateRows(own))
+    }
+    return this.#mutate(request, (own, mode) => this.#core.mutateRows(own, mode))
   }
 
   /** As {@link mutateRows}, before returning. */
   mutateRowsSync(request: types.MultiRowMutations): boolean {
     if (this.#chain.active) {
-      return this.#mutateSync(() => this.#observed.mutateRows(request)(blocking))
+      return this.#mutateSync(request, () => this.#observed.mutateRows(request)(blocking))
     }
-    return this.#mutateSync(() => this.#core.mutateRows(request, blocking))
+    return this.#mutateSync(request, () => this.#core.mutateRows(request, blocking))
   }
 
   async batch(
@@ -365,13 +373,15 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   /** Runs a read without promises in between if all it needs is in memory. */
-  #read<T>(step: () => T): Promise<T> {
+  #read<O, T>(get: O, step: (get: O) => T): Promise<T> {
     try {
-      const value = step()
+      const value = step(get)
       return this.#engine.turn.spend() ? Promise.resolve(value) : this.#nextTurn(value)
     } catch (error) {
-      if (isBlockMissing(error)) return loadAndRepeat(this.#engine, step)
-      return Promise.reject(error)
+      if (!isBlockMissing(error)) return Promise.reject(error)
+      // The block is read later, the arguments count as of now.
+      const own = copyArguments(get).value
+      return loadAndRepeat(this.#engine, () => step(own))
     }
   }
 
@@ -381,18 +391,20 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   /** As {@link EmbeddedTable.get} of an observed table: the step is made once and may repeat. */
-  #readStep<T>(make: () => Step<T>): Promise<T> {
+  #readStep<O, T>(get: O, make: (get: O) => Step<T>): Promise<T> {
     try {
-      const step = make()
-      return this.#read(() => step(nonBlocking))
+      const step = make(copyArguments(get).value)
+      return this.#read(undefined, () => step(nonBlocking))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   /** A mutation of an observed table: the step is made once and may repeat. */
-  async #mutateObserved<T>(make: () => Step<Applied<T>>): Promise<T> {
-    return this.#mutate(make())
+  async #mutateObserved<O, T>(operation: O, make: (operation: O) => Step<Applied<T>>): Promise<T> {
+    const own = copyArguments(operation).value
+    const step = make(own)
+    return this.#mutate(own, (_operation, mode) => step(mode))
   }
 
   async #applyObserved<T>(
@@ -402,16 +414,25 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     make: (operation: T) => Step<Applied<void>>,
   ): Promise<void> {
     for (const operation of checkList(operations, what)) check(operation)
-    const steps = operations.map(make)
-    return this.#applyList(steps, what, checkNothing, (step, mode) => step(mode).durability)
+    const own = copyArguments(operations).value
+    const steps = own.map(make)
+    return this.#runList(own, (outcome) => (_operations, at, mode) => {
+      return attemptOne(outcome, at, () => steps[at](mode).durability)
+    })
   }
 
-  #mutate<T>(step: (mode: ReadMode) => Applied<T>): Promise<T> {
-    return mutate(this.#engine, step)
+  #mutate<O, T>(operation: O, step: MutationStep<O, T>): Promise<T> {
+    return mutate(this.#place, operation, step)
   }
 
-  #mutateSync<T>(step: () => Applied<T>): T {
-    return mutateSync(this.#engine, step)
+  #mutateSync<T>(operation: unknown, step: () => Applied<T>): T {
+    return mutateSync(this.#place, operation, step)
+  }
+
+  /** Before a synchronous mutation: makes room, and lets the calls that wait go first. */
+  #admitSync(operation: unknown): void {
+    finishWaiting(this.#place, operation)
+    this.#engine.admitSync()
   }
 
   async #applyList<T>(
@@ -421,22 +442,18 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     apply: (operation: T, mode: ReadMode) => Durability,
   ): Promise<void> {
     for (const operation of checkList(operations, what)) check(operation)
+    return this.#runList(operations, (outcome) => (own, at, mode) => {
+      return attemptOne(outcome, at, () => apply(own[at], mode))
+    })
+  }
+
+  /** Carries out a list; there is one commit for all of it. */
+  async #runList<T>(
+    operations: readonly T[],
+    stepOf: (outcome: ListOutcome) => ListStep<T>,
+  ): Promise<void> {
     const outcome = new ListOutcome()
-    for (let i = 0; i < operations.length; i++) {
-      if (this.#engine.isHeld) await this.#engine.admit()
-      if (!this.#engine.turn.spend()) await this.#engine.turn.waitForTurn()
-      try {
-        outcome.applied(apply(operations[i], nonBlocking))
-      } catch (error) {
-        if (!isBlockMissing(error)) outcome.failed(i, error)
-        else {
-          await loadAndRepeat(this.#engine, () => apply(operations[i], nonBlocking)).then(
-            (durability) => outcome.applied(durability),
-            (failure: unknown) => outcome.failed(i, failure),
-          )
-        }
-      }
-    }
+    await new ListCall(this.#place, operations, stepOf(outcome)).run()
     if (outcome.strongest !== undefined) await this.#engine.commit(outcome.strongest)
     outcome.throwFailures(operations.length)
   }
@@ -451,7 +468,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
       try {
-        this.#engine.admitSync()
+        this.#admitSync(operations[i])
         outcome.applied(apply(operations[i], blocking))
       } catch (error) {
         outcome.failed(i, error)
@@ -460,6 +477,17 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     if (outcome.strongest !== undefined) this.#engine.commitSync(outcome.strongest)
     outcome.throwFailures(operations.length)
   }
+}
+
+/** Carries out one operation of a list; returns the place behind it. */
+function attemptOne(outcome: ListOutcome, at: number, apply: () => Durability): number {
+  try {
+    outcome.applied(apply())
+  } catch (error) {
+    if (isBlockMissing(error)) throw error
+    outcome.failed(at, error)
+  }
+  return at + 1
 }
 
 function checkList<T>(list: readonly T[], what: string): readonly T[] {

@@ -24,6 +24,10 @@ export interface DatabaseStatistics {
    * the manifest was written, or a flush that a synchronous writer has overtaken.
    */
   readonly pinnedMemtableBytes: number
+  /** Mutating calls that wait: for memory, for compactions, for a block, or for each other. */
+  readonly waitingCalls: number
+  /** Bytes that the arguments of waiting calls take, estimated. */
+  readonly waitingArgumentBytes: number
   /** How often a writer waited for memory. */
   readonly stalls: number
   /** How often writers began to be held back because compactions were behind. */
@@ -117,7 +121,7 @@ export function collectStatistics(
   engine: Engine,
   coprocessors: JobCoprocessors,
 ): DatabaseStatistics {
-  const { readers, log, budget, pacer, userBytes } = engine
+  const { readers, log, budget, pacer, userBytes, waiting } = engine
   const { counters, cache } = readers
   return {
     ...tableStatistics(engine, coprocessors),
@@ -125,6 +129,8 @@ export function collectStatistics(
     logBytes: log.bytesTotal,
     memtableBytes: budget.bytesUsed,
     pinnedMemtableBytes: engine.arenas.pinnedBytes,
+    waitingCalls: waiting.count,
+    waitingArgumentBytes: waiting.argumentBytes,
     stalls: budget.stallCount,
     compactionStalls: pacer.stallCount,
     pressure: pacer.pressure,
