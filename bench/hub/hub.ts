@@ -13,6 +13,7 @@ import {
   TopicManager,
   type SubscriptionData,
   type SubscriptionDataManager,
+  type SubscriptionFence,
   type Version,
 } from '../../src/metastore/index.js'
 
@@ -33,10 +34,13 @@ const at = (message: number): SubscriptionData => ({
 })
 
 /** Where the subscriber is, and the version of that. The first hub subscribes it. */
-async function open(subscriptions: SubscriptionDataManager): Promise<[number, Version]> {
-  const found = (await subscriptions.readSubscriptions(topic)).get(subscriber)
-  if (found !== undefined) return [Number(found.value.state!.msgId.localComponent), found.version]
-  return [0, await subscriptions.createSubscriptionData(topic, subscriber, at(0))]
+async function open(
+  subscriptions: SubscriptionDataManager,
+  fence: SubscriptionFence,
+): Promise<[number, Version]> {
+  const found = await subscriptions.readSubscriptionData(topic, subscriber)
+  if (found !== null) return [Number(found.value.state!.msgId.localComponent), found.version]
+  return [0, await subscriptions.createSubscriptionData(topic, subscriber, at(0), fence)]
 }
 
 async function showRefusal(subscriptions: SubscriptionDataManager, stale: string): Promise<void> {
@@ -74,16 +78,19 @@ async function main(words: readonly string[]): Promise<void> {
     tell({ kind: 'waiting', owner: hostname })
     await wait(leaseMilliseconds / 2)
   }
-  let [message, version] = await open(subscriptions)
+  const fence = await subscriptions.fence(topics.ownershipOf(topic)!)
+  let [message, version] = await open(subscriptions, fence)
   tell({ kind: 'acquired', at: message })
   if (staleVersion !== '') {
     // One more message, so that what the dead hub knew is old in any case.
-    version = await subscriptions.updateSubscriptionData(topic, subscriber, at(message), version)
+    const same = at(message)
+    version = await subscriptions.updateSubscriptionData(topic, subscriber, same, version, fence)
     await showRefusal(subscriptions, staleVersion)
   }
   for (let i = 0; i < Number(messages); i++) {
     const next = message + 1
-    version = await subscriptions.updateSubscriptionData(topic, subscriber, at(next), version)
+    const moved = at(next)
+    version = await subscriptions.updateSubscriptionData(topic, subscriber, moved, version, fence)
     message = next
     tell({ kind: 'consumed', at: message, version: version.toString() })
   }

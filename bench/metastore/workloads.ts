@@ -242,10 +242,10 @@ function readLargeTopic({ subscriptions, sizes, directory }: Subject): Promise<M
       const startedAt = performance.now()
       const found = await time(() => subscriptions.readSubscriptions('large'))
       latency(startedAt)
-      operations += found.size
+      operations += found.length
       let sum = 0n
-      for (const { value } of found.values()) sum += value.state!.msgId.localComponent!
-      hash.update(`${found.size} ${sum} `)
+      for (const { value } of found) sum += value.state!.msgId.localComponent!
+      hash.update(`${found.length} ${sum} `)
     }
     return operations
   })
@@ -299,8 +299,7 @@ async function hashTopic(
   hash: Hash,
 ): Promise<void> {
   const found = await subscriptions.readSubscriptions(topic)
-  const names = [...found.keys()].sort()
-  for (const name of names) {
-    hash.update(`${name} ${found.get(name)!.value.state!.msgId.localComponent} `)
+  for (const { subscriber, value } of found) {
+    hash.update(`${subscriber.toString()} ${value.state!.msgId.localComponent} `)
   }
 }

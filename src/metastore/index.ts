@@ -48,12 +48,14 @@ export { HedwigError, StatusCode, type StatusName } from './hedwig/errors.js'
 export type * from './hedwig/records.js'
 export type { RecordForm } from './hedwig/record-form.js'
 export type { UnknownField, WithUnknownFields } from './records/message-type.js'
-export type { TopicName } from './hedwig/topic-key.js'
+export type { SubscriberId, TopicName } from './hedwig/topic-key.js'
 export { formatHubInfo, hubAddress, parseHubInfo } from './hedwig/hub-info.js'
 export { formatHubLoad, parseHubLoad } from './hedwig/hub-info.js'
 export { TopicOwnershipManager } from './hedwig/topic-ownership-manager.js'
 export { TopicPersistenceManager } from './hedwig/topic-persistence-manager.js'
 export { SubscriptionDataManager } from './hedwig/subscription-data-manager.js'
+export type { Subscription } from './hedwig/subscription-data-manager.js'
+export type { SubscriptionFence } from './hedwig/subscription-fence.js'
 export {
   createMetadataManagerFactory,
   type FactoryOptions,
@@ -63,13 +65,12 @@ export {
 export { MsMetadataManagerFactory } from './hedwig/ms-metadata-manager-factory.js'
 export { FactoryLayout } from './hedwig/layout.js'
 export { MemoryHubRegistry, type HubRegistration, type HubRegistry } from './hedwig/hub-registry.js'
-export {
-  LeaseHubRegistry,
-  type LeaseOptions,
-  type LeaseRegistration,
-} from './hedwig/lease-hub-registry.js'
+export { LeaseHubRegistry, type LeaseOptions } from './hedwig/lease-hub-registry.js'
+export type { LeaseRegistration } from './hedwig/hub-lease.js'
+export type { LeaseClock } from './hedwig/lease-clock.js'
 export {
   TopicManager,
   type TopicManagerOptions,
+  type TopicOwnership,
   type TopicOwnershipChangeListener,
 } from './hedwig/topic-manager.js'

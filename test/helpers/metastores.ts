@@ -10,9 +10,12 @@ import {
   type KeyRange,
   type MetaStore,
   type MetastoreCursor,
+  type MetastoreGuardedTable,
   type MetastoreItem,
   type MetastoreScannableTable,
+  type MetastoreTable,
   type MetastoreWatcher,
+  type RowGuard,
   type Value,
   type Version,
   type Versioned,
@@ -140,7 +143,7 @@ export class FaultyStore implements MetaStore {
 
 type Ask = (operation: StoreCall['operation'], key?: string) => void
 
-class FaultyTable implements MetastoreScannableTable {
+class FaultyTable implements MetastoreScannableTable, MetastoreGuardedTable {
   readonly #table: MetastoreScannableTable
   readonly #ask: Ask
 
@@ -168,6 +171,16 @@ class FaultyTable implements MetastoreScannableTable {
     return this.#table.remove(key, version)
   }
 
+  async putGuarded(key: string, value: Value, version: Version, guard: RowGuard): Promise<Version> {
+    this.#ask('put', key)
+    return guardedTable(this.#table).putGuarded(key, value, version, guard)
+  }
+
+  async removeGuarded(key: string, version: Version, guard: RowGuard): Promise<void> {
+    this.#ask('remove', key)
+    return guardedTable(this.#table).removeGuarded(key, version, guard)
+  }
+
   unwatch(key: string, watcher: MetastoreWatcher): boolean {
     return this.#table.unwatch(key, watcher)
   }
@@ -185,6 +198,11 @@ class FaultyTable implements MetastoreScannableTable {
   close(): void {
     this.#table.close()
   }
+}
+
+/** The tables of both backends have guarded writes. */
+export function guardedTable(table: MetastoreTable): MetastoreGuardedTable {
+  return table as MetastoreGuardedTable
 }
 
 class FaultyCursor implements MetastoreCursor {

@@ -1,9 +1,9 @@
 /** Checks of what callers give to tables: what is wrong is `IllegalOp`, before anything is done. */
 import { illegalOp } from './errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
-import type { KeyRange, MetastoreWatcher } from './types.js'
+import type { KeyRange, MetastoreWatcher, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
-import { isKnownVersion, type Version } from './version.js'
+import { isKnownVersion, LongVersion, type Version } from './version.js'
 
 /** Copies the fields of a value, so that later changes of it do not matter. */
 export function checkValue(value: unknown): readonly FieldChange[] {
@@ -18,6 +18,19 @@ export function checkVersion(version: unknown): asserts version is Version {
   if (!isKnownVersion(version)) {
     throw illegalOp(`the version must be NEW, ANY or a LongVersion, got ${kindOf(version)}`)
   }
+}
+
+/** Copies the condition of a guarded write. */
+export function checkGuard(guard: unknown): RowGuard {
+  if (typeof guard !== 'object' || guard === null) {
+    throw illegalOp(`the guard must be an object, got ${kindOf(guard)}`)
+  }
+  const { key, version } = guard as RowGuard
+  checkKey(key, 'the key of the guard')
+  if (!(version instanceof LongVersion)) {
+    throw illegalOp('the version of the guard must be one that the store gave out')
+  }
+  return { key, version }
 }
 
 /** Copies a selection of fields; undefined and null mean all. */

@@ -14,7 +14,7 @@ import { OperationOrder } from './operation-order.js'
 import { columnsOf, RowDecoder } from './row-format.js'
 import type { RowStore } from './row-store.js'
 import { TableCursor, type CursorOwner } from './table-cursor.js'
-import type { KeyRange, MetastoreCursor } from './types.js'
+import type { KeyRange, MetastoreCursor, RowGuard } from './types.js'
 import type { FieldChange, FieldSelection, Value } from './value.js'
 import type { Version, Versioned } from './version.js'
 import type { VersionSource } from './version-source.js'
@@ -51,12 +51,17 @@ export class CellarRows implements RowStore {
     return this.#order.onKey(key, () => this.#get(rowOfKey(key), fields), settled)
   }
 
-  put(key: string, changes: readonly FieldChange[], version: Version): Promise<Version> {
-    return this.#writes.put(key, changes, version)
+  put(
+    key: string,
+    changes: readonly FieldChange[],
+    version: Version,
+    guard?: RowGuard,
+  ): Promise<Version> {
+    return this.#writes.put(key, changes, version, guard)
   }
 
-  remove(key: string, version: Version): Promise<void> {
-    return this.#writes.remove(key, version)
+  remove(key: string, version: Version, guard?: RowGuard): Promise<void> {
+    return this.#writes.remove(key, version, guard)
   }
 
   openRange(range: KeyRange, fields: FieldSelection, owner: CursorOwner): Promise<MetastoreCursor> {

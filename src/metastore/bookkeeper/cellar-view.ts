@@ -5,7 +5,14 @@
  * nobody reads for a while the scan goes first, which gives back memtables and files, and begins
  * again behind the last row if need be; then the snapshot goes, and with it the view.
  */
-import type { Result, Scan, Snapshot, SyncTable, Table } from '../../api/index.js'
+import type {
+  MultiRowMutations,
+  Result,
+  Scan,
+  Snapshot,
+  SyncTable,
+  Table,
+} from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { rowOfKey } from './keys.js'
@@ -14,8 +21,11 @@ import type { CursorView, ReleaseReason } from './table-cursor.js'
 import type { KeyRange, MetastoreItem } from './types.js'
 import type { FieldSelection } from './value.js'
 
-/** What a view needs of its table; the synchronous scan is an extension of embedded tables. */
-export type ViewedTable = Table & Partial<Pick<SyncTable, 'scanSync'>>
+/** What the metastore needs of a table; not every backend has the optional methods. */
+export type ViewedTable = Table &
+  Partial<Pick<SyncTable, 'scanSync'>> & {
+    mutateRows?(request: MultiRowMutations): Promise<boolean>
+  }
 
 /** Where a view reads. */
 export interface ViewSource {

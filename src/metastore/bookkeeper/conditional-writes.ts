@@ -4,20 +4,31 @@
  * A write is one `checkAndMutate` on the column that holds the version: the condition, the fields
  * and the new version are one atomic, durable mutation. Writes that are called in one turn go to
  * the table as one batch, so that a thousand of them share a promise and a sync. Only if the
- * condition fails is the row read, to tell which of the errors it is.
+ * condition fails is the row read, to tell which of the errors it is. A guarded write is one
+ * `mutateRows` with two checks, by itself.
  */
-import type { BatchOperation, BatchResult, Table } from '../../api/index.js'
+import type { BatchOperation, BatchResult } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
-import { badVersion, keyExists, noKey } from './errors.js'
+import type { ViewedTable } from './cellar-view.js'
+import {
+  badVersion,
+  guardFailed,
+  keyExists,
+  MetastoreError,
+  MetastoreErrorCode,
+  noKey,
+} from './errors.js'
 import { rowOfKey } from './keys.js'
 import { Operation, type OperationOrder } from './operation-order.js'
 import {
   putMutation,
   removeMutation,
+  versionCheck,
   versionColumn,
   versionOf,
   type ConditionalMutation,
 } from './row-format.js'
+import type { RowGuard } from './types.js'
 import type { FieldChange } from './value.js'
 import { LongVersion, Version } from './version.js'
 import type { VersionSource } from './version-source.js'
@@ -31,6 +42,7 @@ class Write extends Operation {
   /** What a put changes; undefined for a remove. */
   readonly changes: readonly FieldChange[] | undefined
   readonly expected: Version
+  readonly guard: RowGuard | undefined
   /** The version that a put gives to the row. */
   next = 0n
 
@@ -39,11 +51,13 @@ class Write extends Operation {
     key: string,
     changes: readonly FieldChange[] | undefined,
     expected: Version,
+    guard: RowGuard | undefined,
   ) {
     super(key)
     this.writes = writes
     this.changes = changes
     this.expected = expected
+    this.guard = guard
   }
 
   get row(): string {
@@ -64,27 +78,40 @@ class Write extends Operation {
 /** The writes of one table; see the file header. */
 export class ConditionalWrites {
   readonly watchers: Watchers
-  readonly #table: Table
+  readonly #table: ViewedTable
   readonly #versions: VersionSource
   readonly #order: OperationOrder
   /** Writes of this turn. */
   #gathered: Write[] = []
 
-  constructor(table: Table, versions: VersionSource, order: OperationOrder, watchers: Watchers) {
+  constructor(
+    table: ViewedTable,
+    versions: VersionSource,
+    order: OperationOrder,
+    watchers: Watchers,
+  ) {
     this.#table = table
     this.#versions = versions
     this.#order = order
     this.watchers = watchers
   }
 
-  /** Puts fields into a row and returns its new version; `NoKey`, `KeyExists`, `BadVersion`. */
-  put(key: string, changes: readonly FieldChange[], expected: Version): Promise<Version> {
-    return this.#order.submit(new Write(this, key, changes, expected))
+  /**
+   * Puts fields into a row and returns its new version; `NoKey`, `KeyExists`, `BadVersion`,
+   * `GuardFailed`.
+   */
+  put(
+    key: string,
+    changes: readonly FieldChange[],
+    expected: Version,
+    guard?: RowGuard,
+  ): Promise<Version> {
+    return this.#order.submit(new Write(this, key, changes, expected, guard))
   }
 
-  /** Removes a row; `NoKey`, `BadVersion`. */
-  remove(key: string, expected: Version): Promise<void> {
-    return this.#order.submit(new Write(this, key, undefined, expected))
+  /** Removes a row; `NoKey`, `BadVersion`, `GuardFailed`. */
+  remove(key: string, expected: Version, guard?: RowGuard): Promise<void> {
+    return this.#order.submit(new Write(this, key, undefined, expected, guard))
   }
 
   /** Called by a write whose turn has come. */
@@ -112,6 +139,7 @@ export class ConditionalWrites {
   /** What carries out a write; undefined if something has to be read or waited for before. */
   #mutationAtOnce(write: Write): ConditionalMutation | undefined {
     const { expected, changes } = write
+    if (write.guard !== undefined) return undefined
     if (changes === undefined) {
       return expected === Version.NEW ? undefined : removeMutation(write.row, expected)
     }
@@ -166,24 +194,36 @@ export class ConditionalWrites {
     let mustLook = conditionFailed || isUnknown
     for (;;) {
       if (mustLook) {
-        if (expected === Version.NEW) throw keyExists()
-        await versions.leave(await this.#checkStored(row, expected))
+        const stored = await this.#checkStored(write)
+        if (stored !== undefined) await versions.leave(stored)
       }
       write.next = versions.take() ?? (await versions.takeReserved())
-      const { check, action } = putMutation(row, expected, changes, write.next)
-      if ((await this.#table.checkAndMutate(check, action)).success) return
+      if (await this.#apply(write, putMutation(row, expected, changes, write.next))) return
       mustLook = true
     }
   }
 
-  async #removeAlone({ row, expected }: Write, conditionFailed: boolean): Promise<void> {
+  async #removeAlone(write: Write, conditionFailed: boolean): Promise<void> {
+    const { row, expected } = write
     let mustLook = conditionFailed || expected === Version.NEW
     for (;;) {
-      if (mustLook) await this.#checkStored(row, expected)
-      const { check, action } = removeMutation(row, expected)
-      if ((await this.#table.checkAndMutate(check, action)).success) return
+      if (mustLook) await this.#checkStored(write)
+      if (await this.#apply(write, removeMutation(row, expected))) return
       mustLook = true
     }
+  }
+
+  /** Whether all conditions held, and the mutation was applied. */
+  async #apply(write: Write, { check, action }: ConditionalMutation): Promise<boolean> {
+    const { row, guard } = write
+    if (guard === undefined) return (await this.#table.checkAndMutate(check, action)).success
+    if (this.#table.mutateRows === undefined) {
+      const message = 'this backend has no writes that depend on a second row'
+      throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+    }
+    const mutations = 'mutations' in action ? action.mutations : [action]
+    const guardCheck = versionCheck(rowOfKey(guard.key), guard.version as LongVersion)
+    return this.#table.mutateRows({ rows: [{ row, mutations }], checks: [check, guardCheck] })
   }
 
   #succeeded(write: Write): void {
@@ -191,12 +231,30 @@ export class ConditionalWrites {
     this.#order.ended(write, 'succeeded', version)
   }
 
-  /** The version that the row has: it must match, or the error says why it does not. */
-  async #checkStored(row: string, expected: Version): Promise<bigint> {
-    const stored = versionOf(await this.#table.get({ row, columns: versionColumns }))
+  /**
+   * The version that the row has, undefined if it is absent and shall be. The guard must hold and
+   * the version match, or the error says which does not.
+   */
+  async #checkStored({ row, expected, guard, changes }: Write): Promise<bigint | undefined> {
+    if (guard !== undefined) await this.#checkGuard(guard)
+    const stored = await this.#storedVersion(row)
+    if (expected === Version.NEW && changes !== undefined) {
+      if (stored === undefined) return undefined
+      throw keyExists()
+    }
     if (stored === undefined) throw noKey()
     const version = new LongVersion(stored)
     if (version.compare(expected) !== 'CONCURRENTLY') throw badVersion(version, expected)
     return stored
+  }
+
+  async #checkGuard({ key, version }: RowGuard): Promise<void> {
+    const stored = await this.#storedVersion(rowOfKey(key))
+    const found = stored === undefined ? undefined : new LongVersion(stored)
+    if (found?.compare(version) !== 'CONCURRENTLY') throw guardFailed(found, version)
+  }
+
+  async #storedVersion(row: string): Promise<bigint | undefined> {
+    return versionOf(await this.#table.get({ row, columns: versionColumns }))
   }
 }

@@ -32,6 +32,8 @@ export const MetastoreErrorCode = {
   noKey: 'ERR_METASTORE_NO_KEY',
   /** The row exists, although the version was `NEW`. Nothing was changed. */
   keyExists: 'ERR_METASTORE_KEY_EXISTS',
+  /** The guarding row of a guarded write has another version, or is absent. Nothing was changed. */
+  guardFailed: 'ERR_METASTORE_GUARD_FAILED',
   /** BookKeeper's answer of an exhausted cursor; no store of this package gives it. */
   noEntries: 'ERR_METASTORE_NO_ENTRIES',
   /** The operation was interrupted; no store of this package gives it. */
@@ -54,6 +56,7 @@ const returnCodes: Readonly<Record<MetastoreErrorCode, ReturnCode>> = {
   ERR_METASTORE_BAD_VERSION: ReturnCode.BadVersion,
   ERR_METASTORE_NO_KEY: ReturnCode.NoKey,
   ERR_METASTORE_KEY_EXISTS: ReturnCode.KeyExists,
+  ERR_METASTORE_GUARD_FAILED: ReturnCode.BadVersion,
   ERR_METASTORE_NO_ENTRIES: ReturnCode.NoEntries,
   ERR_METASTORE_INTERRUPTED: ReturnCode.InterruptedException,
   ERR_METASTORE_ILLEGAL_OP: ReturnCode.IllegalOp,
@@ -131,6 +134,13 @@ export function keyExists(): MetastoreError {
 export function badVersion(stored: Version, given: Version): MetastoreError {
   const message = `the row has version ${stored.toString()}, not ${given.toString()}`
   return new MetastoreError(MetastoreErrorCode.badVersion, message)
+}
+
+/** Makes an `ERR_METASTORE_GUARD_FAILED`. */
+export function guardFailed(stored: Version | undefined, given: Version): MetastoreError {
+  const found = stored === undefined ? 'is absent' : `has version ${stored.toString()}`
+  const message = `the guarding row ${found}, not version ${given.toString()}`
+  return new MetastoreError(MetastoreErrorCode.guardFailed, message)
 }
 
 /** Makes an `ERR_METASTORE_ILLEGAL_OP`. */

@@ -5,7 +5,7 @@
  * A cursor keeps the rows of its range, which are never changed but replaced.
  */
 import { warnOfListener } from './cellar-metastore.js'
-import { badVersion, keyExists, MetastoreException, noKey } from './errors.js'
+import { badVersion, guardFailed, keyExists, MetastoreException, noKey } from './errors.js'
 import { compareKeys } from './keys.js'
 import { OperationOrder } from './operation-order.js'
 import type { RowStore } from './row-store.js'
@@ -19,6 +19,7 @@ import type {
   MetastoreItem,
   MetastoreScannableTable,
   MetastoreTable,
+  RowGuard,
 } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { LongVersion, Version, type Versioned } from './version.js'
@@ -71,15 +72,26 @@ export class MemoryRows implements RowStore {
     return this.#order.onKey(key, step, settled)
   }
 
-  put(key: string, changes: readonly FieldChange[], version: Version): Promise<Version> {
-    const step = async (): Promise<Version> => this.#put(key, changes, version)
+  put(
+    key: string,
+    changes: readonly FieldChange[],
+    version: Version,
+    guard?: RowGuard,
+  ): Promise<Version> {
+    const step = async (): Promise<Version> => {
+      this.#checkGuard(guard)
+      return this.#put(key, changes, version)
+    }
     return this.#order.onKey(key, step, (error) => {
       if (error === undefined) this.watchers.notify(key, 'CHANGED')
     })
   }
 
-  remove(key: string, version: Version): Promise<void> {
-    const step = async (): Promise<void> => this.#remove(key, version)
+  remove(key: string, version: Version, guard?: RowGuard): Promise<void> {
+    const step = async (): Promise<void> => {
+      this.#checkGuard(guard)
+      this.#remove(key, version)
+    }
     return this.#order.onKey(key, step, (error) => {
       if (error === undefined) this.watchers.notify(key, 'REMOVED')
     })
@@ -94,6 +106,13 @@ export class MemoryRows implements RowStore {
       const items = this.#keysOf(range).map((key) => ({ key, row: this.#rows.get(key)! }))
       return TableCursor.open(new MemoryView(items, fields), owner)
     })
+  }
+
+  #checkGuard(guard: RowGuard | undefined): void {
+    if (guard === undefined) return
+    const stored = this.#rows.get(guard.key)?.version
+    if (stored?.compare(guard.version) === 'CONCURRENTLY') return
+    throw guardFailed(stored, guard.version)
   }
 
   #put(key: string, changes: readonly FieldChange[], version: Version): Version {

@@ -182,8 +182,13 @@ export function putMutation(
 function putCheck(row: string, expected: Version, nextBytes: Buffer): Check {
   const column = versionColumn
   if (expected === Version.NEW) return { row, column, notExists: true }
-  if (expected instanceof LongVersion) return { row, column, equals: versionBytes(expected.value) }
+  if (expected instanceof LongVersion) return versionCheck(row, expected)
   return { row, column, operator: 'GREATER', value: nextBytes }
+}
+
+/** Whether a row has exactly a version, as a check. */
+export function versionCheck(row: string, version: LongVersion): Check {
+  return { row, column: versionColumn, equals: versionBytes(version.value) }
 }
 
 /** Removes a row if its version is as expected, which is not `NEW`. */
@@ -191,7 +196,7 @@ export function removeMutation(row: string, expected: Version): ConditionalMutat
   const column = versionColumn
   const check: Check =
     expected instanceof LongVersion
-      ? { row, column, equals: versionBytes(expected.value) }
+      ? versionCheck(row, expected)
       : { row, column, operator: 'NOT_EQUAL', value: null }
   return { check, action: { delete: {} } }
 }

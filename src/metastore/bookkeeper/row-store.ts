@@ -5,7 +5,7 @@
  * Errors are `MetastoreError`s.
  */
 import type { CursorOwner } from './table-cursor.js'
-import type { KeyRange, MetastoreCursor } from './types.js'
+import type { KeyRange, MetastoreCursor, RowGuard } from './types.js'
 import type { FieldChange, FieldSelection, Value } from './value.js'
 import type { Version, Versioned } from './version.js'
 import type { Watchers } from './watchers.js'
@@ -19,8 +19,13 @@ export interface RowStore {
     fields: FieldSelection,
     settled?: (error: unknown) => void,
   ): Promise<Versioned<Value>>
-  put(key: string, changes: readonly FieldChange[], version: Version): Promise<Version>
-  remove(key: string, version: Version): Promise<void>
+  put(
+    key: string,
+    changes: readonly FieldChange[],
+    version: Version,
+    guard?: RowGuard,
+  ): Promise<Version>
+  remove(key: string, version: Version, guard?: RowGuard): Promise<void>
   /** Rejects in its turn: the arguments of a call were wrong. */
   fail<T>(error: unknown): Promise<T>
   openRange(range: KeyRange, fields: FieldSelection, owner: CursorOwner): Promise<MetastoreCursor>

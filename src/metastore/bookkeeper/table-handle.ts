@@ -6,6 +6,7 @@
  */
 import {
   checkFields,
+  checkGuard,
   checkRange,
   checkValue,
   checkVersion,
@@ -20,8 +21,10 @@ import type {
   GetOptions,
   KeyRange,
   MetastoreCursor,
+  MetastoreGuardedTable,
   MetastoreScannableTable,
   MetastoreWatcher,
+  RowGuard,
 } from './types.js'
 import { ALL_FIELDS, type FieldSelection, type Value } from './value.js'
 import type { Version, Versioned } from './version.js'
@@ -42,7 +45,9 @@ export interface HandleSettings {
   readonly onClose: () => void
 }
 
-export class TableHandle implements MetastoreScannableTable, CursorOwner, WatcherOwner {
+export class TableHandle
+  implements MetastoreScannableTable, MetastoreGuardedTable, CursorOwner, WatcherOwner
+{
   readonly onListenerError: ListenerErrorHandler
   readonly cursorIdleMilliseconds: number
   /** Views of its open cursors. */
@@ -104,6 +109,28 @@ export class TableHandle implements MetastoreScannableTable, CursorOwner, Watche
       checkKey(key)
       checkVersion(version)
       return this.#rows.remove(key, version)
+    } catch (error) {
+      return this.#rows.fail(error)
+    }
+  }
+
+  putGuarded(key: string, value: Value, version: Version, guard: RowGuard): Promise<Version> {
+    try {
+      this.#checkOpen()
+      checkKey(key)
+      checkVersion(version)
+      return this.#rows.put(key, checkValue(value), version, checkGuard(guard))
+    } catch (error) {
+      return this.#rows.fail(error)
+    }
+  }
+
+  removeGuarded(key: string, version: Version, guard: RowGuard): Promise<void> {
+    try {
+      this.#checkOpen()
+      checkKey(key)
+      checkVersion(version)
+      return this.#rows.remove(key, version, checkGuard(guard))
     } catch (error) {
       return this.#rows.fail(error)
     }

@@ -78,6 +78,28 @@ export interface MetastoreTable {
   close(): void
 }
 
+/** A condition on another row of the table: the row exists and has exactly this version. */
+export interface RowGuard {
+  readonly key: string
+  /** A version that the store gave out; `NEW` and `ANY` are refused. */
+  readonly version: Version
+}
+
+/**
+ * A table whose writes may depend on a second row. An extension: BookKeeper's interface does not
+ * have it, and other stores need not.
+ *
+ * The condition on the written row, the guard and the write are one atomic step. `GuardFailed` if
+ * the guard does not hold. A write to the guarding row that was called before and not awaited may
+ * take effect before or after that step.
+ */
+export interface MetastoreGuardedTable extends MetastoreTable {
+  /** As {@link MetastoreTable.put}, if the guard holds. */
+  putGuarded(key: string, value: Value, version: Version, guard: RowGuard): Promise<Version>
+  /** As {@link MetastoreTable.remove}, if the guard holds. */
+  removeGuarded(key: string, version: Version, guard: RowGuard): Promise<void>
+}
+
 /** Direction of a walk over keys. */
 export type Order = 'ASC' | 'DESC'
 

@@ -4,6 +4,8 @@
 export const StatusCode = {
   /** The topic, or its record, does not exist. */
   NO_SUCH_TOPIC: 402,
+  /** This hub does not own the topic, or no longer. Nothing was changed. */
+  NOT_RESPONSIBLE_FOR_TOPIC: 501,
   /** The store, or the hub, cannot serve now. */
   SERVICE_DOWN: 502,
   /** The record has another version than the one given. Nothing was changed. */

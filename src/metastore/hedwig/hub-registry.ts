@@ -10,6 +10,11 @@ import type { HubInfoData } from './records.js'
 export interface HubRegistry {
   /** Whether exactly this incarnation of a hub is registered and alive. */
   isAlive(hub: HubInfoData): Promise<boolean>
+  /**
+   * Makes sure that an incarnation of a hub can never be alive again, and returns true; false if it
+   * is alive, which this does not change. Its topics may be taken over after true only.
+   */
+  expel(hub: HubInfoData): Promise<boolean>
   /** The living hub with the lowest load, one of several at random; undefined if there is none. */
   chooseLeastLoaded(): Promise<HubInfoData | undefined>
 }
@@ -18,9 +23,16 @@ export interface HubRegistry {
 export interface HubRegistration {
   /** The hub, with a `czxid` that no earlier registration of its address had. */
   readonly hub: HubInfoData
+  /**
+   * Whether the hub may act as an owner at this moment. Once it is false it stays false: the hub
+   * has to register again. To be asked before every answer.
+   */
+  isHeld(): boolean
+  /** Calls `listener` in the moment in which the registration ends; at once if it has ended. */
+  onLost(listener: () => void): void
   /** Says how many topics the hub owns. */
   setLoad(topics: number): Promise<void>
-  /** Takes the hub out of the registry. */
+  /** Ends the registration, at once for this hub, and takes the hub out of the registry. */
   unregister(): Promise<void>
 }
 
@@ -41,10 +53,41 @@ export function leastLoaded(
   return best[Math.floor(random() * best.length)]
 }
 
+/** One registration in memory. */
+class MemoryRegistration implements HubRegistration {
+  readonly hub: HubInfoData
+  load = 0
+  #isHeld = true
+  readonly #listeners: (() => void)[] = []
+
+  constructor(hub: HubInfoData) {
+    this.hub = hub
+  }
+
+  isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  onLost(listener: () => void): void {
+    if (this.#isHeld) this.#listeners.push(listener)
+    else listener()
+  }
+
+  async setLoad(topics: number): Promise<void> {
+    this.load = topics
+  }
+
+  async unregister(): Promise<void> {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    for (const listener of this.#listeners.splice(0)) listener()
+  }
+}
+
 /** A registry of hubs in one process. */
 export class MemoryHubRegistry implements HubRegistry {
   readonly #random: () => number
-  readonly #hubs = new Map<string, { hub: HubInfoData; load: number }>()
+  readonly #hubs = new Map<string, MemoryRegistration>()
   #czxid = 0n
 
   /** `random` returns numbers in [0, 1) and chooses among equals. */
@@ -52,28 +95,26 @@ export class MemoryHubRegistry implements HubRegistry {
     this.#random = random
   }
 
-  /** Adds a hub, or a new incarnation of it. */
+  /** Adds a hub, or a new incarnation of it, which ends the earlier one. */
   register(address: string): HubRegistration {
     const hub: HubInfoData = { hostname: hubAddress(address), czxid: ++this.#czxid }
-    const entry = { hub, load: 0 }
-    this.#hubs.set(hub.hostname, entry)
-    return {
-      hub,
-      setLoad: async (topics) => {
-        entry.load = topics
-      },
-      unregister: async () => {
-        if (this.#hubs.get(hub.hostname) === entry) this.#hubs.delete(hub.hostname)
-      },
-    }
+    void this.#hubs.get(hub.hostname)?.unregister()
+    const registration = new MemoryRegistration(hub)
+    this.#hubs.set(hub.hostname, registration)
+    return registration
   }
 
   async isAlive(hub: HubInfoData): Promise<boolean> {
-    const entry = this.#hubs.get(hub.hostname)
-    return entry !== undefined && isSameHub(entry.hub, hub)
+    const registration = this.#hubs.get(hub.hostname)
+    return registration?.isHeld() === true && isSameHub(registration.hub, hub)
+  }
+
+  async expel(hub: HubInfoData): Promise<boolean> {
+    return !(await this.isAlive(hub))
   }
 
   async chooseLeastLoaded(): Promise<HubInfoData | undefined> {
-    return leastLoaded(this.#hubs.values(), this.#random)
+    const living = [...this.#hubs.values()].filter((each) => each.isHeld())
+    return leastLoaded(living, this.#random)
   }
 }

@@ -1,191 +1,191 @@
 /**
- * A registry of hubs in the store itself: table `hubs`, one row an address, with the incarnation
- * (`hub`, text form), the number of topics (`load`, text form) and the end of the lease (`lease`,
- * milliseconds since the Unix epoch in decimal).
+ * A registry of hubs in the store itself: table `hubs`, one row an address (`hub-row.ts`).
  *
- * A hub is alive while its lease runs. A lease that ran out cannot be renewed: others may have
- * taken the hub's topics, so it has to register again and gets a new `czxid`. Rows are never
- * removed, so that no `czxid` of an address comes back. Leases compare clocks of different hubs;
- * what keeps two hubs from owning a topic at once is not the lease but the conditional write of
- * the owner's record.
+ * A hub is alive while its lease runs. A lease that ended cannot be renewed: others may have taken
+ * the hub's topics, so it has to register again and gets a new `czxid`. Rows are never removed, so
+ * that no `czxid` of an address comes back.
+ *
+ * Why no two hubs hold one topic at once:
+ *
+ * - A hub acts on its lease up to the end that an acknowledged write gave it, and no longer.
+ * - Others take the time before they read the row. A row with an end at or before that time shows
+ *   that the lease was over when the row was read: a renewal was not acknowledged in time.
+ * - Whoever takes over ends the lease for good, by a write under the condition that the row is as
+ *   it was read. A renewal that is under way loses against that write, or makes it fail.
+ * - An address that registers again leaves the topics of its earlier incarnation alone until that
+ *   one's lease is over too.
+ * - The owner's record changes by conditional writes only.
+ *
+ * Leases compare the clocks of different hubs; `clockSkewMillisecondsMax` says how far apart they
+ * may be. A write that was sent while the lease ran may arrive after its end: against that, writes
+ * are fenced (`subscription-fence.ts`).
  */
 import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
-import { Value } from '../bookkeeper/value.js'
-import { Version, type Versioned } from '../bookkeeper/version.js'
-import { HedwigError, unexpectedCondition } from './errors.js'
-import {
-  formatHubInfo,
-  formatHubLoad,
-  hubAddress,
-  isSameHub,
-  parseHubInfo,
-  parseHubLoad,
-} from './hub-info.js'
-import { leastLoaded, type HubRegistration, type HubRegistry } from './hub-registry.js'
+import { Version } from '../bookkeeper/version.js'
+import { statusOf, unexpectedCondition } from './errors.js'
+import { hubAddress, isSameHub } from './hub-info.js'
+import { HubLease, type LeaseRegistration } from './hub-lease.js'
+import { HubList } from './hub-list.js'
+import type { HubRegistry } from './hub-registry.js'
+import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
+import type { LeaseClock } from './lease-clock.js'
 import type { HubInfoData } from './records.js'
-import { failure, putRow, readRow, RecordKind } from './store-failure.js'
-
-const tableName = 'hubs'
-const pageSize = 1000
-const kind = new RecordKind(
-  'registration of the hub',
-  'UNEXPECTED_CONDITION',
-  'UNEXPECTED_CONDITION',
-)
 
 /** Settings of a registry of leases. */
-export interface LeaseOptions {
+export interface LeaseOptions extends LeaseClock {
   /** Milliseconds that a registration lives without being renewed. Default 10,000. */
   readonly leaseMilliseconds?: number
-  /** Returns the wall clock in milliseconds, as `Date.now` does. */
-  readonly now: () => number
+  /**
+   * Milliseconds that the clocks of two hubs may differ: for so long others respect a lease beyond
+   * its end. Default 0, for hubs that share a clock.
+   */
+  readonly clockSkewMillisecondsMax?: number
+  /**
+   * Milliseconds after which the list of hubs is read again for elections. New hubs of other
+   * registries get topics after that time. Default: a tenth of the lease.
+   */
+  readonly hubListMillisecondsMax?: number
   /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
   readonly random?: () => number
 }
 
-interface Entry {
-  readonly hub: HubInfoData
-  readonly load: number
-  readonly leaseEnd: number
-}
-
-/** A hub's entry; {@link renew} has to be called well before the lease ends. */
-export interface LeaseRegistration extends HubRegistration {
-  /** Wall clock at which the lease ends if it is not renewed. */
-  readonly leaseEnd: number
-  /** Extends the lease. `SERVICE_DOWN` if it ended already or the address registered again. */
-  renew(): Promise<void>
-}
+/** Incarnations that are known to be dead; they never come back. */
+const deadMax = 10_000
 
 /** The registry; see the head of this file. */
 export class LeaseHubRegistry implements HubRegistry {
   readonly #table: MetastoreTable
+  readonly #clock: LeaseClock
   readonly #leaseMilliseconds: number
-  readonly #now: () => number
+  readonly #skew: number
   readonly #random: () => number
+  readonly #list: HubList
+  /** Leases that were made here, by address. */
+  readonly #own = new Map<string, HubLease>()
+  readonly #dead = new Set<string>()
 
   private constructor(table: MetastoreTable, options: LeaseOptions) {
+    const leaseMilliseconds = options.leaseMilliseconds ?? 10_000
     this.#table = table
-    this.#leaseMilliseconds = options.leaseMilliseconds ?? 10_000
-    this.#now = options.now
+    this.#clock = options
+    this.#leaseMilliseconds = positive('leaseMilliseconds', leaseMilliseconds)
+    this.#skew = notNegative('clockSkewMillisecondsMax', options.clockSkewMillisecondsMax ?? 0)
     this.#random = options.random ?? (() => 0)
+    const age = options.hubListMillisecondsMax ?? leaseMilliseconds / 10
+    notNegative('hubListMillisecondsMax', age)
+    this.#list = new HubList(table, () => options.now(), age)
   }
 
-  /** Opens the table; `store` is initialised. */
+  /** Opens the table; `store` is initialised. `UNEXPECTED_CONDITION` for options out of range. */
   static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
-    return new LeaseHubRegistry(await store.createTable(tableName), options)
+    return new LeaseHubRegistry(await store.createTable(hubTable), options)
   }
 
-  /** Registers a hub, or a new incarnation of it. */
+  /**
+   * Registers a hub, or a new incarnation of it. The topics of an earlier incarnation stay where
+   * they are until its lease has ended.
+   */
   async register(address: string): Promise<LeaseRegistration> {
     const hostname = validAddress(address)
     for (;;) {
-      const row = await readRow(this.#table, kind, hostname, null)
-      const earlier = row === undefined ? 0n : readEntry(row.value).hub.czxid
-      const hub = { hostname, czxid: earlier + 1n }
-      const leaseEnd = this.#now() + this.#leaseMilliseconds
-      const value = this.#value({ hub, load: 0, leaseEnd })
+      const row = await readHub(this.#table, hostname)
+      const before = row?.value ?? { hub: { czxid: 0n }, leaseEnd: 0, earlierEnd: 0 }
+      const entry = {
+        hub: { hostname, czxid: before.hub.czxid + 1n },
+        load: 0,
+        leaseEnd: this.#clock.now() + this.#leaseMilliseconds,
+        earlierEnd: Math.max(before.earlierEnd, before.leaseEnd),
+      }
       try {
-        const version = await this.#table.put(hostname, value, row?.version ?? Version.NEW)
-        return this.#registration(hub, leaseEnd, version)
+        const version = await writeHub(this.#table, entry, row?.version ?? Version.NEW)
+        const settings = {
+          table: this.#table,
+          clock: this.#clock,
+          leaseMilliseconds: this.#leaseMilliseconds,
+          onLoad: (load: number) => this.#list.change(hostname, { load }),
+          onRenewed: (leaseEnd: number) => this.#list.change(hostname, { leaseEnd }),
+        }
+        const lease = new HubLease(settings, entry, version)
+        this.#own.set(hostname, lease)
+        this.#list.put(entry)
+        return lease
       } catch (error) {
-        if (!isLostRace(error)) throw failure(kind, error)
+        if (!isLostRace((error as Error).cause)) throw error
       }
     }
   }
 
   async isAlive(hub: HubInfoData): Promise<boolean> {
-    const row = await readRow(this.#table, kind, hub.hostname, null)
-    if (row === undefined) return false
-    const entry = readEntry(row.value)
-    return isSameHub(entry.hub, hub) && entry.leaseEnd > this.#now()
+    if (this.#dead.has(nameOf(hub))) return false
+    const asOf = this.#others()
+    const row = await readHub(this.#table, hub.hostname)
+    return row !== undefined && mayBeAlive(row.value, hub, asOf)
+  }
+
+  async expel(hub: HubInfoData): Promise<boolean> {
+    if (this.#dead.has(nameOf(hub))) return true
+    for (;;) {
+      const asOf = this.#others()
+      const row = await readHub(this.#table, hub.hostname)
+      if (row === undefined) return true
+      const { value: entry, version } = row
+      if (mayBeAlive(entry, hub, asOf)) return false
+      // Not so for an incarnation that is still to come.
+      if (hub.czxid > entry.hub.czxid) return true
+      if (!isSameHub(entry.hub, hub) || entry.leaseEnd === 0) break
+      try {
+        await writeHub(this.#table, { ...entry, leaseEnd: 0 }, version)
+        break
+      } catch (error) {
+        if (statusOf(error) !== 'BAD_VERSION') throw error
+      }
+    }
+    this.#noteDead(hub)
+    return true
+  }
+
+  #noteDead(hub: HubInfoData): void {
+    if (this.#dead.size >= deadMax) this.#dead.clear()
+    this.#dead.add(nameOf(hub))
   }
 
   async chooseLeastLoaded(): Promise<HubInfoData | undefined> {
-    const now = this.#now()
-    const living: Entry[] = []
-    try {
-      const cursor = await this.#table.openCursor()
-      try {
-        while (cursor.hasMoreEntries()) {
-          for (const { value } of await cursor.asyncReadEntries(pageSize)) {
-            const entry = readEntry(value.value)
-            if (entry.leaseEnd > now) living.push(entry)
-          }
-        }
-      } finally {
-        cursor.close()
+    let isFresh = await this.#list.refresh()
+    for (;;) {
+      const chosen = this.#list.take(this.#clock.now(), this.#random)
+      if (chosen === undefined) {
+        if (isFresh) return undefined
+        await this.#list.read()
+        isFresh = true
+      } else if (await this.#confirm(chosen)) {
+        return chosen
+      } else {
+        this.#list.remove(chosen.hostname)
       }
-    } catch (error) {
-      throw failure(kind, error)
-    }
-    return leastLoaded(living, this.#random)
-  }
-
-  #registration(hub: HubInfoData, leaseEnd: number, version: Version): LeaseRegistration {
-    const state: Versioned<Entry> = { value: { hub, load: 0, leaseEnd }, version }
-    let last: Promise<void> = Promise.resolve()
-    // One after the other: each write needs the version of the one before.
-    const write = (change: () => Partial<Entry>): Promise<void> => {
-      last = last
-        .catch(() => undefined)
-        .then(async () => {
-          if (state.value.leaseEnd <= this.#now()) throw leaseEnded(hub)
-          const entry = { ...state.value, ...change() }
-          state.version = await this.#write(entry, state.version)
-          state.value = entry
-        })
-      return last
-    }
-    return {
-      hub,
-      get leaseEnd() {
-        return state.value.leaseEnd
-      },
-      renew: () => write(() => ({ leaseEnd: this.#now() + this.#leaseMilliseconds })),
-      setLoad: (load) => write(() => ({ load })),
-      unregister: () => write(() => ({ leaseEnd: 0 })),
     }
   }
 
-  async #write(entry: Entry, version: Version): Promise<Version> {
-    try {
-      return await putRow(this.#table, kind, entry.hub.hostname, this.#value(entry), version)
-    } catch (error) {
-      const isOther = error instanceof HedwigError && error.status === 'BAD_VERSION'
-      throw isOther ? leaseEnded(entry.hub) : error
-    }
+  /** Whether a hub of the list is alive now. */
+  async #confirm(hub: HubInfoData): Promise<boolean> {
+    const own = this.#own.get(hub.hostname)
+    if (own !== undefined && isSameHub(own.hub, hub)) return own.isHeld()
+    return this.isAlive(hub)
   }
 
-  #value({ hub, load, leaseEnd }: Entry): Value {
-    return new Value({
-      hub: formatHubInfo(hub),
-      load: formatHubLoad({ numTopics: BigInt(load) }),
-      lease: String(leaseEnd),
-    })
+  /** The time as of which a lease must run for others to respect it. */
+  #others(): number {
+    return this.#clock.now() - this.#skew
   }
 
-  /** Ends this handle of the table; leases go on. */
+  /** Ends this handle of the table; leases go on until their end, but cannot be renewed. */
   close(): void {
     this.#table.close()
   }
 }
 
-function readEntry(value: Value): Entry {
-  try {
-    return {
-      hub: parseHubInfo(textOf(value, 'hub')),
-      load: Number(parseHubLoad(textOf(value, 'load')).numTopics),
-      leaseEnd: Number(textOf(value, 'lease')),
-    }
-  } catch (error) {
-    throw unexpectedCondition('the registration of a hub cannot be read', error)
-  }
-}
-
-function textOf(value: Value, field: string): string {
-  return value.getField(field)?.toString() ?? ''
+function nameOf({ hostname, czxid }: HubInfoData): string {
+  return `${hostname} ${czxid}`
 }
 
 function validAddress(address: string): string {
@@ -196,6 +196,12 @@ function validAddress(address: string): string {
   }
 }
 
-function leaseEnded({ hostname, czxid }: HubInfoData): HedwigError {
-  return new HedwigError('SERVICE_DOWN', `the lease of hub ${hostname} (${czxid}) has ended`)
+function positive(name: string, value: number): number {
+  if (Number.isFinite(value) && value > 0) return value
+  throw unexpectedCondition(`${name} is a number above 0, not ${value}`)
+}
+
+function notNegative(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value
+  throw unexpectedCondition(`${name} is a number of at least 0, not ${value}`)
 }

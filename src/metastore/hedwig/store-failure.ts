@@ -1,6 +1,6 @@
 /** What the return codes of a MetaStore mean for the record of a topic or a subscription. */
 import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
-import type { MetastoreTable } from '../bookkeeper/types.js'
+import type { MetastoreGuardedTable, MetastoreTable, RowGuard } from '../bookkeeper/types.js'
 import type { FieldSelection, Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/version.js'
 import { HedwigError, unexpectedCondition, type StatusName } from './errors.js'
@@ -48,9 +48,11 @@ export function putRow(
   key: string,
   value: Value,
   version: Version,
+  guard?: RowGuard,
 ): Promise<Version> {
   try {
-    return table.put(key, value, version).catch(kind.fail)
+    if (guard === undefined) return table.put(key, value, version).catch(kind.fail)
+    return guarded(table).putGuarded(key, value, version, guard).catch(kind.fail)
   } catch (error) {
     return Promise.reject(failure(kind, error))
   }
@@ -62,12 +64,20 @@ export async function removeRow(
   kind: RecordKind,
   key: string,
   version: Version,
+  guard?: RowGuard,
 ): Promise<void> {
   try {
-    await table.remove(key, version)
+    if (guard === undefined) await table.remove(key, version)
+    else await guarded(table).removeGuarded(key, version, guard)
   } catch (error) {
     throw failure(kind, error)
   }
+}
+
+/** A table whose writes can be guarded. `UNEXPECTED_CONDITION` if the store has no such tables. */
+export function guarded(table: MetastoreTable): MetastoreGuardedTable {
+  if ('putGuarded' in table && 'removeGuarded' in table) return table as MetastoreGuardedTable
+  throw unexpectedCondition('the store has no guarded writes')
 }
 
 /** The Hedwig error for a failed store call. */
@@ -76,6 +86,10 @@ export function failure(kind: RecordKind, error: unknown): HedwigError {
   if (codeOf(error) === MetastoreErrorCode.badVersion) {
     const message = `the ${kind.name} has another version`
     return new HedwigError('BAD_VERSION', message, { cause: error })
+  }
+  if (codeOf(error) === MetastoreErrorCode.guardFailed) {
+    const message = `another hub owns the topic of the ${kind.name} by now`
+    return new HedwigError('NOT_RESPONSIBLE_FOR_TOPIC', message, { cause: error })
   }
   if (codeOf(error) === MetastoreErrorCode.noKey) {
     return new HedwigError(kind.absent, `there is no ${kind.name}`, { cause: error })

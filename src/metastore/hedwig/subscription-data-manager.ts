@@ -2,6 +2,9 @@
  * Subscriptions: table `sub`, one row a subscription, fields `sub_state` and `sub_preferences`
  * (Hedwig: `SubscriptionDataManager`). A part that is absent has no field; a subscription without
  * either part is a row without fields.
+ *
+ * Subscribers are bytes. Writes may be fenced, so that those of a hub that lost the topic are
+ * refused (`subscription-fence.ts`).
  */
 import type { MetaStore, MetastoreScannableTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
@@ -14,12 +17,17 @@ import {
   type SubscriptionData,
 } from './records.js'
 import { failure, putRow, readRow, removeRow, RecordKind } from './store-failure.js'
+import { SubscriptionFence } from './subscription-fence.js'
 import {
+  subscriberOfKey,
   subscriptionEnd,
   subscriptionKey,
   subscriptionPrefix,
+  topicKey,
+  type SubscriberId,
   type TopicName,
 } from './topic-key.js'
+import type { TopicOwnership } from './topic-manager.js'
 
 /** Name of the table. */
 export const subscriptionTable = 'sub'
@@ -29,7 +37,17 @@ const preferencesField = 'sub_preferences'
 const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
 const kind = new RecordKind('subscription', 'NO_SUBSCRIPTION_STATE', 'SUBSCRIPTION_STATE_EXISTS')
 
-/** Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s. */
+/** A subscription with its subscriber. */
+export interface Subscription extends Versioned<SubscriptionData> {
+  readonly subscriber: Buffer
+}
+
+/**
+ * Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s.
+ *
+ * With a {@link SubscriptionFence} a write is refused with `NOT_RESPONSIBLE_FOR_TOPIC` when the hub
+ * does not own the topic any more, or another has taken the fence. Without one it is not.
+ */
 export class SubscriptionDataManager {
   readonly #table: MetastoreScannableTable
   readonly #form: RecordForm
@@ -56,13 +74,24 @@ export class SubscriptionDataManager {
     return true
   }
 
+  /**
+   * Takes the subscriptions of a topic over for its owner, and returns the fence for the owner's
+   * writes. From then on fenced writes of earlier owners are refused. To be called before the
+   * subscriptions are read. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was lost, or a later owner was
+   * here; `UNEXPECTED_CONDITION` if the store has no guarded writes.
+   */
+  fence(ownership: TopicOwnership): Promise<SubscriptionFence> {
+    return SubscriptionFence.take(this.#table, ownership)
+  }
+
   /** Creates a subscription; `SUBSCRIPTION_STATE_EXISTS` if there is one. */
   createSubscriptionData(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
     data: SubscriptionData,
+    fence?: SubscriptionFence,
   ): Promise<Version> {
-    return this.#put(topic, subscriber, data, Version.NEW, 'create')
+    return this.#put(topic, subscriber, data, Version.NEW, 'create', fence)
   }
 
   /**
@@ -71,48 +100,53 @@ export class SubscriptionDataManager {
    */
   updateSubscriptionData(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
     partial: SubscriptionData,
     version: Version,
+    fence?: SubscriptionFence,
   ): Promise<Version> {
-    return this.#put(topic, subscriber, partial, version, 'update')
+    return this.#put(topic, subscriber, partial, version, 'update', fence)
   }
 
   /** Changes all parts: those that `data` lacks go. Otherwise as {@link updateSubscriptionData}. */
   replaceSubscriptionData(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
     data: SubscriptionData,
     version: Version,
+    fence?: SubscriptionFence,
   ): Promise<Version> {
-    return this.#put(topic, subscriber, data, version, 'replace')
+    return this.#put(topic, subscriber, data, version, 'replace', fence)
   }
 
   /** Deletes a subscription if its version matches. */
   async deleteSubscriptionData(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
     version: Version,
+    fence?: SubscriptionFence,
   ): Promise<void> {
-    await removeRow(this.#table, kind, subscriptionKey(topic, subscriber), version)
+    const key = subscriptionKey(topic, subscriber)
+    fence?.check(topicKey(topic))
+    await removeRow(this.#table, kind, key, version, fence?.guard)
   }
 
   /** A subscription; null if there is none. `UNEXPECTED_CONDITION` if it cannot be read. */
   async readSubscriptionData(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
   ): Promise<Versioned<SubscriptionData> | null> {
     const row = await readRow(this.#table, kind, subscriptionKey(topic, subscriber), fields)
     return row === undefined ? null : this.#decode(row)
   }
 
   /**
-   * All subscriptions of a topic at one moment, by subscriber; empty if there are none. One that
-   * cannot be read fails the call with `UNEXPECTED_CONDITION`.
+   * All subscriptions of a topic at one moment, in the order of the subscribers' bytes; empty if
+   * there are none. One that cannot be read fails the call with `UNEXPECTED_CONDITION`.
    */
-  async readSubscriptions(topic: TopicName): Promise<Map<string, Versioned<SubscriptionData>>> {
+  async readSubscriptions(topic: TopicName): Promise<Subscription[]> {
     const prefix = subscriptionPrefix(topic)
-    const subscriptions = new Map<string, Versioned<SubscriptionData>>()
+    const subscriptions: Subscription[] = []
     try {
       const cursor = await this.#table.openRange({
         firstKey: prefix,
@@ -124,7 +158,10 @@ export class SubscriptionDataManager {
       try {
         while (cursor.hasMoreEntries()) {
           for (const { key, value } of await cursor.asyncReadEntries(this.#pageSize)) {
-            subscriptions.set(key.slice(prefix.length), this.#decode(value))
+            subscriptions.push({
+              subscriber: subscriberOfKey(key, prefix),
+              ...this.#decode(value),
+            })
           }
         }
       } finally {
@@ -144,10 +181,11 @@ export class SubscriptionDataManager {
   /** Not async: an update is called for every few messages of every subscriber. */
   #put(
     topic: TopicName,
-    subscriber: string,
+    subscriber: SubscriberId,
     data: SubscriptionData,
     version: Version,
     how: 'create' | 'update' | 'replace',
+    fence: SubscriptionFence | undefined,
   ): Promise<Version> {
     let key: string
     let value: Value
@@ -159,10 +197,11 @@ export class SubscriptionDataManager {
       }
       if (how !== 'create') checkNotNew(version)
       key = subscriptionKey(topic, subscriber)
+      fence?.check(topicKey(topic))
     } catch (error) {
       return Promise.reject(error)
     }
-    return putRow(this.#table, kind, key, value, version)
+    return putRow(this.#table, kind, key, value, version, fence?.guard)
   }
 
   #encode(data: SubscriptionData): Value {

@@ -6,11 +6,20 @@
  * the keys between `topic U+0001` and `topic U+0002`, a topic's own U+0000, U+0001 and U+0002 are
  * written as U+0002 and a letter, and so are bytes that are not UTF-8. Hedwig does neither: there
  * topic `a` with subscriber `b^Ac` is topic `a^Ab` with subscriber `c`.
+ *
+ * A subscriber is any bytes. Each byte becomes the character of the same number, U+0000 to U+00FF:
+ * nothing is lost, and subscriptions of a topic lie in the order of the bytes. The form of ASCII is
+ * that of Hedwig; every other byte takes two in the stored key.
+ *
+ * The key of a topic's fence is the topic and U+0000, which lies outside of its subscriptions.
  */
 import { unexpectedCondition } from './errors.js'
 
 /** The name of a topic: text, or any bytes. A string and its UTF-8 bytes are the same topic. */
 export type TopicName = string | Uint8Array
+
+/** A subscriber: text, or any bytes. A string and its UTF-8 bytes are the same subscriber. */
+export type SubscriberId = string | Uint8Array
 
 const escape = '\u0002'
 const control = /[\u0000-\u0002]/g
@@ -52,9 +61,30 @@ export function subscriptionEnd(topic: TopicName): string {
   return `${topicKey(topic)}\u0002`
 }
 
-/** The key of a subscription; any text is a subscriber. */
-export function subscriptionKey(topic: TopicName, subscriber: string): string {
-  return subscriptionPrefix(topic) + checkText(subscriber, 'subscriber')
+/** The key of a topic's fence. */
+export function fenceKey(topic: TopicName): string {
+  return `${topicKey(topic)}\u0000`
+}
+
+/**
+ * The key of a subscription. `UNEXPECTED_CONDITION` if the subscriber is no bytes and has no UTF-8
+ * form.
+ */
+export function subscriptionKey(topic: TopicName, subscriber: SubscriberId): string {
+  return subscriptionPrefix(topic) + bytesOf(subscriber).toString('latin1')
+}
+
+/** The subscriber of a key that begins with `prefix`. */
+export function subscriberOfKey(key: string, prefix: string): Buffer {
+  return Buffer.from(key.slice(prefix.length), 'latin1')
+}
+
+function bytesOf(subscriber: SubscriberId): Buffer {
+  if (typeof subscriber === 'string') return Buffer.from(checkText(subscriber, 'subscriber'))
+  if (!(subscriber instanceof Uint8Array)) {
+    throw unexpectedCondition('a subscriber is a string or bytes')
+  }
+  return Buffer.from(subscriber.buffer, subscriber.byteOffset, subscriber.byteLength)
 }
 
 function checkText(text: string, what: string): string {

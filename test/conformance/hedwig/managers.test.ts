@@ -105,7 +105,7 @@ onEachBackend('88, 89, 90, 91, 92, 93, 94, 95, 96: a subscription', async (t, { 
   const topic = 'testSubscriptionData'
   const name = 'mysub'
   t.equal(await subscriptions.readSubscriptionData(topic, name), null)
-  t.equal((await subscriptions.readSubscriptions(topic)).size, 0)
+  t.equal((await subscriptions.readSubscriptions(topic)).length, 0)
   t.ok(subscriptions.isPartialUpdateSupported())
   for (const refused of [
     subscriptions.updateSubscriptionData(topic, name, {}, Version.ANY),
@@ -120,16 +120,19 @@ onEachBackend('88, 89, 90, 91, 92, 93, 94, 95, 96: a subscription', async (t, { 
     statusCode: 524,
   })
   const all = await subscriptions.readSubscriptions(topic)
-  t.strictSame([...all.keys()], [name])
-  t.strictSame(all.get(name)?.value, state(10n))
-  t.equal(all.get(name)?.version.compare(first), 'CONCURRENTLY')
+  t.strictSame(
+    all.map(({ subscriber }) => subscriber.toString()),
+    [name],
+  )
+  t.strictSame(all[0].value, state(10n))
+  t.equal(all[0].version.compare(first), 'CONCURRENTLY')
   const read = await subscriptions.readSubscriptionData(topic, name)
   const second = await subscriptions.updateSubscriptionData(topic, name, state(99n), read!.version)
   t.equal(second.compare(first), 'AFTER')
   t.strictSame((await subscriptions.readSubscriptionData(topic, name))?.value, state(99n))
   const updated = await subscriptions.readSubscriptions(topic)
-  t.equal(updated.size, 1)
-  t.equal(updated.get(name)?.version.compare(second), 'CONCURRENTLY')
+  t.equal(updated.length, 1)
+  t.equal(updated[0].version.compare(second), 'CONCURRENTLY')
   for (const refused of [
     subscriptions.updateSubscriptionData(topic, name, state(1n), first),
     subscriptions.replaceSubscriptionData(topic, name, state(1n), first),
@@ -139,7 +142,7 @@ onEachBackend('88, 89, 90, 91, 92, 93, 94, 95, 96: a subscription', async (t, { 
   }
   t.strictSame((await subscriptions.readSubscriptionData(topic, name))?.value, state(99n))
   await subscriptions.deleteSubscriptionData(topic, name, second)
-  t.equal((await subscriptions.readSubscriptions(topic)).size, 0)
+  t.equal((await subscriptions.readSubscriptions(topic)).length, 0)
 })
 
 onEachBackend('97: a topic without subscriptions, beside others', async (t, { store }) => {
@@ -150,7 +153,7 @@ onEachBackend('97: a topic without subscriptions, beside others', async (t, { st
     }
   }
   for (const topic of ['a', 'c', 'e', '', 'b\u0000', 'b\u0001', '\u{10ffff}', '\uffff']) {
-    t.equal((await subscriptions.readSubscriptions(topic)).size, 0, JSON.stringify(topic))
+    t.equal((await subscriptions.readSubscriptions(topic)).length, 0, JSON.stringify(topic))
   }
 })
 
@@ -167,11 +170,47 @@ onEachBackend('98: topics and subscribers with separators in them', async (t, { 
   }
   for (const [at, topic] of topics.entries()) {
     const all = await subscriptions.readSubscriptions(topic)
-    t.strictSame([...all.keys()].sort(), [...names].sort(), String(topic))
-    for (const { value } of all.values()) t.strictSame(value, state(BigInt(at)))
+    const found = all.map(({ subscriber }) => subscriber.toString())
+    t.strictSame(found.sort(), [...names].sort(), String(topic))
+    for (const { value } of all) t.strictSame(value, state(BigInt(at)))
   }
   const bytes = await subscriptions.readSubscriptions(Buffer.from('\u{1f600}'))
-  t.equal(bytes.size, names.length, 'text and its UTF-8 bytes are one topic')
+  t.equal(bytes.length, names.length, 'text and its UTF-8 bytes are one topic')
+})
+
+onEachBackend('subscribers are bytes, in the order of their bytes', async (t, { store }) => {
+  const { subscriptions } = await managersOf(store)
+  const ids = [
+    Buffer.alloc(0),
+    ...Array.from({ length: 256 }, (_, byte) => Buffer.from([byte])),
+    ...[0x00, 0x01, 0x02, 0x7f, 0x80, 0xc3, 0xff].map((byte) => Buffer.from([0xc3, byte])),
+    ...['ä', '\ufffd', '\uffff', '\u{1f600}', 'e\u0301', 'é'].map((text) => Buffer.from(text)),
+    Buffer.from('c080', 'hex'),
+    Buffer.from('eda080', 'hex'),
+  ]
+  for (const [at, id] of ids.entries()) {
+    const data = state(BigInt(at))
+    const copy = new Uint8Array(id)
+    const created = subscriptions.createSubscriptionData('topic', copy, data)
+    copy.fill(0x21)
+    await created
+    t.strictSame((await subscriptions.readSubscriptionData('topic', id))?.value, data)
+  }
+  const found = await subscriptions.readSubscriptions('topic')
+  const hex = (all: readonly Buffer[]): string[] => all.map((id) => id.toString('hex'))
+  t.strictSame(
+    hex(found.map(({ subscriber }) => subscriber)),
+    hex([...ids].sort((a, b) => a.compare(b))),
+  )
+  for (const { subscriber, value } of found) {
+    t.ok(ids[Number(value.state!.msgId.localComponent)].equals(subscriber))
+  }
+  const text = await subscriptions.readSubscriptionData('topic', 'ä')
+  const bytes = await subscriptions.readSubscriptionData('topic', Buffer.from('ä'))
+  t.strictSame(text?.value, bytes?.value, 'a string is its UTF-8 bytes')
+  const invalid = { status: 'UNEXPECTED_CONDITION' }
+  await fails(t, subscriptions.createSubscriptionData('topic', '\ud800', {}), invalid)
+  await fails(t, subscriptions.createSubscriptionData('topic', 7 as never, {}), invalid)
 })
 
 onEachBackend('100, 101: update is partial, replace is not', async (t, { store }) => {
@@ -192,7 +231,7 @@ onEachBackend('100, 101: update is partial, replace is not', async (t, { store }
   t.strictSame(await read(), state(3n))
   await subscriptions.replaceSubscriptionData('t', 's', {}, version)
   t.strictSame(await read(), {}, 'a subscription without parts is still one')
-  t.equal((await subscriptions.readSubscriptions('t')).size, 1)
+  t.equal((await subscriptions.readSubscriptions('t')).length, 1)
   for (const change of ['updateSubscriptionData', 'replaceSubscriptionData'] as const) {
     for (const name of ['s', 'absent']) {
       await fails(t, subscriptions[change]('t', name, state(9n), Version.NEW), {
@@ -362,7 +401,7 @@ onEachBackend('what is no topic, record or version is refused', async (t, { stor
   }
   const half = { state: {} } as SubscriptionData
   await fails(t, subscriptions.createSubscriptionData('t', 'new', half), invalid)
-  t.equal((await subscriptions.readSubscriptions('t')).size, 1, 'nothing was changed')
+  t.equal((await subscriptions.readSubscriptions('t')).length, 1, 'nothing was changed')
   t.equal(await owners.readOwnerInfo('t'), null)
   await fails(t, owners.writeOwnerInfo('t', hub(1n), new LongVersion(1n)), {
     status: 'NO_TOPIC_OWNER_INFO',

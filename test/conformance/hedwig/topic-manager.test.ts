@@ -3,7 +3,6 @@ import { ManualClock } from '../../../src/base/clock.js'
 import { seededRandom } from '../../../src/base/random.js'
 import {
   hubAddress,
-  LeaseHubRegistry,
   MemoryHubRegistry,
   MetastoreError,
   MetastoreErrorCode,
@@ -247,8 +246,12 @@ onEachBackend(`127: 200 hubs and random kills [seed ${seed}]`, async (t, group) 
     for (let i = 0; i < raceTopics / 10; i++) {
       const topic = `topic ${below(raceTopics)}`
       const asked = below(200)
-      const owner = await hubs[asked].manager.getOwner(topic)
-      if (below(4) !== 0) continue
+      const { manager, registration } = hubs[asked]
+      const owner = await manager.getOwner(topic).catch((error: unknown) => {
+        // It died while it was asked.
+        if (registration.isHeld()) throw error
+      })
+      if (owner === undefined || below(4) !== 0) continue
       // The owner dies, with or without knowing of the topic; another incarnation starts.
       const dead = Number(/^h(\d+):/.exec(owner.hostname)![1])
       hubs[dead] = await start(dead)
@@ -267,52 +270,6 @@ onEachBackend(`127: 200 hubs and random kills [seed ${seed}]`, async (t, group) 
     t.equal(new Set(owners.map(({ hostname }) => hostname)).size, 1)
     t.ok(await registry.isAlive(owners[0]))
   }
-})
-
-onEachBackend('leases: a hub lives while it renews', async (t, group) => {
-  const clock = new ManualClock()
-  const options = { leaseMilliseconds: 1000, now: () => clock.now(), random: seededRandom(seed) }
-  const registry = await LeaseHubRegistry.open(group.store, options)
-  const other = await LeaseHubRegistry.open(await group.another(), options)
-  t.equal(await other.chooseLeastLoaded(), undefined)
-  const a = await registry.register('a:1')
-  const b = await other.register('b:1')
-  await a.setLoad(3)
-  t.strictSame(await other.chooseLeastLoaded(), b.hub)
-  await b.setLoad(4)
-  t.strictSame(await registry.chooseLeastLoaded(), a.hub)
-  clock.milliseconds += 999
-  await Promise.all([a.renew(), a.setLoad(9), a.renew()])
-  clock.milliseconds += 1
-  t.ok(await other.isAlive(a.hub))
-  t.notOk(await registry.isAlive(b.hub), 'its lease has ended')
-  t.strictSame(await other.chooseLeastLoaded(), a.hub)
-  await fails(t, b.renew(), { status: 'SERVICE_DOWN' })
-  const again = await other.register('b:1')
-  t.ok(again.hub.czxid > b.hub.czxid)
-  t.notOk(await registry.isAlive(b.hub))
-  t.ok(await registry.isAlive(again.hub))
-  await fails(t, b.setLoad(1), { status: 'SERVICE_DOWN' })
-  const usurper = await registry.register('b:1')
-  await fails(t, again.renew(), { status: 'SERVICE_DOWN' }, 'the address registered again')
-  await usurper.unregister()
-  t.notOk(await registry.isAlive(usurper.hub))
-  t.notOk(await registry.isAlive({ hostname: hubAddress('nobody:1'), czxid: 1n }))
-  await fails(t, registry.register('nonsense'), { status: 'UNEXPECTED_CONDITION' })
-})
-
-onEachBackend('leases: another hub takes over when one is gone', async (t, group) => {
-  const clock = new ManualClock()
-  const options = { leaseMilliseconds: 1000, now: () => clock.now() }
-  const registry = await LeaseHubRegistry.open(group.store, options)
-  const a = await startHub(group.store, registry, await registry.register('a:1'))
-  await a.manager.getOwner('x')
-  const later = await LeaseHubRegistry.open(await group.another(), options)
-  const b = await startHub(await group.another(), later, await later.register('b:1'))
-  t.strictSame(await b.manager.getOwner('x'), a.manager.self)
-  clock.milliseconds += 1000
-  const c = await startHub(await group.another(), later, await later.register('c:1'))
-  t.strictSame(await c.manager.getOwner('x'), c.manager.self)
 })
 
 const aboveMetadata = 'it is about a hub that serves messages; the interface ends at its metadata'
