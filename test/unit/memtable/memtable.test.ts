@@ -400,6 +400,27 @@ void t.test('the export comes in slices of about the given size', async (t) => {
   t.ok(value.arenaBytes <= value.arena.byteLength)
 })
 
+void t.test('an export has all entries, whatever their number', async (t) => {
+  for (const count of [1, 511, 512, 513, 1024, 1536, 2048, 4096, 8192, 16_384]) {
+    const memtable = new Memtable()
+    for (let i = 0; i < count; i++) put(memtable, digits(i), digits(i))
+    memtable.freeze()
+    for (const slice of [100, 512, undefined]) {
+      const { entryCount, offsets, ...rest } = finish(memtable.exportSlices(slice)).value
+      t.equal(entryCount, count, `${count}`)
+      t.equal(offsets.byteLength, 4 * count, `${count}`)
+      const cursor = new FrozenEntriesCursor({ entryCount, offsets, ...rest })
+      let read = 0
+      let last = ''
+      for (cursor.seek(Buffer.alloc(0), 0); cursor.valid; cursor.next()) {
+        read++
+        last = cursor.buffer.toString('latin1', cursor.keyStart, cursor.keyEnd)
+      }
+      t.same([read, last], [count, digits(count - 1).toString()], `${count}`)
+    }
+  }
+})
+
 void t.test('a worker thread reads the frozen entries without a copy', async (t) => {
   const memtable = new Memtable()
   const model = new Model()
