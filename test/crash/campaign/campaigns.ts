@@ -1,6 +1,7 @@
 /** The kinds of crash campaigns, each a source of rounds that are determined by their seeds. */
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { KillTest } from '../kill-runner.js'
+import { MovedTest } from '../moved-runner.js'
 import {
   ImageJudge,
   photographRecovery,
@@ -9,6 +10,7 @@ import {
   type CrashFailure,
 } from '../power-cut-runner.js'
 import { generatorOf } from '../recovery.js'
+import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from '../runtimes-runner.js'
 import { scenarios } from '../scenarios.js'
 
 /** A campaign that is going on. */
@@ -111,9 +113,45 @@ function kills(): Campaign {
   }
 }
 
+function runtimes(): Campaign {
+  const test = new RuntimesTest()
+  const contained = containedRuntime()
+  const containers = contained === undefined ? [] : [contained]
+  const all = [thisRuntime, ...containers, ...otherRuntimes()]
+  const counts = test.counts as unknown as Record<string, number>
+  counts.runtimes = all.length
+  return {
+    counts,
+    async round(seed) {
+      const random = generatorOf(seed)
+      const first = all[Math.floor(random() * all.length)]
+      // With others at hand, two different ones; else this one meets itself.
+      const rest = all.length > 1 ? all.filter((runtime) => runtime !== first) : all
+      await test.round(first, rest[Math.floor(random() * rest.length)], random)
+    },
+    end() {
+      test.remove()
+    },
+  }
+}
+
+function moves(): Campaign {
+  const test = new MovedTest()
+  return {
+    counts: test.counts,
+    async round(seed) {
+      // Elsewhere a moved directory is refused, which test/unit/fs covers.
+      if (process.platform === 'linux') await test.round(generatorOf(seed))
+    },
+    end() {},
+  }
+}
+
 /** All kinds by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
   faults,
   kill: kills,
+  runtimes,
+  moved: moves,
 }

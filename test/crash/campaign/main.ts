@@ -13,7 +13,10 @@ options
   --kind KIND   power-cut: images of every place and random chains, in memory;
                 faults: every call of the file system fails;
                 kill: a loading process is killed, on real files;
-                all (default): the three in turn
+                runtimes: two runtimes on one directory, of this Node and those that
+                CELLAR_OTHER_RUNTIMES names (paths of node, bun, deno);
+                moved: the directory of an open database is moved, others take its path;
+                all (default): all in turn
   --minutes N   how long; default 1
   --seed S      seed of the first round; the next rounds count up; default 1
   --rounds N    end after N rounds of each kind, for reproducing one
