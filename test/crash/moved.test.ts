@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Database } from '../../src/index.js'
+import { lockDirectory, type NodeDirectoryLock } from '../../src/fs/lock.js'
+import { NodeFileSystem } from '../../src/fs/node-fs.js'
 import { findPool } from '../../src/job/worker-executor.js'
 
 const linuxOnly =
@@ -103,5 +105,44 @@ void t.test(
     t.throws(() => database.admin.rollWALWriter(), { code: 'ERR_IO' })
     await database.close().catch(() => undefined)
     t.same(readdirSync(path), [])
+  },
+)
+
+/** A file system that cannot follow a directory, as on other systems than Linux. */
+class WithoutDescriptors extends NodeFileSystem {
+  override lock(directory: string): Promise<NodeDirectoryLock> {
+    return lockDirectory(directory, { descriptors: false })
+  }
+}
+
+void t.test(
+  'where a moved directory cannot be followed, writes fail and touch nothing',
+  async (t) => {
+    const home = newHome(t)
+    const [path, moved] = [join(home, 'db'), join(home, 'old')]
+    const options = { executor: 'inline' as const, fileSystem: new WithoutDescriptors() }
+    const first = await Database.open(path, options)
+    const table = await first.createTable('t', { families: { f: {} } })
+    await table.put({ row: 'r', cells: { 'f:v': 'first' }, durability: 'FSYNC_WAL' })
+    renameSync(path, moved)
+    mkdirSync(path)
+    const second = await Database.open(path, options)
+    await second.createTable('t', { families: { f: {} } })
+    const names = readdirSync(path).sort()
+    await t.rejects(first.flush(), { code: 'ERR_DIRECTORY_MOVED' })
+    t.throws(() => first.admin.rollWALWriter(), { code: 'ERR_DIRECTORY_MOVED' })
+    await t.rejects(table.put({ row: 's', cells: { 'f:v': 'late' } }), { code: 'ERR_POISONED' })
+    await first.close().catch(() => undefined)
+    t.same(readdirSync(path).sort(), names, 'the second directory is as it was')
+    await second.table('t').put({ row: 'r', cells: { 'f:v': 'second' } })
+    await second.close()
+    for (const [place, value] of [
+      [moved, 'first'],
+      [path, 'second'],
+    ]) {
+      const database = await Database.open(place, options)
+      t.equal(database.table('t').getSync({ row: 'r' }).value('f:v')?.toString(), value)
+      await database.close()
+    }
   },
 )
