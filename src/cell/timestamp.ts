@@ -75,17 +75,23 @@ export interface TimeRange {
 /** All timestamps. */
 export const allTime: TimeRange = { minHigh: 0, minLow: 0, maxHigh: latestHigh, maxLow: latestLow }
 
-/** Makes a range from checked ends; `ERR_INVALID_ARGUMENT` if `max` is below `min`. */
+/**
+ * Makes a range from checked ends, {@link allTime} if it holds every timestamp;
+ * `ERR_INVALID_ARGUMENT` if `max` is below `min`.
+ */
 export function makeTimeRange(min: Timestamp, max: Timestamp): TimeRange {
   checkTimestamp(min, 'time range minimum')
   checkTimestamp(max, 'time range maximum')
   if (max < min) throw invalidArgument(`time range maximum ${max} is below its minimum ${min}`)
-  return {
+  const range = {
     minHigh: timestampHigh(min),
     minLow: timestampLow(min),
     maxHigh: timestampHigh(max),
     maxLow: timestampLow(max),
   }
+  const startsFirst = range.minHigh === 0 && range.minLow === 0
+  const endsLast = range.maxHigh === allTime.maxHigh && range.maxLow === allTime.maxLow
+  return startsFirst && endsLast ? allTime : range
 }
 
 /** The range that holds exactly one timestamp (HBase: setTimestamp). */

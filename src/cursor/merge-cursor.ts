@@ -35,6 +35,12 @@ export class MergeCursor implements BackwardCursor {
   private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
   /** A move is done but for settling the child at the top. */
   private unsettled = false
+  /**
+   * Bytes that all valid children begin with, in `prefix`; a child that leaves them takes no part
+   * any more. 0 = none.
+   */
+  private prefixLength = 0
+  private prefix: Buffer = Buffer.allocUnsafe(64)
   /** While going backwards: the child that is mirrored, as all others stand before it. */
   private greatest = -1
 
@@ -46,6 +52,7 @@ export class MergeCursor implements BackwardCursor {
     this.children = children
     this.deferring = deferring
     this.unsettled = false
+    this.prefixLength = 0
     if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
     this.size = 0
     this.ordered = false
@@ -63,17 +70,35 @@ export class MergeCursor implements BackwardCursor {
    * children without one take no part, and the cursor is invalid if there is none at all.
    */
   seekWithin(key: Uint8Array, length: number): void {
+    const children = this.children
     this.unsettled = false
     this.valid = false
-    const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seek(key, length)
+    this.startWithin(key, length)
+  }
+
+  /** As {@link seekWithin}, with children that have done the seek already. */
+  startWithin(key: Uint8Array, length: number): void {
+    if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
+    const { children, prefix } = this
+    for (let i = 0; i < length; i++) prefix[i] = key[i]
+    this.prefixLength = length
+    this.unsettled = false
+    this.valid = false
     let size = 0
     for (let i = 0; i < children.length; i++) {
-      const { valid, buffer, keyStart, keyEnd } = children[i]
-      if (!valid || keyEnd - keyStart < length) continue
-      if (equalBytes(buffer, keyStart, keyStart + length, key, 0, length)) this.heap[size++] = i
+      if (this.takesPart(children[i])) this.heap[size++] = i
     }
     this.order(size)
+  }
+
+  /** Whether a child has an entry that is asked for. */
+  private takesPart({ valid, buffer, keyStart, keyEnd }: Cursor): boolean {
+    if (!valid) return false
+    const { prefixLength } = this
+    if (prefixLength === 0) return true
+    const end = keyStart + prefixLength
+    return end <= keyEnd && equalBytes(buffer, keyStart, end, this.prefix, 0, prefixLength)
   }
 
   seek(key: Uint8Array, length: number): void {
@@ -83,6 +108,7 @@ export class MergeCursor implements BackwardCursor {
       return
     }
     this.valid = false
+    this.prefixLength = 0
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seek(key, length)
     this.rebuild()
@@ -95,7 +121,7 @@ export class MergeCursor implements BackwardCursor {
     while (this.size > 0 && this.compareTop(key, length) < 0) {
       const child = this.children[this.heap[0]]
       child.seek(key, length)
-      if (!child.valid) this.heap[0] = this.heap[--this.size]
+      if (!this.takesPart(child)) this.heap[0] = this.heap[--this.size]
       if (this.size > 1) this.siftDown(0)
     }
     if (this.size > 0) this.settleTop()
@@ -111,6 +137,7 @@ export class MergeCursor implements BackwardCursor {
   seekBefore(key: Uint8Array, length: number): void {
     this.valid = false
     this.unsettled = false
+    this.prefixLength = 0
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
     this.size = 0
@@ -148,7 +175,7 @@ export class MergeCursor implements BackwardCursor {
 
   /** Restores the order after the child at the top has moved. */
   private placeTop(child: Cursor): void {
-    if (!child.valid) {
+    if (!this.takesPart(child)) {
       this.size--
       this.heap[0] = this.heap[this.size]
     }
@@ -218,12 +245,13 @@ export class MergeCursor implements BackwardCursor {
   private compare(a: number, b: number): number {
     const first = this.children[a]
     const second = this.children[b]
+    const { prefixLength } = this
     const order = compareBytes(
       first.buffer,
-      first.keyStart,
+      first.keyStart + prefixLength,
       first.keyEnd,
       second.buffer,
-      second.keyStart,
+      second.keyStart + prefixLength,
       second.keyEnd,
     )
     return order !== 0 ? order : a - b

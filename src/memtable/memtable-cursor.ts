@@ -31,6 +31,11 @@ export class MemtableCursor implements BackwardCursor {
   keyEnd: number
   valueStart: number
   valueEnd: number
+  /**
+   * Only entries that share so many first bytes are wanted behind a seek; the cursor may become
+   * invalid in place of moving to another one. 0 = all are wanted.
+   */
+  rowBytes: number
   private readonly tree: EntryTree
   private lengths: Int32Array
   private entries: Int32Array
@@ -52,6 +57,7 @@ export class MemtableCursor implements BackwardCursor {
     this.keyEnd = 0
     this.valueStart = 0
     this.valueEnd = 0
+    this.rowBytes = 0
     this.tree = tree
     this.lengths = tree.arena.lengths
     this.entries = tree.leaves.entries
@@ -132,6 +138,10 @@ export class MemtableCursor implements BackwardCursor {
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
     if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
+    if (this.rowBytes > 0 && this.leavesPrefix(this.rowBytes)) {
+      this.valid = false
+      return
+    }
     const slot = this.slot + 1
     if (slot >= this.touchedEnd) {
       if (slot >= this.slotEnd) {
@@ -146,9 +156,9 @@ export class MemtableCursor implements BackwardCursor {
 
   /**
    * Whether the next entry is sure to have other first `bytes` bytes than the current one; tells
-   * without reading the entry. REQUIRES valid, and no insert since the seek.
+   * without reading the entry. REQUIRES a position that is up to date.
    */
-  leavesPrefix(bytes: number): boolean {
+  private leavesPrefix(bytes: number): boolean {
     const { leaves } = this.tree
     const slot = this.slot + 1
     if (slot >= this.slotEnd || leaves.prefixLengths[this.leaf] + numberBytes > bytes) return false

@@ -19,10 +19,13 @@ export class ColumnTracker {
   /** Position in the list of asked columns. */
   private index = 0
   private count = 0
-  /** Qualifier of the column being counted; undefined at the start of a row. */
-  private columnBuffer: Buffer | undefined = undefined
-  private columnStart = 0
-  private columnEnd = 0
+  /**
+   * Qualifier of the column being counted, within a key of the row; undefined at the start of a
+   * row.
+   */
+  columnBuffer: Buffer | undefined = undefined
+  columnStart = 0
+  columnEnd = 0
   /** Timestamp and type last counted, to drop duplicates; type 0 = nothing yet. */
   private lastHigh = 0
   private lastLow = 0
@@ -111,7 +114,7 @@ export class ColumnTracker {
   }
 
   /** Whether a qualifier is that of the column being counted. */
-  isCurrent(buffer: Buffer, start: number, end: number): boolean {
+  private isCurrent(buffer: Buffer, start: number, end: number): boolean {
     return (
       this.columnBuffer !== undefined &&
       equalBytes(this.columnBuffer, this.columnStart, this.columnEnd, buffer, start, end)

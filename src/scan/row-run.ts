@@ -1,15 +1,15 @@
 /**
- * The fast path of scans: rows of one store that are made of nothing but puts that everybody sees,
- * of which the newest of each column is wanted. No matcher is asked and no row is chosen; one loop
- * goes from entry to entry.
+ * The one loop over plain puts, of gets and of scans: rows of one store that are made of nothing
+ * but puts that everybody sees, of which the newest of each column is wanted. The loop goes from
+ * entry to entry, asks no matcher, and seeks behind a column that has many versions.
  *
- * It stops where anything else comes. If that is within a row, `openRow` tells which one and what
- * was last collected of it, and the scanner reads on from there by the rules. So also if a block is
- * missing or damaged.
+ * The loop stops where anything else comes. If that is within a row, `openRow` is true, the fields
+ * tell what was last collected of the row, and the scanner reads on from there by the rules. The
+ * same holds if a block is missing or damaged.
  *
  * Ownership: `buffer` refers to the memory of the last cell collected, see `row-collector.ts`.
  */
-import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import {
   keySuffixBytes,
   qualifierEndOf,
@@ -17,6 +17,7 @@ import {
   sequenceOf,
   terminatorBytes,
   typeOf,
+  writeBehind,
 } from '../cell/cell-key.js'
 import { CellType } from '../cell/cell-type.js'
 import { plainValueFlags } from '../cell/cell-value.js'
@@ -43,11 +44,20 @@ export function isVisiblePut(
   )
 }
 
+/** Where a scan ends: a row (escaped), or undefined = nowhere. */
+export interface RowEnd {
+  readonly stop: Buffer | undefined
+  readonly stopInclusive: boolean
+}
+
 /** Cells of a row that are remembered on the way to its start; longer rows are read forward. */
 const cellsBackMax = 64
 
 /** Numbers of such a cell: start and end of its key, end of its value. */
 const numbersBack = 3
+
+/** Older versions of a column that are stepped over; then a seek leads behind the column. */
+const stepsBeforeSeek = 4
 
 /** Reads rows one after the other; see the file header. */
 export class RowRun {
@@ -59,9 +69,15 @@ export class RowRun {
   buffer: Buffer = emptyBytes
   rowStart = 0
   rowEnd = 0
+  /** End of that cell's qualifier; 0 = no cell of the row was collected. */
   qualifierEnd = 0
-  /** Older versions of that cell's column that were passed over. */
-  versions = 0
+  /**
+   * A call that threw was on its way to the key `seekKey[0, seekLength)`; 0 = to the next entry.
+   */
+  seekLength = 0
+  seekKey: Buffer = Buffer.allocUnsafe(128)
+  /** Whether no marker of the family can lie among the cells of the empty column. */
+  jumpsEmptyColumn = false
   /** The cells of the row that is read backwards, from its last: their memory and numbers. */
   private readonly buffers: Buffer[] = Array<Buffer>(cellsBackMax).fill(emptyBytes)
   private readonly places = new Float64Array(cellsBackMax * numbersBack)
@@ -73,42 +89,75 @@ export class RowRun {
   }
 
   /**
-   * Goes on until the collector wants no more rows, which it ends, or row `stop` or something else
-   * comes. Passes over up to `versionsMax` older versions of a column one by one.
+   * Names the row for {@link readRow}, and its column that was collected last: the row is
+   * `buffer[rowStart, rowEnd)`; a terminator and the qualifier, which ends at `qualifierEnd`,
+   * follow. 0 = no cell of the row was collected yet.
    */
-  read(
+  enterRow(buffer: Buffer, rowStart: number, rowEnd: number, qualifierEnd: number): void {
+    this.buffer = buffer
+    this.rowStart = rowStart
+    this.rowEnd = rowEnd
+    this.qualifierEnd = qualifierEnd
+  }
+
+  /**
+   * Reads on in the row given to {@link enterRow}, until the collector is full or something else
+   * comes. `openRow` is false afterwards if the row has ended; the row itself is not ended in the
+   * collector.
+   */
+  readRow(cursor: Cursor, familyIndex: number, readPoint: number, collector: RowTarget): void {
+    this.openRow = true
+    this.run(cursor, familyIndex, readPoint, undefined, collector)
+  }
+
+  /**
+   * Reads rows until the collector wants no more, and ends them there, or until the row behind the
+   * bounds or something else comes.
+   */
+  readRows(
     cursor: Cursor,
     familyIndex: number,
     readPoint: number,
-    stop: Buffer | undefined,
-    stopInclusive: boolean,
-    versionsMax: number,
+    bounds: RowEnd,
     collector: RowTarget,
   ): void {
-    let { buffer: last, rowStart, rowEnd, qualifierEnd } = this
+    this.openRow = false
+    this.run(cursor, familyIndex, readPoint, bounds, collector)
+  }
+
+  /** Without bounds one row is read, which is open. */
+  private run(
+    cursor: Cursor,
+    familyIndex: number,
+    readPoint: number,
+    bounds: RowEnd | undefined,
+    collector: RowTarget,
+  ): void {
+    let { buffer: last, rowStart, rowEnd, qualifierEnd, openRow: open } = this
     let rows = 0
-    let open = false
     let versions = 0
+    this.seekLength = 0
     try {
       while (cursor.valid) {
         const { buffer, keyStart, keyEnd } = cursor
         const end = rowEndOf(buffer, keyStart, keyEnd)
         if (open && !equalBytes(last, rowStart, rowEnd, buffer, keyStart, end)) {
           open = false
+          if (bounds === undefined) break
           collector.endRow()
           if (!collector.wantsRows) break
         }
         if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) break
         if (!open) {
-          if (stop !== undefined && isBehind(buffer, keyStart, end, stop, stopInclusive)) break
+          if (isBehind(buffer, keyStart, end, bounds!)) break
           rows++
           open = true
         } else if (isSameColumn(last, rowEnd, qualifierEnd, buffer, end, keyEnd)) {
-          if (versions === versionsMax) break
-          versions++
-          cursor.next()
+          if (versions++ < stepsBeforeSeek) cursor.next()
+          else if (!this.leaveColumn(cursor, end)) break
           continue
         }
+        if (collector.full) break
         last = buffer
         rowStart = keyStart
         rowEnd = end
@@ -119,7 +168,7 @@ export class RowRun {
       }
       if (open && !cursor.valid) {
         open = false
-        collector.endRow()
+        if (bounds !== undefined) collector.endRow()
       }
     } finally {
       this.rows = rows
@@ -128,20 +177,33 @@ export class RowRun {
       this.rowStart = rowStart
       this.rowEnd = rowEnd
       this.qualifierEnd = qualifierEnd
-      this.versions = versions
     }
   }
 
+  /** Seeks behind the column of the cell under the cursor; false if it may not be jumped over. */
+  private leaveColumn(cursor: Cursor, rowEnd: number): boolean {
+    const { buffer, keyStart, keyEnd } = cursor
+    const end = qualifierEndOf(keyEnd)
+    if (end === rowEnd + terminatorBytes && !this.jumpsEmptyColumn) return false
+    const length = end - keyStart
+    if (this.seekKey.length < length + terminatorBytes)
+      this.seekKey = Buffer.allocUnsafe(2 * length)
+    copyBytes(buffer, keyStart, end, this.seekKey, 0)
+    this.seekLength = writeBehind(this.seekKey, length)
+    cursor.seek(this.seekKey, this.seekLength)
+    this.seekLength = 0
+    return true
+  }
+
   /**
-   * As {@link read}, backwards from the last cell of a row. Of an open row nothing was collected;
-   * it has to be read from its start.
+   * As {@link readRows}, backwards from the last cell of a row. Of an open row nothing was
+   * collected; it has to be read from its start.
    */
   readBack(
     cursor: BackwardCursor,
     familyIndex: number,
     readPoint: number,
-    stop: Buffer | undefined,
-    stopInclusive: boolean,
+    bounds: RowEnd,
     collector: RowTarget,
   ): void {
     const { buffers, places } = this
@@ -160,7 +222,7 @@ export class RowRun {
         if (cells === cellsBackMax) break
         if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) break
         if (cells === 0) {
-          if (stop !== undefined && isBefore(buffer, keyStart, end, stop, stopInclusive)) break
+          if (isBefore(buffer, keyStart, end, bounds)) break
           rows++
           last = buffer
           rowStart = keyStart
@@ -212,24 +274,16 @@ export class RowRun {
   }
 }
 
-function isBefore(
-  buffer: Buffer,
-  start: number,
-  end: number,
-  stop: Buffer,
-  stopInclusive: boolean,
-): boolean {
+function isBefore(buffer: Buffer, start: number, end: number, bounds: RowEnd): boolean {
+  const { stop, stopInclusive } = bounds
+  if (stop === undefined) return false
   const order = compareBytes(buffer, start, end, stop, 0, stop.length)
   return stopInclusive ? order < 0 : order <= 0
 }
 
-function isBehind(
-  buffer: Buffer,
-  start: number,
-  end: number,
-  stop: Buffer,
-  stopInclusive: boolean,
-): boolean {
+function isBehind(buffer: Buffer, start: number, end: number, bounds: RowEnd): boolean {
+  const { stop, stopInclusive } = bounds
+  if (stop === undefined) return false
   const order = compareBytes(buffer, start, end, stop, 0, stop.length)
   return stopInclusive ? order > 0 : order >= 0
 }

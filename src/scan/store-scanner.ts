@@ -13,8 +13,6 @@ import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import {
-  qualifierEndOf,
-  rowEndOf,
   terminatorBytes,
   writeBehind,
   writeEscaped,
@@ -26,9 +24,9 @@ import { compareTimestamps } from '../cell/timestamp.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
-import type { CellCollector, RowTarget } from './cell-collector.js'
+import type { RowTarget } from './cell-collector.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
-import { isVisiblePut, type RowRun } from './row-run.js'
+import { RowRun } from './row-run.js'
 import type { RowBounds } from './row-scanner.js'
 import { UserMatcher } from './user-matcher.js'
 import type { ValueSource } from './value-source.js'
@@ -38,6 +36,9 @@ const stepsBeforeSeek = 4
 
 /** Bytes of a timestamp in a key. */
 const timestampBytes = 8
+
+/** Of single rows, which are read in one go. */
+const rowRun = new RowRun()
 
 const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 type Move = (typeof Move)[keyof typeof Move]
@@ -143,6 +144,7 @@ export class StoreScanner {
     if (!this.displaced && cursor.valid) this.keepPosition(cursor)
     if (move !== Move.none && move !== Move.next) this.displaced = true
     this.matcher.detach()
+    rowRun.forget()
     this.cell.buffer = emptyBytes
     this.merge.setChildren([])
     this.take(cursors)
@@ -201,6 +203,7 @@ export class StoreScanner {
     this.merge.setChildren([])
     this.cursor = this.merge
     this.displaced = false
+    rowRun.forget()
   }
 
   /** Whether a cell is under the cursor. */
@@ -260,7 +263,7 @@ export class StoreScanner {
    * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then behind the row)
    * or the collector is full (false; call again to go on).
    */
-  readRow(row: Buffer, rowLength: number, collector: CellCollector): boolean {
+  readRow(row: Buffer, rowLength: number, collector: RowTarget): boolean {
     if (this.displaced) this.findPosition()
     const { cell, cursor } = this
     if (!this.rowStarted) {
@@ -270,7 +273,7 @@ export class StoreScanner {
     }
     for (;;) {
       if (this.move !== Move.none) this.finishMove()
-      if (this.plain && this.collectPlain(cursor, row, rowLength, collector)) continue
+      if (this.plain && this.readPlain(row, rowLength, collector)) break
       if (!cursor.valid) break
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
@@ -309,36 +312,47 @@ export class StoreScanner {
   }
 
   /**
-   * Deals with the cell under the cursor and plans the step behind it, if the cell is of the row
-   * and of the kind that most are: a put that everybody sees. The first of its column is collected.
+   * Reads on in the row as long as plain puts come; true if it has ended. Where something else
+   * comes, the matcher knows the column that was collected last.
    */
-  private collectPlain(
-    cursor: Cursor,
-    row: Buffer,
-    rowLength: number,
-    collector: CellCollector,
-  ): boolean {
-    const { matcher } = this
-    if (!cursor.valid || collector.full || this.waitingCode !== 0 || !matcher.unmasked) {
-      return false
+  private readPlain(row: Buffer, rowLength: number, collector: RowTarget): boolean {
+    const { matcher, cursor } = this
+    if (this.waitingCode !== 0 || !cursor.valid || !matcher.unmasked) return false
+    const { columnBuffer, columnStart, columnEnd } = matcher.columns
+    const rowEnd = columnStart - terminatorBytes
+    // The matcher was detached: it has only the qualifier, without the key around it.
+    if (columnBuffer !== undefined && rowEnd < rowLength) return false
+    if (columnBuffer === undefined) rowRun.enterRow(row, 0, rowLength, 0)
+    else rowRun.enterRow(columnBuffer, rowEnd - rowLength, rowEnd, columnEnd)
+    rowRun.jumpsEmptyColumn = !this.hasFamilyMarkers
+    try {
+      rowRun.readRow(cursor, this.cell.familyIndex, this.readPoint, collector)
+    } catch (error) {
+      this.planAgain(rowRun)
+      throw error
+    } finally {
+      if (rowRun.openRow) this.handOver(rowRun)
     }
-    const { buffer, keyStart, keyEnd, valueStart } = cursor
-    const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
-    if (
-      !equalBytes(buffer, keyStart, rowEnd, row, 0, rowLength) ||
-      !isVisiblePut(buffer, keyEnd, valueStart, this.readPoint)
-    ) {
-      return false
-    }
-    if (matcher.takeFirst(buffer, rowEnd + terminatorBytes, qualifierEndOf(keyEnd))) {
-      collector.addRange(this.cell.familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
-      this.steps = 0
-    } else if (this.steps++ === stepsBeforeSeek) {
-      // An older version of a column that has many.
-      return false
-    }
-    this.move = Move.next
+    if (rowRun.openRow) return false
+    if (!this.singleRow && cursor.valid) this.cell.set(cursor)
     return true
+  }
+
+  /** Tells the matcher what a run has collected of the row. */
+  private handOver({ buffer, rowEnd, qualifierEnd }: RowRun): void {
+    if (qualifierEnd === 0) return
+    this.matcher.columns.countFirst(buffer, rowEnd + terminatorBytes, qualifierEnd)
+  }
+
+  /** Plans the move in which a run has thrown. */
+  private planAgain({ seekKey, seekLength }: RowRun): void {
+    this.move = Move.next
+    if (seekLength === 0) return
+    this.ensureSeekKey(seekLength)
+    copyBytes(seekKey, 0, seekLength, this.seekKey, 0)
+    this.seekLength = seekLength
+    this.steps = stepsBeforeSeek
+    this.move = Move.column
   }
 
   /** Whether {@link readRun} may be used: what is read needs no rules but for few cells. */
@@ -353,27 +367,19 @@ export class StoreScanner {
    * row; so also if this throws. REQUIRES `mayRun`, and no row that is being read.
    */
   readRun(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
-    const { cursor, matcher } = this
+    const { cursor } = this
+    run.jumpsEmptyColumn = !this.hasFamilyMarkers
     try {
-      run.read(
-        cursor,
-        this.cell.familyIndex,
-        this.readPoint,
-        bounds.stop,
-        bounds.stopInclusive,
-        stepsBeforeSeek,
-        collector,
-      )
+      run.readRows(cursor, this.cell.familyIndex, this.readPoint, bounds, collector)
     } catch (error) {
-      this.move = Move.next
+      this.planAgain(run)
       throw error
     } finally {
       if (run.openRow) {
         this.rowStarted = true
         this.cellsInRow = 0
-        this.steps = run.versions
-        matcher.startRow()
-        matcher.takeFirst(run.buffer, run.rowEnd + terminatorBytes, run.qualifierEnd)
+        this.matcher.startRow()
+        this.handOver(run)
       } else if (cursor.valid) this.cell.set(cursor)
     }
   }
@@ -384,9 +390,7 @@ export class StoreScanner {
    */
   readRunBack(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
     const { cursor, cell, readPoint } = this
-    const { stop, stopInclusive } = bounds
-    const backward = cursor as BackwardCursor
-    run.readBack(backward, cell.familyIndex, readPoint, stop, stopInclusive, collector)
+    run.readBack(cursor as BackwardCursor, cell.familyIndex, readPoint, bounds, collector)
     if (cursor.valid) cell.set(cursor)
   }
 

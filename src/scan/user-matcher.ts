@@ -27,7 +27,8 @@ export class UserMatcher {
    */
   plain = false
   private readonly deletes = new DeleteTracker()
-  private readonly columns = new ColumnTracker()
+  /** Public for the loop over plain puts, which goes past {@link match}. */
+  readonly columns = new ColumnTracker()
   /** In place of `deletes`, with NEW_VERSION_BEHAVIOR. */
   private history: WriteOrderTracker | undefined = undefined
   private readonly ownHistory = new WriteOrderTracker()
@@ -103,17 +104,6 @@ export class UserMatcher {
   /** The asked column to jump to after `seekNextColumn`, if the query names columns. */
   get nextColumn(): Buffer | undefined {
     return this.columns.nextColumn
-  }
-
-  /**
-   * Judges a visible put without a TTL whose qualifier is `buffer[start, end)`, in place of
-   * {@link match}: whether it is included, because no cell of its column was before it. REQUIRES
-   * `plain` and `unmasked`.
-   */
-  takeFirst(buffer: Buffer, start: number, end: number): boolean {
-    if (this.columns.isCurrent(buffer, start, end)) return false
-    this.columns.countFirst(buffer, start, end)
-    return true
   }
 
   /** No marker of the row can concern a cell that is still to come. */

@@ -9,7 +9,8 @@
  * repeated call makes progress even with a cache that keeps nothing.
  */
 import { closedError } from '../base/errors.js'
-import { compareBytes } from '../base/bytes.js'
+import { compareBytes, equalBytes } from '../base/bytes.js'
+import type { Hash64 } from '../base/hash.js'
 import { readVarint, varintLength } from '../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
@@ -36,6 +37,11 @@ export class SsTableCursor implements BackwardCursor {
    * False: blocks that this cursor reads are not admitted to the cache, and its hits do not count.
    */
   cacheBlocks = true
+  /**
+   * Only entries that share so many first bytes with the one at hand are wanted behind it; no block
+   * is entered for others, and the cursor becomes invalid. 0 = all are wanted.
+   */
+  rowBytes = 0
   /** Where blocks come from that are not in the cache; undefined: from the table itself. */
   stream: BlockStream | undefined = undefined
   /** Over the bytes of {@link buffer}; undefined without a stream. */
@@ -75,6 +81,29 @@ export class SsTableCursor implements BackwardCursor {
       this.fetched = block
       this.enter(this.fetch(index + 1), 0)
     }
+  }
+
+  /**
+   * Moves to the entry in `slot` of block `index`, where a row was found before; false, and
+   * invalid, if another key stands there than one that begins with `key[0, length)`.
+   */
+  seekLocated(index: number, slot: number, key: Uint8Array, length: number): boolean {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const block = this.fetch(index)
+    if (slot >= block.count) return false
+    this.enter(block, slot)
+    const end = this.keyStart + length
+    this.valid = end <= this.keyEnd && equalBytes(this.buffer, this.keyStart, end, key, 0, length)
+    return this.valid
+  }
+
+  /** Remembers the entry at hand as the first of a row; see {@link RowLocations.note}. */
+  noteLocation(hash: Hash64, tableSet: number, table: number): void {
+    const block = this.block!
+    this.reader.cache.rows.note(hash, tableSet, table, block.index, this.slot)
   }
 
   seekBefore(key: Uint8Array, length: number): void {
@@ -166,13 +195,26 @@ export class SsTableCursor implements BackwardCursor {
     const { reader } = this
     if (reader.closed) this.failClosed()
     const index = this.block!.index + 1
-    if (index === reader.index.blockCount) {
+    if (index === reader.index.blockCount || this.endsRow(index - 1)) {
       this.valid = false
       return
     }
     const block = this.fetchBeside(index)
     this.run++
     this.enter(block, 0)
+  }
+
+  /** Whether a block's separator tells that the entries wanted end with the block. */
+  private endsRow(index: number): boolean {
+    const { rowBytes, buffer, keyStart, reader } = this
+    if (rowBytes === 0) return false
+    const { separators, separatorOffsets } = reader.index
+    const start = separatorOffsets[index]
+    const end = start + rowBytes
+    return (
+      end > separatorOffsets[index + 1] ||
+      !equalBytes(separators, start, end, buffer, keyStart, keyStart + rowBytes)
+    )
   }
 
   /** A block for a step, which may be made again if the block is missing. */

@@ -12,12 +12,10 @@
  */
 import type { Hash64 } from '../base/hash.js'
 
-/** Numbers of a place: hash, number of the set, table and block, slot and offset. */
+/** Numbers of a place: hash, number of the set, table and block, slot. */
 const numbersPerPlace = 4
 const bytesPerPlace = numbersPerPlace * 4
 
-/** What fits into half of a number. */
-const halfMax = 0xffff
 const blockBits = 24
 const blockMax = (1 << blockBits) - 1
 const tableMax = 0xff
@@ -29,8 +27,6 @@ export class RowLocations {
   block = 0
   /** Slot of the entry in the block. */
   slot = 0
-  /** Offset of the entry in the block. */
-  offset = 0
   private capacity: number
   private places: Int32Array | undefined = undefined
   private mask = 0
@@ -61,32 +57,22 @@ export class RowLocations {
       if (places[at] !== hash.high || places[at + 1] !== tableSet) return false
     }
     const where = places[at + 2]
-    const entry = places[at + 3]
     this.table = where >>> blockBits
     this.block = where & blockMax
-    this.slot = entry >>> 16
-    this.offset = entry & halfMax
+    this.slot = places[at + 3]
     return true
   }
 
   /** Remembers where a row begins. What is too large for the form is not remembered. */
-  note(
-    hash: Hash64,
-    tableSet: number,
-    table: number,
-    block: number,
-    slot: number,
-    offset: number,
-  ): void {
+  note(hash: Hash64, tableSet: number, table: number, block: number, slot: number): void {
     if (this.capacity === 0 || table > tableMax || block > blockMax) return
-    if (slot > halfMax || offset > halfMax) return
     const places = this.places ?? this.allocate()
     const at = this.placeOf(hash, tableSet)
     places.copyWithin(at + numbersPerPlace, at, at + numbersPerPlace)
     places[at] = hash.high
     places[at + 1] = tableSet
     places[at + 2] = (table << blockBits) | block
-    places[at + 3] = (slot << 16) | offset
+    places[at + 3] = slot
   }
 
   /** Families share rows, so the set takes part. */

@@ -31,7 +31,7 @@ export interface ReadPlan {
   readonly versions: number
   /**
    * What a `PlainRowReader` can read: the newest version of everything, or of one column; undefined
-   * if more was said than that.
+   * if the read asks for anything else. Decided by the queries, whatever the spelling.
    */
   readonly plain: PlainRead | undefined
 }
@@ -59,7 +59,7 @@ export class ReadPlans {
     if (simple === undefined) return planRead(this.table, options, false)
     let plan = this.known.get(simple)
     if (plan === undefined) {
-      plan = asPlain(planRead(this.table, options, false))
+      plan = planRead(this.table, options, false)
       if (this.known.size >= plansMax) this.known.clear()
       this.known.set(simple, plan)
     }
@@ -69,30 +69,43 @@ export class ReadPlans {
 
 const plansMax = 1024
 
-/** The plan of a read that names nothing or one column or family, and nothing else. */
-function asPlain(plan: ReadPlan): ReadPlan {
-  return { ...plan, plain: { qualifier: plan.families[0]?.query.columns?.[0] } }
+/** What a `PlainRowReader` can read of what was asked for; undefined = it cannot. */
+export function plainOf(families: readonly FamilyPlan[]): PlainRead | undefined {
+  for (let i = 0; i < families.length; i++) {
+    const { family, query } = families[i]
+    const { columns, filter, timeRange, cellsPerRowMax, cellsPerRowOffset } = query
+    const isNewest = Math.min(query.versions, family.store.settings.versions) === 1
+    const isLimited = cellsPerRowMax >= 0 || cellsPerRowOffset > 0
+    if (!isNewest || isLimited || query.raw || filter !== undefined) return undefined
+    if (timeRange !== allTime) return undefined
+    if (columns !== undefined && (columns.length !== 1 || families.length > 1)) return undefined
+  }
+  return families.length === 0 ? newestOfAll : { qualifier: families[0].query.columns?.[0] }
 }
 
-/** A key for plans worth keeping, or undefined. */
+const newestOfAll: PlainRead = { qualifier: undefined }
+
+/** A key for plans worth keeping, or undefined. What the defaults say need not be said. */
 function simpleKey(options: ReadOptions): string | undefined {
+  const { versions, cacheBlocks, isolation, loadFamiliesOnDemand, cellsPerFamilyOffset } = options
   if (
-    options.versions !== undefined ||
+    (versions !== undefined && versions !== 1) ||
+    (cacheBlocks !== undefined && cacheBlocks !== true) ||
+    (isolation !== undefined && isolation !== 'READ_COMMITTED') ||
+    (loadFamiliesOnDemand !== undefined && loadFamiliesOnDemand !== false) ||
+    (cellsPerFamilyOffset !== undefined && cellsPerFamilyOffset !== 0) ||
     options.timeRange !== undefined ||
     options.timestamp !== undefined ||
     options.familyTimeRanges !== undefined ||
     options.filter !== undefined ||
-    options.cellsPerFamilyMax !== undefined ||
-    options.cellsPerFamilyOffset !== undefined ||
-    options.cacheBlocks !== undefined ||
-    options.isolation !== undefined ||
-    options.loadFamiliesOnDemand !== undefined
+    options.cellsPerFamilyMax !== undefined
   ) {
     return undefined
   }
-  const columns = options.columns
+  const { columns } = options
   if (columns === undefined) return ''
-  if (!Array.isArray(columns) || columns.length !== 1) return undefined
+  if (!Array.isArray(columns) || columns.length > 1) return undefined
+  if (columns.length === 0) return ''
   const [column] = columns as readonly ColumnName[]
   return typeof column === 'string' && column !== '' ? column : undefined
 }
@@ -122,7 +135,8 @@ export function planRead(table: TableState, options: ReadOptions, raw: boolean):
     }
     families.push({ family, query })
   }
-  return { families, filter: options.filter, cacheBlocks, onDemand, versions, plain: undefined }
+  const plain = cacheBlocks ? plainOf(families) : undefined
+  return { families, filter: options.filter, cacheBlocks, onDemand, versions, plain }
 }
 
 function parseVersions(versions: ReadOptions['versions']): number {

@@ -29,7 +29,7 @@ import {
   parseTimeRange,
   ReadPlans,
   type FamilyPlan,
-  type PlainRead,
+  plainOf,
   type ReadPlan,
 } from './read-plan.js'
 import { Result } from '../api/result.js'
@@ -365,8 +365,7 @@ export class TableCore {
     if (isPlain && last?.table === table && last.name === column) return last
     const { family: name, escapedQualifier } = parseSingleColumn(column)
     const family = table.familyByName.get(name) ?? this.unknownFamily(table, name)
-    const plain = isPlain ? { qualifier: escapedQualifier } : undefined
-    const plan = asPlan([planFamily(family, [escapedQualifier], range)], plain)
+    const plan = asPlan([planFamily(family, [escapedQualifier], range)])
     const checked = { table, name: column, family, escapedQualifier, plan }
     if (isPlain) this.lastChecked = checked
     return checked
@@ -555,7 +554,8 @@ function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
   return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
 }
 
-function asPlan(families: readonly FamilyPlan[], plain?: PlainRead): ReadPlan {
+function asPlan(families: readonly FamilyPlan[]): ReadPlan {
+  const plain = plainOf(families)
   return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1, plain }
 }
 

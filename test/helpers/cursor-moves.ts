@@ -1,0 +1,32 @@
+/** Counts the moves of cursors over memtables and files, in place of the time that reads take. */
+import { MemtableCursor } from '../../src/memtable/memtable-cursor.js'
+import { SsTableCursor } from '../../src/sstable/cursor.js'
+
+type Move = (...values: unknown[]) => unknown
+
+const moves = ['seek', 'seekBefore', 'seekLocated', 'next', 'previous']
+
+/** Moves of all such cursors while `action` runs. */
+export function countMoves(action: () => unknown): number {
+  let count = 0
+  const undo: (() => void)[] = []
+  for (const prototype of [MemtableCursor.prototype, SsTableCursor.prototype]) {
+    for (const name of moves) {
+      const property = Object.getOwnPropertyDescriptor(prototype, name)
+      if (property === undefined) continue
+      const original = property.value as Move
+      const counting = function (this: unknown, ...values: unknown[]): unknown {
+        count++
+        return Reflect.apply(original, this, values)
+      }
+      Object.defineProperty(prototype, name, { ...property, value: counting })
+      undo.push(() => Object.defineProperty(prototype, name, property))
+    }
+  }
+  try {
+    action()
+  } finally {
+    for (const restore of undo) restore()
+  }
+  return count
+}
