@@ -108,7 +108,7 @@ export class CompactionRun {
       const expected = work.files.reduce((sum, file) => sum + file.entryCount, 0)
       assert(read === expected, 'the slices of a compaction must read every entry of its inputs')
       const files = results.flatMap((result) => result.files)
-      if (this.cancelled || this.store.dropped || !this.host.mayFlush) throw new JobCancelled()
+      this.checkWanted()
       for (const file of files) this.host.readers.open(file)
       published = true
       await this.publish(work.files, files)
@@ -261,8 +261,15 @@ export class CompactionRun {
     return sliceRows(work.files.map((file) => readers.open(file)))
   }
 
+  /** Throws `JobCancelled` if nobody wants the result; a drop of the store may be under way. */
+  private checkWanted(): void {
+    const { host, store } = this
+    const isWanted = !this.cancelled && !store.dropped && host.mayFlush
+    if (!isWanted || !host.versions.hasStore(store.storeId)) throw new JobCancelled()
+  }
+
   private publish(removed: readonly FileMetadata[], added: readonly FileMetadata[]): Promise<void> {
-    if (this.cancelled || this.store.dropped || !this.host.mayFlush) throw new JobCancelled()
+    this.checkWanted()
     const { storeId } = this.store
     return this.host.publish({
       filesRemoved: removed.map(({ fileNumber }) => ({ storeId, fileNumber })),

@@ -219,7 +219,8 @@ export class Compactor {
 
   private mayRun(store: Store): boolean {
     const { compactionEnabled, mayFlush } = this.host
-    return compactionEnabled && mayFlush && !this.stopped && !store.dropped
+    if (!compactionEnabled || !mayFlush || this.stopped || store.dropped) return false
+    return this.host.versions.hasStore(store.storeId)
   }
 
   /** Starts whatever can be started. */
@@ -263,7 +264,7 @@ export class Compactor {
   private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
     if (!(error instanceof JobCancelled)) return error
     if (signal?.aborted === true) return aborted(signal)
-    if (store.dropped) return dropped(store)
+    if (store.dropped || !this.host.versions.hasStore(store.storeId)) return dropped(store)
     try {
       this.host.checkWritable()
     } catch (reason) {

@@ -169,12 +169,13 @@ export class Ddl {
    * any more are gone.
    */
   enqueue<T>(step: () => Promise<T>): Promise<T> {
-    const run = this.running.then(async () => {
-      this.engine.checkWritable()
-      const result = await step()
-      await this.engine.remover.idle()
-      return result
-    })
+    const run = this.running.then(() =>
+      this.engine.change(async () => {
+        const result = await step()
+        await this.engine.remover.idle()
+        return result
+      }),
+    )
     this.running = run.catch(() => undefined)
     return run
   }

@@ -141,6 +141,10 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
   private poisonedBy: CellarError | undefined = undefined
   private state: 'open' | 'closing' | 'closed' = 'open'
+  /** Changes under way that make files or edits: a close waits for their end. */
+  private readonly changes = new Set<Promise<unknown>>()
+  /** What a close ends because it may wait for its caller for ever. */
+  readonly endedByClose = new Set<() => void>()
   private closing: Promise<void> | undefined = undefined
 
   constructor(parts: EngineParts) {
@@ -358,6 +362,21 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     }
   }
 
+  /**
+   * Carries out a change that makes files or edits, which a close then waits for. REQUIRES that the
+   * change does not wait for its caller. Throws as {@link checkWritable}.
+   */
+  async change<T>(step: () => Promise<T>): Promise<T> {
+    this.checkWritable()
+    const change = step()
+    this.changes.add(change)
+    try {
+      return await change
+    } finally {
+      this.changes.delete(change)
+    }
+  }
+
   // What the flusher and the compactor ask for.
 
   get mayFlush(): boolean {
@@ -538,6 +557,9 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     const poisonedBefore = this.poisonedBy !== undefined
     const steps = new ClosingSteps()
     if (this.poisonedBy === undefined) await steps.attempt(() => flushForClose(this))
+    // Behind the lock's release the directory may be another process's.
+    await Promise.allSettled(this.changes)
+    for (const end of this.endedByClose) await steps.attempt(end)
     this.state = 'closed'
     this.budget.fail(closedError('the database'))
     this.pacer.fail(closedError('the database'))

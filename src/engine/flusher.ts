@@ -96,7 +96,7 @@ export class Flusher {
    */
   async drain(store: Store): Promise<void> {
     const newest = store.frozen.at(0)
-    if (newest !== undefined && !store.dropped) await this.flush(newest.unit!)
+    if (newest !== undefined && this.isWanted(store)) await this.flush(newest.unit!)
   }
 
   /**
@@ -104,7 +104,7 @@ export class Flusher {
    * writes while it is asked about a flush cannot wait for that flush; then nothing happens.
    */
   drainSync(store: Store): void {
-    while (store.frozen.length > 0 && !store.dropped) {
+    while (store.frozen.length > 0 && this.isWanted(store)) {
       if (!this.flushSync(store.frozen.at(-1)!.unit!)) return
     }
   }
@@ -133,13 +133,14 @@ export class Flusher {
       if (before !== undefined && !store.dropped) await this.flush(before.unit!)
     }
     await this.flushOldest(unit)
-    assert(!unit.isPending, 'a flush that succeeds leaves no memtable behind')
+    const isLeft = unit.isPending && unit.live.some(({ store }) => this.isWanted(store))
+    assert(!isLeft, 'a flush that succeeds leaves no memtable behind')
   }
 
   /** Flushes in the background until the store has no frozen memtable. */
   private async flushAll(store: Store): Promise<void> {
     try {
-      while (store.frozen.length > 0 && !store.dropped && this.host.mayFlush) {
+      while (store.frozen.length > 0 && this.isWanted(store) && this.host.mayFlush) {
         await this.flush(store.frozen.at(-1)!.unit!)
       }
     } catch (error) {
@@ -147,10 +148,15 @@ export class Flusher {
       if (!isClosed) this.host.flushFailed(store, error)
     }
     this.scheduled.delete(store)
-    if (store.frozen.length === 0 || store.dropped || !this.host.mayFlush) return
+    if (store.frozen.length === 0 || !this.isWanted(store) || !this.host.mayFlush) return
     // Writers that wait for memory by now were not there when the failure was told.
     if (this.host.hasWaitingWriters) this.schedule(store)
     else this.retryLater(store)
+  }
+
+  /** False if the store is dropped, or an edit that drops it is on its way. */
+  private isWanted(store: Store): boolean {
+    return !store.dropped && this.host.versions.hasStore(store.storeId)
   }
 
   private tick(): boolean {
@@ -179,7 +185,8 @@ export class Flusher {
         outputs.push(output)
       }
       if (!(await this.settle(unit, outputs))) return
-      const live = outputs.filter(({ store }) => !store.dropped)
+      const live = outputs.filter(({ store }) => this.isWanted(store))
+      if (live.length === 0) return
       const edit = this.prepareInstall(live)
       unit.isPublishing = true
       // From here on the manifest may name the files, whatever fails.
@@ -301,7 +308,7 @@ export class Flusher {
     const outputs: Output[] = []
     let named = false
     try {
-      for (const { store, slot } of unit.live) {
+      for (const { store, slot } of unit.live.filter(({ store }) => this.isWanted(store))) {
         const entries = runToEnd(slot.memtable.exportSlices())
         const sequenceKept = slot.readPointNewest
         const hooked = hooks.start(store, 'flush', false, 1, sequenceKept)

@@ -68,7 +68,11 @@ export class Ingest {
   }
 
   /** Loads the files of finished bulk directories. Errors: see `Admin.bulkLoad`. */
-  async load(
+  load(tableName: string, directories: readonly string[], request: LoadRequest): Promise<Loaded> {
+    return this.engine.change(() => this.loadNow(tableName, directories, request))
+  }
+
+  private async loadNow(
     tableName: string,
     directories: readonly string[],
     request: LoadRequest,
@@ -183,6 +187,8 @@ export class Ingest {
     for (const source of sources) {
       const { family, fileBytes } = source.listed
       const onPart = (bytes: number): void => {
+        // A close waits for the load, so the load ends.
+        this.engine.checkWritable()
         if (request.signal?.aborted === true) throw aborted(request.signal)
         request.onProgress?.((done + bytes) / total)
       }

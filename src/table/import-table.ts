@@ -61,14 +61,18 @@ export async function importTable(
 ): Promise<Imported> {
   const { source: name = 'the export', onProgress, signal } = options
   const decoder = new ChunkDecoder(parts.engine.codecs, name)
+  const { engine } = parts
   const run = new ImportRun(parts, decoder, options.table)
+  // A close cannot wait for the next piece of the stream.
+  const end = (): void => run.abandon()
+  engine.endedByClose.add(end)
   try {
     for await (const piece of source) {
       if (signal?.aborted === true) throw aborted(signal)
       if (!(piece instanceof Uint8Array)) throw invalidArgument('an export consists of bytes')
       decoder.add(piece)
       for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
-        parts.engine.checkWritable()
+        engine.checkWritable()
         run.take(chunk)
         onProgress?.(run.progress)
         await run.syncBehind()
@@ -78,10 +82,12 @@ export async function importTable(
     if (!run.ended) throw decoder.endedEarly()
     decoder.checkEnd()
     if (signal?.aborted === true) throw aborted(signal)
-    return await run.publish()
+    return await engine.change(() => run.publish())
   } catch (error) {
     run.abandon()
     throw error
+  } finally {
+    engine.endedByClose.delete(end)
   }
 }
 
@@ -96,6 +102,7 @@ interface Target {
 
 class ImportRun {
   ended = false
+  private isAbandoned = false
   private readonly parts: ImportParts
   private readonly decoder: ChunkDecoder
   private readonly adoption: FileAdoption
@@ -157,8 +164,10 @@ class ImportRun {
     return { table: name, ...this.progress }
   }
 
-  /** Removes what was written, unless the edit may stand in the manifest. */
+  /** Removes what was written, once, unless the edit may stand in the manifest. */
   abandon(): void {
+    if (this.isAbandoned) return
+    this.isAbandoned = true
     if (this.parts.engine.failure !== undefined) return
     this.target?.files.abandon()
     this.adoption.abandon()

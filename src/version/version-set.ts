@@ -169,6 +169,11 @@ export class VersionSet {
     return this.currentVersion
   }
 
+  /** Whether the store is there, after all edits that are under way. */
+  hasStore(storeId: number): boolean {
+    return this.tip.stores.has(storeId)
+  }
+
   /** The error that poisoned the set. */
   get failure(): CellarError | undefined {
     return this.poisonedBy
