@@ -38,6 +38,8 @@ export interface MetastoreCapabilities {
   readonly scannable?: boolean
   /** Watchers. Default true. */
   readonly watchers?: boolean
+  /** Tables are `MetastoreGuardedTable`s. Default false: it is an extension. */
+  readonly guards?: boolean
   /** `readEntries` of cursors, without a promise. Default true. */
   readonly synchronousReads?: boolean
   /**

@@ -17,6 +17,7 @@ import { cursorCases } from './cursor-cases.js'
 import { orderCases } from './order-cases.js'
 import { rangeCases } from './range-cases.js'
 import { rulingCases } from './ruling-cases.js'
+import { strictCases } from './strict-cases.js'
 import { tableCases } from './table-cases.js'
 import { valueCases } from './value-cases.js'
 
@@ -29,6 +30,7 @@ const cases: readonly MetastoreCase[] = [
   ...cursorCases,
   ...valueCases,
   ...rulingCases,
+  ...strictCases,
   ...badInputCases,
 ]
 
@@ -52,6 +54,7 @@ function fixtureOf(backend: MetastoreBackend): Omit<Fixture, 'store' | 'space' |
     capabilities: {
       scannable: true,
       watchers: true,
+      guards: false,
       synchronousReads: true,
       snapshotCursors: true,
       emptyKey: true,

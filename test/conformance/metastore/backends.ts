@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MetastoreBackend } from '../../../src/conformance/metastore/suite.js'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { MemoryFileSystem } from '../../../src/index.js'
 import {
   CellarMetaStore,
   MemoryMetaStore,
@@ -12,12 +12,14 @@ import {
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
+let spaces = 0
+
 const unorderedTable = 'declared-unordered'
 
 /** The one in memory. */
 export const memoryBackend: MetastoreBackend = {
   name: 'memory',
-  capabilities: { unorderedTable },
+  capabilities: { unorderedTable, guards: true },
   collectGarbage,
   droppedCursors: 20_000,
   create: async () => {
@@ -36,19 +38,21 @@ export const memoryBackend: MetastoreBackend = {
 /** The one over tables, with files in memory. */
 export const cellarBackend: MetastoreBackend = {
   name: 'cellar',
-  capabilities: { unorderedTable },
+  capabilities: { unorderedTable, guards: true },
   collectGarbage,
   droppedCursors: Number(process.env.CELLAR_DROPPED_CURSORS ?? 20_000),
   create: async () => {
-    const fileSystem = new MemoryFileSystem()
-    const database = await Database.open('/database', { fileSystem, executor: 'inline' })
+    const databaseOptions = { fileSystem: new MemoryFileSystem(), executor: 'inline' } as const
+    // Store objects find each other by the directory: the first opens it, the last closes it.
+    const directory = `/database${++spaces}`
     return {
       open: async () => {
         const store = new CellarMetaStore()
-        await store.init({ database, unorderedTables: [unorderedTable] }, store.getVersion())
+        const configuration = { directory, databaseOptions, unorderedTables: [unorderedTable] }
+        await store.init(configuration, store.getVersion())
         return store
       },
-      dispose: () => database.close(),
+      dispose: () => Promise.resolve(),
     }
   },
 }

@@ -7,8 +7,8 @@ import t from 'tap'
 import { runMetastoreSuite } from '../../../src/conformance/metastore/suite.js'
 import { cellarBackend, memoryBackend } from './backends.js'
 
-/** Numbered cases: those of sections 4.1 and 4.2, rulings, sharing, bad input. */
-const numberedCases = 71
+/** Numbered cases: those of 4.1 and 4.2, rulings, sharing, bad input, strictness, guards. */
+const numberedCases = 79
 
 for (const backend of [memoryBackend, cellarBackend]) {
   void t.test(`MetaStore over ${backend.name}`, async (t) => {

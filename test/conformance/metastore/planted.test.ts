@@ -87,6 +87,125 @@ function cursors(change: (cursor: MetastoreCursor) => Partial<MetastoreCursor>):
   })
 }
 
+/** Changes keys on their way into the store. */
+function keys(change: (key: string) => string): Defect {
+  const changed = (key: string): string => (typeof key === 'string' ? change(key) : key)
+  return (table) => ({
+    get: (key, options) => table.get(changed(key), options),
+    put: (key, value, version) => table.put(changed(key), value, version),
+    remove: (key, version) => table.remove(changed(key), version),
+  })
+}
+
+/** The version to give to the store instead: `ANY` for one that is newer than the row's. */
+async function acceptNewer(
+  table: MetastoreScannableTable,
+  key: string,
+  version: Version,
+): Promise<Version> {
+  if (!(version instanceof LongVersion)) return version
+  const row = await table.get(key).catch(() => undefined)
+  return row?.version.compare(version) === 'BEFORE' ? Version.ANY : version
+}
+
+const strictDefects: Readonly<Record<string, { defect: Defect; found: readonly string[] }>> = {
+  'a put at a newer version is accepted': {
+    defect: (table) => ({
+      put: async (key, value, version) =>
+        table.put(key, value, await acceptNewer(table, key, version)),
+    }),
+    found: ['strict 1'],
+  },
+  'a remove at a newer version is accepted': {
+    defect: (table) => ({
+      remove: async (key, version) => table.remove(key, await acceptNewer(table, key, version)),
+    }),
+    found: ['strict 1'],
+  },
+  'versions restart on reopen': {
+    defect: (table) => {
+      const shown = new Map<bigint, LongVersion>()
+      const shownOf = (version: Version): Version => {
+        const { value } = version as LongVersion
+        if (!shown.has(value)) shown.set(value, new LongVersion(shown.size + 1))
+        return shown.get(value)!
+      }
+      const storedOf = (version: Version): Version => {
+        if (!(version instanceof LongVersion)) return version
+        const found = [...shown].find(([, each]) => each.value === version.value)
+        return found === undefined ? version : new LongVersion(found[0])
+      }
+      return {
+        get: async (key, options) => {
+          const { value, version } = await table.get(key, options)
+          return { value, version: shownOf(version) }
+        },
+        put: async (key, value, version) => shownOf(await table.put(key, value, storedOf(version))),
+        remove: (key, version) => table.remove(key, storedOf(version)),
+      }
+    },
+    found: ['strict 2'],
+  },
+  'a cursor ends after 1,000 rows': {
+    defect: cursors((cursor) => {
+      let read = 0
+      return {
+        hasMoreEntries: () => read < 1000 && cursor.hasMoreEntries(),
+        asyncReadEntries: async (count) => {
+          const items = await cursor.asyncReadEntries(Math.min(count, 1000 - read))
+          read += items.length
+          return items
+        },
+      }
+    }),
+    found: ['strict 3'],
+  },
+  'keys are folded in case': { defect: keys((key) => key.toLowerCase()), found: ['strict 4'] },
+  'keys are trimmed': { defect: keys((key) => key.trim()), found: ['strict 4'] },
+  'keys are normalised': { defect: keys((key) => key.normalize('NFC')), found: ['strict 4'] },
+  'keys are normalised for compatibility': {
+    defect: keys((key) => (key.length > 99 ? key : key.normalize('NFKC'))),
+    found: ['strict 4'],
+  },
+  'events of one turn are merged': {
+    defect: (table) => {
+      let pending: (() => void) | undefined
+      return {
+        get: (key, options) => {
+          const watcher = options?.watcher
+          if (watcher === undefined) return table.get(key, options)
+          const merged = (event: Parameters<typeof watcher>[0]): void => {
+            if (pending === undefined) setImmediate(() => (pending?.(), (pending = undefined)))
+            pending = () => watcher(event)
+          }
+          return table.get(key, { ...options, watcher: merged })
+        },
+      }
+    },
+    found: ['strict 6'],
+  },
+  'a field of 100 is lost on its way in': {
+    defect: (table) => ({
+      put: (key, value, version) => {
+        if (!(value instanceof Value) || value.size < 100) return table.put(key, value, version)
+        const fewer = new Set([...value.getFields()].slice(1))
+        return table.put(key, value.project(fewer), version)
+      },
+    }),
+    found: ['strict 7'],
+  },
+  'a field of 100 is lost on its way out': {
+    defect: (table) => ({
+      get: async (key, options) => {
+        const { value, version } = await table.get(key, options)
+        if (value.size < 100) return { value, version }
+        return { value: value.project(new Set([...value.getFields()].slice(1))), version }
+      },
+    }),
+    found: ['strict 7'],
+  },
+}
+
 const defects: Readonly<Record<string, { defect: Defect; found: readonly string[] }>> = {
   'no defect': { defect: () => ({}), found: [] },
   'a foreign version is never answered': {
@@ -225,7 +344,7 @@ const defects: Readonly<Record<string, { defect: Defect; found: readonly string[
   },
 }
 
-for (const [what, { defect, found }] of Object.entries(defects)) {
+for (const [what, { defect, found }] of Object.entries({ ...defects, ...strictDefects })) {
   void t.test(`planted: ${what}`, async (t) => {
     const failed = await failures(defect)
     t.comment(`failed: ${failed.join(', ') || 'none'}`)
