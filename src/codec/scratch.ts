@@ -5,7 +5,8 @@ export class CodecError extends Error {
   override readonly name = 'CodecError'
 }
 
-const KEPT_BYTES_MAX = 1024 * 1024
+/** What the compressed form of a cell of the default `cellBytesMax` of 10 MiB may take. */
+const KEPT_BYTES_MAX = 16 * 1024 * 1024
 
 /** A buffer that grows in powers of two and is kept between calls unless it is large. */
 export class Scratch {

@@ -110,7 +110,7 @@ function openLocked(
     const place = { directory, databaseId: versions.databaseId }
     readers = new TableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
     const stores = new Map<number, Store>()
-    const arenas = new ArenaPool(2 * options.memtableBytesMax)
+    const arenas = new ArenaPool(options.flushBytes)
     const tables = openTables(versions, readers, stores, arenas)
     const engine = new Engine({
       fileSystem,

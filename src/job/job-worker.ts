@@ -82,14 +82,19 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
 
 /** Entries of a compaction whose index and filter make it worth a collection. */
 const entriesCollectedMin = 1024 * 1024
+/** Bytes of a compaction's entries, on average, from which its blocks are worth one. */
+const entryBytesCollectedMin = 4096
 
 /**
- * Whether a job leaves memory behind that the thread should not keep: the arena of a flush, or the
- * indexes and filters of a large compaction. A collection takes up to 50 ms of all cores together.
+ * Whether a job leaves memory behind that the thread should not keep: the arena of a flush, the
+ * indexes and filters of a large compaction, or the blocks of large values. A collection takes up
+ * to 50 ms of all cores together.
  */
 function leavesMuch(job: Job): boolean {
   if (job.kind === 'flush') return true
-  return job.inputs.reduce((sum, input) => sum + input.entryCount, 0) >= entriesCollectedMin
+  const entries = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
+  const bytes = job.inputs.reduce((sum, input) => sum + input.fileBytes, 0)
+  return entries >= entriesCollectedMin || bytes >= entries * entryBytesCollectedMin
 }
 
 /** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */

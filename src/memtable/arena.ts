@@ -36,11 +36,12 @@ const growthFactor = 4
 const arenaBytesMin = 256
 
 /**
- * An arena that has outgrown the first size will probably be filled up to the default of
- * `flushBytes`, so it gets the second at once, and its entries are not copied again and again.
+ * An arena that has outgrown the first size will probably be filled until the memtable is flushed,
+ * so it gets its large size at once, and its entries are not copied again and again. By default
+ * that is what the default of `flushBytes` takes.
  */
 const arenaBytesSmallMax = 1024 * 1024
-const arenaBytesLarge = 40 * 1024 * 1024
+const arenaBytesLargeDefault = 40 * 1024 * 1024
 
 /** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
 export function memoryError(bytes: number, cause: unknown): CellarError {
@@ -62,13 +63,19 @@ export class EntryArena {
   shared: SharedArrayBuffer
   /** Bytes taken by entries, a multiple of four. */
   bytesUsed: number
+  private readonly bytesLarge: number
   private readonly reader = new WordReader()
 
   /**
-   * Uses `recycled` memory, whatever it holds, or allocates. Throws `ERR_TOO_LARGE` if the memory
-   * cannot be had.
+   * Uses `recycled` memory, whatever it holds, or allocates. An arena that outgrows 1 MiB gets
+   * `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the memory cannot be had.
    */
-  constructor(bytesInitial: number, recycled?: SharedArrayBuffer) {
+  constructor(
+    bytesInitial: number,
+    recycled?: SharedArrayBuffer,
+    bytesLarge = arenaBytesLargeDefault,
+  ) {
+    this.bytesLarge = bytesLarge
     const capacity = Math.min(
       Math.max(arenaBytesMin, Math.ceil(bytesInitial / 4) * 4),
       arenaBytesMax,
@@ -137,9 +144,10 @@ export class EntryArena {
 
   private grow(needed: number): void {
     if (needed > arenaBytesMax) throw memoryError(needed, undefined)
+    const { bytesLarge } = this
     const { length } = this.buffer
-    const grown = length * growthFactor
-    const larger = grown > arenaBytesSmallMax && length < arenaBytesLarge ? arenaBytesLarge : grown
+    const grown = length * (length < bytesLarge ? growthFactor : 2)
+    const larger = grown > arenaBytesSmallMax && length < bytesLarge ? bytesLarge : grown
     const wanted = Math.min(Math.max(needed, larger), arenaBytesMax)
     const shared = allocateShared(Math.ceil(wanted / 4) * 4, Math.ceil(needed / 4) * 4)
     const buffer = Buffer.from(shared)

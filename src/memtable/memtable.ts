@@ -28,6 +28,8 @@ const entriesPerSliceDefault = 8192
 export interface MemtableOptions {
   /** Size of the first arena in bytes. Default 4 KiB. */
   readonly arenaBytesInitial?: number
+  /** Size in bytes of an arena that outgrows 1 MiB. Default 40 MiB. */
+  readonly arenaBytesLarge?: number
   /** Memory of an earlier memtable to use instead; see {@link Memtable.takeArena}. */
   readonly recycled?: SharedArrayBuffer | undefined
 }
@@ -40,7 +42,7 @@ export class Memtable {
 
   constructor(options: MemtableOptions = {}) {
     const bytes = options.arenaBytesInitial ?? arenaBytesInitialDefault
-    this.arena = new EntryArena(bytes, options.recycled)
+    this.arena = new EntryArena(bytes, options.recycled, options.arenaBytesLarge)
     this.tree = new EntryTree(this.arena)
     this.frozen = false
   }

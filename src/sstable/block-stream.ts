@@ -35,12 +35,11 @@ export class BlockStream {
   read(index: number): Block {
     const { source } = this
     source.throwIfClosed()
-    if (index < this.from || index >= this.to) this.fill(index)
     const { offsets } = source.index
-    const base = offsets[this.from]
-    const stored = this.stored!.buffer
-    const start = offsets[index] - base
-    const end = offsets[index + 1] - base
+    const isHere = index >= this.from && index < this.to
+    const stored = isHere ? this.stored!.buffer : this.fill(index)
+    const start = isHere ? offsets[index] - offsets[this.from] : 0
+    const end = start + offsets[index + 1] - offsets[index]
     const length = source.checkBlock(stored, start, end, index)
     const memory = this.pool.take(length)
     source.decodeBlock(stored, start, end, index, memory.buffer, length)
@@ -51,18 +50,24 @@ export class BlockStream {
     return block
   }
 
-  private fill(index: number): void {
+  /** Reads block `index` and those behind it; returns where they are, the first at the start. */
+  private fill(index: number): Buffer {
     const { source } = this
     const { offsets, blockCount } = source.index
     let to = index + 1
     while (to < blockCount && offsets[to + 1] - offsets[index] <= chunkBytes) to++
     const length = offsets[to] - offsets[index]
-    if (this.stored === undefined || this.stored.buffer.length < length) {
-      this.stored = new BlockMemory(Math.max(length, chunkBytes))
-    }
     this.from = this.to = 0
+    if (length > chunkBytes) {
+      // One large block, which is decoded at once: all streams read theirs to the same place.
+      const stored = this.pool.sharedStored(length)
+      source.readStoredSync(index, to, stored)
+      return stored
+    }
+    this.stored ??= new BlockMemory(chunkBytes)
     source.readStoredSync(index, to, this.stored.buffer)
     this.from = index
     this.to = to
+    return this.stored.buffer
   }
 }

@@ -1,6 +1,6 @@
 /** A memtable with what the store must know about it. */
 import { assert } from '../base/assert.js'
-import { Memtable } from '../memtable/memtable.js'
+import { Memtable, type MemtableOptions } from '../memtable/memtable.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FlushUnit } from './flush-unit.js'
 
@@ -46,10 +46,9 @@ export class MemtableSlot {
   /** Called once nobody reads it any more; set when its table has taken its place. */
   private onUnused: (() => void) | undefined = undefined
 
-  /** `arenaBytesInitial` avoids copies while the arena grows; undefined = start small. */
-  constructor(arenaBytesInitial?: number, recycled?: SharedArrayBuffer) {
-    const size = arenaBytesInitial === undefined ? {} : { arenaBytesInitial }
-    this.memtable = new Memtable({ ...size, recycled })
+  /** A memtable that starts small if nothing is said. */
+  constructor(options: MemtableOptions = {}) {
+    this.memtable = new Memtable(options)
   }
 
   /** What it counts in the memory budget: nothing while it is empty. */

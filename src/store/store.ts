@@ -47,7 +47,7 @@ export class Store {
   settings: FamilySettings
   /** The active memtable is flushed at so many bytes, if the engine does not want it earlier. */
   flushBytes = Infinity
-  active = new MemtableSlot()
+  active: MemtableSlot
   /** The stores, this one among them, whose active memtables share unlogged mutations with it. */
   tied: Set<Store> | undefined = undefined
   /** Frozen memtables, newest first. */
@@ -69,6 +69,7 @@ export class Store {
   ) {
     this.values = values
     this.arenas = arenas
+    this.active = this.makeSmall()
     this.storeId = storeId
     this.family = family
     this.settings = settings
@@ -135,11 +136,17 @@ export class Store {
     this.frozen = [this.active, ...this.frozen]
     // A store that has filled a memtable will fill the next: spare it the copies of a growing
     // arena.
+    const { arenas } = this
     this.active =
-      bytes > arenaBytesWorthSizing
-        ? new MemtableSlot(1.25 * bytes, this.arenas?.take(bytes))
-        : new MemtableSlot()
+      bytes > arenaBytesWorthSizing && arenas !== undefined
+        ? new MemtableSlot({ recycled: arenas.take() })
+        : this.makeSmall()
     this.publishSources(this.sources)
+  }
+
+  private makeSmall(): MemtableSlot {
+    const arenaBytesLarge = this.arenas?.arenaBytes
+    return new MemtableSlot(arenaBytesLarge === undefined ? {} : { arenaBytesLarge })
   }
 
   /** The memtable that was frozen before `slot` and is not on disk yet. */

@@ -24,6 +24,8 @@ export interface DatabaseStatistics {
    * the manifest was written, or a flush that a synchronous writer has overtaken.
    */
   readonly pinnedMemtableBytes: number
+  /** Memory of flushed memtables that is kept for the next ones: two arenas at most. */
+  readonly idleArenaBytes: number
   /** Mutating calls that wait: for memory, for compactions, for a block, or for each other. */
   readonly waitingCalls: number
   /** Bytes that the arguments of waiting calls take, estimated. */
@@ -129,6 +131,7 @@ export function collectStatistics(
     logBytes: log.bytesTotal,
     memtableBytes: budget.bytesUsed,
     pinnedMemtableBytes: engine.arenas.pinnedBytes,
+    idleArenaBytes: engine.arenas.idleBytes,
     waitingCalls: waiting.count,
     waitingArgumentBytes: waiting.argumentBytes,
     stalls: budget.stallCount,

@@ -2,9 +2,12 @@
  * The process that the memory test measures: loads much more than the memtables may hold, and
  * prints what it needed, as JSON.
  *
- * Arguments: mode (`baseline`, `sync` or `async`), directory, MiB of data, MiB of memtables.
+ * Arguments: mode (`baseline`, `sync`, `async`, `mixed` or `scans`), directory, MiB of data, MiB of
+ * memtables. `mixed` and `scans` put values of 10 bytes to 1 MiB out of one buffer that is used
+ * again; `scans` has 30 scans open meanwhile, half of them synchronous.
  */
-import { Database } from '../../src/index.js'
+import { seededRandom } from '../../src/base/random.js'
+import { Database, type EmbeddedTable } from '../../src/index.js'
 
 const [mode, directory, dataText, budgetText] = process.argv.slice(2)
 const mebibyte = 1024 * 1024
@@ -25,6 +28,8 @@ async function main(): Promise<void> {
     ticks++
     look()
   }, 10)
+  let buffersPeak = 0
+  let pinnedPeak = 0
   const budget = Number(budgetText) * mebibyte
   const database = await Database.open(directory, {
     memtableBytesMax: budget,
@@ -39,7 +44,16 @@ async function main(): Promise<void> {
   const values = Array.from({ length: 1024 }, (_, i) => valueOf(i))
   let failed = 0
   const windowPuts = Math.ceil((budget * 1.5) / valueBytes)
-  for (let done = 0; done < count;) {
+  const isMixed = mode === 'mixed' || mode === 'scans'
+  const mixed = isMixed
+    ? await loadMixed(table, Number(dataText) * mebibyte, mode === 'scans' ? 30 : 0, () => {
+        look()
+        buffersPeak = Math.max(buffersPeak, process.memoryUsage().arrayBuffers)
+        pinnedPeak = Math.max(pinnedPeak, database.statistics().pinnedMemtableBytes)
+      })
+    : undefined
+  if (mixed !== undefined) await database.flush()
+  for (let done = 0; done < count && !isMixed;) {
     const end = Math.min(count, done + windowPuts)
     const pending: Promise<void>[] = []
     for (; done < end; done++) {
@@ -55,13 +69,66 @@ async function main(): Promise<void> {
     await Promise.all(pending)
     look()
   }
-  const { stalls, flushes, memtableBytes } = database.statistics()
+  const { stalls, flushes, memtableBytes, pinnedMemtableBytes } = database.statistics()
   clearInterval(timer)
   let rows = 0
-  for (const result of table.scanSync()) rows += result.isEmpty ? 0 : 1
+  let scansRows = 0
+  for (const scan of mixed?.scans ?? []) for await (const result of scan) scansRows += +!!result
+  for (const result of table.scanSync({ cacheBlocks: false })) rows += result.isEmpty ? 0 : 1
   await database.close()
-  const report = { peak, ticks, gapMax, stalls, flushes, memtableBytes, failed, count, rows }
+  const report = {
+    peak,
+    ticks,
+    gapMax,
+    stalls,
+    flushes,
+    memtableBytes,
+    failed,
+    count: mixed?.count ?? count,
+    rows,
+    buffersPeak,
+    pinnedPeak,
+    pinnedMemtableBytes,
+    scansRows,
+    scansExpected: mixed?.scansExpected ?? 0,
+  }
   process.stdout.write(`${JSON.stringify(report)}\n`)
+}
+
+type AnyScan = AsyncIterable<unknown> | Iterable<unknown>
+
+/** Puts values of all sizes, 32 at a time, and opens scans in between; see the file header. */
+async function loadMixed(
+  table: EmbeddedTable,
+  bytesMax: number,
+  scanCount: number,
+  look: () => void,
+): Promise<{ count: number; scans: AnyScan[]; scansExpected: number }> {
+  const random = seededRandom(7)
+  const reused = Buffer.allocUnsafeSlow(mebibyte)
+  for (let i = 0; i < mebibyte; i++) reused[i] = random() * 256
+  const scans: AnyScan[] = []
+  let scansExpected = 0
+  let count = 0
+  for (let bytes = 0; bytes < bytesMax;) {
+    const pending: Promise<void>[] = []
+    for (let i = 0; i < 32; i++) {
+      const value = reused.subarray(0, Math.floor(10 * (mebibyte / 10) ** random()))
+      value[0] = count
+      bytes += value.length
+      const row = `row ${String(count++).padStart(9, '0')}`
+      pending.push(table.put({ row, cells: { 'f:v': value } }))
+    }
+    await Promise.all(pending)
+    if (scans.length < scanCount && bytes > ((scans.length + 1) * bytesMax) / (scanCount + 1)) {
+      const scan = scans.length % 2 === 0 ? table.scanSync() : table.scan()
+      await scan.next()
+      scans.push(scan)
+      scansExpected += count - 1
+    }
+    look()
+  }
+  return { count, scans, scansExpected }
 }
 
 function valueOf(seed: number): Buffer {

@@ -3,56 +3,25 @@
  *
  * CELLAR_MEMORY_MIB: the budget of the memtables, default 8; ten times as much is loaded.
  */
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
+import { judgeMixed, loadMemory, threadMib, threads } from './memory-runner.js'
 
-const childPath = fileURLToPath(new URL('memory-child.js', import.meta.url))
 const budgetMib = Number(process.env.CELLAR_MEMORY_MIB ?? 8)
 const dataMib = budgetMib * 10
 
 /**
- * What a process may need beyond baseline and budgets, in MiB: the young and the old generation of
- * the heap under load, the arguments of the puts under way (1.5 budgets and their promises, in the
- * asynchronous case), and three worker threads with heaps of their own: a flush and two
- * compactions, whose decoded blocks V8 frees late. Peaks of the asynchronous case: 155 MiB with
- * `compactionEnabled: false` in the child, 230 with `compactionVerify: false`, 300 as it is.
+ * What a process may need beyond baseline and budgets, in MiB: its worker threads, and the young
+ * and the old generation of the heap with the promises of the puts under way.
  */
-const constantMib = 224
-
-interface Report {
-  readonly peak: number
-  readonly ticks: number
-  readonly gapMax: number
-  readonly stalls: number
-  readonly flushes: number
-  readonly failed: number
-  readonly count: number
-  readonly rows: number
-}
-
-async function load(mode: 'baseline' | 'sync' | 'async'): Promise<Report> {
-  const home = mkdtempSync(join(tmpdir(), 'cellar-memory-'))
-  try {
-    const parameters = [childPath, mode, join(home, 'database'), String(dataMib), String(budgetMib)]
-    const { stdout } = await promisify(execFile)(process.execPath, parameters)
-    return JSON.parse(stdout) as Report
-  } finally {
-    rmSync(home, { recursive: true, force: true })
-  }
-}
+const constantMib = threads * threadMib + 32
 
 void t.test(`memory stays within the budgets while ${dataMib} MiB are loaded`, async (t) => {
   const mebibyte = 1024 * 1024
-  const baseline = await load('baseline')
+  const baseline = await loadMemory('baseline', dataMib, budgetMib)
   // Memtables and block cache, and a quarter.
   const budgets = 2 * budgetMib * 1.25
   for (const mode of ['sync', 'async'] as const) {
-    const report = await load(mode)
+    const report = await loadMemory(mode, dataMib, budgetMib)
     const grown = (report.peak - baseline.peak) / mebibyte
     // Puts that wait hold promises and arguments, which are the caller's: about three bytes for
     // each byte of these values.
@@ -72,5 +41,19 @@ void t.test(`memory stays within the budgets while ${dataMib} MiB are loaded`, a
       t.ok(report.stalls > 0, 'writers had to wait')
       t.ok(report.ticks > 5, 'the event loop went on')
     }
+  }
+})
+
+void t.test('values of 10 bytes to 1 MiB, and 30 scans open meanwhile', async (t) => {
+  const baseline = await loadMemory('baseline', 1, budgetMib)
+  for (const mode of ['mixed', 'scans'] as const) {
+    const report = await loadMemory(mode, 20 * budgetMib, budgetMib)
+    const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024)
+    t.comment(
+      `${mode}: ${mib(report.peak - baseline.peak)} MiB more than the baseline, buffers of ` +
+        `${mib(report.buffersPeak)} MiB, longest gap ${Math.round(report.gapMax)} ms`,
+    )
+    t.equal(judgeMixed(report, baseline, budgetMib), undefined, `${mode}: within its bounds`)
+    t.ok(report.flushes > 2, `${mode}: memtables were flushed`)
   }
 })

@@ -9,6 +9,7 @@ import {
   runChain,
   type CrashFailure,
 } from '../power-cut-runner.js'
+import { judgeMixed, loadMemory } from '../memory-runner.js'
 import { generatorOf } from '../recovery.js'
 import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from '../runtimes-runner.js'
 import { scenarios } from '../scenarios.js'
@@ -147,6 +148,26 @@ function moves(): Campaign {
   }
 }
 
+/** MiB of the budgets, and of the values put. */
+const memoryBudgetMib = 16
+const memoryDataMib = 400
+
+function memories(): Campaign {
+  const counts = { rounds: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const baseline = await loadMemory('baseline', 1, memoryBudgetMib)
+      const mode = seed % 2 === 0 ? 'mixed' : 'scans'
+      const report = await loadMemory(mode, memoryDataMib, memoryBudgetMib)
+      const message = judgeMixed(report, baseline, memoryBudgetMib)
+      if (message !== undefined) throw new Failure({ origin: mode, message })
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 /** All kinds by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
@@ -154,4 +175,5 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   kill: kills,
   runtimes,
   moved: moves,
+  memory: memories,
 }
