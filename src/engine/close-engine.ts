@@ -33,6 +33,8 @@ export interface ClosingParts {
   readonly remover: FileRemover
   readonly lock: DirectoryLock
   readonly lastSequence: number
+  /** Told of what went wrong without effect on the data. */
+  warn(error: unknown): void
 }
 
 /** Collects the first error of several steps. */
@@ -63,13 +65,29 @@ export async function flushForClose(parts: ClosingParts): Promise<void> {
   }
 }
 
+/** States what the next open must find, if everything before went well. */
+function closeVersions(parts: ClosingParts, steps: ClosingSteps): void {
+  const { versions, log } = parts
+  const segment = log.segments.at(-1)
+  if (steps.failure !== undefined || log.failure !== undefined || segment === undefined) {
+    versions.close()
+    return
+  }
+  try {
+    versions.closeWithStatementSync(segment)
+  } catch (error) {
+    // Everything is durable. The next open takes the directory for one that a process left.
+    parts.warn(error)
+  }
+}
+
 /** Ends background work and closes files; the lock goes last. */
 export async function closeParts(parts: ClosingParts, steps: ClosingSteps): Promise<void> {
   await steps.attempt(() => parts.compactor.stop())
   await steps.attempt(() => parts.flusher.stop())
   await steps.attempt(() => parts.executor.close())
   await steps.attempt(() => parts.log.close())
-  await steps.attempt(() => parts.versions.close())
+  await steps.attempt(() => closeVersions(parts, steps))
   await steps.attempt(() => parts.readers.closeAll())
   await steps.attempt(() => parts.remover.idle())
   await steps.attempt(() => parts.lock.release())

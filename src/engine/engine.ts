@@ -40,6 +40,7 @@ import type { MemoryBudget } from './memory-budget.js'
 import { MemoryRelief, type ReliefHost } from './memory-relief.js'
 import { MutationBuffer } from './mutation-buffer.js'
 import type { ResolvedOptions } from './options.js'
+import type { Recovery } from './recovery.js'
 import { ReadPoints } from './read-points.js'
 import type { ServerClock } from './server-clock.js'
 import type { TableReaders } from './table-readers.js'
@@ -134,6 +135,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** Highest floor of the log that an edit was made with. */
   private logFloor = 0
   log!: Log
+  recovery!: Recovery
   readonly lock: DirectoryLock
   readonly executor: JobExecutor
   private readonly events: EngineEvents

@@ -1,11 +1,12 @@
 /**
- * Opens a database directory: lock, manifest, tables, log, in that order (design D7; recovery rules
- * in ../wal/FORMAT.md and ../version/FORMAT.md).
+ * Opens a database directory. It takes the lock, judges manifest and log (recovery.ts; the rules are
+ * in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables, replays the
+ * log and begins a segment, in that order.
  *
  * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
  * directory was changed unless the manifest and the log had been found good.
  */
-import { CellarError, corruption, ErrorCode } from '../base/errors.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs } from '../codec/codec.js'
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
@@ -20,12 +21,13 @@ import { ArenaPool } from '../store/arena-pool.js'
 import type { LeveledTables, Store } from '../store/store.js'
 import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
-import { recoverLog, type RecoveredLog } from '../wal/recover-log.js'
+import { replayLog, type InspectedLog, type RecoveredLog } from '../wal/recover-log.js'
 import { makeTableState, type TableState } from './catalog.js'
 import { Engine, type EngineEvents } from './engine.js'
 import { MemoryBudget } from './memory-budget.js'
-import { isWellFormedMutation, serverTimestampOf, visitEntries } from './mutation-buffer.js'
+import { serverTimestampOf, visitEntries } from './mutation-buffer.js'
 import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from './options.js'
+import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
 import { ServerClock } from './server-clock.js'
 import { TableReaders } from './table-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
@@ -94,19 +96,22 @@ function openLocked(
   events: EngineEvents,
   coprocessors: JobCoprocessors,
 ): Engine {
+  const inspected = inspectDatabase(fileSystem, directory, options)
+  const { content, log, manifestProven } = inspected
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
   const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
   let versions: VersionSet | undefined
   let readers: TableReaders | undefined
   try {
-    versions = VersionSet.openSync(fileSystem, directory, {
-      createIfMissing: options.createIfMissing,
+    const versionOptions = {
       manifestBytesMax: options.manifestBytesMax,
       randomBytes: options.randomBytes,
-      onError: (error) => events.onWarning(error),
-      onObsolete: (fileNumber) => readers?.close(fileNumber),
-      removeFile: (path) => remover.remove(path),
-    })
+      keepUnknownFiles: !manifestProven,
+      onError: (error: unknown) => events.onWarning(error),
+      onObsolete: (fileNumber: number) => readers?.close(fileNumber),
+      removeFile: (path: string) => remover.remove(path),
+    }
+    versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
     const place = { directory, databaseId: versions.databaseId }
     readers = new TableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
     const stores = new Map<number, Store>()
@@ -132,7 +137,13 @@ function openLocked(
       lastSequence: versions.current.lastSequence,
     })
     engine.clock.raiseFloor(versions.current.lastServerTimestamp)
-    startLog(engine, replayLog(engine), events)
+    let mutationsReplayed = 0
+    const recovered = replay(engine, log, () => mutationsReplayed++)
+    startLog(engine, recovered, events)
+    engine.recovery = reportOf(inspected, mutationsReplayed, versions.filesKept)
+    const { cuts } = engine.recovery
+    // Nobody can listen before the open has returned.
+    setImmediate(() => cuts.forEach((cut) => events.onWarning(cutWarning(cut))))
     engine.compactor.watch(() => engine.stores.values())
     return engine
   } catch (error) {
@@ -183,35 +194,29 @@ function makeExecutor(
 /**
  * Brings the mutations of the log back into the memtables. A mutation is skipped for the stores
  * whose tables hold it already, and for stores that no longer exist (HBase: unknown families are
- * ignored).
+ * ignored). `onReplayed` is called for each mutation.
  */
-function replayLog(engine: Engine): RecoveredLog {
+function replay(
+  engine: Engine,
+  log: InspectedLog | undefined,
+  onReplayed: () => void,
+): RecoveredLog | undefined {
+  if (log === undefined) return undefined
   const { versions, stores } = engine
   const flushed = new Map<number, number>()
   for (const storeId of stores.keys()) {
     flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
   }
-  const recovered = recoverLog({
-    fileSystem: engine.fileSystem,
-    directory: engine.directory,
-    databaseId: versions.databaseId,
-    fileNumberFloor: versions.current.logFileNumberFloor,
-    retainedBytesMax: engine.options.logRetentionBytes,
-    // Without stores nothing in the log concerns anybody.
-    sequenceFlushed: Math.min(Number.MAX_SAFE_INTEGER, ...flushed.values()),
-    onMutation: (source, start, end) => {
-      if (!isWellFormedMutation(source, start, end)) {
-        throw corruption('malformed mutation', { file: engine.directory, offset: start })
-      }
-      engine.clock.raiseFloor(serverTimestampOf(source, start))
-      visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
-        const sequence = sequenceOf(buffer, keyEnd)
-        if (sequence > engine.lastSequence) engine.lastSequence = sequence
-        const store = stores.get(storeId)
-        if (store === undefined || sequence <= flushed.get(storeId)!) return
-        store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
-      })
-    },
+  const recovered = replayLog(log, (source, start, end) => {
+    onReplayed()
+    engine.clock.raiseFloor(serverTimestampOf(source, start))
+    visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
+      const sequence = sequenceOf(buffer, keyEnd)
+      if (sequence > engine.lastSequence) engine.lastSequence = sequence
+      const store = stores.get(storeId)
+      if (store === undefined || sequence <= flushed.get(storeId)!) return
+      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
+    })
   })
   engine.lastSequence = Math.max(engine.lastSequence, recovered.lastSequence)
   engine.relief.account()
@@ -219,21 +224,25 @@ function replayLog(engine: Engine): RecoveredLog {
 }
 
 /** Starts the first new segment behind what was recovered. */
-function startLog(engine: Engine, recovered: RecoveredLog, events: EngineEvents): void {
+function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: EngineEvents): void {
+  const { versions } = engine
   engine.log = Log.createSync({
     fileSystem: engine.fileSystem,
     directory: engine.directory,
-    databaseId: engine.versions.databaseId,
-    allocateFileNumber: () => engine.versions.allocateFileNumber(),
-    recovered: recovered.segments,
-    retained: recovered.retained,
+    databaseId: versions.databaseId,
+    allocateFileNumber: () => versions.allocateFileNumber(),
+    durableManifest: () => versions.durableManifest,
+    onSegmentBegun: (fileNumber) => versions.noteSegment(fileNumber),
+    recovered: recovered?.segments,
+    retained: recovered?.retained,
     retainedBytesMax: engine.options.logRetentionBytes,
-    predecessor: recovered.predecessor ?? flushedPredecessor(engine),
+    predecessor: recovered?.predecessor ?? flushedPredecessor(engine),
     removeFile: (path) => engine.remover.remove(path),
     segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
     onFailure: (failure) => engine.poison(failure),
     onError: (error) => events.onWarning(error),
   })
+  versions.addListener(() => engine.log.noteManifest(versions.durableManifest))
 }
 
 /**

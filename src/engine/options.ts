@@ -10,6 +10,12 @@ export interface DatabaseOptions {
   /** Create the database if the directory is absent or empty. Default true. */
   readonly createIfMissing?: boolean
   /**
+   * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it and
+   * says so (`Database.recovery`), 'strict' refuses it with `ERR_CORRUPTION`. All other damage is
+   * refused in any case. Default 'tornTail'.
+   */
+  readonly recovery?: 'tornTail' | 'strict'
+  /**
    * Budget of all memtables together, frozen ones included. At three quarters the largest memtable
    * is frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
    */
@@ -108,6 +114,7 @@ export interface DatabaseOptions {
 /** Options with every default filled in. */
 export interface ResolvedOptions {
   readonly createIfMissing: boolean
+  readonly recovery: 'tornTail' | 'strict'
   readonly memtableBytesMax: number
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
@@ -183,6 +190,11 @@ function checkRuns(runs: unknown): number {
   throw invalidArgument(`option compactionDebtRunsMax must be a number >= 2, got ${String(runs)}`)
 }
 
+function checkRecovery(recovery: unknown): 'tornTail' | 'strict' {
+  if (recovery === 'tornTail' || recovery === 'strict') return recovery
+  throw invalidArgument(`option recovery must be 'tornTail' or 'strict', got ${String(recovery)}`)
+}
+
 /** Longest time that a timer takes. */
 const timerMillisecondsMax = 2 ** 31 - 1
 
@@ -222,6 +234,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
   return {
     createIfMissing: options.createIfMissing ?? true,
+    recovery: checkRecovery(options.recovery ?? 'tornTail'),
     memtableBytesMax,
     flushBytes: Math.min(
       bytesOption(options, 'flushBytes', 32 * mebibyte, 64 * kibibyte),

@@ -163,14 +163,14 @@ export class MemoryFileSystem implements FileSystem {
   private readonly locked: Set<Node>
   private readonly run: Buffer
 
-  /** Makes an empty file system. `root` is for crash images. */
-  constructor(root: DirectoryNode = new DirectoryNode(new Map())) {
+  /** Makes an empty file system. `root` and `run` are for crash images. */
+  constructor(root: DirectoryNode = new DirectoryNode(new Map()), run: Buffer = nextRun()) {
     this.beforeOperation = undefined
     this.operationCount = 0
     this.root = root
     this.journal = []
     this.locked = new Set()
-    this.run = nextRun()
+    this.run = run
   }
 
   runIdentity(): Buffer | undefined {
@@ -328,6 +328,15 @@ export class MemoryFileSystem implements FileSystem {
    */
   crash(policy: CrashPolicy, random: () => number): MemoryFileSystem {
     return new MemoryFileSystem(crashImage(this.root, this.journal, policy, random))
+  }
+
+  /**
+   * Makes the file system that a killed process leaves: everything that was written, no locks, and
+   * the machine runs on. This one stays usable and unchanged.
+   */
+  kill(): MemoryFileSystem {
+    const root = crashImage(this.root, this.journal, 'keepAll', () => 0)
+    return new MemoryFileSystem(root, this.run)
   }
 
   /**

@@ -23,10 +23,10 @@ export interface RecordFilePredecessor {
   readonly lastSequence: number
 }
 
-/** A manifest and how much of it is durable. */
-export interface ManifestClaim {
+/** A record file and how much of it is durable. */
+export interface DurableFile {
   readonly fileNumber: number
-  /** Bytes from its start. */
+  /** Bytes from its start; 0 if only its name is known to be durable. */
   readonly length: number
 }
 
@@ -49,7 +49,7 @@ export interface RecordFileHeader {
    */
   readonly runIdentity?: Buffer
   /** In a log segment: what was durable of the manifest when the segment was begun. */
-  readonly manifest?: ManifestClaim
+  readonly manifest?: DurableFile
 }
 
 // On disk: never change these numbers. Zero is invalid everywhere.
@@ -61,10 +61,23 @@ export const fileHeaderBytes = 120
 export const databaseIdBytes = 16
 /** Bytes of a frame header. */
 export const frameHeaderBytes = 32
+/**
+ * The byte behind the payload, the last one of a frame. Not zero, so that a frame whose end is not
+ * zero was written whole; more than one bit, so that a single flip does not make a zero of it.
+ */
+export const frameEndByte = 0xa5
+/** Bytes of a frame around its payload. */
+export const frameOverheadBytes = frameHeaderBytes + 1
 /** A frame that carries a payload. */
 export const frameKindData = 1
 /** A frame without payload, written only for its `syncedLength`. */
 export const frameKindMark = 2
+/**
+ * A frame that says what is durable of the other record file: two numbers of 64 bits (FORMAT.md).
+ */
+export const frameKindNote = 3
+/** Payload bytes of a note. */
+export const notePayloadBytes = 16
 /** Added to the kind if all older files of the chain were known to be durable. */
 export const frameFlagPredecessorsSynced = 0x80
 const fileMagics: Readonly<Record<RecordFileKind, string>> = {
@@ -85,6 +98,8 @@ const frameSyncedLengthAt = 24
 export const framePayloadBytesMax = 0x4000_0000
 /** Longest record file, in bytes (inclusive). */
 export const recordFileBytesMax = 0x8000_0000
+/** The unit that a disk writes whole or not at all, in bytes. */
+export const sectorBytes = 512
 
 // Offsets in the file header.
 const versionAt = 8
@@ -119,6 +134,16 @@ export function encodeFileHeader(header: RecordFileHeader): Buffer {
   bytes.writeBigUInt64LE(fileHeaderChecksum(bytes, header.fileNumber), headerChecksumAt)
   bytes.write(fileMagics[header.kind], endMagicAt, 'latin1')
   return bytes
+}
+
+/**
+ * Whether what stands in the place of a header had been a whole one: one of its ends is there, or
+ * it is the header of another file.
+ */
+export function hadFileHeader(source: Buffer, kind: RecordFileKind): boolean {
+  const magic = fileMagics[kind]
+  const end = source.toString('latin1', endMagicAt, fileHeaderBytes)
+  return source.toString('latin1', 0, 8) === magic || end === magic
 }
 
 /** Which file a header is expected to be of. */
@@ -208,7 +233,7 @@ function fileHeaderChecksum(bytes: Buffer, fileNumber: number): bigint {
 }
 
 /**
- * Fills in the 32 header bytes at `at`, behind which the payload stands already.
+ * Fills in the 32 header bytes at `at`, behind which the payload stands already, and the end byte.
  *
  * @param kind - {@link frameKindData} or {@link frameKindMark}, with or without the flag.
  * @param fileOffset - where in the file the frame will stand, in bytes.
@@ -242,6 +267,7 @@ export function sealFrame(
   writeInt32(target, at + frameSyncedLengthAt + 4, syncedHigh)
   computeChecksum(target, at, payloadLength, fileNumber, fileOffset)
   for (let i = 0; i < 8; i++) target[at + frameChecksumAt + i] = checksumBytes[i]
+  target[at + frameHeaderBytes + payloadLength] = frameEndByte
 }
 
 /**
@@ -256,12 +282,25 @@ export function frameIsPlausible(
   fileNumber: number,
   origin = 0,
 ): boolean {
-  if (end - at < frameHeaderBytes) return false
+  if (end - at < frameOverheadBytes) return false
+  if (frameLength(source, at) > end - at - frameOverheadBytes) return false
+  return frameHeaderFits(source, at, fileNumber, origin)
+}
+
+/**
+ * Whether the {@link frameHeaderBytes} bytes at `at` look like a frame header of this place in this
+ * file; the frame may end behind the file.
+ */
+export function frameHeaderFits(
+  source: Buffer,
+  at: number,
+  fileNumber: number,
+  origin = 0,
+): boolean {
   const kind = frameKind(source, at)
-  if (kind !== frameKindData && kind !== frameKindMark) return false
+  if (kind < frameKindData || kind > frameKindNote) return false
   const payloadLength = frameLength(source, at)
   if (payloadLength > framePayloadBytesMax) return false
-  if (payloadLength > end - at - frameHeaderBytes) return false
   const check = headerCheck(
     fileNumber,
     origin + at,
@@ -277,9 +316,11 @@ export function frameIsPlausible(
   return frameSyncedLength(source, at) <= origin + at && sequenceHigh < 0x20_0000
 }
 
-/** Whether the plausible frame at `at` has the right checksum. */
+/** Whether the plausible frame at `at` has the right checksum and end byte. */
 export function frameVerifies(source: Buffer, at: number, fileNumber: number, origin = 0): boolean {
-  computeChecksum(source, at, frameLength(source, at), fileNumber, origin + at)
+  const payloadLength = frameLength(source, at)
+  if (source[at + frameHeaderBytes + payloadLength] !== frameEndByte) return false
+  computeChecksum(source, at, payloadLength, fileNumber, origin + at)
   for (let i = 0; i < 8; i++) {
     if (source[at + frameChecksumAt + i] !== checksumBytes[i]) return false
   }

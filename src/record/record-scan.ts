@@ -2,9 +2,9 @@
  * Reads a record file from its start to its first damage, and looks behind the damage for proof
  * that the file had been durable there.
  *
- * The scanner judges nothing: it reports where the valid prefix ends and which length some valid
- * frame claims to be durable. The owner decides: damage at or behind that length may be the torn
- * tail of a crash, damage before it is corruption.
+ * The scanner judges nothing: it reports where the valid prefix ends, what can have caused the
+ * damage behind it, and which length some valid frame claims to be durable. The owner decides:
+ * damage at or behind that length may be the torn tail of a crash, damage before it is corruption.
  *
  * Work and memory: the file is read once into one buffer of its size. Behind the damage every byte
  * offset is tried with checks of a few nanoseconds; a checksum is computed only where header check,
@@ -18,22 +18,42 @@ import {
   decodeFileHeader,
   fileHeaderBytes,
   frameHeaderBytes,
+  frameHeaderFits,
   frameIsPlausible,
   frameKind,
   frameKindData,
+  frameKindNote,
   frameLength,
+  frameOverheadBytes,
   framePredecessorsSynced,
   frameSequence,
   frameSyncedLength,
   frameVerifies,
+  hadFileHeader,
+  notePayloadBytes,
   recordFileBytesMax,
+  sectorBytes,
+  type DurableFile,
   type ExpectedFile,
   type RecordFileHeader,
+  type RecordFileKind,
 } from './format.js'
 
 /** Bytes that the search behind damage may hash, as a multiple of the file's size. */
 const hashedBytesPerFileByte = 4
 const readBytesMax = 64 * 1024 * 1024
+
+/**
+ * What can have caused damage, the most harmless cause first:
+ *
+ * - `room`: nothing but zeros up to the end of the file, as the writer makes them ahead.
+ * - `cutWrite`: the beginning of a header or frame and then nothing but zeros, or nothing at all.
+ *   The process or the machine stopped within a write.
+ * - `lostBlocks`: sectors are missing that were never stored, while later ones were. Only a machine
+ *   that stops does that.
+ * - `harm`: nothing that stops leaves it. Bytes changed that had been written.
+ */
+export type DamageCause = 'room' | 'cutWrite' | 'lostBlocks' | 'harm'
 
 /** Where a record file stops being readable. */
 export interface RecordDamage {
@@ -41,6 +61,7 @@ export interface RecordDamage {
   readonly offset: number
   readonly expected: string
   readonly found: string
+  readonly cause: DamageCause
 }
 
 /** What {@link scanRecordsSync} saw. */
@@ -50,6 +71,8 @@ export interface RecordScan {
   /** Bytes up to the end of the last frame of the valid prefix; zero without a header. */
   readonly validLength: number
   readonly fileLength: number
+  /** Bytes of the file without the zeros at its end. */
+  readonly contentLength: number
   /** Sequence of the last valid frame, else of the predecessor in the header, else zero. */
   readonly lastSequence: number
   /**
@@ -62,13 +85,10 @@ export interface RecordScan {
    * files of the chain were durable in whole. True as well if the search had to stop early.
    */
   readonly predecessorsSyncedKnown: boolean
+  /** The newest note that any valid frame or the header has, those behind the damage included. */
+  readonly noted: DurableFile | undefined
   /** Undefined if the file ends cleanly behind its last frame. */
   readonly damage: RecordDamage | undefined
-  /**
-   * The damage is nothing but zeros up to the end of the file: room that the writer made ahead, or
-   * bytes that never reached the disk.
-   */
-  readonly endsInZeros: boolean
 }
 
 /**
@@ -101,29 +121,34 @@ export function scanRecordsSync(
   const header = decodeFileHeader(source, fileLength, path, expected)
   const claims = new Claims()
   if (typeof header === 'string') {
-    const damage = { offset: 0, expected: `a ${expected.kind} file header`, found: header }
-    searchBehind(source, 0, expected.fileNumber, claims)
+    const { kind, fileNumber } = expected
+    const firstValid = searchBehind(source, 0, fileNumber, claims)
+    const cause = causeOfHeader(source, kind, firstValid)
+    const damage = { offset: 0, expected: `a ${kind} file header`, found: header, cause }
     return result(source, undefined, 0, 0, claims, damage)
   }
   claims.predecessorsSynced = header.predecessorsSynced === true
+  if (header.manifest !== undefined) claims.addNote(header.manifest)
   let offset = fileHeaderBytes
   let lastSequence = header.predecessor?.lastSequence ?? 0
   while (offset < fileLength && frameIsValid(source, offset, lastSequence, header.fileNumber)) {
     const start = offset + frameHeaderBytes
     const end = start + frameLength(source, offset)
+    const next = end + frameOverheadBytes - frameHeaderBytes
     lastSequence = frameSequence(source, offset)
     claims.add(source, offset)
     if (frameKind(source, offset) === frameKindData) {
       onFrame(source, start, end, lastSequence, offset)
     }
-    offset = end
+    offset = next
   }
   if (offset === fileLength) {
     return result(source, header, offset, lastSequence, claims, undefined)
   }
   const found = describe(source, offset, header)
-  if (!isZero(source, offset)) searchBehind(source, offset, header.fileNumber, claims)
-  const damage = { offset, expected: 'a valid frame', found }
+  const firstValid = searchBehind(source, offset, header.fileNumber, claims)
+  const cause = causeOfFrame(source, offset, header.fileNumber, firstValid)
+  const damage = { offset, expected: 'a valid frame', found, cause }
   return result(source, header, offset, lastSequence, claims, damage)
 }
 
@@ -131,11 +156,26 @@ export function scanRecordsSync(
 class Claims {
   syncedLength = 0
   predecessorsSynced = false
+  noted: DurableFile | undefined
 
   add(source: Buffer, offset: number): void {
     const syncedLength = frameSyncedLength(source, offset)
     if (syncedLength > this.syncedLength) this.syncedLength = syncedLength
     if (framePredecessorsSynced(source, offset)) this.predecessorsSynced = true
+    const isNote = frameKind(source, offset) === frameKindNote
+    if (isNote && frameLength(source, offset) === notePayloadBytes) {
+      const at = offset + frameHeaderBytes
+      this.addNote({ fileNumber: readUint64LE(source, at), length: readUint64LE(source, at + 8) })
+    }
+  }
+
+  addNote(note: DurableFile): void {
+    const { noted } = this
+    const isNewer =
+      noted === undefined ||
+      note.fileNumber > noted.fileNumber ||
+      (note.fileNumber === noted.fileNumber && note.length > noted.length)
+    if (isNewer) this.noted = note
   }
 }
 
@@ -151,18 +191,69 @@ function result(
     header,
     validLength,
     fileLength: source.length,
+    contentLength: damage === undefined ? source.length : contentEnd(source, damage.offset),
     lastSequence,
     syncedLengthKnown: claims.syncedLength,
     predecessorsSyncedKnown: claims.predecessorsSynced,
+    noted: claims.noted,
     damage,
-    endsInZeros: damage !== undefined && isZero(source, damage.offset),
   }
 }
 
 function isZero(source: Buffer, start: number): boolean {
-  let at = start
-  while (at < source.length && source[at] === 0) at++
-  return at === source.length
+  return contentEnd(source, start) === start
+}
+
+/** Where the zeros begin that go on to the end of the file; at least `start`. */
+function contentEnd(source: Buffer, start: number): number {
+  let end = source.length
+  while (end > start && source[end - 1] === 0) end--
+  return end
+}
+
+/** Why there is no header. `firstValid` is the first valid frame in the file, if there is one. */
+function causeOfHeader(
+  source: Buffer,
+  kind: RecordFileKind,
+  firstValid: number | undefined,
+): DamageCause {
+  if (contentEnd(source, 0) < fileHeaderBytes) return 'cutWrite'
+  if (hadFileHeader(source, kind)) return 'harm'
+  return firstValid !== undefined && firstValid < sectorBytes ? 'harm' : 'lostBlocks'
+}
+
+/**
+ * Why the frame at `offset` is not valid. `firstValid` is the first valid frame behind.
+ *
+ * A sector is stored whole or not at all, and what is in it was written in order. So a sector that
+ * shows the header of the frame, or that holds the beginning of a later frame, is not a lost one.
+ */
+function causeOfFrame(
+  source: Buffer,
+  offset: number,
+  fileNumber: number,
+  firstValid: number | undefined,
+): DamageCause {
+  const end = contentEnd(source, offset)
+  if (end === offset) return 'room'
+  const headerEnd = offset + frameHeaderBytes
+  if (end < headerEnd) return 'cutWrite'
+  // The sectors that may be the lost ones, from the first to the last.
+  let first = Math.floor(offset / sectorBytes)
+  let last = Math.floor((headerEnd - 1) / sectorBytes)
+  if (frameHeaderFits(source, offset, fileNumber)) {
+    const frameEnd = offset + frameOverheadBytes + frameLength(source, offset)
+    if (end < frameEnd) return 'cutWrite'
+    // Zeros of the header prove nothing: a lost sector may read as zeros.
+    first = Math.floor((contentEnd(source.subarray(0, headerEnd), offset) - 1) / sectorBytes) + 1
+    last = Math.floor((frameEnd - 1) / sectorBytes)
+  }
+  if (firstValid !== undefined) {
+    const sector = Math.floor(firstValid / sectorBytes)
+    const isShown = !isZero(source.subarray(0, (sector + 1) * sectorBytes), firstValid)
+    last = Math.min(last, isShown ? sector - 1 : sector)
+  }
+  return first <= last ? 'lostBlocks' : 'harm'
 }
 
 function frameIsValid(
@@ -178,35 +269,41 @@ function frameIsValid(
   )
 }
 
-/** Adds the claims of all frames that verify anywhere behind `damageOffset`. */
+/**
+ * Adds the claims of all frames that verify anywhere behind `damageOffset`, and returns the offset
+ * of the first of them.
+ */
 function searchBehind(
   source: Buffer,
   damageOffset: number,
   fileNumber: number,
   claims: Claims,
-): void {
-  const fileLength = source.length
-  let hashedBytesLeft = fileLength * hashedBytesPerFileByte
+): number | undefined {
+  const fileLength = contentEnd(source, damageOffset)
+  let firstValid: number | undefined
+  let hashedBytesLeft = source.length * hashedBytesPerFileByte
   let offset = damageOffset + 1
-  while (offset + frameHeaderBytes <= fileLength) {
+  while (offset + frameOverheadBytes <= fileLength) {
     if (!frameIsPlausible(source, offset, fileLength, fileNumber)) {
       offset++
       continue
     }
-    const frameBytes = frameHeaderBytes + frameLength(source, offset)
+    const frameBytes = frameOverheadBytes + frameLength(source, offset)
     hashedBytesLeft -= frameBytes
     if (hashedBytesLeft < 0) {
-      claims.syncedLength = fileLength
+      claims.syncedLength = source.length
       claims.predecessorsSynced = true
-      return
+      return firstValid
     }
     if (frameVerifies(source, offset, fileNumber)) {
       claims.add(source, offset)
+      firstValid ??= offset
       offset += frameBytes
     } else {
       offset++
     }
   }
+  return firstValid
 }
 
 function describe(source: Buffer, offset: number, header: RecordFileHeader): string {
@@ -219,7 +316,7 @@ function describe(source: Buffer, offset: number, header: RecordFileHeader): str
       : 'a frame whose checksum does not match'
   }
   const claimed = readUint64LE(source, offset + 8) % 0x1_0000_0000
-  if (claimed > rest - frameHeaderBytes) return `a frame that says ${claimed} bytes, ${rest} left`
+  if (claimed > rest - frameOverheadBytes) return `a frame that says ${claimed} bytes, ${rest} left`
   return 'bytes that are not a frame of this place'
 }
 

@@ -23,6 +23,7 @@
  */
 
 import { assert } from '../base/assert.js'
+import { writeUint64LE } from '../base/bytes.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import type { File, FileSystem } from '../fs/types.js'
 import {
@@ -32,9 +33,12 @@ import {
   frameHeaderBytes,
   frameKindData,
   frameKindMark,
+  frameKindNote,
   framePayloadBytesMax,
+  notePayloadBytes,
   recordFileBytesMax,
   sealFrame,
+  type DurableFile,
   type RecordFileHeader,
 } from './format.js'
 
@@ -164,9 +168,12 @@ export class RecordWriter {
     }
   }
 
-  /** Makes room for `bytes` more bytes at `position`. May replace `buffer`. */
+  /**
+   * Makes room for `bytes` more bytes at `position`, and for the end of the frame. May replace
+   * `buffer`.
+   */
   reserve(bytes: number): void {
-    if (this.position + bytes <= this.buffer.length) return
+    if (this.position + bytes < this.buffer.length) return
     this.grow(bytes)
   }
 
@@ -187,6 +194,15 @@ export class RecordWriter {
   appendMark(): void {
     this.beginFrame(0)
     this.seal(frameKindMark, this.lastSequence)
+  }
+
+  /** Appends a note of what is durable of the other record file. */
+  appendNote({ fileNumber, length }: DurableFile): void {
+    this.beginFrame(notePayloadBytes)
+    writeUint64LE(this.buffer, this.position, fileNumber)
+    writeUint64LE(this.buffer, this.position + 8, length)
+    this.position += notePayloadBytes
+    this.seal(frameKindNote, this.lastSequence)
   }
 
   /** Hands all finished frames to the operating system in one write. */
@@ -268,6 +284,12 @@ export class RecordWriter {
     }
   }
 
+  /** Nothing more will be written: the file ends behind its last frame. The next sync stores it. */
+  cutRoom(): void {
+    this.stopGrowing()
+    if (this.roomEnd > this.length) this.resize(this.length)
+  }
+
   /** Nothing more will be written: the file stays as long as it is until its close. */
   stopGrowing(): void {
     this.growsAhead = false
@@ -317,6 +339,7 @@ export class RecordWriter {
       this.header.fileNumber,
       this.length + start,
     )
+    this.position++
     this.frameStart = -1
     this.lastSequence = sequence
   }
@@ -329,7 +352,7 @@ export class RecordWriter {
         `a frame of ${this.position - start + bytes} bytes is too large`,
       )
     }
-    const wanted = this.position + bytes
+    const wanted = this.position + bytes + 1
     const grown = Buffer.allocUnsafeSlow(Math.max(wanted, this.buffer.length * 2))
     this.buffer.copy(grown, 0, 0, this.position)
     this.buffer = grown

@@ -11,6 +11,7 @@ import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
 import { checkRate, type DatabaseOptions } from '../engine/options.js'
+import type { Recovery } from '../engine/recovery.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { Admin } from './admin.js'
@@ -187,6 +188,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /** Path of the directory as given to {@link open}. */
   get directory(): string {
     return this.#engine.directory
+  }
+
+  /**
+   * What the open found: whether the last close was clean, what came back from the log, and which
+   * torn tails were cut. The event `warning` tells of each cut as well, right after the open.
+   */
+  get recovery(): Recovery {
+    return this.#engine.recovery
   }
 
   /** The error that made the database read-only, if one did. */

@@ -1,6 +1,7 @@
 /** What a database tells about itself. */
 import type { HookCounters, JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import type { Engine } from '../engine/engine.js'
+import type { Recovery } from '../engine/recovery.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import { addDrops, noDrops, type DropCounts } from '../job/job.js'
 import type { StoreSources } from '../store/store.js'
@@ -15,6 +16,8 @@ export interface DatabaseStatistics {
   /** Value files that the SSTables refer to, which count in no other figure. */
   readonly valueFiles: number
   readonly valueFileBytes: number
+  /** What the open found; as `Database.recovery`. */
+  readonly recovery: Recovery
   readonly logSegments: number
   readonly logBytes: number
   /** Memtables that are not in a table yet, frozen ones included. */
@@ -127,6 +130,7 @@ export function collectStatistics(
   const { counters, cache } = readers
   return {
     ...tableStatistics(engine, coprocessors),
+    recovery: engine.recovery,
     logSegments: log.segments.length,
     logBytes: log.bytesTotal,
     memtableBytes: budget.bytesUsed,

@@ -25,8 +25,25 @@ export interface ManifestContent {
   readonly state: VersionState
   /** Edits behind the first frame. */
   readonly editCount: number
-  /** Bytes behind the last valid frame that were left out as a torn tail; usually zero. */
-  readonly tornBytes: number
+  /** Bytes that frames fill. */
+  readonly length: number
+  /** Where the last edit ends, in bytes. */
+  readonly editEnd: number
+  /** A segment of the log that was begun, by number; 0 if no note says so. */
+  readonly segmentNoted: number
+  /** Whether the machine runs on since the manifest was begun; nothing written can be missing. */
+  readonly sameRun: boolean
+  /** What was left out behind the last valid frame as a torn tail; usually nothing. */
+  readonly tornTail: TornManifest | undefined
+}
+
+/** A torn tail of the manifest. */
+export interface TornManifest {
+  readonly file: string
+  readonly offset: number
+  readonly bytesLost: number
+  /** What was found instead of an edit. */
+  readonly found: string
 }
 
 /**
@@ -84,6 +101,7 @@ export function appendMarkSync(writer: RecordWriter): void {
 /**
  * Reads a manifest and replays its edits. Changes nothing.
  *
+ * @param strict - refuse a torn tail too.
  * @throws CellarError `ERR_CORRUPTION` with file and offset if anything that had been durable does
  * not verify or breaks a rule, `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
  */
@@ -91,10 +109,12 @@ export function readManifestSync(
   fileSystem: FileSystem,
   directory: string,
   fileNumber: number,
+  strict = false,
 ): ManifestContent {
   const path = fileSystem.join(directory, formatFileName('manifest', fileNumber))
   let state: VersionState | undefined
   let frameCount = 0
+  let editEnd = 0
   const expected = { kind: 'manifest', fileNumber } as const
   const scan = scanRecordsSync(
     fileSystem,
@@ -102,6 +122,7 @@ export function readManifestSync(
     expected,
     (payload, start, end, sequence, offset) => {
       frameCount++
+      editEnd = end
       if (sequence !== frameCount) {
         const numbers = { expected: `edit ${frameCount}`, found: `edit ${sequence}` }
         throw corruption('manifest edit missing', { file: path, offset, ...numbers })
@@ -110,14 +131,38 @@ export function readManifestSync(
     },
   )
   const { header, damage, validLength, fileLength, syncedLengthKnown } = scan
-  if (damage !== undefined && (state === undefined || damage.offset < syncedLengthKnown)) {
-    throw corruption('damaged manifest', { file: path, ...damage })
+  const run = fileSystem.runIdentity()
+  const sameRun = run !== undefined && header?.runIdentity?.equals(run) === true
+  if (damage !== undefined) {
+    const { offset, cause } = damage
+    const isTear = cause !== 'harm' && !(cause === 'lostBlocks' && sameRun)
+    if (state === undefined || offset < syncedLengthKnown || !isTear || strict) {
+      throw corruption('damaged manifest', { file: path, ...damage })
+    }
   }
   if (state === undefined || header === undefined) {
     const facts = { expected: 'a first edit', found: 'the end of the file' }
     throw corruption('empty manifest', { file: path, offset: validLength, ...facts })
   }
-  return { header, state, editCount: frameCount - 1, tornBytes: fileLength - validLength }
+  const tornTail =
+    damage === undefined
+      ? undefined
+      : {
+          file: path,
+          offset: damage.offset,
+          bytesLost: fileLength - validLength,
+          found: damage.found,
+        }
+  return {
+    header,
+    state,
+    editCount: frameCount - 1,
+    length: validLength,
+    editEnd,
+    segmentNoted: scan.noted?.fileNumber ?? 0,
+    sameRun,
+    tornTail,
+  }
 }
 
 function replay(

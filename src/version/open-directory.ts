@@ -7,8 +7,20 @@
 
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
-import { formatFileName, isIgnoredName, parseFileName, type FileName } from './file-names.js'
-import { readManifestSync } from './manifest.js'
+import {
+  checkManifestAsClosed,
+  closingStatementName,
+  readClosingStatementSync,
+  type ClosedSegment,
+} from './closing-statement.js'
+import {
+  formatFileName,
+  isIgnoredName,
+  parseFileName,
+  temporarySuffix,
+  type FileName,
+} from './file-names.js'
+import { readManifestSync, type ManifestContent, type TornManifest } from './manifest.js'
 import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 
 /** A name of ours in the directory. */
@@ -26,17 +38,27 @@ export interface DirectoryContent {
   readonly manifestNumber: number | undefined
   /** Greater than every number in the manifest and in any name of ours in the directory. */
   readonly nextFileNumber: number
-  /** Bytes of the manifest that were left out as a torn tail. */
-  readonly tornBytes: number
-  /**
-   * Names that no state needs: older manifests, temporary files, unknown SSTables and value files.
-   */
-  readonly orphans: readonly string[]
+  /** What of the manifest is valid, in bytes, and where its last edit ends. */
+  readonly manifestLength: number
+  readonly manifestEditEnd: number
+  /** A segment of the log that was begun, by number; 0 if the manifest does not say. */
+  readonly segmentNoted: number
+  /** What the manifest says of the machine's run; false if the database is new. */
+  readonly sameRun: boolean
+  /** What was left out of the manifest as a torn tail. */
+  readonly tornTail: TornManifest | undefined
+  /** The last segment of the log, if the database was closed cleanly and not opened since. */
+  readonly closed: ClosedSegment | undefined
+  /** Names that nothing needs: older manifests, temporary files, the statement of a close. */
+  readonly leftovers: readonly string[]
+  /** Names of SSTables and value files that the manifest does not name. */
+  readonly unknownFiles: readonly string[]
 }
 
 /**
  * Reads the directory without changing it.
  *
+ * @param strict - refuse a torn tail of the manifest.
  * @throws CellarError `ERR_NOT_A_DATABASE` if it does not exist or holds only files of others,
  * `ERR_CORRUPTION` if the manifest or a file that it names is missing or damaged,
  * `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
@@ -45,6 +67,7 @@ export function inspectDirectorySync(
   fileSystem: FileSystem,
   directory: string,
   createIfMissing: boolean,
+  strict = false,
 ): DirectoryContent {
   // A symbolic link to a directory is neither; listing it tells.
   const kind = fileSystem.statSync(directory)?.kind
@@ -58,13 +81,23 @@ export function inspectDirectorySync(
     0,
   )
   let state = emptyState
-  let databaseId: Buffer | undefined
-  let tornBytes = 0
+  let content: ManifestContent | undefined
+  let closed: ClosedSegment | undefined
   if (manifestNumber > 0) {
-    const content = readManifestSync(fileSystem, directory, manifestNumber)
+    content = readManifestSync(fileSystem, directory, manifestNumber, strict)
     state = content.state
-    databaseId = content.header.databaseId
-    tornBytes = content.tornBytes
+    if (names.includes(closingStatementName)) {
+      const statement = readClosingStatementSync(fileSystem, directory)
+      const { databaseId } = content.header
+      const holds = checkManifestAsClosed(
+        fileSystem,
+        directory,
+        statement,
+        manifestNumber,
+        databaseId,
+      )
+      if (holds) closed = statement.segment
+    }
     checkFilesSync(fileSystem, directory, state)
   } else {
     checkCreatable(fileSystem, directory, names, own, createIfMissing)
@@ -73,11 +106,17 @@ export function inspectDirectorySync(
   for (const { fileNumber } of own) nextFileNumber = Math.max(nextFileNumber, fileNumber + 1)
   return {
     state,
-    databaseId,
+    databaseId: content?.header.databaseId,
     manifestNumber: manifestNumber === 0 ? undefined : manifestNumber,
     nextFileNumber,
-    tornBytes,
-    orphans: findOrphans(own, state, manifestNumber),
+    manifestLength: content?.length ?? 0,
+    manifestEditEnd: content?.editEnd ?? 0,
+    segmentNoted: content?.segmentNoted ?? 0,
+    sameRun: content?.sameRun === true,
+    tornTail: content?.tornTail,
+    closed,
+    leftovers: findLeftovers(names, own, manifestNumber),
+    unknownFiles: findUnknownFiles(own, state),
   }
 }
 
@@ -97,16 +136,18 @@ function checkCreatable(
   own: readonly OwnFile[],
   createIfMissing: boolean,
 ): void {
-  const left = own.find((file) => file.kind !== 'temporary')
+  const left = names.includes(closingStatementName)
+    ? closingStatementName
+    : own.find((file) => file.kind !== 'temporary')?.name
   if (left !== undefined) {
     throw corruption('missing manifest', {
       file: fileSystem.join(directory, formatFileName('manifest', 1).replace(/\d+$/, '*')),
       offset: 0,
-      expected: `a manifest, because ${left.name} is there`,
+      expected: `a manifest, because ${left} is there`,
       found: 'none',
     })
   }
-  const foreign = names.find((name) => !isIgnoredName(name) && parseFileName(name) === undefined)
+  const foreign = names.find((name) => !isIgnoredName(name) && !isOwnName(name))
   if (foreign !== undefined) {
     const message = `${directory} holds no database, but other files, such as ${foreign}`
     throw new CellarError(ErrorCode.notADatabase, message)
@@ -149,27 +190,30 @@ function checkFileSync(
   }
 }
 
-function findOrphans(
+function isOwnName(name: string): boolean {
+  return parseFileName(name) !== undefined || isClosingName(name)
+}
+
+function isClosingName(name: string): boolean {
+  return name === closingStatementName || name === closingStatementName + temporarySuffix
+}
+
+function findLeftovers(
+  names: readonly string[],
   own: readonly OwnFile[],
-  state: VersionState,
   manifestNumber: number,
 ): string[] {
+  const leftovers = own.filter(({ kind, fileNumber }) => {
+    return kind === 'temporary' || (kind === 'manifest' && fileNumber < manifestNumber)
+  })
+  return [...leftovers.map((file) => file.name), ...names.filter(isClosingName)]
+}
+
+function findUnknownFiles(own: readonly OwnFile[], state: VersionState): string[] {
   const values = valueFilesOf(state)
-  const needed = new Set<number>()
-  forEachFile(state, ({ fileNumber }) => needed.add(fileNumber))
-  const isOrphan = ({ kind, fileNumber }: OwnFile): boolean => {
-    switch (kind) {
-      case 'temporary':
-        return true
-      case 'table':
-        return !needed.has(fileNumber)
-      case 'values':
-        return !values.has(fileNumber)
-      case 'manifest':
-        return fileNumber < manifestNumber
-      case 'log':
-        return false
-    }
-  }
-  return own.filter(isOrphan).map((file) => file.name)
+  const tables = new Set<number>()
+  forEachFile(state, ({ fileNumber }) => tables.add(fileNumber))
+  const isUnknown = ({ kind, fileNumber }: OwnFile): boolean =>
+    (kind === 'table' && !tables.has(fileNumber)) || (kind === 'values' && !values.has(fileNumber))
+  return own.filter(isUnknown).map((file) => file.name)
 }

@@ -23,11 +23,12 @@ import { deferred, type Deferred } from '../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
-import { databaseIdBytes } from '../record/format.js'
+import { databaseIdBytes, type DurableFile } from '../record/format.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import { applyEdit } from './apply-edit.js'
 import { formatFileName } from './file-names.js'
-import { appendFrameSync, appendMarkSync, writeManifestSync } from './manifest.js'
+import { writeClosingStatementSync, type ClosedSegment } from './closing-statement.js'
+import { appendFrameSync, writeManifestSync, type TornManifest } from './manifest.js'
 import { compareFiles, ObsoleteFiles } from './obsolete-files.js'
 import { inspectDirectorySync, type DirectoryContent } from './open-directory.js'
 import { decodeEdit, encodeEdit, type VersionEdit } from './version-edit.js'
@@ -54,6 +55,11 @@ export interface VersionSetOptions {
    * frame. Default 4 MiB.
    */
   readonly manifestBytesMax?: number
+  /**
+   * Leaves SSTables and value files that the manifest does not name. For an open that cannot prove
+   * that the manifest is complete. Default false: they are removed.
+   */
+  readonly keepUnknownFiles?: boolean
   /** Makes the identity of a new database. Default: the generator of the operating system. */
   readonly randomBytes?: RandomBytes
   /** Told of failures that change nothing for anybody: files that could not be removed. */
@@ -88,8 +94,10 @@ function newDatabaseId(randomBytes: RandomBytes): Buffer {
 
 /** The versions of one open database directory. The owner must hold the directory's lock. */
 export class VersionSet {
-  /** Bytes of the manifest's tail that the open left out because they were torn. */
-  readonly tornBytes: number
+  /** What the open left out of the manifest because it was torn. */
+  readonly tornTail: TornManifest | undefined
+  /** Names of SSTables and value files that no version names and that were left in the directory. */
+  readonly filesKept: readonly string[]
   /** Identity of the database, 16 bytes, the same for its whole life. Every file carries it. */
   readonly databaseId: Buffer
   private readonly fileSystem: FileSystem
@@ -110,6 +118,8 @@ export class VersionSet {
   private writer: RecordWriter
   /** Length of {@link writer} when it was new. */
   private snapshotBytes: number
+  /** The newest segment of the log that was noted; 0 = none. */
+  private segmentNoted: number
   /** The manifest that an asynchronous sync is running on. */
   private syncing: RecordWriter | undefined
   private poisonedBy: CellarError | undefined
@@ -128,6 +138,19 @@ export class VersionSet {
     options: VersionSetOptions = {},
   ): VersionSet {
     const content = inspectDirectorySync(fileSystem, directory, options.createIfMissing ?? true)
+    return VersionSet.beginSync(fileSystem, directory, options, content)
+  }
+
+  /**
+   * As {@link openSync}, for a directory that was inspected and not changed since. The first thing
+   * that it changes is the manifest: the statement of a clean close is void from then on.
+   */
+  static beginSync(
+    fileSystem: FileSystem,
+    directory: string,
+    options: VersionSetOptions,
+    content: DirectoryContent,
+  ): VersionSet {
     return new VersionSet(fileSystem, directory, options, content)
   }
 
@@ -137,7 +160,7 @@ export class VersionSet {
     options: VersionSetOptions,
     content: DirectoryContent,
   ) {
-    this.tornBytes = content.tornBytes
+    this.tornTail = content.tornTail
     this.databaseId = content.databaseId ?? newDatabaseId(options.randomBytes ?? systemRandomBytes)
     this.fileSystem = fileSystem
     this.directory = directory
@@ -152,6 +175,7 @@ export class VersionSet {
     this.lastEditNumber = 0
     this.nextFileNumber = content.nextFileNumber
     this.nextId = content.state.nextId
+    this.segmentNoted = 0
     this.syncing = undefined
     this.poisonedBy = undefined
     this.closed = false
@@ -161,7 +185,10 @@ export class VersionSet {
     this.live.add(this.currentVersion)
     this.obsolete = new ObsoleteFiles(content.state, 1)
     if (content.manifestNumber !== undefined) this.removeManifest(content.manifestNumber)
-    for (const name of content.orphans) this.unlink(name)
+    for (const name of content.leftovers) this.unlink(name)
+    const keepsUnknown = options.keepUnknownFiles === true
+    this.filesKept = keepsUnknown ? content.unknownFiles : []
+    if (!keepsUnknown) for (const name of content.unknownFiles) this.unlink(name)
   }
 
   /** The newest durable version. Acquire it before using it across an `await`. */
@@ -282,6 +309,27 @@ export class VersionSet {
     this.report(() => this.writer.closeSync())
   }
 
+  /**
+   * As {@link close}, and states durably what the next open must find. REQUIRES that the log is
+   * closed and durable and that no publish runs. Does no more than close if the set is poisoned.
+   *
+   * @param segment - the last segment of the log.
+   * @throws what the file system throws. The set is closed all the same, and nothing is stated.
+   */
+  closeWithStatementSync(segment: ClosedSegment): void {
+    if (this.closed || this.poisonedBy !== undefined || this.pending.length > 0) {
+      this.close()
+      return
+    }
+    const { fileNumber } = this.writer.header
+    try {
+      this.writer.syncSync()
+    } finally {
+      this.close()
+    }
+    writeClosingStatementSync(this.fileSystem, this.directory, this.databaseId, fileNumber, segment)
+  }
+
   private prepare(
     edit: VersionEdit,
     settled: Deferred<void> | undefined,
@@ -352,6 +400,7 @@ export class VersionSet {
     }
     this.snapshotBytes = this.writer.length
     this.enqueue(next)
+    if (this.segmentNoted > 0) this.noteSegment(this.segmentNoted)
     this.report(() => old.closeSync())
     this.removeManifest(old.header.fileNumber)
     this.install(next.editNumber)
@@ -390,10 +439,29 @@ export class VersionSet {
     }
   }
 
+  /** What is durable of the newest manifest. */
+  get durableManifest(): DurableFile {
+    return { fileNumber: this.writer.header.fileNumber, length: this.writer.syncedLength }
+  }
+
+  /**
+   * Writes down that a segment of the log was begun, so that one that is gone is missed. Not
+   * synced: it only helps if it survives. REQUIRES that the segment's name is durable.
+   */
+  noteSegment(fileNumber: number): void {
+    this.segmentNoted = fileNumber
+    this.appendNote(() => this.writer.appendNote({ fileNumber, length: 0 }))
+  }
+
   private mark(): void {
+    this.appendNote(() => this.writer.appendMark())
+  }
+
+  private appendNote(append: () => void): void {
     if (this.closed || this.poisonedBy !== undefined) return
     try {
-      appendMarkSync(this.writer)
+      append()
+      this.writer.writeSync()
     } catch (error) {
       // The published edits are durable all the same; the next one meets the failure.
       this.poison(error)

@@ -1,7 +1,7 @@
 /** The segments of a log: what is known of them, and how one is begun. */
 import type { FileSystem } from '../fs/types.js'
 import { RecordWriter } from '../record/record-writer.js'
-import type { RecordFilePredecessor } from '../record/format.js'
+import type { DurableFile, RecordFilePredecessor } from '../record/format.js'
 import { segmentName } from './segment-name.js'
 
 /** A segment of the log. */
@@ -25,6 +25,8 @@ export interface SegmentPlace {
   /** Identity of the database, written into every segment. */
   readonly databaseId: Buffer
   /** See `LogOptions`. */
+  readonly durableManifest?: () => DurableFile
+  /** See `LogOptions`. */
   readonly allocateFileNumber: () => number
 }
 
@@ -47,7 +49,13 @@ export function createSegment(
 ): RecordWriter {
   const fileNumber = options.allocateFileNumber()
   const path = segmentPath(options, fileNumber)
-  const { databaseId } = options
-  const header = { kind: 'log' as const, databaseId, fileNumber, predecessor, predecessorsSynced }
+  const header = {
+    kind: 'log' as const,
+    databaseId: options.databaseId,
+    fileNumber,
+    predecessor,
+    predecessorsSynced,
+    manifest: options.durableManifest?.(),
+  }
   return RecordWriter.createSync(options.fileSystem, path, header, true)
 }

@@ -18,13 +18,9 @@ import { assert } from '../base/assert.js'
 import { copyBytes } from '../base/bytes.js'
 import { deferred, type Deferred } from '../base/deferred.js'
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
-import type { FileSystem } from '../fs/types.js'
 import type { RecordWriter } from '../record/record-writer.js'
-import {
-  fileHeaderBytes,
-  framePayloadBytesMax,
-  type RecordFilePredecessor,
-} from '../record/format.js'
+import { fileHeaderBytes, framePayloadBytesMax, type DurableFile } from '../record/format.js'
+import type { Durability, LogOptions } from './log-options.js'
 import {
   createSegment,
   olderSegment,
@@ -33,45 +29,7 @@ import {
   type OlderSegment,
 } from './log-segment.js'
 
-/**
- * How safe a commit is when it is acknowledged, under HBase's names: `SKIP_WAL` promises nothing,
- * `ASYNC_WAL` is written at the end of the turn, `SYNC_WAL` is with the operating system (survives
- * the process), `FSYNC_WAL` is on the disk (survives a power cut).
- */
-export type Durability = 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
-
-/** What {@link Log.createSync} needs. */
-export interface LogOptions {
-  readonly fileSystem: FileSystem
-  readonly directory: string
-  /** Identity of the database, written into every segment. */
-  readonly databaseId: Buffer
-  /**
-   * Returns a file number that was never used before in the directory, higher than all segments'.
-   */
-  readonly allocateFileNumber: () => number
-  /** What recovery kept, all of it durable, the oldest first. Default: nothing. */
-  readonly recovered?: readonly LogSegment[]
-  /** The segment that the first new one continues. Default: none. */
-  readonly predecessor?: RecordFilePredecessor
-  /**
-   * A segment is continued in a new file once it is longer than this many bytes. Default: 64 MiB.
-   */
-  readonly segmentBytesMax?: number
-  /**
-   * Segments that nobody needs any more but that are still there, the oldest first; see
-   * `retainedBytesMax`. Default: none.
-   */
-  readonly retained?: readonly LogSegment[]
-  /** Obsolete segments are kept up to so many bytes, for those who read the log. Default: 0. */
-  readonly retainedBytesMax?: number
-  /** Removes an obsolete segment, at once or later. Default: at once, failures go to `onError`. */
-  readonly removeFile?: (path: string) => void
-  /** Told once of the first failure, in the call that met it; must not throw. */
-  readonly onFailure?: (failure: CellarError) => void
-  /** Told of failures without effect on the data, such as an obsolete file that stays. */
-  readonly onError?: (error: unknown) => void
-}
+export type { Durability, LogOptions } from './log-options.js'
 
 /** Payload bytes after which a frame is finished and another begun. */
 const frameBytesMax = 1024 * 1024
@@ -154,6 +112,7 @@ export class Log {
       writer.closeSync()
       throw error
     }
+    options.onSegmentBegun?.(writer.header.fileNumber)
     return new Log(options, writer)
   }
 
@@ -296,6 +255,20 @@ export class Log {
     this.startSegment()
   }
 
+  /**
+   * Writes down what is durable of the manifest, so that a manifest that lost some of it is told
+   * from a complete one. Not synced: it only helps if it survives. Does nothing once the log has
+   * failed or is being closed.
+   */
+  noteManifest(manifest: DurableFile): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) return
+    this.writePending(false)
+    this.attempt(() => {
+      this.writer.appendNote(manifest)
+      this.writer.writeSync()
+    })
+  }
+
   /** As {@link roll}, if the current segment is worth a file of its own. */
   rollIfLong(): void {
     const { length, position } = this.writer
@@ -372,6 +345,8 @@ export class Log {
       this.attempt(() => {
         this.writer.appendMark()
         this.writer.writeSync()
+        this.writer.cutRoom()
+        this.writer.syncSync()
       })
     }
     this.closeFiles()
@@ -456,14 +431,19 @@ export class Log {
   private syncNameSync(): void {
     if (this.nameIsDurable) return
     this.options.fileSystem.syncDirectorySync(this.options.directory)
-    this.nameIsDurable = true
+    this.nameHasBecomeDurable()
   }
 
   private async syncName(): Promise<void> {
     const { writer } = this
     await this.options.fileSystem.syncDirectory(this.options.directory)
     // Another segment may have begun meanwhile.
-    if (writer === this.writer) this.nameIsDurable = true
+    if (writer === this.writer && !this.nameIsDurable) this.nameHasBecomeDurable()
+  }
+
+  private nameHasBecomeDurable(): void {
+    this.nameIsDurable = true
+    this.options.onSegmentBegun?.(this.writer.header.fileNumber)
   }
 
   /** Blocks until every segment is durable, the oldest first. */

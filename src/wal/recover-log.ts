@@ -1,17 +1,15 @@
 /**
  * Reads the log back after a stop or a crash, and makes the directory fit for a new segment.
  *
- * 1. Scan every segment: verify frames and their structure, apply nothing.
- * 2. Follow the chain of headers and find where the accepted prefix ends. Damage is a legal tear
- *    only if nothing that survived proves that the damaged bytes had been durable: neither a frame
- *    of the segment, nor a header or frame of a later one. Everything else is `ERR_CORRUPTION`,
- *    with nothing applied and nothing changed on disk. Zeros behind the last frame are no damage:
- *    the writer makes files longer ahead of their content.
- * 3. Replay the accepted prefix, so that the history never has a hole.
- * 4. Remove what lies behind the prefix, and obsolete segments; sync what was kept. What users read
- *    from now on can then no longer disappear.
+ * 1. {@link inspectLog} scans every segment: it verifies frames and their structure, applies
+ *    nothing and changes nothing. It follows the chain of headers to the end of the accepted prefix
+ *    and judges whether what is missing or damaged there can be a torn tail (`log-chain.ts`).
+ *    Everything else is `ERR_CORRUPTION`.
+ * 2. {@link replayLog} replays the accepted prefix, so that the history never has a hole. Then it
+ *    removes what lies behind the prefix, and obsolete segments, and syncs what was kept. What
+ *    users read from now on can then no longer disappear.
  *
- * A crash within step 4 leaves a state that recovers to the same prefix: later segments are removed
+ * A crash within step 2 leaves a state that recovers to the same prefix: later segments are removed
  * from the newest on, each removal made durable before the next.
  *
  * Memory: one segment at a time. Each segment is read twice.
@@ -23,35 +21,52 @@ import type { FileSystem } from '../fs/types.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
+  type DurableFile,
   type RecordFileHeader,
   type RecordFilePredecessor,
 } from '../record/format.js'
-import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
+import { scanRecordsSync } from '../record/record-scan.js'
+import {
+  firstNeeded,
+  judgeChain,
+  type ChainRules,
+  type ScannedSegment,
+  type Tear,
+} from './log-chain.js'
 import type { LogSegment } from './log-segment.js'
 import { parseSegmentName, segmentName } from './segment-name.js'
 
 /** Takes one mutation: `source[start, end)`, borrowed during the call. */
 export type OnMutation = (source: Buffer, start: number, end: number, sequence: number) => void
 
-/** What {@link recoverLog} needs. */
-export interface RecoverLogOptions {
+/** See {@link InspectLogOptions}. */
+export type CheckMutation = (
+  path: string,
+  offset: number,
+  source: Buffer,
+  start: number,
+  end: number,
+) => void
+
+/** What {@link inspectLog} needs. */
+export interface InspectLogOptions extends ChainRules {
   readonly fileSystem: FileSystem
   readonly directory: string
   /** Identity of the database. Segments of another one are refused. */
   readonly databaseId: Buffer
-  /** Segments with a lower number are obsolete: they are not read, and removed. */
-  readonly fileNumberFloor: number
   /**
-   * All mutations up to and including this sequence are durable elsewhere, so segments that hold
-   * nothing newer may be missing or damaged. Default: 0.
+   * Looks at each mutation of the accepted prefix before anything is changed, and throws if it is
+   * not good. `path` and `offset` are the place of its frame. Default: every mutation is good.
    */
-  readonly sequenceFlushed?: number
+  readonly checkMutation?: CheckMutation
   /** Obsolete segments are kept up to so many bytes, the newest ones. Default: 0. */
   readonly retainedBytesMax?: number
+}
+
+/** What {@link recoverLog} needs. */
+export interface RecoverLogOptions extends InspectLogOptions {
   /** Called for each mutation of the accepted prefix, in order; `sequence` is its frame's. */
   readonly onMutation: OnMutation
-  /** Default and only mode: refuse everything but a torn tail. */
-  readonly mode?: 'strict'
 }
 
 /** Where recovery cut the log. */
@@ -59,8 +74,10 @@ export interface TornTail {
   /** Path of the segment that was cut, or removed if the offset is zero. */
   readonly file: string
   readonly offset: number
-  /** Bytes dropped there and in later segments. */
+  /** Bytes dropped there and in later segments. Room made ahead is not counted. */
   readonly bytesLost: number
+  /** What was found instead of the frame or segment that should be there. */
+  readonly found: string
 }
 
 /** What recovery found. */
@@ -77,27 +94,34 @@ export interface RecoveredLog {
   readonly predecessor: RecordFilePredecessor | undefined
 }
 
-interface Segment {
-  readonly fileNumber: number
-  readonly path: string
-  readonly scan: RecordScan
-}
-
-/** Where the accepted prefix ends, if not at the end of the last segment. */
-interface Tear {
-  readonly index: number
-  readonly offset: number
-  readonly expected: string
-  readonly found: string
+/** A log that was found good, before anything of it was used or changed. */
+export interface InspectedLog {
+  readonly options: InspectLogOptions
+  readonly kept: readonly ScannedSegment[]
+  readonly dropped: readonly ScannedSegment[]
+  /** Numbers of segments that nothing needs any more. */
+  readonly obsolete: readonly number[]
+  readonly tornTail: TornTail | undefined
+  /** The newest note of what is durable of the manifest. */
+  readonly manifestNoted: DurableFile | undefined
 }
 
 /**
- * Recovers the log of `directory`.
+ * Inspects and replays the log of `directory` in one go.
  *
- * @throws CellarError `ERR_CORRUPTION` (file, offset, expected, found) for anything but a torn
- * tail, `ERR_FORMAT_VERSION`, and what the file system or `onMutation` throws.
+ * @throws as {@link inspectLog} and {@link replayLog}.
  */
 export function recoverLog(options: RecoverLogOptions): RecoveredLog {
+  return replayLog(inspectLog(options), options.onMutation)
+}
+
+/**
+ * Judges the log of `directory` and changes nothing.
+ *
+ * @throws CellarError `ERR_CORRUPTION` (file, offset, expected, found) for anything but a torn
+ * tail, `ERR_FORMAT_VERSION`, and what the file system throws.
+ */
+export function inspectLog(options: InspectLogOptions): InspectedLog {
   const { fileSystem, directory } = options
   const obsolete: number[] = []
   const fileNumbers: number[] = []
@@ -112,30 +136,43 @@ export function recoverLog(options: RecoverLogOptions): RecoveredLog {
   const first = firstNeeded(segments, options.sequenceFlushed ?? 0)
   for (const segment of segments.slice(0, first)) obsolete.push(segment.fileNumber)
   segments = segments.slice(first)
-  checkBeginning(options, segments)
-  const tear = findTear(options, segments)
-  if (tear !== undefined) checkTear(segments, tear)
+  const pathOf = (fileNumber: number): string => fileSystem.join(directory, segmentName(fileNumber))
+  const tear = judgeChain(segments, options, pathOf)
   const keptCount =
     tear === undefined ? segments.length : tear.index + (tear.offset < fileHeaderBytes ? 0 : 1)
-  const kept = segments.slice(0, keptCount)
-  for (const segment of kept) replay(options, segment)
-  const dropped = segments.slice(keptCount)
-  const retained = retain(options, obsolete, kept.at(0))
-  repair(options, kept, dropped, obsolete)
-  const recovered = kept.map(({ fileNumber, scan }) => {
-    return { fileNumber, length: scan.validLength, lastSequence: scan.lastSequence }
-  })
-  const predecessor = recovered.at(-1)
   return {
-    lastSequence: predecessor?.lastSequence ?? 0,
-    segments: recovered,
-    retained,
+    options,
+    kept: segments.slice(0, keptCount),
+    dropped: segments.slice(keptCount),
+    obsolete,
+    manifestNoted: segments.at(-1)?.scan.noted ?? segments.at(-2)?.scan.noted,
     tornTail: tear === undefined ? undefined : describeTear(segments, tear),
-    predecessor,
   }
 }
 
-function scanSegment(options: RecoverLogOptions, fileNumber: number): Segment {
+/**
+ * Replays an inspected log and makes the disk hold what was replayed and nothing else of the log,
+ * durably.
+ *
+ * @param onMutation - called for each mutation, in order; `sequence` is its frame's.
+ * @throws CellarError `ERR_CORRUPTION` if the log changed meanwhile, and what the file system or
+ * `onMutation` throws.
+ */
+export function replayLog(inspected: InspectedLog, onMutation: OnMutation): RecoveredLog {
+  const { options, kept, dropped, tornTail } = inspected
+  for (const segment of kept) replaySegment(options, segment, onMutation)
+  const obsolete = [...inspected.obsolete]
+  const retained = retain(options, obsolete, kept.at(0))
+  repair(options, kept, dropped, obsolete)
+  const segments = kept.map(({ fileNumber, scan }) => {
+    return { fileNumber, length: scan.validLength, lastSequence: scan.lastSequence }
+  })
+  const predecessor = segments.at(-1)
+  const lastSequence = predecessor?.lastSequence ?? 0
+  return { lastSequence, segments, retained, tornTail, predecessor }
+}
+
+function scanSegment(options: InspectLogOptions, fileNumber: number): ScannedSegment {
   const path = options.fileSystem.join(options.directory, segmentName(fileNumber))
   const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
   const scan = scanRecordsSync(
@@ -143,17 +180,19 @@ function scanSegment(options: RecoverLogOptions, fileNumber: number): Segment {
     path,
     expected,
     (payload, start, end, sequence, offset) => {
-      forEachMutation(path, offset, payload, start, end, sequence, ignore)
+      forEachMutation(path, offset, payload, start, end, sequence, (source, from, to) => {
+        options.checkMutation?.(path, offset, source, from, to)
+      })
     },
   )
   return { fileNumber, path, scan }
 }
 
-function ignore(): void {
-  // The first pass only verifies.
-}
-
-function replay(options: RecoverLogOptions, segment: Segment): void {
+function replaySegment(
+  options: InspectLogOptions,
+  segment: ScannedSegment,
+  onMutation: OnMutation,
+): void {
   const { path, fileNumber } = segment
   const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
   const again = scanRecordsSync(
@@ -161,7 +200,7 @@ function replay(options: RecoverLogOptions, segment: Segment): void {
     path,
     expected,
     (payload, start, end, sequence, offset) => {
-      forEachMutation(path, offset, payload, start, end, sequence, options.onMutation)
+      forEachMutation(path, offset, payload, start, end, sequence, onMutation)
     },
   )
   if (again.validLength !== segment.scan.validLength) {
@@ -201,114 +240,14 @@ export function forEachMutation(
   }
 }
 
-/** The last segment before which everything is flushed; what comes before it is obsolete. */
-function firstNeeded(segments: readonly Segment[], sequenceFlushed: number): number {
-  for (let i = segments.length - 1; i > 0; i--) {
-    const predecessor = segments[i].scan.header?.predecessor
-    if (predecessor !== undefined && predecessor.lastSequence <= sequenceFlushed) return i
-  }
-  return 0
-}
-
-/** The first segment may continue only one that is obsolete. */
-function checkBeginning(options: RecoverLogOptions, segments: readonly Segment[]): void {
-  const predecessor = segments.at(0)?.scan.header?.predecessor
-  if (predecessor === undefined || predecessor.fileNumber < options.fileNumberFloor) return
-  if (predecessor.lastSequence <= (options.sequenceFlushed ?? 0)) return
-  throw missingSegment(options, predecessor.fileNumber, segments[0])
-}
-
-/** Goes along the chain to the first place where it does not go on as written. */
-function findTear(options: RecoverLogOptions, segments: readonly Segment[]): Tear | undefined {
-  for (let index = 0; index < segments.length; index++) {
-    const { header, damage, endsInZeros } = segments[index].scan
-    if (header === undefined) return { index, ...damage! }
-    if (index > 0) {
-      const tear = checkLink(options, segments, index)
-      if (tear !== undefined) return tear
-    }
-    // Zeros are room that was made ahead. Where there should be frames, the next header knows.
-    if (damage !== undefined && !endsInZeros) return { index, ...damage }
-  }
-  return undefined
-}
-
-/** Checks that the segment continues the one before it, which is undamaged. */
-function checkLink(
-  options: RecoverLogOptions,
-  segments: readonly Segment[],
-  index: number,
-): Tear | undefined {
-  const before = segments[index - 1]
-  const segment = segments[index]
-  const predecessor = segment.scan.header?.predecessor
-  const { validLength, lastSequence } = before.scan
-  if (predecessor === undefined || predecessor.fileNumber <= before.fileNumber) {
-    if (predecessor?.fileNumber !== before.fileNumber) {
-      const found = predecessor === undefined ? 'none' : segmentName(predecessor.fileNumber)
-      const expected = `${segmentName(before.fileNumber)} as predecessor`
-      throw corruption('broken log chain', { file: segment.path, offset: 24, expected, found })
-    }
-  } else {
-    throw missingSegment(options, predecessor.fileNumber, segment)
-  }
-  const expected = `${predecessor.length} bytes, as ${segment.path} says`
-  if (validLength < predecessor.length) {
-    return { index: index - 1, offset: validLength, expected, found: `${validLength} bytes` }
-  }
-  if (validLength > predecessor.length) {
-    const { path } = before
-    const found = `${validLength} bytes`
-    throw corruption('overlong log segment', {
-      file: path,
-      offset: predecessor.length,
-      expected,
-      found,
-    })
-  }
-  if (lastSequence !== predecessor.lastSequence) {
-    throw corruption('broken log chain', {
-      file: segment.path,
-      offset: 40,
-      expected: `last sequence ${lastSequence}`,
-      found: `${predecessor.lastSequence}`,
-    })
-  }
-  return undefined
-}
-
-function missingSegment(options: RecoverLogOptions, fileNumber: number, next: Segment): Error {
-  return corruption('missing log segment', {
-    file: options.fileSystem.join(options.directory, segmentName(fileNumber)),
-    offset: 0,
-    expected: `the segment that ${next.path} continues`,
-    found: 'no such file in the chain',
-  })
-}
-
-/** Throws unless nothing proves that the torn bytes had been durable. */
-function checkTear(segments: readonly Segment[], tear: Tear): void {
-  const { path, scan } = segments[tear.index]
-  const { offset, expected, found } = tear
-  if (offset < scan.syncedLengthKnown) {
-    const why = `${found}, though ${scan.syncedLengthKnown} bytes had been durable`
-    throw corruption('damaged log', { file: path, offset, expected, found: why })
-  }
-  for (const later of segments.slice(tear.index + 1)) {
-    if (!later.scan.predecessorsSyncedKnown) continue
-    const why = `${found}, though ${later.path} says that the file had been durable`
-    throw corruption('damaged log', { file: path, offset, expected, found: why })
-  }
-}
-
 /**
  * Takes the newest obsolete segments, as far as their bytes are within the bound and each is
  * continued by the next, off the list of those that are removed.
  */
 function retain(
-  options: RecoverLogOptions,
+  options: InspectLogOptions,
   obsolete: number[],
-  firstKept: Segment | undefined,
+  firstKept: ScannedSegment | undefined,
 ): LogSegment[] {
   const { fileSystem, directory } = options
   const retained: LogSegment[] = []
@@ -339,17 +278,18 @@ function retain(
   return retained
 }
 
-function describeTear(segments: readonly Segment[], tear: Tear): TornTail {
-  let bytesLost = segments[tear.index].scan.fileLength - tear.offset
-  for (const later of segments.slice(tear.index + 1)) bytesLost += later.scan.fileLength
-  return { file: segments[tear.index].path, offset: tear.offset, bytesLost }
+function describeTear(segments: readonly ScannedSegment[], tear: Tear): TornTail {
+  const { path, scan } = segments[tear.index]
+  let bytesLost = Math.max(0, scan.contentLength - tear.offset)
+  for (const later of segments.slice(tear.index + 1)) bytesLost += later.scan.contentLength
+  return { file: path, offset: tear.offset, bytesLost, found: tear.found }
 }
 
 /** Makes the disk hold the kept prefix and nothing else of the log, durably. */
 function repair(
-  options: RecoverLogOptions,
-  kept: readonly Segment[],
-  dropped: readonly Segment[],
+  options: InspectLogOptions,
+  kept: readonly ScannedSegment[],
+  dropped: readonly ScannedSegment[],
   obsolete: readonly number[],
 ): void {
   const { fileSystem, directory } = options

@@ -14,6 +14,7 @@ import {
   frameKind,
   frameKindData,
   frameLength,
+  frameOverheadBytes,
   frameSequence,
   frameVerifies,
   type RecordFileHeader,
@@ -80,7 +81,7 @@ export class SegmentReader {
     while (this.position + frameHeaderBytes <= limit) {
       await this.fill(frameHeaderBytes, limit)
       const length = frameLength(this.window, this.position - this.origin)
-      const frameBytes = frameHeaderBytes + length
+      const frameBytes = frameOverheadBytes + length
       if (this.position + frameBytes > limit) throw this.damaged('a frame that ends in the file')
       await this.fill(frameBytes, limit)
       const { window, origin, filled, fileNumber, position } = this
@@ -93,15 +94,7 @@ export class SegmentReader {
       if (frameKind(window, at) !== frameKindData) continue
       const start = at + frameHeaderBytes
       const sequence = frameSequence(window, at)
-      forEachMutation(
-        this.file.path,
-        position,
-        window,
-        start,
-        at + frameBytes,
-        sequence,
-        onMutation,
-      )
+      forEachMutation(this.file.path, position, window, start, start + length, sequence, onMutation)
       return true
     }
     return false

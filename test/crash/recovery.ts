@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { ManualClock } from '../../src/base/clock.js'
 import { Database } from '../../src/index.js'
 import type { FileSystem } from '../../src/index.js'
+import { closingStatementName } from '../../src/version/closing-statement.js'
 import { inspectDirectorySync } from '../../src/version/open-directory.js'
 import { parseSegmentName } from '../../src/wal/segment-name.js'
 import { randomFrom } from '../unit/version/fixtures.js'
@@ -167,7 +168,8 @@ async function writeTen(database: Database): Promise<void> {
 /** After a close, no file may lie about that the manifest does not know. */
 function checkFiles(workload: Workload, fileSystem: FileSystem): void {
   const { directory } = workload
-  const { orphans, state } = inspectDirectorySync(fileSystem, directory, false)
+  const { leftovers, unknownFiles, state } = inspectDirectorySync(fileSystem, directory, false)
+  const orphans = [...leftovers, ...unknownFiles].filter((name) => name !== closingStatementName)
   const names = fileSystem.listSync(directory)
   const obsolete = names.filter((name) => {
     const fileNumber = parseSegmentName(name)

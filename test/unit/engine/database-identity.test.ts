@@ -41,7 +41,7 @@ for (const pattern of [/\.log$/, /^MANIFEST/]) {
       (error: unknown) => error as Error & { corruption: { file: string } },
     )
     t.match(failure, { code: 'ERR_CORRUPTION' })
-    t.match(failure?.message, /another database.*expected database [0-9a-f]{32}.*found database/)
+    t.match(failure?.message, /expected database [0-9a-f]{32}.*found database/)
     t.match(failure?.corruption.file, /^\/one\//)
   })
 }

@@ -100,6 +100,7 @@ export function readFiles(fileSystem: FileSystem): Files {
   return files
 }
 
+/** A file system with these files, on a machine that was started anew. */
 export function withFiles(files: Files): MemoryFileSystem {
   const fileSystem = newFileSystem()
   for (const [name, bytes] of files) {
