@@ -1,7 +1,7 @@
 /**
- * Opens a database directory. It takes the lock, judges manifest and log (recovery.ts; the rules are
- * in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables, replays the
- * log and begins a segment, in that order.
+ * Opens a database directory. It takes the lock, judges manifest and log (recovery.ts; the rules
+ * are in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables, replays
+ * the log and begins a segment, in that order.
  *
  * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
  * directory was changed unless the manifest and the log had been found good.

@@ -10,9 +10,9 @@ export interface DatabaseOptions {
   /** Create the database if the directory is absent or empty. Default true. */
   readonly createIfMissing?: boolean
   /**
-   * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it and
-   * says so (`Database.recovery`), 'strict' refuses it with `ERR_CORRUPTION`. All other damage is
-   * refused in any case. Default 'tornTail'.
+   * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it
+   * and says so (`Database.recovery`), 'strict' refuses it with `ERR_CORRUPTION`. All other damage
+   * is refused in any case. Default 'tornTail'.
    */
   readonly recovery?: 'tornTail' | 'strict'
   /**

@@ -96,7 +96,7 @@ function newDatabaseId(randomBytes: RandomBytes): Buffer {
 export class VersionSet {
   /** What the open left out of the manifest because it was torn. */
   readonly tornTail: TornManifest | undefined
-  /** Names of SSTables and value files that no version names and that were left in the directory. */
+  /** SSTables and value files that no version names and that were left in the directory. */
   readonly filesKept: readonly string[]
   /** Identity of the database, 16 bytes, the same for its whole life. Every file carries it. */
   readonly databaseId: Buffer
