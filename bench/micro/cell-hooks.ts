@@ -120,7 +120,6 @@ function compact(hooks: HookPlan | undefined): void {
     boundaries: [],
     format: tableFormatOf(defaultFamilySettings),
     retention: retentionOf(defaultFamilySettings),
-    readPointOldest: entries,
     now: 0,
     hooks,
     major: false,

@@ -27,9 +27,9 @@ export class Moment {
     return this.asked
   }
 
-  /** Starts another moment. */
-  renew(): void {
-    this.asked = -1
+  /** Starts another moment: now, or at `milliseconds`. */
+  renew(milliseconds = -1): void {
+    this.asked = milliseconds
   }
 }
 

@@ -136,7 +136,7 @@ export class CompactionRun {
     for (let round = 1; ; round++) {
       const hooked = hooks.start(this.store, kind, wholeStore, round)
       const results = await this.runJobs(work, takeSlot, fileNumbers, hooked)
-      if (!results.some((result) => hooks.conflicts(hooked, result.hooks))) {
+      if (!results.some((result) => hooks.conflicts(hooked, result))) {
         return { results, hooked }
       }
       for (const number of fileNumbers.splice(0)) {
@@ -239,7 +239,6 @@ export class CompactionRun {
       boundaries,
       format,
       retention,
-      readPointOldest: job.readPointOldest,
       now: job.now,
       // Jobs that run side by side are watched one by one.
       hooks: plan && { ...plan, watch: makeHookWatch() },

@@ -110,7 +110,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly clock: ServerClock
   readonly budget: MemoryBudget
   readonly arenas: ArenaPool
-  readonly readPoints = new ReadPoints()
+  readonly readPoints: ReadPoints
   readonly hooks: JobHooks
   readonly reports: JobReports
   readonly flusher: Flusher
@@ -132,6 +132,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   compactionEnabled: boolean
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
+  /** The files that the stores read, as the newest version has named them. */
+  private filesShown: Version['stores']
   /** Highest floor of the log that an edit was made with. */
   private logFloor = 0
   log!: Log
@@ -157,6 +159,8 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.codecs = parts.codecs
     this.nativeFree = parts.options.nativeFree
     this.versions = parts.versions
+    this.readPoints = new ReadPoints(parts.versions)
+    this.filesShown = parts.versions.current.stores
     this.readers = parts.readers
     this.remover = parts.remover
     this.stores = parts.stores
@@ -511,8 +515,11 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       const store = this.stores.get(storeId)
       const levels = version.store(storeId)?.levels
       if (store === undefined || levels === undefined || flushed.has(storeId)) continue
+      const before = this.filesShown.get(storeId)?.levels ?? []
+      this.readPoints.filesReplaced(store, before.flat(), levels.flat())
       store.installTables(this.readers.openLevels(levels))
     }
+    this.filesShown = version.stores
   }
 
   /** Tells of a failure that changes nothing. */

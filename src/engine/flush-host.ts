@@ -8,6 +8,7 @@ import type { VersionEdit } from '../version/version-edit.js'
 import type { OnCurrent, VersionSet } from '../version/version-set.js'
 import type { HookedJob, JobHooks } from './job-hooks.js'
 import type { JobReports } from './job-reports.js'
+import type { ReadPoints } from './read-points.js'
 import type { TableReaders } from './table-readers.js'
 
 /** The engine, as the flusher sees it. */
@@ -42,8 +43,8 @@ export interface FlushHost {
    */
   publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void>
   publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void
+  readonly readPoints: ReadPoints
   now(): number
-  readPointOldest(): number
   /**
    * Number of the oldest log segment that is still needed once the memtables are on disk. Ends the
    * current segment if nothing in it would be needed; throws what the log throws.

@@ -216,7 +216,7 @@ export class Flusher {
       const stale = outputs.findIndex((output) => {
         const { store, hooked, result } = output
         if (store.dropped) return false
-        return missesScans(output) || this.host.hooks.conflicts(hooked, result.hooks)
+        return missesScans(output) || this.host.hooks.conflicts(hooked, result)
       })
       if (stale < 0) return true
       const [old] = outputs.splice(stale, 1)
@@ -247,7 +247,7 @@ export class Flusher {
         return this.host.hooks.start(store, 'flush', false, round, sequenceKept)
       })
       if (!unit.isPending) return undefined
-      const job = this.makeJob(store, entries, hooked, sequenceKept)
+      const job = this.makeJob(store, entries, hooked)
       try {
         const result = await this.run({ store, slot }, job)
         return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
@@ -312,7 +312,7 @@ export class Flusher {
         const entries = runToEnd(slot.memtable.exportSlices())
         const sequenceKept = slot.readPointNewest
         const hooked = hooks.start(store, 'flush', false, 1, sequenceKept)
-        const job = this.makeJob(store, entries, hooked, sequenceKept)
+        const job = this.makeJob(store, entries, hooked)
         try {
           const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
           const same = sequenceSame(job, result)
@@ -337,8 +337,7 @@ export class Flusher {
   private makeJob(
     store: Store,
     entries: FrozenEntries,
-    { job, plan, retention }: HookedJob,
-    sequenceKept: number,
+    { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
     const { versions, directory, nativeFree } = this.host
     const format = tableFormatOf(store.settings)
@@ -355,7 +354,6 @@ export class Flusher {
       entries,
       format,
       retention,
-      readPointOldest: job.readPointOldest,
       sequenceKept,
       now: job.now,
       hooks: plan,
@@ -407,6 +405,7 @@ export class Flusher {
     const live = outputs.filter(({ store }) => !store.dropped)
     for (const { store, slot, result, sequenceSame } of live) {
       const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
+      this.host.readPoints.memtableReplaced(store, slot, sequenceSame)
       store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
     }
     for (const { store, hooked, result } of live) {

@@ -9,9 +9,10 @@
  * whatever comes. (A snapshot opened while the manifest is being written is not noticed.)
  */
 import type { StoreJob } from '../coprocessor/cell-hook.js'
-import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
+import type { HookPlan } from '../coprocessor/hook-chain.js'
 import type { JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessors.js'
 import type { StoreFileInfo } from '../coprocessor/job-observer.js'
+import type { JobResult } from '../job/job.js'
 import type { RetentionOptions } from '../scan/query.js'
 import { retentionOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
@@ -37,6 +38,8 @@ export interface HookedJob {
   readonly plan: HookPlan | undefined
   /** By which the job keeps cells: the family's rules, unless an observer has changed them. */
   readonly retention: RetentionOptions
+  /** Up to this sequence a flush drops nothing: open snapshots and scans see it. */
+  readonly sequenceKept: number
 }
 
 export class JobHooks {
@@ -73,12 +76,18 @@ export class JobHooks {
     const plan = this.coprocessors.startJob(job, newest)
     const retention = retentionOf(store.settings)
     this.coprocessors.changeRetention(job, retention)
-    return { job, plan, retention }
+    return { job, plan, retention, sequenceKept: kind === 'flush' ? newest : 0 }
   }
 
-  /** Whether an open snapshot may see what the hooks of a finished job have changed. */
-  conflicts({ plan }: HookedJob, hooks: readonly HookOutcome[]): boolean {
-    if (plan === undefined || this.host.readPoints.newest <= plan.protectedSequence) return false
+  /**
+   * Whether an open snapshot may see what a finished flush has dropped, or what the hooks of a
+   * finished job have changed.
+   */
+  conflicts(hooked: HookedJob, { entriesDropped, hooks }: JobResult): boolean {
+    const { plan, job, sequenceKept } = hooked
+    const { newest } = this.host.readPoints
+    if (job.kind === 'flush' && entriesDropped > 0 && newest > sequenceKept) return true
+    if (plan === undefined || newest <= plan.protectedSequence) return false
     return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
   }
 
@@ -99,7 +108,8 @@ export class JobHooks {
     }
     const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
     const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
-    this.finish(store, { job, plan: undefined, retention: retentionOf(store.settings) }, nothing)
+    const retention = retentionOf(store.settings)
+    this.finish(store, { job, plan: undefined, retention, sequenceKept: 0 }, nothing)
   }
 
   /** Whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */

@@ -142,7 +142,6 @@ function* merge(
   const cell = new CellView()
   const scope = {
     options: job.retention,
-    readPointOldest: job.readPointOldest,
     sequenceKept: 0,
     now: job.now,
     dropsMarkers: job.major,

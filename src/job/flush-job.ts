@@ -80,7 +80,6 @@ function* copyEntries(
   const cell = new CellView()
   const scope = {
     options: job.retention,
-    readPointOldest: job.readPointOldest,
     sequenceKept: job.sequenceKept,
     now: job.now,
     dropsMarkers: false,

@@ -23,9 +23,7 @@ export interface FlushJob extends DatabasePlace {
   readonly entries: FrozenEntries
   readonly format: TableFormat
   readonly retention: RetentionOptions
-  /** Oldest read point that must keep its view. */
-  readonly readPointOldest: number
-  /** Nothing is dropped up to this sequence: scans that read the memtable go on in the table. */
+  /** Nothing is dropped up to this sequence: open snapshots and scans of the memtable see it. */
   readonly sequenceKept: number
   /** Milliseconds; what has expired at that time is dropped. */
   readonly now: number
@@ -93,7 +91,6 @@ export interface CompactionJob extends DatabasePlace {
   readonly boundaries: readonly Buffer[]
   readonly format: TableFormat
   readonly retention: RetentionOptions
-  readonly readPointOldest: number
   readonly now: number
   /** As in a flush. */
   readonly hooks: HookPlan | undefined

@@ -21,9 +21,8 @@ export class RetentionFilter {
   dropped = 0
   readonly droppedBy: DropCounts = noDrops()
   private readonly matcher: RetentionMatcher
-  private readonly readPointOldest: number
-  private readonly dropsMarkers: boolean
   private readonly sequenceKept: number
+  private readonly dropsMarkers: boolean
   /** The current row is `row[rowStart, rowEnd)`; an end of -1 stands for none. */
   private row: Buffer = emptyBytes
   private rowStart = 0
@@ -37,9 +36,8 @@ export class RetentionFilter {
 
   constructor(scope: RetentionScope) {
     this.matcher = new RetentionMatcher(scope)
-    this.readPointOldest = scope.readPointOldest
-    this.dropsMarkers = scope.dropsMarkers
     this.sequenceKept = scope.sequenceKept
+    this.dropsMarkers = scope.dropsMarkers
   }
 
   /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
@@ -79,13 +77,11 @@ export class RetentionFilter {
   }
 
   /**
-   * Whether the matcher decides on a cell behind dropped versions of its column: on one newer than
-   * an open snapshot, and on a marker that may mask cells of other files. If all files of the store
-   * are merged there are no such cells, so the marker goes with the versions, as in HBase, however
-   * long markers are to be kept.
+   * Whether the matcher decides on a cell behind dropped versions of its column: on a marker that
+   * may mask cells of other files. If all files of the store are merged there are no such cells, so
+   * the marker goes with the versions, as in HBase, however long markers are to be kept.
    */
   private mayKeepBehindSkipped(cell: CellView): boolean {
-    if (cell.sequence > this.readPointOldest) return true
     return isDeleteMarker(cell.type) && !this.dropsMarkers
   }
 

@@ -84,13 +84,12 @@ export class ColumnTracker {
   }
 
   /** Checks a put (or, in raw scans and compactions, a marker) and counts it. */
-  check(cell: CellView, ignoreCount: boolean): MatchCode {
+  check(cell: CellView): MatchCode {
     if (this.columns !== undefined) {
       const code = this.checkExplicit(cell, this.columns)
       if (code !== MatchCode.include) return code
     }
     if (!this.isCurrent(cell.buffer, cell.qualifierStart, cell.qualifierEnd)) this.startColumn(cell)
-    if (ignoreCount) return MatchCode.include
     if (
       this.lastType === cell.type &&
       this.lastHigh === cell.timestampHigh &&

@@ -3,10 +3,9 @@
  * cells masked by markers of the same inputs are dropped; a flush and a minor compaction keep the
  * markers, a major compaction drops those that nothing needs any more.
  *
- * Cells above `readPointOldest` (the oldest read point of any open snapshot or scan, or the last
- * sequence) are always kept and neither counted nor used for masking, so that what an open snapshot
- * sees stays. As in HBase, what is over VERSIONS at that read point goes even if a newer marker
- * would have made room for it: how many versions a delete brings back depends on when a flush ran.
+ * As in HBase, what is over VERSIONS goes even if a later marker would make room for it: how many
+ * versions a delete brings back depends on when a flush ran. Open snapshots are not looked at here:
+ * a flush does not ask about what they see, and a compaction leaves them the files of before.
  *
  * With NEW_VERSION_BEHAVIOR only a major compaction drops anything: what is invisible by the order
  * of writing, and markers. It cannot become visible again, so nobody can tell when that happened.
@@ -25,9 +24,7 @@ export type DropReason = 'versions' | 'masked' | 'expired' | 'markers'
 /** What a job may drop. */
 export interface RetentionScope {
   readonly options: RetentionOptions
-  /** Oldest read point that must keep its view. */
-  readonly readPointOldest: number
-  /** Cells up to this sequence are kept, whatever the rules say. */
+  /** Cells up to this sequence are kept whatever the rules say; the matcher is not asked. */
   readonly sequenceKept: number
   /** Milliseconds since the epoch; decides what has expired. */
   readonly now: number
@@ -74,9 +71,7 @@ export class RetentionMatcher {
     this.reason = 'expired'
     if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
     if (outlivedOwnTtl(cell, this.scope.now)) return MatchCode.skip
-    const tooNew = cell.sequence > this.scope.readPointOldest
     if (isDeleteMarker(cell.type)) {
-      if (tooNew) return MatchCode.include
       if (this.markerMasks(cell)) this.deletes.add(cell)
       if (!this.scope.dropsMarkers) return MatchCode.include
       this.reason = 'markers'
@@ -89,7 +84,7 @@ export class RetentionMatcher {
       if (masking === Masking.version) return MatchCode.skip
     }
     this.reason = 'versions'
-    return columns.check(cell, tooNew)
+    return columns.check(cell)
   }
 
   private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode {
@@ -97,12 +92,11 @@ export class RetentionMatcher {
     if (!scope.dropsMarkers) return MatchCode.include
     if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
     if (outlivedOwnTtl(cell, scope.now)) return MatchCode.skip
-    if (cell.sequence > scope.readPointOldest) return MatchCode.include
     if (isDeleteMarker(cell.type)) {
       history.addMarker(cell)
       return this.fateOfMarker(cell) ?? MatchCode.include
     }
-    return history.sees(cell) ? columns.check(cell, false) : MatchCode.skip
+    return history.sees(cell) ? columns.check(cell) : MatchCode.skip
   }
 
   /** With KEEP_DELETED_CELLS a marker drops nothing, except an expired one in mode TTL. */

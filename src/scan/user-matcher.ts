@@ -141,7 +141,7 @@ export class UserMatcher {
       return columns.skipColumn(cell)
     }
     if (this.emptyColumnLeft && cell.qualifierStart === cell.qualifierEnd) return MatchCode.skip
-    const code = columns.check(cell, false)
+    const code = columns.check(cell)
     if (filter === undefined || code > MatchCode.includeAndSeekNextRow) return code
     return this.applyFilter(filter, cell, code)
   }

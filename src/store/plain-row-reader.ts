@@ -78,7 +78,7 @@ export class PlainRowReader {
     mayBlock: boolean,
     collector: RowCollector,
   ): boolean {
-    if (!this.isPlainStore()) return false
+    if (!this.isPlainStore(readPoint)) return false
     this.row = row
     this.rowLength = rowLength + terminatorBytes
     this.length = this.rowLength
@@ -105,8 +105,9 @@ export class PlainRowReader {
   }
 
   /** Whether the settings of the family leave the newest cell of a column as it is. */
-  private isPlainStore(): boolean {
-    const { sources, settings } = this.store
+  private isPlainStore(readPoint: number): boolean {
+    const { settings } = this.store
+    const sources = this.store.sourcesAt(readPoint)
     if (this.sources === sources && this.settings === settings) return this.settingsArePlain
     this.sources = sources
     this.settings = settings

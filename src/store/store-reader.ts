@@ -81,7 +81,7 @@ export class StoreReader {
     moment: Moment,
     mode: ReadMode,
   ): void {
-    this.refresh()
+    this.refresh(readPoint)
     const { chosen, deferring } = this
     clear(chosen)
     clear(deferring)
@@ -127,7 +127,7 @@ export class StoreReader {
     moment: Moment,
     mode: ReadMode,
   ): void {
-    this.refresh()
+    this.refresh(readPoint)
     this.chosen.length = 0
     this.chooseMemtables()
     const { tables, levelEnds } = this.sources!
@@ -208,8 +208,8 @@ export class StoreReader {
     }
   }
 
-  private refresh(): void {
-    const sources = this.store.sources
+  private refresh(readPoint: number): void {
+    const sources = this.store.sourcesAt(readPoint)
     if (this.sources === sources) return
     this.sources = sources
     this.memtableCursors = sources.memtables.map((slot) => slot.memtable.cursor())

@@ -18,28 +18,17 @@ import { assert } from '../base/assert.js'
 import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/value-source.js'
-import type { SsTableReader } from '../sstable/reader.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
 import { FlushUnit } from './flush-unit.js'
+import { KeptSources } from './kept-sources.js'
 import { MemtableSlot, type FlushedTables } from './memtable-slot.js'
+import { flattenTables, type LeveledTables, type StoreSources } from './store-sources.js'
+
+export type { LeveledTables, StoreSources } from './store-sources.js'
 
 /** Memtables smaller than this start with the smallest arena again. */
 const arenaBytesWorthSizing = 1024 * 1024
-
-/** What a read of a store looks at, newest first. Immutable. */
-export interface StoreSources {
-  /** Active first. */
-  readonly memtables: readonly MemtableSlot[]
-  readonly tables: readonly SsTableReader[]
-  /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
-  readonly levelEnds: readonly number[]
-  /** Names the tables: no other set of tables of this process has the number, or its complement. */
-  readonly tableSet: number
-}
-
-/** The tables of a store by level, as `StoreVersion.levels` orders their files. */
-export type LeveledTables = readonly (readonly SsTableReader[])[]
 
 export class Store {
   readonly storeId: number
@@ -53,6 +42,8 @@ export class Store {
   /** Frozen memtables, newest first. */
   frozen: readonly MemtableSlot[] = []
   sources: StoreSources
+  /** What open snapshots read in place of `sources`. */
+  private readonly kept = new KeptSources()
   /** True once its table or family is gone; jobs then discard their output. */
   dropped = false
   /** Follows references of cells in the tables; undefined = they have none. */
@@ -73,7 +64,7 @@ export class Store {
     this.storeId = storeId
     this.family = family
     this.settings = settings
-    this.sources = { memtables: [this.active], ...flatten(levels) }
+    this.sources = { memtables: [this.active], ...flattenTables(levels) }
   }
 
   /**
@@ -162,14 +153,23 @@ export class Store {
   installFlush(slot: MemtableSlot, flushed: FlushedTables, levels: LeveledTables): void {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
     this.frozen = this.frozen.slice(0, -1)
-    this.publishSources(flatten(levels))
+    if (!this.kept.isEmpty) {
+      const before = new Set(this.sources.tables)
+      this.kept.flushed(
+        slot,
+        levels[0].filter((table) => !before.has(table)),
+      )
+    }
+    this.publishSources(flattenTables(levels))
     // Results hold copies and single reads look at the present sources, so only scans and jobs
     // count.
+    const isKept = this.kept.reads(slot)
     const bytes = slot.bytesCharged
     if (this.arenas !== undefined) this.arenas.pinnedBytes += bytes
     slot.retire(flushed, () => {
       if (this.arenas !== undefined) this.arenas.pinnedBytes -= bytes
-      if (slot.memtable.bytesUsed > arenaBytesWorthSizing) {
+      // A snapshot reads it on; then the memory goes with the snapshot.
+      if (!isKept && slot.memtable.bytesUsed > arenaBytesWorthSizing) {
         this.arenas?.give(slot.memtable.takeArena())
       }
     })
@@ -177,20 +177,36 @@ export class Store {
 
   /** Replaces the tables: a compaction has finished. */
   installTables(levels: LeveledTables): void {
-    this.publishSources(flatten(levels))
+    this.publishSources(flattenTables(levels))
   }
 
   private publishSources(set: Omit<StoreSources, 'memtables'>): void {
     const { tables, levelEnds, tableSet } = set
     this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tableSet }
+    if (!this.kept.isEmpty) this.kept.refresh(this.sources.memtables)
   }
-}
 
-let lastTableSet = 0
+  // Snapshots
 
-function flatten(levels: LeveledTables): Omit<StoreSources, 'memtables'> {
-  let end = 0
-  const levelEnds = levels.map((level) => (end += level.length))
-  lastTableSet = (lastTableSet + 1) | 0
-  return { tables: levels.flat(), levelEnds, tableSet: lastTableSet }
+  /** What a read at a read point looks at. */
+  sourcesAt(readPoint: number): StoreSources {
+    if (this.kept.isEmpty) return this.sources
+    return this.kept.at(readPoint) ?? this.sources
+  }
+
+  /** Keeps what a read point sees now, for reads after the tables have been replaced. */
+  keepSources(readPoint: number): void {
+    this.kept.keep(readPoint, this.sources)
+  }
+
+  /** As {@link keepSources}, with a memtable that is about to be replaced. */
+  keepMemtable(readPoint: number, slot: MemtableSlot): void {
+    this.keepSources(readPoint)
+    this.kept.keepMemtable(readPoint, slot)
+  }
+
+  /** Ends {@link keepSources}. */
+  forgetSources(readPoint: number): void {
+    this.kept.forget(readPoint)
+  }
 }

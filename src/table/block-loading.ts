@@ -12,6 +12,11 @@ import type { Version } from '../version/version.js'
 /** What names the version whose files a step reads: an engine. */
 interface VersionHolder {
   readonly versions: { readonly current: Version }
+  /** Holds what open snapshots read: the step may read through one. */
+  readonly readPoints: {
+    holdAll(): readonly number[]
+    remove(sequence: number): void
+  }
 }
 
 interface Pin {
@@ -27,6 +32,7 @@ export function isBlockMissing(error: unknown): error is BlockMissing {
 /** Finishes a step that has just thrown `BlockMissing`. */
 export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Promise<T> {
   let version = engine.versions.current.acquire()
+  const held = engine.readPoints.holdAll()
   const pins: Pin[] = []
   try {
     for (;;) {
@@ -44,6 +50,7 @@ export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Pr
   } finally {
     for (const { loader, index } of pins) loader.releaseBlock(index)
     version.release()
+    for (const sequence of held) engine.readPoints.remove(sequence)
   }
 }
 

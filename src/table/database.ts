@@ -289,8 +289,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`. It
-   * keeps flushes and compactions from dropping what it sees, so close it.
+   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`.
+   * Every read through it gives the same answer until it is closed, whatever is written, flushed or
+   * compacted: also a raw scan, and a time range that shows versions beyond VERSIONS. Cells expire
+   * as of the moment of the snapshot. Settings of families count as they are at the read. While it
+   * is open, flushes drop nothing that it sees, and files that compactions replace stay on the
+   * disk, so close it.
    */
   snapshot(): Snapshot {
     this.#engine.checkOpen()

@@ -16,7 +16,7 @@ import { ChunkEncoder, ChunkKind, exportMagic } from './export-format.js'
 import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
 import { describeTable } from './schema.js'
-import { readPointOf } from './snapshot.js'
+import { readPointOf, readTimeOf } from './snapshot.js'
 import type { BytesLike, Snapshot, TimeRangeOption } from '../api/index.js'
 
 /** How far an export or an import is. */
@@ -73,7 +73,8 @@ export async function* exportTable(
   const plan = planScan(table, { ...what, cacheBlocks: false })
   const codec = engine.codecs.byName(codecNames[compression])
   const encoder = new ChunkEncoder(codec.id === CodecId.none ? plainCodec : codec)
-  const session = new ScanSession(engine, table, plan, readPointOf(moment, engine), false)
+  const readPoint = readPointOf(moment, engine)
+  const session = new ScanSession(engine, table, plan, readPoint, false, readTimeOf(moment))
   const target = new ExportCollector()
   const progress = (): TransferProgress => {
     const { rows, cells, bytes } = target

@@ -12,7 +12,7 @@ import type { ObservedScan } from '../api/observer.js'
 import { Result } from '../api/result.js'
 import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
-import { readPointOf } from './snapshot.js'
+import { readPointOf, readTimeOf } from './snapshot.js'
 import { checkObject } from './table-core.js'
 import type { Scan } from '../api/index.js'
 
@@ -47,7 +47,7 @@ class ObservedScanSession extends ScanSession {
     warn: (error: unknown) => void,
   ) {
     const readPoint = readPointOf(scan, engine)
-    super(engine, table, planScan(table, scan), readPoint, mayBlock)
+    super(engine, table, planScan(table, scan), readPoint, mayBlock, readTimeOf(scan))
     this.readNothingAhead()
     this.chain = chain
     this.observed = { scan }

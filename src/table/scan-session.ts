@@ -9,6 +9,7 @@
 import { assert } from '../base/assert.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import type { ReadPoints } from '../engine/read-points.js'
 import { blockMissing } from '../cursor/cursor.js'
 import type { RowTarget } from '../scan/cell-collector.js'
 import { numbersPerCell, type CollectedRows, type RowCollector } from '../scan/row-collector.js'
@@ -61,6 +62,9 @@ export class ScanSession implements MemtableUser {
   private readonly mode: ReadMode
   /** Told when the memory of what it has taken goes. */
   private target: RowTarget | undefined = undefined
+  private readonly readPoints: ReadPoints
+  /** The read point, if a snapshot has opened it: the scan may read what is kept for it. */
+  private readonly heldReadPoint: number = -1
   private readonly pool: ScanPool
   /** Undefined once they were given back. */
   private parts: ScanParts | undefined
@@ -92,6 +96,7 @@ export class ScanSession implements MemtableUser {
     plan: ScanPlan,
     readPoint: number,
     mayBlock: boolean,
+    time?: number,
     pool = new ScanPool(table, engine.clock),
   ) {
     const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
@@ -101,6 +106,8 @@ export class ScanSession implements MemtableUser {
     this.versionsOfEngine = engine.versions
     const parts = pool.acquire()
     const { collector, rows, moment } = parts
+    moment.renew(time)
+    if (engine.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
     const { filter } = read
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
@@ -126,6 +133,7 @@ export class ScanSession implements MemtableUser {
     if (scanners.length === 0) rows.open(joined, bounds, filter)
     else rows.open(scanners, bounds, filter, joined)
     this.versions.push(engine.versions.current.acquire())
+    this.readPoints = engine.readPoints
   }
 
   private use(memtables: readonly MemtableSlot[], reader: StoreReader): void {
@@ -295,6 +303,7 @@ export class ScanSession implements MemtableUser {
     this.rowsScanned = parts.rows.rowsScanned - ahead
     this.rowsFiltered = parts.rows.rowsFiltered
     for (const version of this.versions) version.release()
+    if (this.heldReadPoint >= 0) this.readPoints.remove(this.heldReadPoint)
     pool.keep(this)
     // A filter may close the scan that asks it, which goes on to read until the filter returns.
     if (this.stepping) return

@@ -5,20 +5,26 @@ import type { ReadOptions, Snapshot } from '../api/index.js'
 
 export class EngineSnapshot implements Snapshot {
   readonly sequence: number
+  /** @internal When it was taken: reads through it see cells expire as of then. */
+  readonly milliseconds: number
   readonly #engine: Engine
+  readonly #readPoint: number
   #open = true
 
   /** @internal Taken by `Database.snapshot`. */
   constructor(engine: Engine) {
     this.#engine = engine
     this.sequence = engine.lastSequence
-    engine.readPoints.add(this.sequence)
+    this.milliseconds = engine.now()
+    this.#readPoint = engine.readPoints.add(this.sequence)
+    engine.readPoints.snapshotCount++
   }
 
   close(): void {
     if (!this.#open) return
     this.#open = false
-    this.#engine.readPoints.remove(this.sequence)
+    this.#engine.readPoints.snapshotCount--
+    this.#engine.readPoints.remove(this.#readPoint)
   }
 
   [Symbol.dispose](): void {
@@ -29,7 +35,7 @@ export class EngineSnapshot implements Snapshot {
   readPoint(engine: Engine): number {
     if (engine !== this.#engine) throw invalidArgument('the snapshot belongs to another database')
     if (!this.#open) throw closedError('the snapshot')
-    return this.sequence
+    return this.#readPoint
   }
 }
 
@@ -40,6 +46,11 @@ export function readPointOf({ snapshot, isolation }: ReadOptions, engine: Engine
   if (snapshot === undefined) return engine.lastSequence
   if (snapshot instanceof EngineSnapshot) return snapshot.readPoint(engine)
   throw invalidArgument('snapshot must come from Database.snapshot')
+}
+
+/** The time at which a read sees cells expire: the snapshot's; undefined = now. */
+export function readTimeOf({ snapshot }: ReadOptions): number | undefined {
+  return snapshot instanceof EngineSnapshot ? snapshot.milliseconds : undefined
 }
 
 function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {

@@ -156,7 +156,7 @@ export function collectStatistics(
     filterNegatives: counters.filterNegatives,
     ...jobStatistics(engine),
     userBytes,
-    openSnapshots: engine.readPoints.size,
+    openSnapshots: engine.readPoints.snapshotCount,
     lastSequence: engine.lastSequence,
     executor: engine.executorKind,
     lz4: engine.codecs.lz4Implementation,

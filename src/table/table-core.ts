@@ -39,7 +39,7 @@ import { RowReads } from './row-read.js'
 import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
 import { ScanSession } from './scan-session.js'
-import { readPointOf } from './snapshot.js'
+import { readPointOf, readTimeOf } from './snapshot.js'
 import { StoredCells } from './stored-cells.js'
 import type {
   BytesLike,
@@ -140,7 +140,8 @@ export class TableCore {
     const plan = this.plans.plan(options)
     const readPoint = readPointOf(options, this.engine)
     const existenceOnly = parseFlag(options.checkExistenceOnly, 'checkExistenceOnly', false)
-    const row = this.readRow(plan, readPoint, mode, existenceOnly)
+    const time = readTimeOf(options)
+    const row = this.readRow(plan, readPoint, mode, existenceOnly, time)
     if (!existenceOnly) return new PageResult(row, table.familyNames)
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
@@ -150,7 +151,8 @@ export class TableCore {
     const table = this.state()
     const plan = planScan(table, checkObject(scan, 'scan'), this.plans)
     const readPoint = readPointOf(scan, this.engine)
-    return new ScanSession(this.engine, table, plan, readPoint, mayBlock, this.scans)
+    const { engine, scans } = this
+    return new ScanSession(engine, table, plan, readPoint, mayBlock, readTimeOf(scan), scans)
   }
 
   /** Applies a put. */
@@ -525,6 +527,7 @@ export class TableCore {
     readPoint: number,
     mode: ReadMode,
     existenceOnly = false,
+    time?: number,
   ): CollectedRow {
     const reads = this.reads
     const read = reads.acquire()
@@ -535,7 +538,7 @@ export class TableCore {
         if (cells !== undefined) return cells
       }
       const how = withCaching(mode, plan)
-      this.moment.renew()
+      this.moment.renew(time)
       read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
       return read.step()
     } finally {

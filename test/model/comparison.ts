@@ -16,7 +16,7 @@ import { TestDatabase } from '../helpers/test-database.js'
 import { filterOf, keepsCell, type FilterTree } from './filter-trees.js'
 import { familyOptions, startTime, type Operation } from './operations.js'
 import { MergeFollower } from './merge-follower.js'
-import { ModelError, ReferenceModel } from './reference-model.js'
+import { ModelError, ReferenceModel, type ModelSnapshot } from './reference-model.js'
 
 const fullScans: readonly Scan[] = [
   { versions: 'all' },
@@ -37,7 +37,7 @@ class Comparison {
   private readonly model: ReferenceModel
   private readonly test: TestDatabase
   private readonly form: CallForm
-  private readonly snapshots: { engine: Snapshot; model: number }[] = []
+  private readonly snapshots: { engine: Snapshot; model: ModelSnapshot }[] = []
   private readonly merges: MergeFollower
   private calls: TableCalls
 
@@ -88,6 +88,10 @@ class Comparison {
 
   async compareFullScans(): Promise<void> {
     for (const scan of fullScans) await this.step({ kind: 'scan', scan, view: undefined })
+    for (const view of this.snapshots.keys()) {
+      await this.step({ kind: 'scan', scan: { versions: 'all', raw: true }, view })
+      await this.step({ kind: 'scan', scan: { timeRange: [0, 1_000_001] }, view })
+    }
   }
 
   private async onEngine(operation: Operation): Promise<string> {
@@ -131,7 +135,10 @@ class Comparison {
         return show(isCutByBytes(operation.scan) ? joined(found) : found)
       }
       case 'openSnapshot':
-        this.snapshots.push({ engine: this.test.database.snapshot(), model: -1 })
+        this.snapshots.push({
+          engine: this.test.database.snapshot(),
+          model: this.model.openSnapshot(),
+        })
         return 'done'
       case 'closeSnapshot':
         this.snapshot(operation.view)?.engine.close()
@@ -187,7 +194,7 @@ class Comparison {
           keepsOf(operation.tree),
         )
       case 'openSnapshot':
-        this.snapshots[this.snapshots.length - 1].model = model.openSnapshot()
+        // The engine's side has opened both.
         return 'done'
       case 'closeSnapshot': {
         const snapshot = this.snapshot(operation.view)
@@ -217,14 +224,14 @@ class Comparison {
 
   private scanModel(
     scan: Scan,
-    readPoint: number | undefined,
+    view: ModelSnapshot | undefined,
     keeps: ReturnType<typeof keepsOf>,
   ): string {
-    const found = this.model.scan(scan, readPoint, keeps)
+    const found = this.model.scan(scan, view, keeps)
     return show(isCutByBytes(scan) ? joined(found) : found)
   }
 
-  private snapshot(view: number | undefined): { engine: Snapshot; model: number } | undefined {
+  private snapshot(view: number | undefined) {
     if (view === undefined || this.snapshots.length === 0) return undefined
     return this.snapshots[view % this.snapshots.length]
   }

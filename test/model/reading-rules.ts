@@ -205,24 +205,25 @@ function rawVersions(column: readonly StoredCell[], versionsAsked: number): Stor
 
 /**
  * What a flush keeps of one family of one row (spec 2.5): markers always, if they have not expired;
- * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. What is newer
- * than the oldest open read point neither masks nor counts, and is kept.
+ * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. Cells up to
+ * `sequenceKept`, which an open snapshot sees, are kept and not looked at.
  */
 export function flushedCells(
-  cells: readonly StoredCell[],
+  all: readonly StoredCell[],
   rules: FamilyRules,
-  readPointOldest: number,
+  sequenceKept: number,
   now: bigint,
 ): StoredCell[] {
-  if (rules.newVersionBehavior) return [...cells]
+  if (rules.newVersionBehavior) return [...all]
+  const kept = all.filter(({ sequence }) => sequence <= sequenceKept)
+  const cells = all.filter(({ sequence }) => sequence > sequenceKept)
   const expired = (cell: StoredCell): boolean =>
     outlivedOwnTtl(cell, now) || (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now))
   const masking = cells.filter((cell) => {
-    if (!isMarker(cell) || expired(cell) || cell.sequence > readPointOldest) return false
+    if (!isMarker(cell) || expired(cell)) return false
     if (rules.keepDeletedCells === 'TTL') return outlivedFamilyTtl(cell, rules, now)
     return rules.keepDeletedCells === false
   })
-  const kept: StoredCell[] = []
   for (const column of byColumn(cells)) {
     let counted: StoredCell | undefined
     let count = 0
@@ -233,10 +234,6 @@ export function flushedCells(
         continue
       }
       if (masking.some((marker) => masks(marker, cell))) continue
-      if (cell.sequence > readPointOldest) {
-        kept.push(cell)
-        continue
-      }
       if (counted?.timestamp === cell.timestamp) continue
       counted = cell
       count++
@@ -256,26 +253,19 @@ export function flushedCells(
 export function compactedCells(
   cells: readonly StoredCell[],
   rules: FamilyRules,
-  readPointOldest: number,
   now: bigint,
   earliestPut: bigint,
 ): StoredCell[] {
   const expired = (cell: StoredCell): boolean =>
     outlivedOwnTtl(cell, now) || (rules.minVersions === 0 && outlivedFamilyTtl(cell, rules, now))
   const live = cells.filter((cell) => !expired(cell))
-  const old = live.filter(({ sequence }) => sequence <= readPointOldest)
   const keepsMarker = (marker: StoredCell): boolean =>
     rules.keepDeletedCells === 'TTL'
       ? !outlivedFamilyTtl(marker, rules, now)
       : rules.keepDeletedCells
-  const masking = old.filter((cell) => isMarker(cell) && !keepsMarker(cell))
-  // What is newer than the oldest read point may be masked, but neither masks nor counts.
-  const kept = live.filter((cell) => {
-    if (cell.sequence <= readPointOldest) return false
-    if (rules.newVersionBehavior || isMarker(cell)) return true
-    return !masking.some((marker) => masks(marker, cell))
-  })
-  for (const column of byColumn(old)) {
+  const masking = live.filter((cell) => isMarker(cell) && !keepsMarker(cell))
+  const kept: StoredCell[] = []
+  for (const column of byColumn(live)) {
     if (rules.newVersionBehavior) {
       const alive = new Set(replayed(column, masking, rules.versions))
       const visible = column.filter((cell) => alive.has(cell))

@@ -35,6 +35,7 @@ import {
   type FamilyRules,
   type StoredCell,
 } from './reading-rules.js'
+import { inBounds, rangeOf } from './read-options.js'
 
 /** A refusal by the model, with the code that the engine must raise. */
 export class ModelError extends Error {
@@ -50,6 +51,15 @@ export class ModelError extends Error {
 type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable' | 'run'>
 /** Gives the timestamp of the mutation under way; asked at most once per row mutation. */
 type ServerTime = () => bigint
+
+/** What a snapshot shows, for good. */
+export interface ModelSnapshot {
+  /** Sequence of the newest mutation that it sees. */
+  readonly sequence: number
+  readonly cells: readonly StoredCell[]
+  /** Milliseconds; cells expire as of then. */
+  readonly now: bigint
+}
 
 const latest = 2n ** 63n - 1n
 
@@ -118,7 +128,7 @@ export class ReferenceModel {
   sequence = 0
   private readonly clock: ManualClock
   private lastRun = 0
-  private readonly openSnapshots: number[] = []
+  private readonly openSnapshots: ModelSnapshot[] = []
   /** The last timestamp that the engine gave to a mutation of a row. */
   private readonly serverTimes = new Map<string, bigint>()
   /** The one given to the mutation under way; 0 = none yet. */
@@ -403,19 +413,24 @@ export class ReferenceModel {
 
   // Reading
 
-  get(get: Get, readPoint = this.sequence, keeps?: FamilyRead['keeps']): PlainResult {
-    return { cells: this.rowCells(binary(get.row), get, readPoint, keeps), partial: false }
+  /** Everything as it is now. */
+  private get present(): ModelSnapshot {
+    return { sequence: this.sequence, cells: this.cells, now: BigInt(this.clock.now()) }
   }
 
-  scan(scan: Scan, readPoint = this.sequence, keeps?: FamilyRead['keeps']): PlainResult[] {
-    const rows = [...new Set(this.cells.map(({ row }) => row))].sort(compareStrings)
+  get(get: Get, view = this.present, keeps?: FamilyRead['keeps']): PlainResult {
+    return { cells: this.rowCells(binary(get.row), get, view, keeps), partial: false }
+  }
+
+  scan(scan: Scan, view = this.present, keeps?: FamilyRead['keeps']): PlainResult[] {
+    const rows = [...new Set(view.cells.map(({ row }) => row))].sort(compareStrings)
     if (scan.reversed) rows.reverse()
     const results: PlainResult[] = []
     let rowCount = 0
     for (const row of rows) {
       if (rowCount === (scan.limit ?? Infinity)) break
       if (!inBounds(row, scan)) continue
-      const cells = this.rowCells(row, scan, readPoint, keeps)
+      const cells = this.rowCells(row, scan, view, keeps)
       if (cells.length === 0) continue
       rowCount++
       const batch = scan.batch ?? cells.length
@@ -430,10 +445,9 @@ export class ReferenceModel {
   private rowCells(
     row: string,
     options: Omit<Scan, 'row'>,
-    readPoint: number,
+    view: ModelSnapshot,
     keeps?: FamilyRead['keeps'],
   ): PlainCell[] {
-    const now = BigInt(this.clock.now())
     const asked = (options.columns ?? []).map(parse)
     const found: PlainCell[] = []
     for (const family of [...this.families.keys()].sort(compareStrings)) {
@@ -452,10 +466,8 @@ export class ReferenceModel {
         limit: options.cellsPerFamilyMax ?? Infinity,
         keeps,
       }
-      const cells = this.cells.filter(
-        (cell) => cell.row === row && cell.family === family && cell.sequence <= readPoint,
-      )
-      found.push(...readFamily(cells, this.families.get(family)!, read, now))
+      const cells = view.cells.filter((cell) => cell.row === row && cell.family === family)
+      found.push(...readFamily(cells, this.families.get(family)!, read, view.now))
     }
     return found
   }
@@ -471,19 +483,20 @@ export class ReferenceModel {
     if (!this.families.has(family)) throw new ModelError(ErrorCode.noSuchColumnFamily)
     const name = { family, qualifier: Buffer.from(qualifier ?? '', 'latin1') }
     const options = { columns: [name], versions, timeRange }
-    return this.rowCells(binary(row), options, this.sequence) as StoredCell[]
+    return this.rowCells(binary(row), options, this.present) as StoredCell[]
   }
 
   // Snapshots and flushes
 
-  /** Opens a snapshot; the number is its read point. */
-  openSnapshot(): number {
-    this.openSnapshots.push(this.sequence)
-    return this.sequence
+  /** Opens a snapshot: a copy of all cells. What happens to the others changes nothing of it. */
+  openSnapshot(): ModelSnapshot {
+    const snapshot = { ...this.present, cells: [...this.cells] }
+    this.openSnapshots.push(snapshot)
+    return snapshot
   }
 
-  closeSnapshot(readPoint: number): void {
-    this.openSnapshots.splice(this.openSnapshots.indexOf(readPoint), 1)
+  closeSnapshot(snapshot: ModelSnapshot): void {
+    this.openSnapshots.splice(this.openSnapshots.indexOf(snapshot), 1)
   }
 
   /** What a close and an open leave: everything, in the same memtables, without snapshots. */
@@ -496,14 +509,14 @@ export class ReferenceModel {
   /** Drops what a flush of every family drops. */
   flush(): void {
     const now = BigInt(this.clock.now())
-    const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
+    const sequenceKept = Math.max(0, ...this.openSnapshots.map(({ sequence }) => sequence))
     const kept = this.cells.filter((cell) => !cell.inMemtable)
     const run = ++this.lastRun
     const memtable = this.cells.filter((cell) => cell.inMemtable)
     for (const [family, rules] of this.families) {
       for (const row of new Set(memtable.map((cell) => cell.row))) {
         const cells = memtable.filter((cell) => cell.row === row && cell.family === family)
-        for (const cell of flushedCells(cells, rules, readPointOldest, now)) {
+        for (const cell of flushedCells(cells, rules, sequenceKept, now)) {
           cell.inMemtable = false
           cell.run = run
           kept.push(cell)
@@ -527,7 +540,6 @@ export class ReferenceModel {
   /** Drops what a compaction of some runs of a family drops, and makes them one. */
   merge(family: string, runs: readonly number[], major: boolean): void {
     const now = BigInt(this.clock.now())
-    const readPointOldest = Math.min(this.sequence, ...this.openSnapshots)
     const rules = this.families.get(family)!
     const taken = (cell: StoredCell): boolean =>
       cell.family === family && !cell.inMemtable && runs.includes(cell.run)
@@ -541,8 +553,8 @@ export class ReferenceModel {
     for (const row of new Set(inputs.map((cell) => cell.row))) {
       const cells = inputs.filter((cell) => cell.row === row)
       const left = major
-        ? compactedCells(cells, rules, readPointOldest, now, earliestPut)
-        : flushedCells(cells, rules, readPointOldest, now)
+        ? compactedCells(cells, rules, now, earliestPut)
+        : flushedCells(cells, rules, 0, now)
       for (const cell of left) {
         cell.run = run
         kept.push(cell)
@@ -564,31 +576,4 @@ function compareStrings(a: string, b: string): number {
 
 function compareFamiliesAndCells(a: StoredCell, b: StoredCell): number {
   return compareStrings(a.family, b.family) || compareCells(a, b)
-}
-
-function rangeOf(options: Omit<Scan, 'row'>, family: string): [bigint, bigint] {
-  const own = options.familyTimeRanges?.[family]
-  if (own !== undefined) return [BigInt(own[0]), BigInt(own[1])]
-  if (options.timestamp !== undefined) {
-    const timestamp = BigInt(options.timestamp)
-    return [timestamp, timestamp + 1n]
-  }
-  const [min, max] = options.timeRange ?? [0n, latest]
-  return [BigInt(min), BigInt(max)]
-}
-
-function inBounds(row: string, scan: Scan): boolean {
-  if (scan.prefix !== undefined) return row.startsWith(binary(scan.prefix))
-  const start = binary(scan.startRow ?? '')
-  const stop = binary(scan.stopRow ?? '')
-  const direction = scan.reversed ? -1 : 1
-  if (start !== '') {
-    const order = direction * compareStrings(row, start)
-    if (order < 0 || (order === 0 && scan.startInclusive === false)) return false
-  }
-  if (stop !== '') {
-    const order = direction * compareStrings(row, stop)
-    if (order > 0 || (order === 0 && scan.stopInclusive !== true)) return false
-  }
-  return true
 }

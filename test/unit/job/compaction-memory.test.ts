@@ -37,7 +37,6 @@ const retention: RetentionOptions = {
   keepDeletedCells: 'FALSE',
   newVersionBehavior: false,
 }
-const readPointOldest = 1e9
 const now = 1e12
 const place = { directory: 'd', databaseId }
 
@@ -101,9 +100,8 @@ function drawCells(random: () => number): Buffer[] {
 function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: boolean): Buffer[] {
   const scope = {
     options,
-    readPointOldest,
-    now,
     sequenceKept: 0,
+    now,
     dropsMarkers: major,
     earliestPutTimestamp: 0,
   }
@@ -144,7 +142,6 @@ function compact(
     boundaries: [],
     format,
     retention: options,
-    readPointOldest,
     now,
     hooks: undefined,
     major,
