@@ -4,7 +4,7 @@
  * CELLAR_MEMORY_MIB: the budget of the memtables, default 8; ten times as much is loaded.
  */
 import t from 'tap'
-import { judgeMixed, loadMemory, threadMib, threads } from './memory-runner.js'
+import { heapMib, judgeMixed, loadMemory, threadMib, threads } from './memory-runner.js'
 
 const budgetMib = Number(process.env.CELLAR_MEMORY_MIB ?? 8)
 const dataMib = budgetMib * 10
@@ -13,7 +13,7 @@ const dataMib = budgetMib * 10
  * What a process may need beyond baseline and budgets, in MiB: its worker threads, and the young
  * and the old generation of the heap with the promises of the puts under way.
  */
-const constantMib = threads * threadMib + 32
+const constantMib = threads * threadMib + heapMib
 
 void t.test(`memory stays within the budgets while ${dataMib} MiB are loaded`, async (t) => {
   const mebibyte = 1024 * 1024
