@@ -219,8 +219,12 @@ export class Compactor {
 
   private mayRun(store: Store): boolean {
     const { compactionEnabled, mayFlush } = this.host
-    if (!compactionEnabled || !mayFlush || this.stopped || store.dropped) return false
-    return this.host.versions.hasStore(store.storeId)
+    return compactionEnabled && mayFlush && !this.stopped && !this.isDropped(store)
+  }
+
+  /** Whether the store is dropped, or an edit that drops it is under way. */
+  private isDropped(store: Store): boolean {
+    return store.dropped || !this.host.versions.hasStore(store.storeId)
   }
 
   /** Starts whatever can be started. */
@@ -262,9 +266,10 @@ export class Compactor {
   }
 
   private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
+    // The files of a store that is dropped may be gone before its jobs have ended.
+    if (this.isDropped(store)) return dropped(store)
     if (!(error instanceof JobCancelled)) return error
     if (signal?.aborted === true) return aborted(signal)
-    if (store.dropped || !this.host.versions.hasStore(store.storeId)) return dropped(store)
     try {
       this.host.checkWritable()
     } catch (reason) {
@@ -350,7 +355,7 @@ export class Compactor {
     } catch (error) {
       this.runs.delete(run)
       // A run is only cancelled by somebody who knows.
-      const cancelled = error instanceof JobCancelled
+      const cancelled = error instanceof JobCancelled || this.isDropped(store)
       if (!cancelled) this.host.reports.compactionFailed(store, error, requested())
       ended(error)
     }

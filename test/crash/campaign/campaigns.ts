@@ -1,4 +1,11 @@
 /** The kinds of crash campaigns, each a source of rounds that are determined by their seeds. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { findPool } from '../../../src/job/worker-executor.js'
+import { checkCallOrder } from '../../helpers/call-order.js'
+import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { KillTest } from '../kill-runner.js'
 import { MovedTest } from '../moved-runner.js'
@@ -168,11 +175,70 @@ function memories(): Campaign {
   }
 }
 
+/** Two to five background operations that overlap, in both executors. */
+function background(): Campaign {
+  const root = mkdtempSync(join(tmpdir(), 'cellar-background-'))
+  const names = Object.keys(operations)
+  const hasThreads = findPool() !== undefined
+  const counts = { rounds: 0, operations: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const random = generatorOf(seed, 2)
+      const count = 2 + Math.floor(random() * 4)
+      const chosen = Array.from({ length: count }, () => names[Math.floor(random() * names.length)])
+      for (const executor of hasThreads ? (['inline', 'worker'] as const) : ['inline' as const]) {
+        const name = `${seed}-${executor}`
+        const directory = join(root, name)
+        const bulkDirectory = join(root, `${name}-bulk`)
+        const [wrong] = await overlap({ directory, bulkDirectory, executor }, chosen)
+        rmSync(directory, { recursive: true })
+        rmSync(bulkDirectory, { recursive: true })
+        const origin = `${chosen.join(', ')}, ${executor}`
+        if (wrong !== undefined) throw new Failure({ origin, message: wrong })
+        counts.operations += count
+      }
+      counts.rounds++
+    },
+    end() {
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Calls of all kinds from reused buffers, held back, in the order of each row. */
+function buffers(): Campaign {
+  const counts = { rounds: 0, calls: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const random = generatorOf(seed, 3)
+      const database = await Database.open('/db', {
+        fileSystem: new MemoryFileSystem(),
+        executor: 'inline',
+        memtableBytesMax: 256 * 1024,
+        flushBytes: 128 * 1024,
+        blockCacheBytesMax: random() < 0.5 ? 0 : 1024 * 1024,
+        compactionEnabled: random() < 0.5,
+      })
+      const calls = 1000 + Math.floor(random() * 4000)
+      const [wrong] = await checkCallOrder(database, random, calls)
+      await database.close()
+      if (wrong !== undefined) throw new Failure({ origin: `${calls} calls`, message: wrong })
+      counts.calls += calls
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 /** All kinds by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
   faults,
   kill: kills,
+  background,
+  buffers,
   runtimes,
   moved: moves,
   memory: memories,

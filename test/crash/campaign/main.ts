@@ -13,6 +13,9 @@ options
   --kind KIND   power-cut: images of every place and random chains, in memory;
                 faults: every call of the file system fails;
                 kill: a loading process is killed, on real files;
+                background: flushes, compactions, snapshots, closes and so on that
+                overlap, inline and on threads, on real files;
+                buffers: held calls from buffers that are used again;
                 runtimes: two runtimes on one directory, of this Node and those that
                 CELLAR_OTHER_RUNTIMES names (paths of node, bun, deno);
                 moved: the directory of an open database is moved, others take its path;
