@@ -6,6 +6,7 @@
  *
  * Ownership: the Buffers that a result hands out are the caller's to keep, and not to change.
  */
+import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellTypeName } from '../cell/cell-type.js'
 import { escapeQualifier, parseColumn, type ColumnName } from '../cell/column-name.js'
@@ -122,18 +123,23 @@ export abstract class Result {
    * by `encoding`; take 'latin1' or 'hex' if they may be no UTF-8.
    */
   map(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Map<bigint, Buffer>> {
-    return maps.versionsByFamily(this.cells(), encoding)
+    return maps.versionsByFamily(this.cells(), checkEncoding(encoding))
   }
 
   /** Newest values by family and qualifier (HBase: getNoVersionMap). */
   noVersionMap(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Buffer> {
-    return maps.newestByFamily(this.cells(), encoding)
+    return maps.newestByFamily(this.cells(), checkEncoding(encoding))
   }
 
   /** Newest values of a family by qualifier (HBase: getFamilyMap). */
   familyMap(family: string, encoding: BufferEncoding = 'utf8'): Map<string, Buffer> {
     return this.noVersionMap(encoding).get(family) ?? new Map<string, Buffer>()
   }
+}
+
+function checkEncoding(encoding: BufferEncoding): BufferEncoding {
+  if (typeof encoding === 'string' && Buffer.isEncoding(encoding)) return encoding
+  throw invalidArgument(`encoding must be one of Buffer's, such as 'utf8', got ${shown(encoding)}`)
 }
 
 /** A result that holds its cells as objects. */

@@ -63,6 +63,10 @@ export interface FamilyOptions {
 
 /** Options of a table. */
 export interface TableOptions {
+  /**
+   * Without effect: a description can be given as it is, for a table of another name as well.
+   */
+  readonly name?: string
   /** Column families by name; at least one. */
   readonly families: Readonly<Record<string, FamilyOptions>>
   /** DURABILITY of mutations that say 'USE_DEFAULT' or nothing. Default 'SYNC_WAL'. */
@@ -94,6 +98,8 @@ export interface TableDescription {
 
 /** Changes of an existing table; what is not mentioned stays. */
 export interface TableAlteration {
+  /** Without effect, as in {@link TableOptions}. */
+  readonly name?: string
   /** Families to add, or whose options to change. */
   readonly families?: Readonly<Record<string, FamilyOptions>>
   /** Families to remove with all their cells. */

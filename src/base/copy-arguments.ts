@@ -6,6 +6,7 @@
  * values of `filter`, `snapshot`, `signal` and `table` that are instances of a class. What is no
  * proper argument is left for the checks of the call to refuse.
  */
+import { readArguments } from './arguments.js'
 
 /** Arguments that belong to the engine, and the memory that they take. */
 export interface CopiedArguments<T> {
@@ -21,10 +22,10 @@ const depthMax = 16
 /** What an object, a view of bytes or an array takes besides its content. */
 const objectBytes = 64
 
-/** Copies one argument; see the file header. Throws what an accessor throws. */
+/** Copies one argument; see the file header. `ERR_INVALID_ARGUMENT` if reading throws. */
 export function copyArguments<T>(value: T): CopiedArguments<T> {
   const copier = new Copier()
-  return { value: copier.copy(value, 0) as T, bytes: copier.bytes }
+  return { value: readArguments(() => copier.copy(value, 0) as T), bytes: copier.bytes }
 }
 
 class Copier {

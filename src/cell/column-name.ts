@@ -1,4 +1,13 @@
 /** Parses the forms in which callers name columns, and remembers what it parsed. */
+import {
+  OptionNames,
+  checkBytesLike,
+  countNames,
+  isBytes,
+  isWellFormed,
+  loneSurrogate,
+  readArguments,
+} from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { writeEscaped } from './cell-key.js'
@@ -10,8 +19,15 @@ export type BytesLike = string | Uint8Array
  * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all
  * its columns, or the parts. `'family:'` is the column with the empty qualifier.
  */
-export type ColumnName =
-  string | Uint8Array | { readonly family: BytesLike; readonly qualifier?: BytesLike }
+export type ColumnName = string | Uint8Array | ColumnParts
+
+/** A column by its parts; without `qualifier` the whole family. */
+export interface ColumnParts {
+  readonly family: BytesLike
+  readonly qualifier?: BytesLike
+}
+
+const partNames = new OptionNames<ColumnParts>('a column', { family: true, qualifier: true })
 
 /** A column or, without qualifier, a whole family. */
 export interface ParsedColumn {
@@ -35,16 +51,14 @@ export function escapeQualifier(qualifier: Uint8Array): Buffer {
   return Buffer.from(target.subarray(0, writeEscaped(target, 0, qualifier)))
 }
 
-/** Checks that a value is a string or bytes. */
-export function checkBytesLike(value: unknown, what: string): asserts value is BytesLike {
-  if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
-    const got = value === null ? 'null' : typeof value
-    throw invalidArgument(`${what} must be a string or a Uint8Array, got ${got}`)
-  }
-}
-
-/** Parses a column name; `ERR_INVALID_ARGUMENT` for anything that is not one. */
-export function parseColumn(column: ColumnName): ParsedColumn {
+/**
+ * Parses a column name; `ERR_INVALID_ARGUMENT` for anything that is not one. `names` are those that
+ * its parts may have.
+ */
+export function parseColumn<T extends ColumnParts>(
+  column: string | Uint8Array | T,
+  names: OptionNames<T> = partNames as OptionNames<T>,
+): ParsedColumn {
   if (typeof column === 'string') {
     const known = parsed.get(column)
     if (known !== undefined) return known
@@ -53,7 +67,8 @@ export function parseColumn(column: ColumnName): ParsedColumn {
     parsed.set(column, result)
     return result
   }
-  if (column instanceof Uint8Array) {
+  if (isBytes(column)) {
+    checkBytesLike(column, 'column')
     const bytes = toBytes(column)
     const at = bytes.indexOf(colon)
     if (at < 0) return { family: bytes.toString('utf8'), escapedQualifier: undefined }
@@ -63,16 +78,24 @@ export function parseColumn(column: ColumnName): ParsedColumn {
   if (typeof column !== 'object' || column === null) {
     throw invalidArgument(`column must be a string, bytes or {family, qualifier}`)
   }
-  checkBytesLike(column.family, 'column family')
-  const family = toBytes(column.family).toString('utf8')
-  if (column.qualifier === undefined || column.qualifier === null) {
+  return readArguments(() => parseParts(column, names))
+}
+
+function parseParts<T extends ColumnParts>(column: T, names: OptionNames<T>): ParsedColumn {
+  const { family: name, qualifier } = column
+  const given = qualifier === undefined ? 1 : 2
+  if (name === undefined || countNames(column) !== given) names.check(column)
+  checkBytesLike(name, 'column family')
+  const family = toBytes(name).toString('utf8')
+  if (qualifier === undefined || qualifier === null) {
     return { family, escapedQualifier: undefined }
   }
-  checkBytesLike(column.qualifier, 'qualifier')
-  return { family, escapedQualifier: escapeQualifier(toBytes(column.qualifier)) }
+  checkBytesLike(qualifier, 'qualifier')
+  return { family, escapedQualifier: escapeQualifier(toBytes(qualifier)) }
 }
 
 function parseString(column: string): ParsedColumn {
+  if (!isWellFormed(column)) throw loneSurrogate('column')
   const at = column.indexOf(':')
   if (at < 0) return { family: column, escapedQualifier: undefined }
   return {
@@ -82,11 +105,11 @@ function parseString(column: string): ParsedColumn {
 }
 
 /** As {@link parseColumn}, for places that need one column: a missing qualifier is an error. */
-export function parseSingleColumn(column: ColumnName): {
-  family: string
-  escapedQualifier: Buffer
-} {
-  const { family, escapedQualifier } = parseColumn(column)
+export function parseSingleColumn<T extends ColumnParts>(
+  column: string | Uint8Array | T,
+  names?: OptionNames<T>,
+): { family: string; escapedQualifier: Buffer } {
+  const { family, escapedQualifier } = parseColumn(column, names)
   if (escapedQualifier !== undefined) return { family, escapedQualifier }
   throw invalidArgument(
     `column '${family}' has no qualifier; write '${family}:qualifier', or '${family}:' for the empty one`,

@@ -1,6 +1,7 @@
 /**
  * Limits and name rules of HBase 2.x (spec 2.2), checked before anything is changed.
  */
+import { checkText } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 
 /** Longest row in bytes. */
@@ -9,12 +10,6 @@ export const rowBytesMax = 32_767
 export const familyBytesMax = 127
 /** Default for the largest cell in bytes: row + family + qualifier + value + fixed parts. */
 export const cellBytesMaxDefault = 10 * 1024 * 1024
-
-/** Row of a mutation or a get: 1 to 32,767 bytes. */
-export function checkRow(row: Uint8Array): void {
-  if (row.length === 0) throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
-  checkRowLength(row.length)
-}
 
 /** Scan bound: 0 to 32,767 bytes. */
 export function checkRowLength(length: number): void {
@@ -25,6 +20,7 @@ export function checkRowLength(length: number): void {
 
 /** Family name at table creation: ASCII-safe, not empty, no control characters, none of `: / \`. */
 export function checkFamilyName(name: string): void {
+  checkText(name, 'column family name')
   const bytes = Buffer.byteLength(name)
   if (bytes === 0) throw invalidArgument('column family name is empty')
   if (bytes > familyBytesMax) {
@@ -43,9 +39,7 @@ export function checkFamilyName(name: string): void {
 
 /** Table name: `[A-Za-z0-9_.-]`, not starting with `.` or `-`, optionally `namespace:table`. */
 export function checkTableName(name: string): void {
-  if (typeof name !== 'string') {
-    throw invalidArgument(`table name must be a string, got ${typeof name}`)
-  }
+  checkText(name, 'table name')
   const parts = name.split(':')
   const table = parts[parts.length - 1]
   if (parts.length > 2 || (parts.length === 2 && !/^[A-Za-z0-9_]+$/.test(parts[0]))) {

@@ -6,6 +6,7 @@
  * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
  * directory was changed unless the manifest and the log had been found good.
  */
+import { readArguments } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs } from '../codec/codec.js'
@@ -42,7 +43,7 @@ export async function openEngine(
   events: EngineEvents,
   coprocessors: JobCoprocessors,
 ): Promise<Engine> {
-  const options = resolveOptions(databaseOptions)
+  const options = readArguments(() => resolveOptions(databaseOptions))
   const fileSystem = databaseOptions.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
   prepareDirectory(fileSystem, directory, options.createIfMissing)

@@ -1,4 +1,5 @@
 /** Options of a database, with their defaults and bounds. */
+import { checkBoolean, checkChoice, checkObject, checkText, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/clock.js'
 import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
@@ -111,6 +112,34 @@ export interface DatabaseOptions {
   readonly fileSystem?: FileSystem
 }
 
+/** The names of {@link DatabaseOptions}, to be checked together with those of other layers. */
+export const databaseOptionNames = {
+  recovery: true,
+  createIfMissing: true,
+  memtableBytesMax: true,
+  flushBytes: true,
+  blockCacheBytesMax: true,
+  logBytesMax: true,
+  logRetentionBytes: true,
+  manifestBytesMax: true,
+  compactionEnabled: true,
+  compactionVerify: true,
+  compactionSplitBytesMin: true,
+  compactionRestMilliseconds: true,
+  compactionBytesPerSecondMax: true,
+  compactionDebtRunsMax: true,
+  compactionDebtBytesMax: true,
+  valueFileBytesMax: true,
+  executor: true,
+  nativeFree: true,
+  cellBytesMax: true,
+  timestampSlopMilliseconds: true,
+  cellHookMillisecondsMax: true,
+  clock: true,
+  randomBytes: true,
+  fileSystem: true,
+} as const satisfies Record<keyof DatabaseOptions, true>
+
 /** Options with every default filled in. */
 export interface ResolvedOptions {
   readonly createIfMissing: boolean
@@ -162,18 +191,17 @@ function bytesOption(
   const value = options[name]
   if (value === undefined) return fallback
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min) {
-    throw invalidArgument(`option ${name} must be an integer >= ${min} (bytes), got ${value}`)
+    throw invalidArgument(
+      `option ${name} must be an integer >= ${min} (bytes), got ${shown(value)}`,
+    )
   }
   return value
 }
 
-function booleanOption(
-  options: DatabaseOptions,
-  name: 'compactionEnabled' | 'compactionVerify',
-): boolean {
-  const value = options[name] ?? true
-  if (typeof value === 'boolean') return value
-  throw invalidArgument(`option ${name} must be true or false`)
+type FlagOption = 'createIfMissing' | 'compactionEnabled' | 'compactionVerify'
+
+function booleanOption(options: DatabaseOptions, name: FlagOption): boolean {
+  return checkBoolean(options[name], `option ${name}`, true)
 }
 
 /** Checks a rate of compactions, bytes per second; `ERR_INVALID_ARGUMENT`. */
@@ -182,12 +210,52 @@ export function checkRate(bytesPerSecondMax: unknown): number {
     return bytesPerSecondMax
   }
   const name = 'compactionBytesPerSecondMax'
-  throw invalidArgument(`option ${name} must be a number >= 1024, got ${String(bytesPerSecondMax)}`)
+  throw invalidArgument(`option ${name} must be a number >= 1024, got ${shown(bytesPerSecondMax)}`)
 }
 
 function checkRuns(runs: unknown): number {
   if (typeof runs === 'number' && runs >= 2) return runs
-  throw invalidArgument(`option compactionDebtRunsMax must be a number >= 2, got ${String(runs)}`)
+  throw invalidArgument(`option compactionDebtRunsMax must be a number >= 2, got ${shown(runs)}`)
+}
+
+function checkClock(clock: Clock | undefined): Clock | undefined {
+  if (clock === undefined) return undefined
+  if (typeof checkObject(clock, 'option clock').now === 'function') return clock
+  throw invalidArgument('option clock must be an object with a method now')
+}
+
+/** Methods of a file system, so that one that lacks some is refused before it is used. */
+const fileSystemMethods = [
+  'join',
+  'openSync',
+  'listSync',
+  'statSync',
+  'makeDirectorySync',
+  'renameSync',
+  'linkSync',
+  'unlinkSync',
+  'unlink',
+  'syncDirectorySync',
+  'syncDirectory',
+  'lock',
+] as const satisfies readonly (keyof FileSystem)[]
+
+/** Checks the option `fileSystem`. */
+export function checkFileSystem(fileSystem: FileSystem | undefined): FileSystem | undefined {
+  if (fileSystem === undefined) return undefined
+  checkObject(fileSystem, 'option fileSystem')
+  for (const method of fileSystemMethods) {
+    if (typeof fileSystem[method] === 'function') continue
+    throw invalidArgument(`option fileSystem lacks the method ${method}`)
+  }
+  return fileSystem
+}
+
+/** Checks the path of a directory. */
+export function checkDirectory(directory: string): void {
+  checkText(directory, 'the directory')
+  if (directory !== '' && !directory.includes('\0')) return
+  throw invalidArgument('the directory must be a path: not empty, and without a zero character')
 }
 
 function checkRecovery(recovery: unknown): 'tornTail' | 'strict' {
@@ -204,7 +272,7 @@ function checkRest(milliseconds: unknown): number {
     return milliseconds
   const range = `from 1 to ${timerMillisecondsMax}, or Infinity`
   throw invalidArgument(
-    `option compactionRestMilliseconds must be ${range}, got ${String(milliseconds)}`,
+    `option compactionRestMilliseconds must be ${range}, got ${shown(milliseconds)}`,
   )
 }
 
@@ -215,25 +283,22 @@ function executorOfEnvironment(): ResolvedOptions['executor'] {
 
 /** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
 export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument('database options must be an object')
-  }
   const executor = options.executor ?? executorOfEnvironment()
-  if (!['auto', 'worker', 'inline'].includes(executor)) {
-    throw invalidArgument(`option executor must be 'auto', 'worker' or 'inline', got ${executor}`)
-  }
+  checkChoice(executor, 'option executor', ['auto', 'worker', 'inline'])
   const cellHookMillisecondsMax = options.cellHookMillisecondsMax ?? 30_000
   if (!Number.isInteger(cellHookMillisecondsMax) || cellHookMillisecondsMax < 100) {
     const message = 'option cellHookMillisecondsMax must be an integer >= 100'
-    throw invalidArgument(`${message}, got ${cellHookMillisecondsMax}`)
+    throw invalidArgument(`${message}, got ${shown(cellHookMillisecondsMax)}`)
   }
   const slop = options.timestampSlopMilliseconds ?? Infinity
   if (typeof slop !== 'number' || !(slop >= 0)) {
-    throw invalidArgument(`option timestampSlopMilliseconds must be a number >= 0, got ${slop}`)
+    throw invalidArgument(
+      `option timestampSlopMilliseconds must be a number >= 0, got ${shown(slop)}`,
+    )
   }
   const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
   return {
-    createIfMissing: options.createIfMissing ?? true,
+    createIfMissing: booleanOption(options, 'createIfMissing'),
     recovery: checkRecovery(options.recovery ?? 'tornTail'),
     memtableBytesMax,
     flushBytes: Math.min(
@@ -253,11 +318,15 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     compactionDebtBytesMax: bytesOption(options, 'compactionDebtBytesMax', 1024 * mebibyte, 1),
     valueFileBytesMax: bytesOption(options, 'valueFileBytesMax', 256 * mebibyte, 1),
     executor,
-    nativeFree: options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1',
+    nativeFree: checkBoolean(
+      options.nativeFree,
+      'option nativeFree',
+      process.env['CELLAR_NATIVE_FREE'] === '1',
+    ),
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),
     timestampSlopMilliseconds: slop,
     cellHookMillisecondsMax,
-    clock: options.clock ?? systemClock,
+    clock: checkClock(options.clock) ?? systemClock,
     randomBytes: options.randomBytes ?? systemRandomBytes,
   }
 }

@@ -9,8 +9,8 @@
  * Damaged or hostile values: at most {@link unscaledBytesMax} bytes are looked at, and no power of
  * ten is computed that is longer than the numbers themselves.
  */
+import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
-import { describe } from './arguments.js'
 
 /** A decimal number. */
 export interface BigDecimal {
@@ -34,7 +34,7 @@ export function parseBigDecimal(value: string | bigint): BigDecimal {
   const scale = fraction.length - Number(match?.[4] ?? 0)
   const digits = whole + fraction
   if (match === null || digits === '' || digits.length > 2000 || Math.abs(scale) > scaleMax) {
-    throw invalidArgument(`bigDecimal must be a decimal number as text, got ${describe(value)}`)
+    throw invalidArgument(`bigDecimal must be a decimal number as text, got ${shown(value)}`)
   }
   const magnitude = BigInt(digits)
   return { unscaled: match[1] === '-' ? -magnitude : magnitude, scale }

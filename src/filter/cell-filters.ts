@@ -1,4 +1,5 @@
 /** Filters on timestamps, and the one that strips values. */
+import { OptionNames } from '../base/arguments.js'
 import { emptyBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import {
@@ -8,9 +9,16 @@ import {
   timestampLow,
   type Timestamp,
 } from '../cell/timestamp.js'
-import { checkFlag, checkList } from './arguments.js'
+import { checkFlag, checkList, readOptions } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
+
+const keyOnlyNames = new OptionNames<{ readonly lengthAsValue?: boolean }>('a KeyOnlyFilter', {
+  lengthAsValue: true,
+})
+const timestampsNames = new OptionNames<{ readonly canHint?: boolean }>('a TimestampsFilter', {
+  canHint: true,
+})
 
 /**
  * All cells without their values: empty, or with `lengthAsValue` the value's length as four bytes
@@ -25,7 +33,8 @@ export class KeyOnlyFilter extends KeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: { readonly lengthAsValue?: boolean } = {}) {
     super()
-    this.lengthAsValue = checkFlag(options.lengthAsValue, 'lengthAsValue', false)
+    const { lengthAsValue } = readOptions(options, keyOnlyNames)
+    this.lengthAsValue = checkFlag(lengthAsValue, 'lengthAsValue', false)
   }
 
   transformCell(cell: CellView): Buffer {
@@ -51,17 +60,16 @@ export class TimestampsFilter extends KeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(timestamps: readonly Timestamp[], options: { readonly canHint?: boolean } = {}) {
     super()
-    for (const timestamp of checkList(timestamps, 'timestamps')) {
-      checkTimestamp(timestamp, 'timestamp')
-    }
-    const halves = timestamps.map((each) => ({
+    const list = checkList(timestamps, 'timestamps')
+    for (const timestamp of list) checkTimestamp(timestamp, 'timestamp')
+    const halves = list.map((each) => ({
       high: timestampHigh(each),
       low: timestampLow(each),
     }))
     halves.sort((a, b) => compareTimestamps(a.high, a.low, b.high, b.low))
     this.highs = halves.map(({ high }) => high)
     this.lows = halves.map(({ low }) => low)
-    this.canHint = checkFlag(options.canHint, 'canHint', false)
+    this.canHint = checkFlag(readOptions(options, timestampsNames).canHint, 'canHint', false)
   }
 
   override filterCell(cell: CellView): FilterCode {

@@ -2,11 +2,12 @@
  * Filters that select columns by prefix or range. They jump to the first wanted column of a row and
  * leave the row behind the last one, in reversed scans too, where columns keep their order.
  */
+import { OptionNames } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkFlag, checkList, checkOptions, copyBytes } from './arguments.js'
+import { checkFlag, checkList, copyBytes, readOptions } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
@@ -100,6 +101,13 @@ export interface ColumnRangeOptions {
   readonly maxInclusive?: boolean
 }
 
+const rangeNames = new OptionNames<ColumnRangeOptions>('a ColumnRangeFilter', {
+  min: true,
+  minInclusive: true,
+  max: true,
+  maxInclusive: true,
+})
+
 /** Columns whose qualifier lies in a range (HBase: ColumnRangeFilter). */
 export class ColumnRangeFilter extends KeyFilter {
   private readonly min: Buffer | undefined
@@ -111,7 +119,7 @@ export class ColumnRangeFilter extends KeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT`. A range with `min` above `max` holds nothing. */
   constructor(options: ColumnRangeOptions) {
     super()
-    checkOptions(options, 'options')
+    options = readOptions(options, rangeNames)
     const { min, max } = options
     this.min = min === undefined ? undefined : copyBytes(min, 'min')
     this.escapedMin = this.min && escapeQualifier(this.min)

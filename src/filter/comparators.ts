@@ -4,11 +4,12 @@
  * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller,
  * 0 if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
  */
+import { OptionNames, checkObject, isBytes, readArguments, shown } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { hasEscape, unescape } from '../cell/cell-key.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, copyBytes, describe } from './arguments.js'
+import { checkFilterCount, copyBytes } from './arguments.js'
 import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
 import type { BigDecimal } from './big-decimal.js'
 
@@ -119,7 +120,7 @@ class BitComparator extends Comparator {
     super(false)
     this.constant = copyBytes(constant, 'bit')
     if (operator !== 'AND' && operator !== 'OR' && operator !== 'XOR') {
-      throw invalidArgument(`operator of bit must be AND, OR or XOR, got ${describe(operator)}`)
+      throw invalidArgument(`operator of bit must be AND, OR or XOR, got ${shown(operator)}`)
     }
     this.operator = operator
   }
@@ -147,7 +148,7 @@ class LongComparator extends Comparator {
     super(true)
     const isInteger = typeof constant === 'bigint' || Number.isSafeInteger(constant)
     if (!isInteger || BigInt.asIntN(64, BigInt(constant)) !== BigInt(constant)) {
-      throw invalidArgument(`long must be a 64-bit integer, got ${describe(constant)}`)
+      throw invalidArgument(`long must be a 64-bit integer, got ${shown(constant)}`)
     }
     const bytes = Buffer.alloc(8)
     bytes.writeBigInt64BE(BigInt(constant))
@@ -197,7 +198,7 @@ class RegexStringComparator extends Comparator {
   constructor(expression: string | RegExp, charset: unknown, ignoreCase: unknown) {
     super(false)
     if (charset !== undefined && charset !== 'utf8' && charset !== 'latin1') {
-      throw invalidArgument(`charset must be 'utf8' or 'latin1', got ${describe(charset)}`)
+      throw invalidArgument(`charset must be 'utf8' or 'latin1', got ${shown(charset)}`)
     }
     this.charset = charset ?? 'utf8'
     this.expression = makeExpression(expression, ignoreCase === true)
@@ -218,7 +219,7 @@ function makeExpression(expression: string | RegExp, ignoreCase: boolean): RegEx
     return new RegExp(expression.source, ignoreCase && !flags.includes('i') ? `${flags}i` : flags)
   }
   if (typeof expression !== 'string') {
-    throw invalidArgument(`regexString must be a string or a RegExp, got ${describe(expression)}`)
+    throw invalidArgument(`regexString must be a string or a RegExp, got ${shown(expression)}`)
   }
   const [inline, letters] = /^\(\?([ims]+)\)/.exec(expression) ?? ['', '']
   const flags = new Set(['s', ...letters, ...(ignoreCase ? ['i'] : [])])
@@ -236,7 +237,7 @@ class SubstringComparator extends Comparator {
   constructor(text: string) {
     super(false)
     if (typeof text !== 'string') {
-      throw invalidArgument(`substring must be a string, got ${describe(text)}`)
+      throw invalidArgument(`substring must be a string, got ${shown(text)}`)
     }
     this.text = text.toLowerCase()
   }
@@ -246,31 +247,69 @@ class SubstringComparator extends Comparator {
   }
 }
 
+/** The names of all forms. */
+interface ComparatorParts {
+  readonly binary?: BytesLike
+  readonly binaryPrefix?: BytesLike
+  readonly binaryComponent?: BytesLike
+  readonly offset?: number
+  readonly bit?: BytesLike
+  readonly operator?: 'AND' | 'OR' | 'XOR'
+  readonly long?: number | bigint
+  readonly bigDecimal?: string | bigint
+  readonly null?: true
+  readonly regexString?: string | RegExp
+  readonly charset?: 'utf8' | 'latin1'
+  readonly ignoreCase?: boolean
+  readonly substring?: string
+}
+
+interface Form {
+  readonly names: OptionNames<ComparatorParts>
+  readonly make: (parts: ComparatorParts) => Comparator
+}
+
+function form(
+  name: keyof ComparatorParts,
+  others: readonly (keyof ComparatorParts)[],
+  make: Form['make'],
+): [string, Form] {
+  const entries = [name, ...others].map((each) => [each, true])
+  const known = Object.fromEntries(entries) as Record<keyof ComparatorParts, true>
+  return [name, { names: new OptionNames<ComparatorParts>(`a comparator {${name}}`, known), make }]
+}
+
+const forms: ReadonlyMap<string, Form> = new Map([
+  form('binary', [], (parts) => new BinaryComparator(parts.binary!)),
+  form('binaryPrefix', [], (parts) => {
+    return new BinaryComponentComparator('binaryPrefix', parts.binaryPrefix!, 0)
+  }),
+  form('binaryComponent', ['offset'], (parts) => {
+    return new BinaryComponentComparator('binaryComponent', parts.binaryComponent!, parts.offset!)
+  }),
+  form('bit', ['operator'], (parts) => new BitComparator(parts.bit!, parts.operator!)),
+  form('long', [], (parts) => new LongComparator(parts.long!)),
+  form('bigDecimal', [], (parts) => new BigDecimalComparator(parts.bigDecimal!)),
+  form('null', [], (parts) => {
+    if (parts.null === true) return new NullComparator()
+    throw invalidArgument(`null of a comparator can only be true, got ${shown(parts.null)}`)
+  }),
+  form('regexString', ['charset', 'ignoreCase'], (parts) => {
+    return new RegexStringComparator(parts.regexString!, parts.charset, parts.ignoreCase)
+  }),
+  form('substring', [], (parts) => new SubstringComparator(parts.substring!)),
+])
+
 /** Makes a comparator; `ERR_INVALID_ARGUMENT` for anything that is not one. */
 export function makeComparator(option: ComparatorOption): Comparator {
-  if (typeof option === 'string' || option instanceof Uint8Array) {
-    return new BinaryComparator(option)
-  }
-  if (typeof option === 'object' && option !== null) {
-    if ('binary' in option) return new BinaryComparator(option.binary)
-    if ('binaryPrefix' in option) {
-      return new BinaryComponentComparator('binaryPrefix', option.binaryPrefix, 0)
+  if (typeof option === 'string' || isBytes(option)) return new BinaryComparator(option)
+  return readArguments(() => {
+    const parts: ComparatorParts = { ...checkObject(option, 'comparator') }
+    for (const [name, { names, make }] of forms) {
+      if (name in parts) return make(names.check(parts))
     }
-    if ('binaryComponent' in option) {
-      return new BinaryComponentComparator('binaryComponent', option.binaryComponent, option.offset)
-    }
-    if ('bit' in option) return new BitComparator(option.bit, option.operator)
-    if ('long' in option) return new LongComparator(option.long)
-    if ('bigDecimal' in option) return new BigDecimalComparator(option.bigDecimal)
-    if ('null' in option) return new NullComparator()
-    if ('regexString' in option) {
-      return new RegexStringComparator(option.regexString, option.charset, option.ignoreCase)
-    }
-    if ('substring' in option) return new SubstringComparator(option.substring)
-  }
-  throw invalidArgument(
-    `comparator must be bytes or one of {binary}, {binaryPrefix}, {binaryComponent, offset}, ` +
-      `{bit, operator}, {long}, {bigDecimal}, {null}, {regexString}, {substring}; ` +
-      `got ${describe(option)}`,
-  )
+    throw invalidArgument(
+      `comparator must be bytes or one of ${[...forms.keys()].map((name) => `{${name}}`).join(', ')}`,
+    )
+  })
 }

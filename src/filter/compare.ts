@@ -2,9 +2,9 @@
  * How filters compare: a stored value on the left, an operator, the filter's constant on the right.
  * (Checks of checkAndMutate have it the other way round.)
  */
+import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellView } from '../cell/cell-view.js'
-import { describe } from './arguments.js'
 import { makeComparator, type Comparator, type ComparatorOption } from './comparators.js'
 
 /** HBase: CompareOperator. `NO_OP` lets nothing through. */
@@ -37,7 +37,7 @@ export class Comparison {
     const mask = masks.get(operator)
     if (mask === undefined) {
       const known = [...masks.keys()].join(', ')
-      throw invalidArgument(`operator must be one of ${known}; got ${describe(operator)}`)
+      throw invalidArgument(`operator must be one of ${known}; got ${shown(operator)}`)
     }
     this.mask = mask
     this.comparator = makeComparator(comparator)

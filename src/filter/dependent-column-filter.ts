@@ -1,8 +1,9 @@
 /** HBase: DependentColumnFilter. */
+import { OptionNames } from '../base/arguments.js'
 import type { CellView } from '../cell/cell-view.js'
 import { invalidArgument } from '../base/errors.js'
 import type { ColumnName } from '../cell/column-name.js'
-import { checkFlag, checkOptions, parseFilterColumn, type EscapedColumn } from './arguments.js'
+import { checkFlag, parseFilterColumn, readOptions, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'
@@ -20,6 +21,13 @@ export interface DependentColumnOptions {
   readonly value?: ComparatorOption
 }
 
+const dependentNames = new OptionNames<DependentColumnOptions>('a DependentColumnFilter', {
+  column: true,
+  dropDependentColumn: true,
+  operator: true,
+  value: true,
+})
+
 /**
  * Keeps the cells whose timestamp also occurs in a reference column of the same row. Collects whole
  * rows, so it cannot be combined with `batch`.
@@ -33,7 +41,7 @@ export class DependentColumnFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: DependentColumnOptions) {
     super(true)
-    checkOptions(options, 'options')
+    options = readOptions(options, dependentNames)
     this.column = parseFilterColumn(options.column)
     this.drop = checkFlag(options.dropDependentColumn, 'dropDependentColumn', false)
     const { operator, value } = options

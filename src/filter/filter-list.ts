@@ -11,10 +11,11 @@
  * belongs last), and MUST_PASS_ONE until one keeps the row.
  * Members that replace values work in order, each on the value that the one before has left.
  */
+import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
-import { checkInnerFilter, checkList, describe } from './arguments.js'
+import { checkInnerFilter, checkList } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { HintMemory, Reach } from './hint-memory.js'
 import { ListMember } from './list-member.js'
@@ -35,7 +36,7 @@ export class FilterList implements Filter {
   constructor(operator: FilterListOperator, filters: readonly Filter[]) {
     if (operator !== 'MUST_PASS_ALL' && operator !== 'MUST_PASS_ONE') {
       throw invalidArgument(
-        `operator must be MUST_PASS_ALL or MUST_PASS_ONE, got ${describe(operator)}`,
+        `operator must be MUST_PASS_ALL or MUST_PASS_ONE, got ${shown(operator)}`,
       )
     }
     this.operator = operator

@@ -1,8 +1,9 @@
 /** HBase: FuzzyRowFilter. */
+import { OptionNames, isBytes } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkList, checkOptions, copyBytes } from './arguments.js'
+import { checkList, copyBytes, readOptions } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A pattern for rows. */
@@ -29,8 +30,9 @@ export class FuzzyRowFilter extends RowKeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for masks that do not fit their key. */
   constructor(patterns: readonly FuzzyPattern[]) {
     super()
-    if (checkList(patterns, 'patterns').length === 0) throw invalidArgument('patterns is empty')
-    this.patterns = patterns.map(checkPattern)
+    const list = checkList(patterns, 'patterns')
+    if (list.length === 0) throw invalidArgument('patterns is empty')
+    this.patterns = list.map(checkPattern)
   }
 
   protected override judge(row: Buffer): boolean {
@@ -48,17 +50,20 @@ export class FuzzyRowFilter extends RowKeyFilter {
   }
 }
 
+const patternNames = new OptionNames<FuzzyPattern>('a pattern', { key: true, mask: true })
+
 function checkPattern(pattern: FuzzyPattern): Pattern {
-  checkOptions(pattern, 'pattern')
-  const key = copyBytes(pattern.key, 'key')
-  const given = pattern.mask
-  const isList = given instanceof Uint8Array || Array.isArray(given)
-  if (!isList || given.length !== key.length) {
+  const { key: text, mask: numbers } = readOptions(pattern, patternNames)
+  const key = copyBytes(text, 'key')
+  const given = isBytes(numbers) ? numbers : checkList(numbers, 'mask')
+  if (given.length !== key.length) {
     throw invalidArgument(`mask must hold ${key.length} numbers, one for each byte of the key`)
+  }
+  for (const each of given) {
+    if (each !== 0 && each !== 1) throw invalidArgument('mask must hold only 0 and 1')
   }
   const mask = Buffer.from(given)
   for (let i = 0; i < given.length; i++) {
-    if (given[i] !== 0 && given[i] !== 1) throw invalidArgument('mask must hold only 0 and 1')
     if (mask[i] === 1) key[i] = 0
   }
   return { key, mask }

@@ -1,8 +1,9 @@
 /** HBase: MultiRowRangeFilter. */
+import { OptionNames } from '../base/arguments.js'
 import { compareBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkFlag, checkList, checkOptions, copyBytes } from './arguments.js'
+import { checkFlag, checkList, copyBytes, readOptions } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A range of rows, or all rows with a prefix. */
@@ -18,6 +19,15 @@ export type RowRange =
       readonly stopInclusive?: boolean
     }
   | { readonly prefix: BytesLike }
+
+/** The names of both forms. */
+interface RangeOptions {
+  readonly start?: BytesLike
+  readonly startInclusive?: boolean
+  readonly stop?: BytesLike
+  readonly stopInclusive?: boolean
+  readonly prefix?: BytesLike
+}
 
 /** `[start, stop)`; stop undefined = open. */
 interface HalfOpenRange {
@@ -38,7 +48,8 @@ export class MultiRowRangeFilter extends RowKeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for ranges that can hold no row. */
   constructor(ranges: readonly RowRange[]) {
     super()
-    if (checkList(ranges, 'ranges').length === 0) throw invalidArgument('ranges is empty')
+    ranges = checkList(ranges, 'ranges')
+    if (ranges.length === 0) throw invalidArgument('ranges is empty')
     this.ranges = mergeRanges(ranges.map(toHalfOpen))
   }
 
@@ -79,9 +90,18 @@ export class MultiRowRangeFilter extends RowKeyFilter {
   }
 }
 
-function toHalfOpen(range: RowRange): HalfOpenRange {
-  checkOptions(range, 'range')
-  if ('prefix' in range) {
+const rangeNames = new OptionNames<RangeOptions>('a range', {
+  start: true,
+  startInclusive: true,
+  stop: true,
+  stopInclusive: true,
+  prefix: true,
+})
+
+function toHalfOpen(given: RowRange): HalfOpenRange {
+  const range = readOptions<RangeOptions>(given, rangeNames)
+  if (range.prefix !== undefined) {
+    if (Object.keys(range).length > 1) throw invalidArgument('a range has a prefix or bounds')
     const start = copyBytes(range.prefix, 'prefix')
     return { start, stop: prefixSuccessor(start) }
   }

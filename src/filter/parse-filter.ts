@@ -11,8 +11,8 @@
  *   PrefixFilter ('row') AND
  *     (QualifierFilter (>=, 'binary:x') OR SKIP ValueFilter (!=, 'substring:it''s'))
  */
+import { checkBytesLike } from '../base/arguments.js'
 import { CellarError, invalidArgument } from '../base/errors.js'
-import { describe } from './arguments.js'
 import { FilterArguments, type TextEncoding } from './filter-arguments.js'
 import { FilterList, type FilterListOperator } from './filter-list.js'
 import type { Filter } from './filter.js'
@@ -33,10 +33,7 @@ const keywords: ReadonlySet<string> = new Set(['AND', 'OR', 'SKIP', 'WHILE'])
  * the string, or in bytes) and what was expected there.
  */
 export function parseFilter(text: string | Uint8Array): Filter {
-  const given: unknown = text
-  if (typeof given !== 'string' && !(given instanceof Uint8Array)) {
-    throw invalidArgument(`filter text must be a string or a Uint8Array, got ${describe(given)}`)
-  }
+  checkBytesLike(text, 'filter text')
   const source = typeof text === 'string' ? text : Buffer.from(text).toString('latin1')
   const parser = new FilterParser(tokenize(source), typeof text === 'string' ? 'utf8' : 'latin1')
   return parser.parse()

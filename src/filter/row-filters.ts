@@ -1,9 +1,10 @@
 /** Filters that select rows by key prefix, by an end row, by number or at random. */
+import { OptionNames, checkFunction, shown } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { seededRandom, type Random } from '../base/random.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, copyBytes, describe } from './arguments.js'
+import { checkFilterCount, copyBytes, readOptions } from './arguments.js'
 import { KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /**
@@ -75,6 +76,10 @@ export class PageFilter extends KeyFilter {
   }
 }
 
+const randomNames = new OptionNames<{ readonly random?: Random }>('a RandomRowFilter', {
+  random: true,
+})
+
 /** Seed of filters that are given no source of randomness. */
 const defaultSeed = 0x5eed
 
@@ -90,13 +95,11 @@ export class RandomRowFilter extends RowKeyFilter {
   constructor(chance: number, options: { readonly random?: Random } = {}) {
     super(true)
     if (typeof chance !== 'number' || Number.isNaN(chance)) {
-      throw invalidArgument(`chance must be a number, got ${describe(chance)}`)
+      throw invalidArgument(`chance must be a number, got ${shown(chance)}`)
     }
-    if (options.random !== undefined && typeof options.random !== 'function') {
-      throw invalidArgument(`random must be a function, got ${describe(options.random)}`)
-    }
+    const { random } = readOptions(options, randomNames)
     this.chance = chance
-    this.random = options.random ?? seededRandom(defaultSeed)
+    this.random = checkFunction(random, 'random') ?? seededRandom(defaultSeed)
   }
 
   protected override judge(): boolean {

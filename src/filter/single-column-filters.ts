@@ -4,11 +4,12 @@
  * The column has to be among the columns that the scan selects, otherwise every row seems to lack
  * it.
  */
+import { OptionNames } from '../base/arguments.js'
 import { compareBytes, equalBytes } from '../base/bytes.js'
 import { unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { ColumnName } from '../cell/column-name.js'
-import { checkFlag, checkOptions, parseFilterColumn, type EscapedColumn } from './arguments.js'
+import { checkFlag, parseFilterColumn, readOptions, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type CellHint, type RowCells } from './filter.js'
@@ -29,6 +30,19 @@ export interface SingleColumnValueOptions extends ColumnCondition {
   /** Judge by the newest version only. Default true; false: any version that passes will do. */
   readonly latestVersionOnly?: boolean
 }
+
+const conditionNames = new OptionNames<ColumnCondition>('a ColumnValueFilter', {
+  column: true,
+  operator: true,
+  value: true,
+})
+const singleColumnNames = new OptionNames<SingleColumnValueOptions>('a SingleColumnValueFilter', {
+  column: true,
+  operator: true,
+  value: true,
+  filterIfMissing: true,
+  latestVersionOnly: true,
+})
 
 /** Whether a cell belongs to a column. */
 export function isInColumn(cell: CellView, column: EscapedColumn): boolean {
@@ -58,7 +72,7 @@ export class SingleColumnValueFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: SingleColumnValueOptions) {
     super(true)
-    checkOptions(options, 'options')
+    options = readOptions(options, singleColumnNames)
     this.column = parseFilterColumn(options.column)
     this.comparison = new Comparison(options.operator, options.value)
     this.filterIfMissing = checkFlag(options.filterIfMissing, 'filterIfMissing', false)
@@ -121,7 +135,7 @@ export class ColumnValueFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: ColumnCondition) {
     super()
-    checkOptions(options, 'options')
+    options = readOptions(options, conditionNames)
     this.column = parseFilterColumn(options.column)
     const { qualifier } = this.column
     this.plainQualifier = unescape(qualifier, 0, qualifier.length)

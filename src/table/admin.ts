@@ -6,12 +6,25 @@
  * `table` or `namespace:table`; `default:table` is `table`.
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
+import {
+  OptionNames,
+  checkArray,
+  checkBoolean,
+  checkBytesLike,
+  checkFunction,
+  checkSignal,
+  checkText,
+  readArguments,
+} from '../base/arguments.js'
+import { types } from 'node:util'
 import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { RowInterval } from '../compaction/choice.js'
 import { namespaceOf, type Ddl } from '../engine/ddl.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import { checkFamilyName } from '../cell/limits.js'
+import { checkDirectory } from '../engine/options.js'
 import { Ingest } from '../engine/ingest.js'
 import { TableSnapshots } from '../engine/snapshots.js'
 import type { Store } from '../store/store.js'
@@ -23,7 +36,6 @@ import { exportTable, type ExportOptions } from './export-table.js'
 import { importTable, type Imported, type ImportOptions } from './import-table.js'
 import { Namespaces, type NamespaceDescription } from './namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './schema.js'
-import { checkObject } from './table-core.js'
 import { checkSnapshotName, newTableName, plainTableName } from './table-name.js'
 import type {
   BytesLike,
@@ -172,22 +184,24 @@ export class Admin implements BackendAdmin {
 
   /** `ERR_COLUMN_FAMILY_EXISTS`. */
   async addColumnFamily(name: string, family: string, options: FamilyOptions = {}): Promise<void> {
+    checkFamilyName(family)
     await this.#alter(name, (table) => {
       if (table.familyByName.has(family)) {
         const message = `table '${table.name}' has a column family '${family}' already`
         throw new CellarError(ErrorCode.columnFamilyExists, message)
       }
-      return { families: { [family]: options } }
+      return { families: Object.fromEntries([[family, options]]) }
     })
   }
 
   /** Changes the options that are given. `ERR_NO_SUCH_COLUMN_FAMILY`. */
   async modifyColumnFamily(name: string, family: string, options: FamilyOptions): Promise<void> {
+    checkText(family, 'family')
     await this.#alter(name, (table) => {
       if (!table.familyByName.has(family)) {
         throw noSuchFamily(family, table.name, table.familyNames)
       }
-      return { families: { [family]: options } }
+      return { families: Object.fromEntries([[family, options]]) }
     })
   }
 
@@ -262,7 +276,9 @@ export class Admin implements BackendAdmin {
   ): Promise<SnapshotDescription> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
-    const { flush = true } = checkObject(options, 'snapshot options')
+    const flush = readArguments(() =>
+      checkBoolean(snapshotNames.copy(options).flush, 'flush', true),
+    )
     await this.#snapshots.take(plainTableName(table), name, flush)
     return this.listSnapshots().find((snapshot) => snapshot.name === name)!
   }
@@ -346,11 +362,18 @@ export class Admin implements BackendAdmin {
     options: BulkLoadOptions = {},
   ): Promise<BulkLoaded> {
     this.#engine.checkWritable()
-    const list = typeof directories === 'string' ? [directories] : directories
-    if (!Array.isArray(list) || list.some((directory) => typeof directory !== 'string')) {
-      throw invalidArgument('bulkLoad takes a directory or an array of directories')
-    }
-    const { copy = false, signal, onProgress } = checkObject(options, 'bulk load options')
+    const { list, copy, signal, onProgress } = readArguments(() => {
+      const given = bulkLoadNames.copy(options)
+      const list =
+        typeof directories === 'string' ? [directories] : checkArray(directories, 'directories')
+      for (const directory of list) checkDirectory(directory)
+      return {
+        list,
+        copy: checkBoolean(given.copy, 'copy', false),
+        signal: checkSignal(given.signal),
+        onProgress: checkFunction(given.onProgress, 'onProgress'),
+      }
+    })
     const name = plainTableName(table)
     const { chain } = this.#registry.of(name)
     chain.tell('preBulkLoad', [list])
@@ -371,8 +394,7 @@ export class Admin implements BackendAdmin {
    */
   async *exportTable(name: string, options: ExportOptions = {}): AsyncGenerator<Buffer, void> {
     this.#engine.checkOpen()
-    const checked = checkObject(options, 'export options')
-    yield* exportTable(this.#engine, this.#find(name), checked)
+    yield* exportTable(this.#engine, this.#find(name), options)
   }
 
   /**
@@ -392,7 +414,7 @@ export class Admin implements BackendAdmin {
   ): Promise<Imported> {
     this.#engine.checkWritable()
     const parts = { engine: this.#engine, ddl: this.#ddl, ingest: this.#ingest }
-    return importTable(parts, source, checkObject(options, 'import options'))
+    return importTable(parts, source, options)
   }
 
   // Upkeep
@@ -445,14 +467,19 @@ export class Admin implements BackendAdmin {
     watch: MajorCompaction,
   ): Promise<void> {
     this.#engine.checkOpen()
-    const { onProgress, signal } = checkObject(watch, 'options of a compaction')
-    const rows = rowsOf(watch)
+    const { onProgress, signal, rows } = readArguments(() => {
+      const given = (major ? majorNames : watchNames).copy(watch)
+      checkFunction(given.onProgress, 'onProgress')
+      checkSignal(given.signal)
+      return { ...given, rows: rowsOf(given) }
+    })
     const stores = this.#storesOf(name, family)
     await this.#engine.flush(stores)
     await this.#engine.compact(stores, { major, rows, onProgress, signal })
   }
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {
+    if (family !== undefined) checkText(family, 'family')
     if (name === undefined) return [...this.#engine.stores.values()]
     const state = this.#find(name)
     if (family === undefined) return state.families.map(({ store }) => store)
@@ -489,6 +516,23 @@ export class Admin implements BackendAdmin {
   }
 }
 
+const snapshotNames = new OptionNames<{ readonly flush?: boolean }>('a snapshot', { flush: true })
+const bulkLoadNames = new OptionNames<BulkLoadOptions>('a bulk load', {
+  copy: true,
+  onProgress: true,
+  signal: true,
+})
+const watchNames = new OptionNames<MajorCompaction>('a compaction', {
+  onProgress: true,
+  signal: true,
+} as Record<keyof MajorCompaction, true>)
+const majorNames = new OptionNames<MajorCompaction>('a major compaction', {
+  startRow: true,
+  stopRow: true,
+  onProgress: true,
+  signal: true,
+})
+
 /** Options of a table that nobody has disabled. */
 function enabled(options: TableDefinition['options']): TableDefinition['options'] {
   return { ...options, disabled: false }
@@ -497,9 +541,11 @@ function enabled(options: TableDefinition['options']): TableDefinition['options'
 /** The names that a pattern matches from their first to their last character. */
 function matching(names: string[], pattern: RegExp | undefined): string[] {
   if (pattern === undefined) return names
-  if (!(pattern instanceof RegExp)) throw invalidArgument('the pattern must be a RegExp')
-  const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
-  return names.filter((name) => whole.test(name))
+  if (!types.isRegExp(pattern)) throw invalidArgument('the pattern must be a RegExp')
+  return readArguments(() => {
+    const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
+    return names.filter((name) => whole.test(name))
+  })
 }
 
 function rowsOf({ startRow, stopRow }: MajorCompaction): RowInterval {
@@ -510,6 +556,6 @@ function rowsOf({ startRow, stopRow }: MajorCompaction): RowInterval {
 }
 
 function toRow(row: BytesLike, what: string): Buffer {
-  if (typeof row === 'string' || row instanceof Uint8Array) return toBytes(row)
-  throw invalidArgument(`${what} must be a string or a Uint8Array`)
+  checkBytesLike(row, what)
+  return toBytes(row)
 }

@@ -1,6 +1,7 @@
 /** Reads what callers give to `Database.atomic`: tables, checks and mutations by table. */
-import type { AtomicBatch, AtomicCheck, AtomicMutation, AtomicResult } from '../api/atomic.js'
-import type { DurabilityOption, MultiRowMutations } from '../api/mutations.js'
+import { OptionNames, checkArray, checkObject, readArguments } from '../base/arguments.js'
+import type { AtomicBatch, AtomicResult } from '../api/atomic.js'
+import type { Check, DurabilityOption, MultiRowMutations } from '../api/mutations.js'
 import type { Table } from '../api/table.js'
 import { invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
@@ -11,7 +12,7 @@ import { RowsJudgement } from './observed-batch.js'
 import type { ObserverChain } from './observer-chain.js'
 import { RowNames } from './row-names.js'
 import { plainTableName } from './table-name.js'
-import { checkObject, type Applied, type TableCore } from './table-core.js'
+import type { Applied, TableCore } from './table-core.js'
 
 /** A table as atomic batches see it. */
 export interface AtomicTarget {
@@ -49,19 +50,14 @@ export class AtomicRequest {
   constructor(engine: Engine, find: FindTable, batch: AtomicBatch) {
     this.engine = engine
     this.find = find
-    const { checks, mutations, durability } = checkObject(batch, 'an atomic batch')
+    const { checks, mutations, durability } = readArguments(() => readBatch(batch))
     this.durability = durability
-    if (!Array.isArray(mutations) || mutations.length === 0 || !isList(checks)) {
-      const message = 'an atomic batch needs an array of at least one mutation; checks are an array'
-      throw invalidArgument(message)
-    }
-    for (const check of checks ?? []) {
-      this.checks.push({ core: this.part(checkObject(check, 'check').table).core, check })
-    }
-    for (const each of mutations as readonly AtomicMutation[]) {
-      const mutation = checkObject(each, 'each mutation of an atomic batch')
-      this.part(mutation.table).rows.push(mutation)
-    }
+    readArguments(() => {
+      for (const { table, check } of checks) {
+        this.checks.push({ core: this.part(table).core, check })
+      }
+      for (const { table, row } of mutations) this.part(table).rows.push(row)
+    })
     for (const part of this.parts) if (part.chain.active) this.observe(part)
   }
 
@@ -106,17 +102,48 @@ export class AtomicRequest {
 
 /** The rows that an atomic batch names, for the order of the calls that wait. */
 export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
-  const { checks, mutations } = batch as Partial<AtomicBatch>
   const rows = new RowNames()
-  for (const each of [checks, mutations].flat() as readonly unknown[]) {
-    if (typeof each !== 'object' || each === null) continue
-    const { table } = each as { readonly table?: string | Table }
-    if (typeof table === 'string') rows.add(plainTableName(table), each)
-    else if (table instanceof EmbeddedTable) rows.add(table.name, each)
+  try {
+    const { checks, mutations } = batch as Partial<AtomicBatch>
+    for (const each of [checks, mutations].flat() as readonly unknown[]) {
+      if (typeof each !== 'object' || each === null) continue
+      const { table } = each as { readonly table?: string | Table }
+      if (typeof table === 'string') rows.add(plainTableName(table), each)
+      else if (table instanceof EmbeddedTable) rows.add(table.name, each)
+    }
+  } catch {
+    // What cannot be read is refused by the batch itself.
   }
   return rows.names
 }
 
-function isList(checks: unknown): checks is readonly AtomicCheck[] | undefined {
-  return checks === undefined || Array.isArray(checks)
+const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {
+  checks: true,
+  mutations: true,
+  durability: true,
+})
+
+/** A batch whose members are copied; what is in them is checked by the tables. */
+function readBatch(batch: AtomicBatch): {
+  readonly checks: readonly { readonly table: string | Table; readonly check: Check }[]
+  readonly mutations: readonly {
+    readonly table: string | Table
+    readonly row: MultiRowMutations['rows'][number]
+  }[]
+  readonly durability: DurabilityOption | undefined
+} {
+  const given = batchNames.copy(batch)
+  const mutations = checkArray(given.mutations, 'mutations of an atomic batch')
+  if (mutations.length === 0) throw invalidArgument('an atomic batch needs at least one mutation')
+  return {
+    checks: checkArray(given.checks ?? [], 'checks of an atomic batch').map((each) => {
+      const { table, ...check } = checkObject(each, 'check')
+      return { table, check }
+    }),
+    mutations: mutations.map((each) => {
+      const { table, ...row } = checkObject(each, 'each mutation of an atomic batch')
+      return { table, row }
+    }),
+    durability: given.durability,
+  }
 }

@@ -5,6 +5,14 @@
  * carried out as soon as the block is there; those behind it go on, except for those of its row,
  * which wait for it. There is one commit for all mutations.
  */
+import {
+  OptionNames,
+  checkArray,
+  checkBytesLike,
+  checkFunction,
+  checkObject,
+  readArguments,
+} from '../base/arguments.js'
 import { toBytes } from '../base/bytes.js'
 import { copyArguments } from '../base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
@@ -19,7 +27,7 @@ import { RowNames } from './row-names.js'
 import type { ObservedOperations } from './observed-operations.js'
 import { Result } from '../api/result.js'
 import { PageResult } from './page-result.js'
-import { blocking, checkObject, nonBlocking, type TableCore } from './table-core.js'
+import { blocking, nonBlocking, type TableCore } from './table-core.js'
 import type {
   BatchCallback,
   BatchOperation,
@@ -60,16 +68,13 @@ export class Batch {
     operations: readonly BatchOperation[],
     callback: BatchCallback | undefined,
   ) {
-    if (!Array.isArray(operations)) throw invalidArgument('operations must be an array')
-    if (callback !== undefined && typeof callback !== 'function') {
-      throw invalidArgument('the callback of a batch must be a function')
-    }
     this.engine = engine
+    const list = readArguments(() => checkArray(operations, 'operations'))
     this.table = core.name
     // Observers keep what they were asked about.
-    this.operations = observed === undefined ? operations : copyArguments(operations).value
-    this.callback = callback
-    this.results = new Array<BatchResult>(operations.length)
+    this.operations = observed === undefined ? list : copyArguments(list).value
+    this.callback = checkFunction(callback, 'the callback of a batch')
+    this.results = new Array<BatchResult>(list.length)
     this.carryOut =
       observed === undefined
         ? (position, mode) => this.apply(core, position, mode)
@@ -209,7 +214,7 @@ export class Batch {
   private apply(core: TableCore, position: number, mode: ReadMode): void {
     const operation = checkOperation(this.operations[position])
     if ('checkAndMutate' in operation) {
-      const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
+      const { check, action } = readCheck(operation.checkAndMutate)
       const { value, durability } = core.checkAndMutate(check, action, mode)
       this.checked(position, durability, value)
     } else if ('put' in operation) {
@@ -245,7 +250,7 @@ export class Batch {
       return (mode) => this.read(position, step(mode))
     }
     if ('checkAndMutate' in operation) {
-      const { check, action } = checkObject(operation.checkAndMutate, 'checkAndMutate')
+      const { check, action } = readCheck(operation.checkAndMutate)
       const step = observed.checkAndMutate(check, action)
       return (mode) => {
         const { value, durability } = step(mode)
@@ -310,12 +315,22 @@ export class Batch {
 export function operationsOfChecks(
   list: readonly { readonly check: Check; readonly action: CheckAction }[],
 ): BatchOperation[] {
-  const elements: typeof list = list
-  if (!Array.isArray(list)) throw invalidArgument('checks must be an array')
-  return elements.map((each) => {
-    const { check, action } = checkObject(each, 'each check of the list')
-    checkObject(check, 'the check of each element')
+  return readArguments(() => checkArray(list, 'checks')).map((each) => {
+    const { check, action } = readCheck(each)
     return { checkAndMutate: { check, action } }
+  })
+}
+
+const checkAndActionNames = new OptionNames<{
+  readonly check: Check
+  readonly action: CheckAction
+}>('a checkAndMutate', { check: true, action: true })
+
+function readCheck(given: { readonly check: Check; readonly action: CheckAction }): typeof given {
+  return readArguments(() => {
+    const { check, action } = checkAndActionNames.check(given)
+    checkObject(check, 'the check of a checkAndMutate')
+    return { check, action }
   })
 }
 
@@ -334,18 +349,26 @@ export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutat
   return outcomes
 }
 
-/** Gets do not wait for memory. */
+/** Gets do not wait for memory. What cannot be read fails where it is carried out. */
 function isGet(operation: BatchOperation): boolean {
-  return typeof operation === 'object' && operation !== null && 'get' in operation
+  try {
+    return typeof operation === 'object' && operation !== null && 'get' in operation
+  } catch {
+    return false
+  }
 }
 
 /** Names the row of an operation; the empty name if it has none, and then it fails on its own. */
 function rowOf(operation: BatchOperation): string {
-  const [inner] = Object.values(operation as object) as unknown[]
-  const { row, check } = (inner ?? {}) as { row?: unknown; check?: { row?: unknown } }
-  const given = check === undefined ? row : check?.row
-  if (typeof given !== 'string' && !(given instanceof Uint8Array)) return ''
-  return toBytes(given).toString('latin1')
+  try {
+    const [inner] = Object.values(operation as object) as unknown[]
+    const { row, check } = (inner ?? {}) as { row?: unknown; check?: { row?: unknown } }
+    const given = check === undefined ? row : check?.row
+    checkBytesLike(given, 'row')
+    return toBytes(given).toString('latin1')
+  } catch {
+    return ''
+  }
 }
 
 const kinds: ReadonlySet<string> = new Set([
@@ -359,6 +382,10 @@ const kinds: ReadonlySet<string> = new Set([
 ])
 
 function checkOperation(operation: BatchOperation): BatchOperation {
+  return readArguments(() => ({ ...checkKind(operation) }))
+}
+
+function checkKind(operation: BatchOperation): BatchOperation {
   let names = 0
   let known = false
   if (typeof operation === 'object' && operation !== null) {

@@ -13,6 +13,17 @@
  * Failure behaviour: bad input changes nothing and the writer can be used on. After any other error
  * it must be abandoned. A directory without its list, `BULK`, is not complete and is not loaded.
  */
+import {
+  OptionNames,
+  checkArray,
+  checkBoolean,
+  checkBytesLike,
+  checkInteger,
+  checkObject,
+  isBytes,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 import { toBytes } from '../base/bytes.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { systemClock } from '../base/clock.js'
@@ -20,7 +31,7 @@ import { isFamilyMarker, keyBytesBound, writeKeySuffix, writeTerminator } from '
 import { CellType, cellTypeCode } from '../cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
-import { cellBytesMaxDefault, checkCellBytes, checkFamilyName } from '../cell/limits.js'
+import { cellBytesMaxDefault, checkCellBytes } from '../cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
@@ -35,13 +46,19 @@ import type { FileSystem } from '../fs/types.js'
 import { bulkListPath, writeBulkListSync } from '../job/bulk-list.js'
 import { SortedFiles } from '../job/sorted-files.js'
 import { noDatabaseId } from '../sstable/format.js'
-import { tableFormatOf } from '../store/family-settings.js'
-import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { tableFormatOf, type FamilySettings } from '../store/family-settings.js'
+import { parseSingleColumn } from '../cell/column-name.js'
 import { noSuchFamily } from './column-name.js'
-import { cellOverheadBytes, checkTtl } from './mutation-writer.js'
+import {
+  cellNames,
+  cellOverheadBytes,
+  checkTtl,
+  valueNames,
+  type TimedValue,
+} from './mutation-writer.js'
+import { checkDirectory, checkFileSystem } from '../engine/options.js'
 import { RowKey } from './row-key.js'
 import { parseFamilyOptions } from './schema.js'
-import { checkObject } from './table-core.js'
 import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../api/index.js'
 
 /** How bulk files are written. */
@@ -70,6 +87,53 @@ export interface BulkSummary {
   readonly rows: number
   readonly cells: number
   readonly bytes: number
+}
+
+const writerNames = new OptionNames<BulkWriterOptions>('a bulk writer', {
+  families: true,
+  fileBytesMax: true,
+  timestamp: true,
+  cellBytesMax: true,
+  fileSystem: true,
+  nativeFree: true,
+})
+const rowNames = new OptionNames<Omit<Put, 'durability'>>('a row', {
+  row: true,
+  cells: true,
+  timestamp: true,
+  ttl: true,
+})
+
+/** The options with their defaults. */
+interface BulkSettings {
+  readonly families: readonly { readonly name: string; readonly settings: FamilySettings }[]
+  readonly fileBytesMax: number
+  readonly timestamp: Timestamp
+  readonly cellBytesMax: number
+  readonly fileSystem: FileSystem
+  readonly nativeFree: boolean | undefined
+}
+
+function checkSettings(options: BulkWriterOptions): BulkSettings {
+  const given = writerNames.copy(options)
+  const { fileBytesMax = fileBytesMaxDefault, timestamp = systemClock.now() } = given
+  const families = Object.entries(checkObject(given.families, 'families of a bulk writer'))
+  if (families.length === 0) throw invalidArgument('a bulk writer needs at least one family')
+  if (!Number.isSafeInteger(fileBytesMax) || fileBytesMax < fileBytesMaxMin) {
+    throw invalidArgument(`fileBytesMax must be an integer of at least ${fileBytesMaxMin}`)
+  }
+  checkTimestamp(timestamp, 'timestamp')
+  checkBoolean(given.nativeFree, 'nativeFree', false)
+  return {
+    families: families.map(([name, family]) => {
+      return { name, settings: parseFamilyOptions(name, family) }
+    }),
+    fileBytesMax,
+    timestamp,
+    cellBytesMax: checkInteger(given.cellBytesMax, 'cellBytesMax', 0) ?? cellBytesMaxDefault,
+    fileSystem: checkFileSystem(given.fileSystem) ?? new NodeFileSystem(),
+    nativeFree: given.nativeFree,
+  }
 }
 
 const mebibyte = 1024 * 1024
@@ -106,31 +170,19 @@ export class BulkWriter {
    * `ERR_IO`, `ERR_NO_SPACE`, `ERR_READ_ONLY`.
    */
   static async create(directory: string, options: BulkWriterOptions): Promise<BulkWriter> {
-    if (typeof directory !== 'string' || directory === '') {
-      throw invalidArgument('the directory must be a non-empty string')
-    }
+    checkDirectory(directory)
+    const settings = readArguments(() => checkSettings(options))
     await loadChecksums()
-    return new BulkWriter(directory, checkObject(options, 'options of a bulk writer'))
+    return new BulkWriter(directory, settings)
   }
 
-  private constructor(directory: string, options: BulkWriterOptions) {
-    const { families, fileBytesMax = fileBytesMaxDefault, fileSystem, nativeFree } = options
-    const settings = Object.entries(checkObject(families, 'families of a bulk writer')).map(
-      ([name, given]) => {
-        checkFamilyName(name)
-        return { name, settings: parseFamilyOptions(name, given) }
-      },
-    )
-    if (settings.length === 0) throw invalidArgument('a bulk writer needs at least one family')
-    if (!Number.isSafeInteger(fileBytesMax) || fileBytesMax < fileBytesMaxMin) {
-      throw invalidArgument(`fileBytesMax must be an integer of at least ${fileBytesMaxMin}`)
-    }
-    this.#timestamp = options.timestamp ?? systemClock.now()
-    checkTimestamp(this.#timestamp, 'timestamp')
-    this.#cellBytesMax = options.cellBytesMax ?? cellBytesMaxDefault
+  private constructor(directory: string, settings: BulkSettings) {
+    const { families, fileBytesMax, timestamp, cellBytesMax, fileSystem, nativeFree } = settings
+    this.#timestamp = timestamp
+    this.#cellBytesMax = cellBytesMax
     this.directory = directory
-    this.#fileSystem = fileSystem ?? new NodeFileSystem()
-    this.#families = settings.map(({ name }) => name)
+    this.#fileSystem = fileSystem
+    this.#families = families.map(({ name }) => name)
     this.#positions = new Map(this.#families.map((name, position) => [name, position]))
     prepareDirectory(this.#fileSystem, directory)
     let lastFileNumber = 0
@@ -139,7 +191,7 @@ export class BulkWriter {
       codecs: loadCodecs(nativeFree === undefined ? {} : { nativeFree }),
       directory,
       databaseId: noDatabaseId,
-      formats: settings.map((family) => tableFormatOf(family.settings)),
+      formats: families.map((family) => tableFormatOf(family.settings)),
       fileBytesMax,
       allocateFileNumber: () => ++lastFileNumber,
       createdMilliseconds: systemClock.now(),
@@ -152,15 +204,7 @@ export class BulkWriter {
    */
   add(put: Omit<Put, 'durability'>): void {
     if (this.#ended) throw closedError('the bulk writer')
-    const { row, timestamp = this.#timestamp } = checkObject(put, 'row')
-    this.#row.set(row)
-    const escaped = this.#row.copy()
-    if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
-      throw invalidArgument(`row ${shown(row)} is not above the row before it`)
-    }
-    const ttl = checkTtl(put.ttl)
-    const cells = listCells(put.cells).map((cell) => this.#encode(cell, timestamp, ttl))
-    if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
+    const { escaped, cells } = readArguments(() => this.#encodeRow(put))
     this.#lastRow = escaped
     for (const { family, key, entry } of sorted(cells)) {
       const keyEnd = key.length
@@ -193,9 +237,23 @@ export class BulkWriter {
     this.#files.abandon()
   }
 
+  #encodeRow(put: Omit<Put, 'durability'>): { escaped: Buffer; cells: EncodedCell[] } {
+    rowNames.check(put)
+    const { row, timestamp = this.#timestamp } = put
+    this.#row.set(row)
+    const escaped = this.#row.copy()
+    if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
+      throw invalidArgument(`row ${rowText(row)} is not above the row before it`)
+    }
+    const ttl = checkTtl(put.ttl)
+    const cells = listCells(put.cells).map((cell) => this.#encode(cell, timestamp, ttl))
+    if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
+    return { escaped, cells }
+  }
+
   #encode(cell: PutCell, rowTimestamp: Timestamp, ttl: number): EncodedCell {
     const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
-    if (type === undefined) throw invalidArgument(`unknown cell type '${cell.type}'`)
+    if (type === undefined) throw invalidArgument(`unknown cell type ${shown(cell.type)}`)
     const { family, escapedQualifier: qualifier } = parseSingleColumn(cell.column)
     const position = this.#positions.get(family)
     if (position === undefined) throw noSuchFamily(family, this.directory, this.#families)
@@ -241,19 +299,16 @@ function listCells(cells: Put['cells']): readonly PutCell[] {
     throw invalidArgument('a row needs cells: an object of columns or an array of cells')
   }
   if (Array.isArray(cells)) {
-    for (const cell of cells as readonly unknown[]) {
-      if (typeof cell !== 'object' || cell === null) {
-        throw invalidArgument('each cell must be an object {column, value}')
-      }
-    }
-    return cells as readonly PutCell[]
+    const list = checkArray(cells as readonly PutCell[], 'cells of a row')
+    for (const cell of list) cellNames.check(cell)
+    return list
   }
   return Object.entries(cells as Readonly<Record<string, unknown>>).map(([column, value]) => {
-    if (typeof value === 'string' || value instanceof Uint8Array) return { column, value }
+    if (typeof value === 'string' || isBytes(value)) return { column, value }
     if (typeof value !== 'object' || value === null) {
       throw invalidArgument(`value of '${column}' must be a string, bytes or {value, timestamp}`)
     }
-    const { value: content, timestamp } = value as { value: BytesLike; timestamp?: Timestamp }
+    const { value: content, timestamp } = valueNames.check(value as TimedValue)
     return { column: column as ColumnName, value: content, timestamp }
   })
 }
@@ -268,6 +323,6 @@ function prepareDirectory(fileSystem: FileSystem, directory: string): void {
   throw new CellarError(ErrorCode.invalidArgument, message)
 }
 
-function shown(row: BytesLike): string {
+function rowText(row: BytesLike): string {
   return JSON.stringify(typeof row === 'string' ? row : Buffer.from(row).toString('latin1'))
 }

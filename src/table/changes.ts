@@ -1,4 +1,12 @@
 /** The change feed as users see it: mutations of the log as cells of tables. */
+import {
+  OptionNames,
+  checkArray,
+  checkChoice,
+  checkSignal,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { cellTypeName, type CellTypeCode } from '../cell/cell-type.js'
 import { CellView } from '../cell/cell-view.js'
@@ -14,28 +22,41 @@ export async function* changes(
   options: ChangeOptions,
 ): AsyncGenerator<Change, void> {
   engine.checkOpen()
-  const { fromSequence = engine.lastSequence + 1, durability = 'FSYNC_WAL', signal } = options
-  if (!Number.isSafeInteger(fromSequence) || fromSequence < 0) {
-    throw invalidArgument(`fromSequence must be a whole number, got ${String(fromSequence)}`)
-  }
-  if (durability !== 'SYNC_WAL' && durability !== 'FSYNC_WAL') {
-    throw invalidArgument(`durability must be SYNC_WAL or FSYNC_WAL, got ${String(durability)}`)
-  }
-  const wanted = tablesWanted(engine, options.table)
+  const { fromSequence, durability, signal, tables } = readArguments(() => checkOptions(options))
+  const wanted = tables === undefined ? undefined : tablesWanted(engine, tables)
   const decoder = new ChangeDecoder(engine, wanted)
-  const start = Math.max(1, fromSequence)
+  const start = Math.max(1, fromSequence ?? engine.lastSequence + 1)
   for await (const mutation of readMutations(engine, start, durability, signal)) {
     const change = decoder.decode(mutation)
     if (change.cells.length > 0) yield change
   }
 }
 
-function tablesWanted(
-  engine: Engine,
-  table: string | readonly string[] | undefined,
-): ReadonlySet<string> | undefined {
-  if (table === undefined) return undefined
-  const names = (typeof table === 'string' ? [table] : [...table]).map(plainTableName)
+const changeNames = new OptionNames<ChangeOptions>('a change feed', {
+  fromSequence: true,
+  table: true,
+  durability: true,
+  signal: true,
+})
+
+function checkOptions(options: ChangeOptions): {
+  readonly fromSequence: number | undefined
+  readonly durability: 'SYNC_WAL' | 'FSYNC_WAL'
+  readonly signal: AbortSignal | undefined
+  readonly tables: readonly string[] | undefined
+} {
+  const { fromSequence, durability = 'FSYNC_WAL', signal, table } = changeNames.copy(options)
+  if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
+    throw invalidArgument(`fromSequence must be a whole number, got ${shown(fromSequence)}`)
+  }
+  checkChoice(durability, 'durability', ['SYNC_WAL', 'FSYNC_WAL'])
+  checkSignal(signal)
+  if (table === undefined) return { fromSequence, durability, signal, tables: undefined }
+  const tables = typeof table === 'string' ? [table] : checkArray(table, 'table')
+  return { fromSequence, durability, signal, tables: tables.map(plainTableName) }
+}
+
+function tablesWanted(engine: Engine, names: readonly string[]): ReadonlySet<string> {
   for (const name of names) {
     if (engine.tables.has(name)) continue
     throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)

@@ -1,8 +1,8 @@
 /** Evaluates the conditions of checkAndMutate (spec 2.8). */
+import { checkBytesLike, OptionNames, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { compareBytes, emptyBytes, toBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
-import { checkBytesLike } from '../cell/column-name.js'
 import type { BytesLike, Check, CompareOperator } from '../api/index.js'
 
 const operators: ReadonlySet<string> = new Set([
@@ -21,9 +21,20 @@ export interface ValueCondition {
   readonly expected: Buffer
 }
 
+const checkNames = new OptionNames<Check>('a check', {
+  row: true,
+  column: true,
+  equals: true,
+  notExists: true,
+  operator: true,
+  value: true,
+  filter: true,
+  timeRange: true,
+})
+
 /** Checks the shape of a check; undefined means that it is a filter condition. */
 export function parseCondition(check: Check): ValueCondition | undefined {
-  const { equals, notExists, operator, filter, column } = check
+  const { equals, notExists, operator, filter, column } = checkNames.check(check)
   const count =
     Number(equals !== undefined) +
     Number(notExists !== undefined) +
@@ -44,7 +55,7 @@ export function parseCondition(check: Check): ValueCondition | undefined {
   }
   if (operator === undefined) return { operator: 'EQUAL', expected: expectedBytes(equals) }
   if (!operators.has(operator)) {
-    throw invalidArgument(`unknown compare operator '${String(operator)}'`)
+    throw invalidArgument(`unknown compare operator ${shown(operator)}`)
   }
   return { operator, expected: expectedBytes(check.value) }
 }

@@ -1,9 +1,12 @@
 /** Checks what users register: live coprocessors, and those of a table's schema. */
+import { OptionNames, checkArray, checkObject, readArguments, shown } from '../base/arguments.js'
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { badAnswer, coprocessorError } from '../coprocessor/coprocessor-error.js'
 import type { CellHookReference } from '../coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../coprocessor/load-module.js'
+import { optionsDepthMax } from '../version/json-fields.js'
+import { plainTableName } from './table-name.js'
 import { CoprocessorPriority } from '../coprocessor/priority.js'
 import type { CoprocessorSetting } from '../engine/catalog.js'
 import type {
@@ -13,11 +16,12 @@ import type {
   TableCoprocessor,
 } from '../api/coprocessor.js'
 import type { Observer } from '../api/observer.js'
-import { checkObject } from './table-core.js'
 
 /** A coprocessor with its defaults filled in and its modules in memory. */
 export interface LoadedCoprocessor {
   readonly name: string
+  /** The tables that it belongs to; undefined = all. */
+  readonly tables: readonly string[] | undefined
   readonly priority: number
   readonly observer: Observer | undefined
   readonly cellHook: Required<CellHookReference> | undefined
@@ -26,18 +30,28 @@ export interface LoadedCoprocessor {
 
 const nameLengthMax = 200
 
-function checkNames(options: object, known: readonly string[], what: string): void {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
-    throw invalidArgument(`${what} has no option '${name}'; it has: ${known.join(', ')}`)
-  }
-}
+const coprocessorNames = new OptionNames<Coprocessor>('a coprocessor', {
+  name: true,
+  tables: true,
+  priority: true,
+  observer: true,
+  cellHook: true,
+  endpoints: true,
+})
+const tableCoprocessorNames = new OptionNames<TableCoprocessor>('a coprocessor of a table', {
+  module: true,
+  options: true,
+  priority: true,
+})
+const hookNames = new OptionNames<CellHookReference>('a cellHook', { module: true, options: true })
 
 function checkPriority(priority: number | undefined, what: string): number {
   const { highest, user, lowest } = CoprocessorPriority
   if (priority === undefined) return user
   if (Number.isInteger(priority) && priority >= highest && priority <= lowest) return priority
-  throw invalidArgument(`${what} priority must be an integer of 0 to 2^31-1, got ${priority}`)
+  throw invalidArgument(
+    `${what} priority must be an integer of 0 to 2^31-1, got ${shown(priority)}`,
+  )
 }
 
 function checkHookOptions(options: unknown, what: string): Readonly<Record<string, unknown>> {
@@ -46,11 +60,18 @@ function checkHookOptions(options: unknown, what: string): Readonly<Record<strin
   let copy: unknown
   try {
     copy = JSON.parse(JSON.stringify(options))
+    if (isDeepStrictEqual(copy, options) && depthOf(copy) < optionsDepthMax) {
+      return copy as Readonly<Record<string, unknown>>
+    }
   } catch {
-    copy = undefined
+    // Told below.
   }
-  if (isDeepStrictEqual(copy, options)) return copy as Readonly<Record<string, unknown>>
-  throw invalidArgument(`options of ${what} must be plain JSON`)
+  throw invalidArgument(`options of ${what} must be plain JSON, nested less than 32 deep`)
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
 
 function checkModule(module: unknown, what: string): string {
@@ -60,11 +81,10 @@ function checkModule(module: unknown, what: string): string {
 
 /** Checks the coprocessors of a table's schema; `ERR_INVALID_ARGUMENT`. */
 export function parseTableCoprocessors(value: unknown): readonly CoprocessorSetting[] {
-  if (!Array.isArray(value)) throw invalidArgument('coprocessors of a table must be an array')
+  const list = checkArray(value as readonly TableCoprocessor[], 'coprocessors of a table')
   const modules = new Set<string>()
-  return value.map((entry: TableCoprocessor): CoprocessorSetting => {
-    checkObject(entry, 'a coprocessor of a table')
-    checkNames(entry, ['module', 'options', 'priority'], 'a coprocessor of a table')
+  return list.map((given): CoprocessorSetting => {
+    const entry = tableCoprocessorNames.copy(given)
     const module = checkModule(entry.module, 'a coprocessor of a table')
     if (modules.has(module)) throw invalidArgument(`coprocessor '${module}' is named twice`)
     modules.add(module)
@@ -75,28 +95,44 @@ export function parseTableCoprocessors(value: unknown): readonly CoprocessorSett
 
 /** Checks a live coprocessor and loads the module of its hook. */
 export async function loadCoprocessor(coprocessor: Coprocessor): Promise<LoadedCoprocessor> {
-  const known = ['name', 'tables', 'priority', 'observer', 'cellHook', 'endpoints']
-  checkNames(checkObject(coprocessor, 'a coprocessor'), known, 'a coprocessor')
-  const { name, tables, observer, cellHook, endpoints = {} } = coprocessor
+  const checked = readArguments(() => checkCoprocessor(coprocessor))
+  const { cellHook, ...rest } = checked
+  if (cellHook === undefined) return { ...rest, cellHook }
+  const exports = await loadModule(rest.name, cellHook.module)
+  if (typeof exports['createCellHook'] === 'function') return { ...rest, cellHook }
+  throw badAnswer(rest.name, `module '${cellHook.module}'`, 'export a function createCellHook')
+}
+
+function checkCoprocessor(coprocessor: Coprocessor): LoadedCoprocessor {
+  const given = coprocessorNames.copy(checkObject(coprocessor, 'a coprocessor'))
+  const { name, tables, observer, endpoints = {} } = given
   if (typeof name !== 'string' || name === '' || name.length > nameLengthMax) {
     throw invalidArgument(`a coprocessor needs a name of 1 to ${nameLengthMax} characters`)
   }
   const what = `coprocessor '${name}'`
-  if (tables !== undefined && !Array.isArray(tables)) {
-    throw invalidArgument(`tables of ${what} must be an array of names`)
-  }
+  const names = tables === undefined ? undefined : checkArray(tables, `tables of ${what}`)
   if (observer !== undefined) checkObject(observer, `observer of ${what}`)
   checkEndpoints(endpoints, what)
-  const priority = checkPriority(coprocessor.priority, `${what}:`)
-  if (cellHook === undefined) return { name, priority, observer, cellHook, endpoints }
-  checkNames(checkObject(cellHook, `cellHook of ${what}`), ['module', 'options'], 'a cellHook')
-  const module = checkModule(cellHook.module, `cellHook of ${what}`)
-  const options = checkHookOptions(cellHook.options, what)
-  const exports = await loadModule(name, module)
-  if (typeof exports['createCellHook'] === 'function') {
-    return { name, priority, observer, cellHook: { module, options }, endpoints }
+  return {
+    name,
+    tables: names?.map(plainTableName),
+    priority: checkPriority(given.priority, `${what}:`),
+    observer,
+    cellHook: checkCellHook(given.cellHook, what),
+    endpoints,
   }
-  throw badAnswer(name, `module '${module}'`, 'export a function createCellHook')
+}
+
+function checkCellHook(
+  cellHook: CellHookReference | undefined,
+  what: string,
+): Required<CellHookReference> | undefined {
+  if (cellHook === undefined) return undefined
+  const { module, options } = hookNames.copy(checkObject(cellHook, `cellHook of ${what}`))
+  return {
+    module: checkModule(module, `cellHook of ${what}`),
+    options: checkHookOptions(options, what),
+  }
 }
 
 function checkEndpoints(endpoints: unknown, what: string): void {
@@ -121,6 +157,7 @@ export async function loadTableCoprocessor(
     checkEndpoints(endpoints, name)
     return {
       name,
+      tables: [table],
       priority: checkPriority(priority, name),
       observer: createObserver?.({ table, options }),
       cellHook: createCellHook === undefined ? undefined : { module, options },

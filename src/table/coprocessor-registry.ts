@@ -11,7 +11,7 @@
  * have nothing left to fail (post methods of jobs, the close) are warnings.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { invalidArgument } from '../base/errors.js'
+import { checkArray } from '../base/arguments.js'
 import type { StoreJob } from '../coprocessor/cell-hook.js'
 import type { HookPlan } from '../coprocessor/hook-chain.js'
 import type { HookCounters, JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessors.js'
@@ -25,7 +25,6 @@ import {
   loadTableCoprocessor,
   type LoadedCoprocessor,
 } from './coprocessor-options.js'
-import { plainTableName } from './table-name.js'
 import { TableCoprocessors, type Attached } from './table-coprocessors.js'
 import type { SyncTable, Table } from '../api/index.js'
 
@@ -73,7 +72,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   /** Registers a live coprocessor with the tables that are open, and with later ones. */
   async register(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
     const loaded = await loadCoprocessor(coprocessor)
-    const tables = coprocessor.tables?.map(plainTableName)
+    const { tables } = loaded
     const live: Live = { loaded, tables, order: this.nextOrder++ }
     const concerned = [...this.open.keys()]
       .filter((name) => concerns(live, name))
@@ -187,6 +186,5 @@ function attached({ loaded, order }: Live): Attached {
 
 /** Checks the list that `Database.open` takes. */
 export function checkCoprocessorList(list: readonly Coprocessor[]): readonly Coprocessor[] {
-  if (Array.isArray(list)) return list as readonly Coprocessor[]
-  throw invalidArgument('option coprocessors must be an array')
+  return checkArray(list, 'option coprocessors')
 }

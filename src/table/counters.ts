@@ -1,16 +1,36 @@
 /** Encodes increments and appends: read the newest cell, compute, write (spec 2.9). */
+import { checkBoolean, checkBytesLike, OptionNames, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { toBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import { CellType } from '../cell/cell-type.js'
 import { checkTimestamp, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
 import type { FamilyState } from '../engine/catalog.js'
-import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { parseSingleColumn } from '../cell/column-name.js'
 import { planColumns } from './deletes.js'
 import { checkTtl, listColumns, type MutationWriter } from './mutation-writer.js'
 import { parseTimeRange, type FamilyPlan } from './read-plan.js'
 import type { StoredCells } from './stored-cells.js'
 import type { Append, BytesLike, ColumnName, Increment, RowOperation } from '../api/index.js'
+
+/** Increments and appends have the same. */
+const modifyNames = new OptionNames<Increment>('an increment or append', {
+  row: true,
+  columns: true,
+  timestamp: true,
+  timeRange: true,
+  ttl: true,
+  returnResults: true,
+  durability: true,
+})
+const amountNames = new OptionNames<{ column: ColumnName; amount?: unknown }>(
+  'a column of an increment',
+  { column: true, amount: true },
+)
+const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a column of an append', {
+  column: true,
+  value: true,
+})
 
 /** Reads the newest cell of each planned column of the mutated row. */
 export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells
@@ -31,7 +51,8 @@ export function addIncrement(
   const targets = resolve(
     writer,
     listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
-      return (entry as unknown as { amount?: number | bigint }).amount ?? 1
+      const given: { readonly column: ColumnName; readonly amount?: number | bigint } = entry
+      return amountNames.check(given).amount ?? 1
     }),
   )
   for (const { amount } of targets) checkAmount(amount)
@@ -52,7 +73,7 @@ export function addAppend(
   const targets = resolve(
     writer,
     listColumns<BytesLike>(append.columns, 'append', (entry) => {
-      return (entry as unknown as { value: BytesLike }).value
+      return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
     }),
   )
   for (const { amount } of targets) checkBytesLike(amount, 'appended value')
@@ -85,8 +106,10 @@ function modify<T>(
   read: ReadNewest,
   compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
 ): void {
+  modifyNames.check(operation)
   const ttl = checkTtl(operation.ttl)
-  const { timestamp, returnResults } = operation
+  const { timestamp } = operation
+  const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)
   if (timestamp !== undefined && timestamp !== latestTimestamp) {
     checkTimestamp(timestamp, 'timestamp')
     writer.checkSlop(timestamp)
@@ -103,7 +126,7 @@ function modify<T>(
     const at = stored === undefined ? timestamp : newerThan(writer, stored)
     const keptTtl = ttl > 0 || stored === undefined ? ttl : stored.ttlMilliseconds
     writer.encode(family, escapedQualifier, CellType.put, at, keptTtl, value)
-    if (returnResults !== false) writer.includeInResult(family)
+    if (returnResults) writer.includeInResult(family)
   }
 }
 
@@ -121,7 +144,7 @@ function checkAmount(amount: number | bigint): void {
   if (typeof amount === 'bigint') {
     if (BigInt.asIntN(64, amount) === amount) return
   } else if (Number.isSafeInteger(amount)) return
-  throw invalidArgument(`increment amount must be a 64-bit integer, got ${String(amount)}`)
+  throw invalidArgument(`increment amount must be a 64-bit integer, got ${shown(amount)}`)
 }
 
 function counterValue(stored: CellView, target: Target<unknown>): bigint {

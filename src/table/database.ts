@@ -5,12 +5,19 @@
  * without listener is ignored.
  */
 import { copyArguments } from '../base/copy-arguments.js'
+import { OptionNames, checkBoolean, checkChoice, readArguments } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
-import { checkRate, type DatabaseOptions } from '../engine/options.js'
+import {
+  checkDirectory,
+  checkFileSystem,
+  checkRate,
+  databaseOptionNames,
+  type DatabaseOptions,
+} from '../engine/options.js'
 import type { Recovery } from '../engine/recovery.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
@@ -21,7 +28,7 @@ import { checkCoprocessorList, CoprocessorRegistry } from './coprocessor-registr
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { mutate, mutateSync } from './mutating.js'
-import { blocking, checkObject } from './table-core.js'
+import { blocking } from './table-core.js'
 import { EngineSnapshot } from './snapshot.js'
 import type { CallPlace } from './row-names.js'
 import { plainTableName } from './table-name.js'
@@ -158,21 +165,27 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
    */
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
-    if (typeof directory !== 'string' || directory === '') {
-      throw invalidArgument('the directory must be a non-empty string')
-    }
-    const { coprocessors = [], schemaCoprocessorsEnabled = true } = checkObject(
-      options,
-      'database options',
-    )
-    checkCoprocessorList(coprocessors)
+    const { coprocessors, schemaEnabled, ...engineOptions } = readArguments(() => {
+      checkDirectory(directory)
+      const given = openNames.copy(options)
+      checkFileSystem(given.fileSystem)
+      return {
+        ...given,
+        coprocessors: checkCoprocessorList(given.coprocessors ?? []),
+        schemaEnabled: checkBoolean(
+          given.schemaCoprocessorsEnabled,
+          'option schemaCoprocessorsEnabled',
+          true,
+        ),
+      }
+    })
     const emitter = new EventEmitter()
     const registry: CoprocessorRegistry = new CoprocessorRegistry(
       (name) => database.table(name),
       (error) => emitter.emit('warning', error),
-      schemaCoprocessorsEnabled,
+      schemaEnabled,
     )
-    const engine = await openEngine(directory, options, eventsOf(emitter), registry)
+    const engine = await openEngine(directory, engineOptions, eventsOf(emitter), registry)
     const database = new Database(engine, emitter, registry)
     try {
       for (const coprocessor of coprocessors) await registry.register(coprocessor)
@@ -208,6 +221,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
   ): this {
+    checkListener(event, listener)
     this.#emitter.on(event, listener as (...values: unknown[]) => void)
     return this
   }
@@ -217,6 +231,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
   ): this {
+    checkListener(event, listener)
     this.#emitter.once(event, listener as (...values: unknown[]) => void)
     return this
   }
@@ -226,6 +241,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
   ): this {
+    checkListener(event, listener)
     this.#emitter.off(event, listener as (...values: unknown[]) => void)
     return this
   }
@@ -363,7 +379,10 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
-    const { major = true, family, ...watch } = checkObject(options, 'compact options')
+    const { major, family, watch } = readArguments(() => {
+      const { major, family, ...watch } = compactNames.copy(options)
+      return { major: checkBoolean(major, 'major', true), family, watch }
+    })
     if (major) {
       await this.#admin.majorCompact(tableName, family, watch)
       return
@@ -417,7 +436,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
     this.#engine.checkOpen()
-    return changes(this.#engine, checkObject(options, 'options of a change feed'))
+    return changes(this.#engine, options)
   }
 
   /** Counters and sizes of this moment. */
@@ -438,6 +457,38 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+}
+
+const openNames = new OptionNames<OpenOptions>('Database.open', {
+  ...databaseOptionNames,
+  coprocessors: true,
+  schemaCoprocessorsEnabled: true,
+})
+const compactNames = new OptionNames<CompactOptions>('a compaction', {
+  major: true,
+  family: true,
+  startRow: true,
+  stopRow: true,
+  onProgress: true,
+  signal: true,
+})
+
+const eventNames: Readonly<Record<keyof DatabaseEvents, true>> = {
+  poisoned: true,
+  flush: true,
+  flushProgress: true,
+  flushError: true,
+  compactionProgress: true,
+  compaction: true,
+  compactionError: true,
+  pressure: true,
+  warning: true,
+}
+
+function checkListener(event: unknown, listener: unknown): void {
+  checkChoice(event, 'event', Object.keys(eventNames))
+  if (typeof listener === 'function') return
+  throw invalidArgument(`the listener of '${String(event)}' must be a function`)
 }
 
 /** What a listener throws is its own fault: it is uncaught, and nothing of the engine fails. */

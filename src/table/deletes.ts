@@ -1,14 +1,15 @@
 /** Encodes deletes as markers (spec 1.1 and 2.5). */
+import { checkArray, checkBytesLike, isBytes, OptionNames } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { CellType, type CellTypeCode } from '../cell/cell-type.js'
 import { allTime, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
 import type { FamilyState } from '../engine/catalog.js'
-import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { parseSingleColumn, type ColumnParts } from '../cell/column-name.js'
 import type { FamilyPlan } from './read-plan.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { StoredCells } from './stored-cells.js'
-import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../api/index.js'
+import type { BytesLike, ColumnTarget, Delete, FamilyTarget, RowOperation } from '../api/index.js'
 
 /** Reads the newest versions of some columns of the mutated row. */
 export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells
@@ -19,6 +20,24 @@ export type ReadVersions = (families: readonly FamilyPlan[], versions: number) =
  */
 export type ChooseVersion = (place: number, column: ColumnTarget) => Timestamp | undefined
 
+const deleteNames = new OptionNames<Delete>('a delete', {
+  row: true,
+  timestamp: true,
+  families: true,
+  familyVersions: true,
+  columns: true,
+  columnVersions: true,
+  durability: true,
+})
+const familyTargetNames = new OptionNames<{ family: BytesLike; timestamp?: Timestamp }>(
+  'a family of a delete',
+  { family: true, timestamp: true },
+)
+const columnTargetNames = new OptionNames<ColumnParts & { readonly timestamp?: Timestamp }>(
+  'a column of a delete',
+  { family: true, qualifier: true, timestamp: true },
+)
+
 /** Encodes a delete; `read` is asked only for version deletes without timestamp. */
 export function addDelete(
   writer: MutationWriter,
@@ -28,8 +47,7 @@ export function addDelete(
   choose?: ChooseVersion,
 ): void {
   const before = writer.cellCount
-  const { timestamp, ttl } = deletion as RowOperation<Delete> & { readonly ttl?: unknown }
-  if (ttl !== undefined) throw invalidArgument('a delete takes no ttl')
+  const { timestamp } = deleteNames.check(deletion)
   for (const target of list(deletion.families, 'families')) {
     const { name, own } = familyTarget(target)
     addMarker(
@@ -47,7 +65,7 @@ export function addDelete(
     addMarker(writer, writer.family(name), CellType.deleteFamilyVersion, own)
   }
   for (const target of list(deletion.columns, 'columns')) {
-    const { family, escapedQualifier } = parseSingleColumn(target)
+    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetNames)
     const at = targetTimestamp(target, timestamp)
     writer.encode(writer.family(family), escapedQualifier, CellType.deleteColumn, at, 0, '')
   }
@@ -65,9 +83,7 @@ function named(deletion: RowOperation<Delete>): boolean {
 }
 
 function list<T>(targets: readonly T[] | undefined, what: string): readonly T[] {
-  if (targets === undefined) return []
-  if (!Array.isArray(targets)) throw invalidArgument(`${what} of a delete must be an array`)
-  return targets as readonly T[]
+  return targets === undefined ? [] : checkArray(targets, `${what} of a delete`)
 }
 
 function addMarker(
@@ -80,21 +96,23 @@ function addMarker(
 }
 
 function familyTarget(target: FamilyTarget): { name: string; own: Timestamp | undefined } {
-  if (typeof target === 'string' || target instanceof Uint8Array) {
+  if (typeof target === 'string' || isBytes(target)) {
+    checkBytesLike(target, 'column family')
     return { name: toBytes(target).toString('utf8'), own: undefined }
   }
   if (typeof target !== 'object' || target === null) {
     throw invalidArgument('a family of a delete must be a name or {family, timestamp}')
   }
-  checkBytesLike(target.family, 'column family')
-  return { name: toBytes(target.family).toString('utf8'), own: target.timestamp }
+  const { family, timestamp } = familyTargetNames.check(target)
+  checkBytesLike(family, 'column family')
+  return { name: toBytes(family).toString('utf8'), own: timestamp }
 }
 
 function targetTimestamp(
   target: ColumnTarget,
   fallback: Timestamp | undefined,
 ): Timestamp | undefined {
-  if (typeof target === 'string' || target instanceof Uint8Array) return fallback
+  if (typeof target === 'string' || isBytes(target)) return fallback
   return target.timestamp === undefined ? fallback : target.timestamp
 }
 
@@ -110,7 +128,7 @@ function addVersionDeletes(
   choose: ChooseVersion | undefined,
 ): void {
   const parsed = targets.map((target, place) => {
-    const { family, escapedQualifier } = parseSingleColumn(target)
+    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetNames)
     const at = targetTimestamp(target, timestamp)
     const own = at === latestTimestamp || at === undefined ? choose?.(place, target) : at
     return { family: writer.family(family), escapedQualifier, at: own }

@@ -1,4 +1,5 @@
 /** The durability of mutations: how an option is read, and which of two is the stronger. */
+import { shown } from '../base/arguments.js'
 import type { DurabilityOption } from '../api/mutations.js'
 import { invalidArgument } from '../base/errors.js'
 import type { Durability } from '../wal/log.js'
@@ -22,5 +23,5 @@ export function parseDurability(
 ): Durability {
   if (asked === undefined || asked === 'USE_DEFAULT') return fallback
   if (typeof asked === 'string' && Object.hasOwn(strengths, asked)) return asked
-  throw invalidArgument(`unknown durability '${String(asked)}'`)
+  throw invalidArgument(`unknown durability ${shown(asked)}`)
 }

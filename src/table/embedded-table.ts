@@ -6,6 +6,7 @@
  * The synchronous forms do all of that before they return.
  */
 import { copyArguments } from '../base/copy-arguments.js'
+import { checkArray, checkObject, readArguments } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
@@ -23,7 +24,7 @@ import type { ObserverChain } from './observer-chain.js'
 import { describeTable } from './schema.js'
 import { ScanSession } from './scan-session.js'
 import { AsyncScanner, SyncScanner } from './scanners.js'
-import { blocking, checkObject, nonBlocking, TableCore, type Applied } from './table-core.js'
+import { blocking, nonBlocking, TableCore, type Applied } from './table-core.js'
 import type { AtomicTarget } from './atomic-request.js'
 import { Batch, operationsOfChecks, outcomesOfChecks } from './batch.js'
 import type { ReadMode } from '../store/store-reader.js'
@@ -85,33 +86,33 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
-    return Promise.all(checkList(gets, 'gets').map((get) => this.get(get)))
+    return Promise.all(readList(gets, 'gets').map((get) => this.get(get)))
   }
 
   getListSync(gets: readonly types.Get[]): Result[] {
-    return checkList(gets, 'gets').map((get) => this.getSync(get))
+    return readList(gets, 'gets').map((get) => this.getSync(get))
   }
 
   async exists(get: types.Get): Promise<boolean> {
     if (this.#chain.active) return this.#readStep(get, (own) => this.#observed.exists(own))
-    return (await this.get({ ...get, checkExistenceOnly: true })).exists!
+    return (await this.#read(get, (own) => this.#core.get(own, nonBlocking, true))).exists!
   }
 
   existsSync(get: types.Get): boolean {
     if (this.#chain.active) return this.#observed.exists(get)(blocking)
-    return this.getSync({ ...get, checkExistenceOnly: true }).exists!
+    return this.#core.get(get, blocking, true).exists!
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
-    return Promise.all(checkList(gets, 'gets').map((get) => this.exists(get)))
+    return Promise.all(readList(gets, 'gets').map((get) => this.exists(get)))
   }
 
   existsListSync(gets: readonly types.Get[]): boolean[] {
-    return checkList(gets, 'gets').map((get) => this.existsSync(get))
+    return readList(gets, 'gets').map((get) => this.existsSync(get))
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
-    return new AsyncScanner(this.#engine, scan?.signal, this.#openScan(scan, false))
+    return new AsyncScanner(this.#engine, this.#openScan(scan, false))
   }
 
   scanSync(scan: types.Scan = {}): types.SyncResultScanner {
@@ -154,7 +155,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async #putAll(puts: readonly types.Put[]): Promise<void> {
-    checkPuts(puts)
+    puts = readPuts(puts)
     return this.#runList(puts, (outcome) => (own, at) => this.#core.putGroup(own, at, outcome))
   }
 
@@ -168,7 +169,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
       )
       return
     }
-    checkPuts(puts)
+    puts = readPuts(puts)
     const outcome = new ListOutcome()
     let at = 0
     finishWaiting(this.#place, { rows: puts })
@@ -413,8 +414,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     check: (operation: T) => void,
     make: (operation: T) => Step<Applied<void>>,
   ): Promise<void> {
-    for (const operation of checkList(operations, what)) check(operation)
-    const own = copyArguments(operations).value
+    const own = copyArguments(readList(operations, what, check)).value
     const steps = own.map(make)
     return this.#runList(own, (outcome) => (_operations, at, mode) => {
       return attemptOne(outcome, at, () => steps[at](mode).durability)
@@ -441,7 +441,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     check: (operation: T) => void,
     apply: (operation: T, mode: ReadMode) => Durability,
   ): Promise<void> {
-    for (const operation of checkList(operations, what)) check(operation)
+    operations = readList(operations, what, check)
     return this.#runList(operations, (outcome) => (own, at, mode) => {
       return attemptOne(outcome, at, () => apply(own[at], mode))
     })
@@ -464,7 +464,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     check: (operation: T) => void,
     apply: (operation: T, mode: ReadMode) => Durability,
   ): void {
-    for (const operation of checkList(operations, what)) check(operation)
+    operations = readList(operations, what, check)
     const outcome = new ListOutcome()
     for (let i = 0; i < operations.length; i++) {
       try {
@@ -490,9 +490,17 @@ function attemptOne(outcome: ListOutcome, at: number, apply: () => Durability): 
   return at + 1
 }
 
-function checkList<T>(list: readonly T[], what: string): readonly T[] {
-  if (!Array.isArray(list)) throw invalidArgument(`${what} must be an array`)
-  return list as readonly T[]
+/** A copy of a caller's list, each element checked. */
+function readList<T>(
+  list: readonly T[],
+  what: string,
+  check: (element: T) => void = checkNothing,
+): readonly T[] {
+  return readArguments(() => {
+    const copy = checkArray(list, what)
+    for (let i = 0; i < copy.length; i++) check(copy[i])
+    return copy
+  })
 }
 
 function checkNothing(): void {}
@@ -511,7 +519,6 @@ function isEmpty(cells: object): boolean {
   return true
 }
 
-function checkPuts(puts: readonly types.Put[]): void {
-  checkList(puts, 'puts')
-  for (let i = 0; i < puts.length; i++) checkHasCells(puts[i])
+function readPuts(puts: readonly types.Put[]): readonly types.Put[] {
+  return readList(puts, 'puts', checkHasCells)
 }

@@ -5,6 +5,14 @@
  * LongColumnInterpreter: `rowCount`, `sum`, `min`, `max`. Their request is an
  * {@link AggregateRequest}. A coprocessor may bring others, and take the place of these.
  */
+import {
+  checkArray,
+  checkBytesLike,
+  checkObject,
+  checkText,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { CellarError, invalidArgument } from '../base/errors.js'
 import { coprocessorError } from '../coprocessor/coprocessor-error.js'
@@ -13,7 +21,6 @@ import { parseColumn } from '../cell/column-name.js'
 import type { Endpoint } from '../api/coprocessor.js'
 import type { Result } from '../api/result.js'
 import type { TableCoprocessors } from './table-coprocessors.js'
-import { checkObject } from './table-core.js'
 import type { Scan, Table } from '../api/index.js'
 
 /**
@@ -60,10 +67,11 @@ export async function callEndpoint(
   name: string,
   request: unknown,
 ): Promise<unknown> {
+  checkText(name, 'endpoint')
   const own = coprocessors.endpoint(name)
   if (own === undefined) {
     if (Object.hasOwn(endpoints, name)) return endpoints[name](table, request)
-    throw invalidArgument(`table '${table.name}' has no endpoint '${name}'`)
+    throw invalidArgument(`table '${table.name}' has no endpoint ${shown(name)}`)
   }
   try {
     return await own.run(table, request)
@@ -74,8 +82,12 @@ export async function callEndpoint(
 
 /** HBase refuses a range that is upside down, and one that is empty. */
 function checkRequest(request: unknown): Scan {
-  const scan = checkObject((request ?? {}) as Scan, 'an aggregate request')
+  const scan = readArguments(() => ({
+    ...checkObject((request ?? {}) as Scan, 'an aggregate request'),
+  }))
   const { startRow = '', stopRow = '' } = scan
+  checkBytesLike(startRow, 'startRow')
+  checkBytesLike(stopRow, 'stopRow')
   const start = toBytes(startRow)
   const stop = toBytes(stopRow)
   if (stop.length === 0 || start.length === 0 || scan.reversed === true) return scan
@@ -89,7 +101,10 @@ async function fold(
   combine: (so: bigint, value: bigint) => bigint,
 ): Promise<bigint | undefined> {
   const scan = checkRequest(request)
-  const families = new Set((scan.columns ?? []).map((column) => parseColumn(column).family))
+  const families = readArguments(() => {
+    const columns = checkArray(scan.columns ?? [], 'columns')
+    return new Set(columns.map((column) => parseColumn(column).family))
+  })
   if (families.size !== 1) throw invalidArgument('an aggregate needs columns of one family')
   let folded: bigint | undefined
   const add = (result: Result): void => {

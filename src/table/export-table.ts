@@ -6,7 +6,14 @@
  * KiB, or one cell if that is larger. Blocks are read off the event loop and do not enter the block
  * cache.
  */
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import {
+  OptionNames,
+  checkChoice,
+  checkFunction,
+  checkSignal,
+  readArguments,
+} from '../base/arguments.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
 import { CodecId, type CodecName } from '../codec/codec.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
@@ -59,22 +66,38 @@ const codecNames: Readonly<Record<string, CodecName>> = {
   ZSTD: 'zstd',
 }
 
+const exportNames = new OptionNames<ExportOptions>('an export', {
+  versions: true,
+  timeRange: true,
+  startRow: true,
+  stopRow: true,
+  columns: true,
+  raw: true,
+  snapshot: true,
+  compression: true,
+  onProgress: true,
+  signal: true,
+})
+
 /** The stream; see the file header. Errors come with the first chunk at the latest. */
 export async function* exportTable(
   engine: Engine,
   table: TableState,
   options: ExportOptions,
 ): AsyncGenerator<Buffer, void> {
-  const { compression = 'LZ4', snapshot, onProgress, signal, ...what } = options
-  if (!Object.hasOwn(codecNames, compression)) {
-    throw invalidArgument(`compression must be NONE, LZ4, GZ or ZSTD, got ${String(compression)}`)
-  }
-  const moment = snapshot === undefined ? {} : { snapshot }
-  const plan = planScan(table, { ...what, cacheBlocks: false })
+  const { compression, onProgress, signal, plan, readPoint, readTime } = readArguments(() => {
+    const { compression = 'LZ4', snapshot, onProgress, signal, ...what } = exportNames.copy(options)
+    checkChoice(compression, 'compression', ['NONE', 'LZ4', 'GZ', 'ZSTD'])
+    checkFunction(onProgress, 'onProgress')
+    checkSignal(signal)
+    const plan = planScan(table, { ...what, cacheBlocks: false })
+    const moment = snapshot === undefined ? {} : { snapshot }
+    const readPoint = readPointOf(moment, engine)
+    return { compression, onProgress, signal, plan, readPoint, readTime: readTimeOf(moment) }
+  })
   const codec = engine.codecs.byName(codecNames[compression])
   const encoder = new ChunkEncoder(codec.id === CodecId.none ? plainCodec : codec)
-  const readPoint = readPointOf(moment, engine)
-  const session = new ScanSession(engine, table, plan, readPoint, false, readTimeOf(moment))
+  const session = new ScanSession(engine, table, plan, readPoint, false, readTime)
   const target = new ExportCollector()
   const progress = (): TransferProgress => {
     const { rows, cells, bytes } = target

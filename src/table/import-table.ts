@@ -10,6 +10,14 @@
  * Memory: a chunk, and what `SortedFiles` needs. What was written is synced off the event loop on
  * the way; what blocks at the end of a file is its filter, some 0.1 s for 256 MiB of small cells.
  */
+import {
+  OptionNames,
+  checkFunction,
+  checkSignal,
+  checkText,
+  isBytes,
+  readArguments,
+} from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Ddl } from '../engine/ddl.js'
 import type { Engine } from '../engine/engine.js'
@@ -24,7 +32,7 @@ import { aborted, type TransferProgress } from './export-table.js'
 import { ImportCells } from './import-cells.js'
 import { defineTable } from './schema.js'
 import { newTableName } from './table-name.js'
-import type { TableDescription, TableOptions } from '../api/index.js'
+import type { TableDescription } from '../api/index.js'
 
 /** How an export is imported. */
 export interface ImportOptions {
@@ -59,17 +67,30 @@ export async function importTable(
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<Imported> {
-  const { source: name = 'the export', onProgress, signal } = options
+  const {
+    source: name = 'the export',
+    table,
+    onProgress,
+    signal,
+  } = readArguments(() => {
+    const given = importNames.copy(options)
+    checkText(given.source ?? '', 'source')
+    if (given.table !== undefined) newTableName(given.table)
+    checkFunction(given.onProgress, 'onProgress')
+    checkSignal(given.signal)
+    checkSource(source)
+    return given
+  })
   const decoder = new ChunkDecoder(parts.engine.codecs, name)
   const { engine } = parts
-  const run = new ImportRun(parts, decoder, options.table)
+  const run = new ImportRun(parts, decoder, table)
   // A close cannot wait for the next piece of the stream.
   const end = (): void => run.abandon()
   engine.endedByClose.add(end)
   try {
     for await (const piece of source) {
       if (signal?.aborted === true) throw aborted(signal)
-      if (!(piece instanceof Uint8Array)) throw invalidArgument('an export consists of bytes')
+      if (!isBytes(piece)) throw invalidArgument('an export consists of bytes')
       decoder.add(piece)
       for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
         engine.checkWritable()
@@ -89,6 +110,23 @@ export async function importTable(
   } finally {
     engine.endedByClose.delete(end)
   }
+}
+
+const importNames = new OptionNames<ImportOptions>('an import', {
+  table: true,
+  source: true,
+  onProgress: true,
+  signal: true,
+})
+
+function checkSource(source: unknown): void {
+  const given = source as Partial<AsyncIterable<unknown> & Iterable<unknown>> | null | undefined
+  const isIterable =
+    typeof given === 'object' &&
+    given !== null &&
+    (typeof given[Symbol.asyncIterator] === 'function' ||
+      typeof given[Symbol.iterator] === 'function')
+  if (!isIterable) throw invalidArgument('the source of an import must be iterable')
 }
 
 /** The table that an import goes to. */
@@ -199,12 +237,7 @@ class ImportRun {
     if (table !== undefined) checkLoadable(table)
     if (table === undefined) {
       this.parts.ddl.checkNamespace(name)
-      const options: Record<string, unknown> = { ...description }
-      delete options['name']
-      delete options['disabled']
-      definition = defineTable(name, options as unknown as TableOptions, () =>
-        engine.versions.allocateId(),
-      )
+      definition = defineTable(name, description, () => engine.versions.allocateId())
     }
     const known = table?.definition ?? definition!
     const formats = families.map((family) => {

@@ -7,6 +7,16 @@
  * Several mutations may be applied together, as a group: `beginGroup`, then for each `beginMember`,
  * `add…` and `endMember`, or `dropMember`. Each has a sequence of its own.
  */
+import {
+  checkArray,
+  checkBytesLike,
+  countNames,
+  isBytes,
+  isWellFormed,
+  loneSurrogate,
+  OptionNames,
+  shown,
+} from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { isFamilyMarker } from '../cell/cell-key.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../cell/cell-type.js'
@@ -23,7 +33,6 @@ import type { Engine } from '../engine/engine.js'
 import { textBytes } from '../engine/mutation-buffer.js'
 import type { Durability } from '../wal/log.js'
 import type { CollectedRow } from '../scan/row-collector.js'
-import { checkBytesLike } from '../cell/column-name.js'
 import { PutColumns } from './put-columns.js'
 import type { RowKey } from './row-key.js'
 import type {
@@ -33,11 +42,44 @@ import type {
   Increment,
   Put,
   PutCell,
+  PutValue,
   RowOperation,
 } from '../api/index.js'
 
 /** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
 export const cellOverheadBytes = 20
+
+/** A value with a timestamp of its own. */
+export type TimedValue = Exclude<PutValue, BytesLike>
+
+const putNames = new OptionNames<Put>('a put', {
+  row: true,
+  cells: true,
+  timestamp: true,
+  ttl: true,
+  durability: true,
+})
+export const cellNames = new OptionNames<PutCell>('a cell of a put', {
+  column: true,
+  value: true,
+  timestamp: true,
+  type: true,
+})
+export const valueNames = new OptionNames<TimedValue>('a value of a put', {
+  value: true,
+  timestamp: true,
+})
+
+/** How many of its names a put has with a value. */
+function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }): number {
+  let count = 0
+  if (put.cells !== undefined) count++
+  if (put.row !== undefined) count++
+  if (put.timestamp !== undefined) count++
+  if (put.ttl !== undefined) count++
+  if (put.durability !== undefined) count++
+  return count
+}
 
 export class MutationWriter {
   readonly engine: Engine
@@ -148,6 +190,7 @@ export class MutationWriter {
   /** Encodes the cells of a put. */
   addPut(put: RowOperation<Put>): void {
     const { cells, timestamp } = put
+    if (countNames(put) !== knownNames(put)) putNames.check(put)
     const ttl = checkTtl(put.ttl)
     if (typeof cells !== 'object' || cells === null) {
       throw invalidArgument('put needs cells: an object of columns or an array of cells')
@@ -175,14 +218,16 @@ export class MutationWriter {
     timestamp: Timestamp | undefined,
     ttl: number,
   ): void {
-    if (typeof value === 'string' || value instanceof Uint8Array) {
+    if (typeof value === 'string' || isBytes(value)) {
       this.addCell(name, place, CellType.put, timestamp, ttl, value)
       return
     }
     if (typeof value !== 'object' || value === null) {
       throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
     }
-    const { value: content, timestamp: own } = value as { value: BytesLike; timestamp?: Timestamp }
+    const { value: content, timestamp: own } = value as TimedValue
+    if (content === undefined || countNames(value) !== (own === undefined ? 1 : 2))
+      valueNames.check(value as TimedValue)
     this.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
   }
 
@@ -195,9 +240,10 @@ export class MutationWriter {
     if (typeof cell !== 'object' || cell === null) {
       throw invalidArgument('each cell of a put must be an object {column, value}')
     }
-    const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
-    if (type === undefined) throw invalidArgument(`unknown cell type '${cell.type}'`)
-    const { column, timestamp: own = timestamp, value = '' } = cell
+    const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
+    cellNames.check(cell)
+    const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
+    if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)
     this.addCell(column, place, type, own, ttl, value)
   }
 
@@ -229,6 +275,9 @@ export class MutationWriter {
   ): void {
     const { engine, row } = this
     const valueBytes = typeof value === 'string' ? textBytes(value) : value.length
+    if (typeof value === 'string' && valueBytes !== value.length && !isWellFormed(value)) {
+      throw loneSurrogate('value')
+    }
     checkCellBytes(
       row.length + family.name.length + qualifier.length + valueBytes + cellOverheadBytes,
       engine.options.cellBytesMax,
@@ -331,7 +380,7 @@ export class MutationWriter {
 export function checkTtl(ttl: number | undefined): number {
   if (ttl === undefined) return 0
   if (typeof ttl !== 'number' || !Number.isInteger(ttl) || ttl < 1 || ttl >= 2 ** 48) {
-    throw invalidArgument(`ttl must be an integer of 1 to 2^48-1 milliseconds, got ${String(ttl)}`)
+    throw invalidArgument(`ttl must be an integer of 1 to 2^48-1 milliseconds, got ${shown(ttl)}`)
   }
   return ttl
 }
@@ -347,7 +396,7 @@ export function listColumns<T>(
   }
   const list: { column: ColumnName; amount: T }[] = []
   if (Array.isArray(columns)) {
-    for (const entry of columns as readonly { readonly column: ColumnName }[]) {
+    for (const entry of checkArray(columns as readonly { readonly column: ColumnName }[], what)) {
       if (typeof entry !== 'object' || entry === null) {
         throw invalidArgument(`each column of ${what} must be an object`)
       }

@@ -1,8 +1,8 @@
 /** Namespaces of tables: names with properties, which mean nothing to the store. */
+import { checkObject, checkText, readArguments } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { defaultNamespace, noSuchNamespace, type Ddl } from '../engine/ddl.js'
 import type { Engine } from '../engine/engine.js'
-import { checkObject } from './table-core.js'
 import { checkNamespaceName, systemNamespace } from './table-name.js'
 
 /** A namespace. */
@@ -38,8 +38,9 @@ export class Namespaces {
     const changes = checkProperties(properties, true)
     await this.#ddl.putNamespace(name, (known) => {
       if (known === undefined) throw noSuchNamespace(name)
-      const merged = Object.entries({ ...known, ...changes })
-      return Object.fromEntries(merged.filter(([, value]) => value !== null))
+      const merged = new Map(Object.entries(known))
+      for (const [key, value] of Object.entries(changes)) merged.set(key, value)
+      return Object.fromEntries([...merged].filter(([, value]) => value !== null))
     })
   }
 
@@ -51,6 +52,7 @@ export class Namespaces {
 
   get(name: string): NamespaceDescription {
     this.#engine.checkOpen()
+    checkText(name, 'namespace')
     if (predefined.includes(name)) return { name, properties: {} }
     const known = this.#engine.versions.current.namespaces.get(name)
     if (known === undefined) throw noSuchNamespace(name)
@@ -67,10 +69,12 @@ function checkProperties(
   properties: Readonly<Record<string, string | null>>,
   mayRemove: boolean,
 ): Record<string, string | null> {
-  const entries = Object.entries(checkObject(properties, 'properties of a namespace'))
-  for (const [key, value] of entries) {
-    if (typeof value === 'string' || (mayRemove && value === null)) continue
-    throw invalidArgument(`property '${key}' of a namespace must be a string`)
-  }
-  return Object.fromEntries(entries)
+  return readArguments(() => {
+    const entries = Object.entries(checkObject(properties, 'properties of a namespace'))
+    for (const [key, value] of entries) {
+      if (typeof value === 'string' || (mayRemove && value === null)) continue
+      throw invalidArgument(`property '${key}' of a namespace must be a string`)
+    }
+    return Object.fromEntries(entries)
+  })
 }

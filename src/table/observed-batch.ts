@@ -2,15 +2,16 @@
  * What observers see and do inside of mutations: the batch that shares one sequence, the puts and
  * deletes in it one by one, and the moment between a check and its mutation.
  */
+import { checkArray, checkBytesLike, checkObject, readArguments } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { checkBytesLike } from '../cell/column-name.js'
 import type { Timestamp } from '../cell/timestamp.js'
+import { rowNames } from './operation-shapes.js'
 import { isBlockMissing } from './block-loading.js'
 import type { ChooseVersion } from './deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
 import type { MutationBatch } from '../api/observer.js'
 import type { Intervention, RowAddition } from './intervention.js'
-import { checkObject, type TableCore } from './table-core.js'
+import type { TableCore } from './table-core.js'
 import type {
   BytesLike,
   Check,
@@ -60,7 +61,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
   begin(mutationsOf: () => readonly Mutation[]): void {
     if (this.asked) return
     this.asked = true
-    this.mutations = mutationsOf()
+    this.mutations = readArguments(mutationsOf)
     if (this.mutations.length === 0) return
     this.begun = true
     this.open = true
@@ -73,12 +74,13 @@ export class ObservedBatch implements MutationBatch, Intervention {
    * are to be applied: the same list if nobody is to be asked.
    */
   askMembers(row: BytesLike, mutations: readonly Mutation[]): readonly Mutation[] {
+    checkArray(mutations, 'mutations')
     const { chain } = this
     const has = (['prePut', 'postPut', 'preDelete', 'postDelete'] as const).some((method) => {
       return chain.has(method)
     })
-    if (!has || !Array.isArray(mutations) || mutations.length === 0) return mutations
-    return (mutations as readonly Mutation[]).flatMap((mutation) => {
+    if (!has || mutations.length === 0) return mutations
+    return mutations.flatMap((mutation) => {
       const member = this.askMember(row, checkObject(mutation, 'mutation'))
       return member === undefined ? [] : [member]
     })
@@ -264,21 +266,21 @@ export class RowsJudgement extends Judgement {
       this.batch.begin(() => this.askRows())
       return this.rows?.length === 0
     }
-    return this.request.checks === undefined ? ask() : this.ask(ask)
+    const { checks } = readArguments(() => ({ checks: this.request.checks }))
+    return checks === undefined ? ask() : this.ask(ask)
   }
 
   private askRows(): readonly Mutation[] {
     const rows: MultiRowMutations['rows'][number][] = []
     for (const each of this.request.rows) {
-      const { row, mutations } = checkObject(each, 'each of rows')
+      const { row, mutations } = rowNames.check(each)
       const asked = this.batch.askMembers(row, mutations)
       // What an observer has emptied is left out; what was empty before is a mistake.
       if (asked === mutations || asked.length > 0) rows.push({ row, mutations: asked })
     }
     this.rows = rows
     return rows.flatMap(({ row, mutations }) => {
-      if (!Array.isArray(mutations)) return []
-      return (mutations as readonly Mutation[]).map((mutation) => withRow(row, mutation))
+      return mutations.map((mutation) => withRow(row, mutation))
     })
   }
 }

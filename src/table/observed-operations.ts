@@ -5,13 +5,14 @@
  * again when the block is there (see `TableCore`), so it remembers which observers it has called:
  * `pre` methods are called once per operation, however often its step runs.
  */
+import { checkObject, readArguments } from '../base/arguments.js'
 import type { Durability } from '../wal/log.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
 import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
 import { Result } from '../api/result.js'
 import { PageResult } from './page-result.js'
-import { checkObject, type Applied, type TableCore } from './table-core.js'
+import { type Applied, type TableCore } from './table-core.js'
 import type {
   Append,
   Check,
@@ -137,9 +138,12 @@ export class ObservedOperations {
       (changed, batch) => batch.askMembers(changed.row, changed.mutations),
       (changed, mode, batch) => {
         const { mutations } = batch
-        if (mutations === changed.mutations) return this.core.mutateRow(changed, mode, batch)
+        const asked = readArguments(() => {
+          return mutations === changed.mutations ? changed : { ...changed, mutations }
+        })
+        if (asked === changed) return this.core.mutateRow(changed, mode, batch)
         if (mutations.length === 0) return { value: allLeftOut, durability: 'ASYNC_WAL' }
-        return this.core.mutateRow({ ...changed, mutations }, mode, batch)
+        return this.core.mutateRow(asked, mode, batch)
       },
     )
   }

@@ -5,6 +5,7 @@
  * with its error. The end itself cannot fail, because files wait for it: errors of the methods that
  * watch it are told as warnings.
  */
+import { checkObject, readArguments } from '../base/arguments.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
@@ -13,7 +14,6 @@ import { Result } from '../api/result.js'
 import { planScan } from './scan-plan.js'
 import { ScanSession } from './scan-session.js'
 import { readPointOf, readTimeOf } from './snapshot.js'
-import { checkObject } from './table-core.js'
 import type { Scan } from '../api/index.js'
 
 const aResult: ResultKind<Result> = {
@@ -46,8 +46,12 @@ class ObservedScanSession extends ScanSession {
     mayBlock: boolean,
     warn: (error: unknown) => void,
   ) {
-    const readPoint = readPointOf(scan, engine)
-    super(engine, table, planScan(table, scan), readPoint, mayBlock, readTimeOf(scan))
+    const { plan, readPoint, readTime } = readArguments(() => ({
+      plan: planScan(table, scan),
+      readPoint: readPointOf(scan, engine),
+      readTime: readTimeOf(scan),
+    }))
+    super(engine, table, plan, readPoint, mayBlock, readTime)
     this.readNothingAhead()
     this.chain = chain
     this.observed = { scan }

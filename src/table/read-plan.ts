@@ -4,10 +4,12 @@
  * Plans of reads that name nothing, or one column and nothing else, are kept by whoever keeps the
  * table's state, because they are what hot reads use.
  */
+import { checkArray, checkBoolean, checkInteger, checkObject, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../cell/timestamp.js'
 import type { FamilyState, TableState } from '../engine/catalog.js'
 import type { Filter } from '../filter/filter.js'
+import type { ReadMode } from '../store/store-reader.js'
 import type { StoreQuery } from '../scan/query.js'
 import { parseColumn } from '../cell/column-name.js'
 import { noSuchFamily } from './column-name.js'
@@ -115,12 +117,13 @@ export function planRead(table: TableState, options: ReadOptions, raw: boolean):
   const versions = parseVersions(options.versions)
   const timeRange = parseTime(options)
   const wanted = groupColumns(table, options.columns, raw)
-  const cellsPerRowMax = parseCount(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0) ?? -1
-  const cellsPerRowOffset = parseCount(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0) ?? 0
+  const cellsPerRowMax = checkInteger(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0) ?? -1
+  const cellsPerRowOffset =
+    checkInteger(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0) ?? 0
   const familyRanges = parseFamilyRanges(table, options.familyTimeRanges)
   checkFilter(options.filter)
-  const cacheBlocks = parseFlag(options.cacheBlocks, 'cacheBlocks', true)
-  const onDemand = parseFlag(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
+  const cacheBlocks = checkBoolean(options.cacheBlocks, 'cacheBlocks', true)
+  const onDemand = checkBoolean(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
   const families: FamilyPlan[] = []
   for (const family of table.families) {
     if (wanted !== undefined && !wanted.has(family.name)) continue
@@ -143,25 +146,9 @@ function parseVersions(versions: ReadOptions['versions']): number {
   if (versions === undefined) return 1
   if (versions === 'all') return allVersions
   if (typeof versions !== 'number' || !Number.isInteger(versions) || versions < 1) {
-    throw invalidArgument(`versions must be an integer >= 1 or 'all', got ${String(versions)}`)
+    throw invalidArgument(`versions must be an integer >= 1 or 'all', got ${shown(versions)}`)
   }
   return versions
-}
-
-/** Parses an optional count; `ERR_INVALID_ARGUMENT` below `min` or if not an integer. */
-export function parseCount(value: unknown, what: string, min: number): number | undefined {
-  if (value === undefined) return undefined
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < min) {
-    throw invalidArgument(`${what} must be an integer >= ${min}, got ${typeof value}`)
-  }
-  return value
-}
-
-/** Parses an optional boolean. */
-export function parseFlag(value: unknown, what: string, missing: boolean): boolean {
-  if (value === undefined) return missing
-  if (typeof value === 'boolean') return value
-  throw invalidArgument(`${what} must be true or false, got ${typeof value}`)
 }
 
 /** Parses a `[min, max)` option. */
@@ -187,9 +174,7 @@ function parseFamilyRanges(
 ): Map<string, TimeRange> {
   const parsed = new Map<string, TimeRange>()
   if (ranges === undefined) return parsed
-  if (typeof ranges !== 'object' || ranges === null) {
-    throw invalidArgument('familyTimeRanges must be an object')
-  }
+  checkObject(ranges, 'familyTimeRanges')
   for (const [family, range] of Object.entries(ranges)) {
     if (!table.familyByName.has(family)) {
       throw noSuchFamily(family, table.name, table.familyNames)
@@ -209,10 +194,10 @@ function groupColumns(
   raw: boolean,
 ): Map<string, readonly Buffer[] | undefined> | undefined {
   if (columns === undefined) return undefined
-  if (!Array.isArray(columns)) throw invalidArgument('columns must be an array')
-  if (columns.length === 0) return undefined
+  const list = checkArray(columns, 'columns')
+  if (list.length === 0) return undefined
   const wanted = new Map<string, Buffer[] | undefined>()
-  for (const column of columns as readonly ColumnName[]) {
+  for (const column of list) {
     const { family, escapedQualifier } = parseColumn(column)
     if (!table.familyByName.has(family)) throw noSuchFamily(family, table.name, table.familyNames)
     if (escapedQualifier === undefined) {
@@ -235,4 +220,15 @@ function checkFilter(filter: Filter | undefined): void {
   if (typeof filter !== 'object' || filter === null || typeof filter.filterCell !== 'function') {
     throw invalidArgument('filter must be a Filter object')
   }
+}
+
+/** The mode of a read for its plan. */
+export function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
+  return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
+}
+
+/** A plan of the newest versions, without a filter. */
+export function asPlan(families: readonly FamilyPlan[]): ReadPlan {
+  const plain = plainOf(families)
+  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1, plain }
 }

@@ -1,8 +1,8 @@
 /** Encodes the rows that callers give, into memory that is reused. */
+import { checkBytesLike } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { writeEscaped } from '../cell/cell-key.js'
 import { checkRowLength, rowBytesMax } from '../cell/limits.js'
-import { checkBytesLike } from '../cell/column-name.js'
 import type { BytesLike } from '../api/index.js'
 
 /**

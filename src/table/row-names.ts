@@ -34,18 +34,26 @@ export class RowNames {
    */
   add(table: string, operation: unknown): this {
     if (typeof operation !== 'object' || operation === null) return this
-    const { row, check, rows, checks } = operation as Readonly<Record<string, unknown>>
-    this.addRow(table, row)
-    this.addRowOf(table, check)
-    if (Array.isArray(rows)) for (const each of rows) this.addRowOf(table, each)
-    if (Array.isArray(checks)) for (const each of checks) this.addRowOf(table, each)
+    try {
+      const { row, check, rows, checks } = operation as Readonly<Record<string, unknown>>
+      this.addRow(table, row)
+      this.addRowOf(table, check)
+      if (Array.isArray(rows)) for (const each of rows) this.addRowOf(table, each)
+      if (Array.isArray(checks)) for (const each of checks) this.addRowOf(table, each)
+    } catch {
+      // What cannot be read is refused by the operation itself.
+    }
     return this
   }
 
   /** Adds the rows of one operation of a batch, such as `{ put }`. */
   addOfBatch(table: string, operation: unknown): void {
     if (typeof operation !== 'object' || operation === null) return
-    for (const inner of Object.values(operation) as unknown[]) this.add(table, inner)
+    try {
+      for (const inner of Object.values(operation) as unknown[]) this.add(table, inner)
+    } catch {
+      // As above.
+    }
   }
 
   private addRowOf(table: string, operation: unknown): void {

@@ -1,10 +1,19 @@
 /** Checks the options of a scan and turns them into bounds and store queries. */
+import {
+  OptionNames,
+  checkBoolean,
+  checkBytesLike,
+  checkInteger,
+  checkObject,
+  checkSignal,
+  countNames,
+  shown,
+} from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { prefixSuccessor } from '../base/bytes.js'
 import type { TableState } from '../engine/catalog.js'
 import type { RowBounds } from '../scan/row-scanner.js'
-import { checkBytesLike } from '../cell/column-name.js'
-import { parseCount, parseFlag, planRead, type ReadPlan, type ReadPlans } from './read-plan.js'
+import { planRead, type ReadPlan, type ReadPlans } from './read-plan.js'
 import { encodeBound } from './row-key.js'
 import type { BytesLike, Scan } from '../api/index.js'
 
@@ -20,17 +29,51 @@ export interface ScanPlan {
   readonly bytesMax: number
   /** Say where the scan is when nothing comes. */
   readonly needCursorResult: boolean
+  /** Ends the scan. */
+  readonly signal: AbortSignal | undefined
 }
+
+const scanNames = new OptionNames<Scan>('a scan', {
+  columns: true,
+  versions: true,
+  timeRange: true,
+  timestamp: true,
+  familyTimeRanges: true,
+  filter: true,
+  cellsPerFamilyMax: true,
+  cellsPerFamilyOffset: true,
+  cacheBlocks: true,
+  snapshot: true,
+  isolation: true,
+  loadFamiliesOnDemand: true,
+  startRow: true,
+  startInclusive: true,
+  stopRow: true,
+  stopInclusive: true,
+  prefix: true,
+  reversed: true,
+  limit: true,
+  batch: true,
+  maxResultBytes: true,
+  allowPartialResults: true,
+  needCursorResult: true,
+  caching: true,
+  readType: true,
+  asyncPrefetch: true,
+  raw: true,
+  signal: true,
+})
 
 /**
  * Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. `plans` keeps those of simple
  * reads.
  */
 export function planScan(table: TableState, scan: Scan, plans?: ReadPlans): ScanPlan {
+  checkNames(scan)
   checkFlags(scan)
   checkHints(scan)
-  const limit = parseCount(scan.limit, 'limit', 1) ?? Infinity
-  const batch = parseCount(scan.batch, 'batch', 1) ?? -1
+  const limit = checkInteger(scan.limit, 'limit', 1) ?? Infinity
+  const batch = checkInteger(scan.batch, 'batch', 1) ?? -1
   const read =
     plans === undefined || scan.raw === true
       ? planRead(table, scan, scan.raw ?? false)
@@ -38,32 +81,52 @@ export function planScan(table: TableState, scan: Scan, plans?: ReadPlans): Scan
   if (batch > 0 && read.filter?.hasFilterRow === true) {
     throw invalidArgument('batch cannot be combined with a filter that judges whole rows')
   }
-  const bytes = parseCount(scan.maxResultBytes, 'maxResultBytes', 1) ?? Infinity
+  const bytes = checkInteger(scan.maxResultBytes, 'maxResultBytes', 1) ?? Infinity
   const cut = scan.allowPartialResults === true && read.filter?.hasFilterRow !== true
   const bytesMax = cut ? bytes : Infinity
   const needCursorResult = scan.needCursorResult ?? false
-  return { read, bounds: planBounds(scan), limit, batch, bytesMax, needCursorResult }
+  return {
+    read,
+    bounds: planBounds(scan),
+    limit,
+    batch,
+    bytesMax,
+    needCursorResult,
+    signal: checkSignal(scan.signal),
+  }
+}
+
+/** Scans of the usual names are only counted, which costs less than to look each name up. */
+function checkNames(scan: Scan): void {
+  checkObject(scan, 'scan')
+  let usual = 0
+  if (scan.startRow !== undefined) usual++
+  if (scan.stopRow !== undefined) usual++
+  if (scan.prefix !== undefined) usual++
+  if (scan.limit !== undefined) usual++
+  if (scan.columns !== undefined) usual++
+  if (countNames(scan) !== usual) scanNames.check(scan)
 }
 
 const readTypes: readonly string[] = ['DEFAULT', 'STREAM', 'PREAD']
 
 /** One by one: a loop over names would look each of them up by its text. */
 function checkFlags(scan: Scan): void {
-  parseFlag(scan.startInclusive, 'startInclusive', false)
-  parseFlag(scan.stopInclusive, 'stopInclusive', false)
-  parseFlag(scan.reversed, 'reversed', false)
-  parseFlag(scan.raw, 'raw', false)
-  parseFlag(scan.allowPartialResults, 'allowPartialResults', false)
-  parseFlag(scan.needCursorResult, 'needCursorResult', false)
-  parseFlag(scan.asyncPrefetch, 'asyncPrefetch', false)
+  checkBoolean(scan.startInclusive, 'startInclusive', false)
+  checkBoolean(scan.stopInclusive, 'stopInclusive', false)
+  checkBoolean(scan.reversed, 'reversed', false)
+  checkBoolean(scan.raw, 'raw', false)
+  checkBoolean(scan.allowPartialResults, 'allowPartialResults', false)
+  checkBoolean(scan.needCursorResult, 'needCursorResult', false)
+  checkBoolean(scan.asyncPrefetch, 'asyncPrefetch', false)
 }
 
 /** What has no effect must still make sense. */
 function checkHints(scan: Scan): void {
-  parseCount(scan.caching, 'caching', 1)
+  checkInteger(scan.caching, 'caching', 1)
   const { readType } = scan
   if (readType !== undefined && !readTypes.includes(readType)) {
-    throw invalidArgument(`readType must be DEFAULT, STREAM or PREAD, got ${String(readType)}`)
+    throw invalidArgument(`readType must be DEFAULT, STREAM or PREAD, got ${shown(readType)}`)
   }
 }
 

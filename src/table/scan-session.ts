@@ -49,6 +49,8 @@ const noMarks = {}
 export class ScanSession implements MemtableUser {
   /** True once the scan has ended or was closed. */
   ended = false
+  /** Ends an awaited scan. */
+  readonly signal: AbortSignal | undefined
   private readonly counters: ReadCounters
   private readonly needCursorResult: boolean
   /** There is no filter. */
@@ -111,6 +113,7 @@ export class ScanSession implements MemtableUser {
     const { filter } = read
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
+    this.signal = plan.signal
     this.pool = pool
     this.parts = parts
     this.families = table.familyNames

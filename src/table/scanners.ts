@@ -1,5 +1,6 @@
 /** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
-import { CellarError, ErrorCode } from '../base/errors.js'
+import { checkInteger } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../api/result.js'
@@ -23,7 +24,6 @@ const forgotten = new FinalizationRegistry<ScanSession>((session) => session.clo
 /** Asynchronous rows of a scan. */
 export class AsyncScanner implements ResultScanner {
   readonly #engine: Engine
-  readonly #signal: AbortSignal | undefined
   readonly #session: ScanSession
   #buffered: Result[] = []
   #position = 0
@@ -31,9 +31,8 @@ export class AsyncScanner implements ResultScanner {
   #failure: { readonly error: unknown } | undefined = undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(engine: Engine, signal: AbortSignal | undefined, session: ScanSession) {
+  constructor(engine: Engine, session: ScanSession) {
     this.#engine = engine
-    this.#signal = signal
     this.#session = session
     forgotten.register(this, session)
   }
@@ -59,6 +58,7 @@ export class AsyncScanner implements ResultScanner {
 
   nextBatch(count: number): Promise<Result[]> {
     return this.#enqueue(async () => {
+      checkCount(count)
       const results: Result[] = []
       while (results.length < count) {
         if (this.#position >= this.#buffered.length) {
@@ -152,11 +152,9 @@ export class AsyncScanner implements ResultScanner {
 
   #checkAlive(): void {
     this.#engine.checkOpen()
-    if (this.#signal?.aborted === true) {
-      throw new CellarError(ErrorCode.aborted, 'the scan was aborted', {
-        cause: this.#signal.reason,
-      })
-    }
+    const { signal } = this.#session
+    if (signal?.aborted !== true) return
+    throw new CellarError(ErrorCode.aborted, 'the scan was aborted', { cause: signal.reason })
   }
 }
 
@@ -202,6 +200,7 @@ export class SyncScanner implements SyncResultScanner {
   }
 
   nextBatch(count: number): Result[] {
+    checkCount(count)
     const results: Result[] = []
     while (results.length < count) {
       try {
@@ -234,6 +233,13 @@ export class SyncScanner implements SyncResultScanner {
 
   [Symbol.dispose](): void {
     this.close()
+  }
+}
+
+/** Infinity asks for all. */
+function checkCount(count: number): void {
+  if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
+    throw invalidArgument('nextBatch needs a count')
   }
 }
 

@@ -2,6 +2,16 @@
  * Checks the options of tables and families as HBase's sanity checker does (spec 1.4) and converts
  * them between the public form and the engine's.
  */
+import {
+  OptionNames,
+  checkArray,
+  checkBoolean,
+  checkChoice,
+  checkObject,
+  checkText,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { checkFamilyName, rowBytesMax } from '../cell/limits.js'
 import type { CodecName } from '../codec/codec.js'
@@ -16,7 +26,6 @@ import {
 import type { FamilyDefinition, TableDefinition } from '../version/catalog.js'
 import type { JsonObject } from '../version/json-fields.js'
 import { parseTableCoprocessors } from './coprocessor-options.js'
-import { checkObject } from './table-core.js'
 import type {
   FamilyOptions,
   TableAlteration,
@@ -37,51 +46,55 @@ const codecNames: Readonly<Record<string, CodecName>> = {
   ZSTD: 'zstd',
 }
 const durabilities = ['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL']
-const familyOptionNames = [
-  'versions',
-  'minVersions',
-  'ttl',
-  'keepDeletedCells',
-  'bloomFilter',
-  'blockBytes',
-  'compression',
-  'blockCache',
-  'compaction',
-  'newVersionBehavior',
-  'timeToPurgeDeletesMilliseconds',
-  'rowPrefixBytes',
-  'inMemory',
-  'mob',
-  'mobThreshold',
-  'metadata',
-]
-const tableOptionNames = ['durability', 'readOnly', 'flushBytes', 'metadata', 'coprocessors']
+const familyNames = new OptionNames<FamilyOptions>('a column family', {
+  versions: true,
+  minVersions: true,
+  ttl: true,
+  keepDeletedCells: true,
+  bloomFilter: true,
+  blockBytes: true,
+  compression: true,
+  blockCache: true,
+  compaction: true,
+  newVersionBehavior: true,
+  timeToPurgeDeletesMilliseconds: true,
+  rowPrefixBytes: true,
+  inMemory: true,
+  mob: true,
+  mobThreshold: true,
+  metadata: true,
+})
+const tableNames = new OptionNames<TableOptions>('a table', {
+  name: true,
+  families: true,
+  durability: true,
+  readOnly: true,
+  flushBytes: true,
+  metadata: true,
+  coprocessors: true,
+})
+const alterationNames = new OptionNames<TableAlteration>('an alteration', {
+  name: true,
+  families: true,
+  dropFamilies: true,
+  durability: true,
+  readOnly: true,
+  flushBytes: true,
+  metadata: true,
+  coprocessors: true,
+})
 const bloomFilters = ['NONE', 'ROW', 'ROWCOL', 'ROWPREFIX_FIXED_LENGTH'] as const
 const flushBytesMin = 64 * kibibyte
-
-function checkNames(options: object, known: readonly string[], what: string): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw invalidArgument(`${what} has no option '${name}'; it has: ${known.join(', ')}`)
-    }
-  }
-}
 
 function integerOption(value: unknown, what: string, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) {
     return value
   }
-  throw invalidArgument(`${what} must be an integer of ${min} to ${max}, got ${String(value)}`)
-}
-
-function choice<T extends string>(value: unknown, what: string, choices: readonly T[]): T {
-  if (choices.includes(value as T)) return value as T
-  throw invalidArgument(`${what} must be one of ${choices.join(', ')}, got ${String(value)}`)
+  throw invalidArgument(`${what} must be an integer of ${min} to ${max}, got ${shown(value)}`)
 }
 
 function booleanOption(value: unknown, what: string): boolean {
-  if (typeof value === 'boolean') return value
-  throw invalidArgument(`${what} must be true or false, got ${String(value)}`)
+  return checkBoolean(value, what, false)
 }
 
 function parseTtl(ttl: unknown, what: string): number {
@@ -102,7 +115,8 @@ export function parseFamilyOptions(
   base: FamilySettings = defaultFamilySettings,
 ): FamilySettings {
   const what = `column family '${name}':`
-  checkNames(checkObject(options, `options of column family '${name}'`), familyOptionNames, what)
+  checkFamilyName(name)
+  options = familyNames.copy(checkObject(options, `options of column family '${name}'`))
   const given = <K extends keyof FamilyOptions>(key: K): boolean => options[key] !== undefined
   const settings: FamilySettings = {
     versions: given('versions')
@@ -127,13 +141,13 @@ export function parseFamilyOptions(
         )
       : base.timeToPurgeDeletesMilliseconds,
     bloomFilter: given('bloomFilter')
-      ? choice(options.bloomFilter, `${what} bloomFilter`, bloomFilters)
+      ? checkChoice(options.bloomFilter, `${what} bloomFilter`, bloomFilters)
       : base.bloomFilter,
     blockBytes: given('blockBytes')
       ? integerOption(options.blockBytes, `${what} blockBytes`, blockBytesMin, blockBytesMax)
       : base.blockBytes,
     codec: given('compression')
-      ? codecNames[choice(options.compression, `${what} compression`, Object.keys(codecNames))]
+      ? codecNames[checkChoice(options.compression, `${what} compression`, Object.keys(codecNames))]
       : base.codec,
     blockCache: given('blockCache')
       ? booleanOption(options.blockCache, `${what} blockCache`)
@@ -175,12 +189,12 @@ function checkTogether(settings: FamilySettings, what: string): void {
 }
 
 function parseMetadata(metadata: unknown, what: string): Readonly<Record<string, string>> {
-  const parsed: Record<string, string> = {}
-  for (const [name, value] of Object.entries(checkObject(metadata as object, `${what} metadata`))) {
+  const entries = Object.entries(checkObject(metadata as object, `${what} metadata`))
+  for (const [name, value] of entries) {
     if (typeof value !== 'string') throw invalidArgument(`${what} metadata '${name}' is no string`)
-    parsed[name] = value
   }
-  return parsed
+  // Not by assignment, to which `__proto__` is no name like others.
+  return Object.fromEntries(entries)
 }
 
 function parseTableSettings(options: TableAlteration, base: TableSettings): TableSettings {
@@ -194,7 +208,11 @@ function parseTableSettings(options: TableAlteration, base: TableSettings): Tabl
     durability:
       options.durability === undefined
         ? base.durability
-        : (choice(options.durability, 'durability', durabilities) as TableSettings['durability']),
+        : (checkChoice(
+            options.durability,
+            'durability',
+            durabilities,
+          ) as TableSettings['durability']),
     readOnly:
       options.readOnly === undefined ? base.readOnly : booleanOption(options.readOnly, 'readOnly'),
     disabled: base.disabled,
@@ -230,14 +248,15 @@ export function defineTable(
   options: TableOptions,
   allocateId: () => number,
 ): TableDefinition {
-  checkNames(checkObject(options, 'table options'), ['families', ...tableOptionNames], 'a table')
-  const families = Object.entries(checkObject(options.families, 'families of a table'))
-  if (families.length === 0) throw invalidArgument(`table '${name}' needs at least one family`)
-  const parsed = families.map(([family, familyOptions]) => {
-    checkFamilyName(family)
-    return { family, settings: parseFamilyOptions(family, familyOptions) }
+  const { parsed, settings } = readArguments(() => {
+    const given = tableNames.copy(checkObject(options, 'table options'))
+    const families = Object.entries(checkObject(given.families, 'families of a table'))
+    if (families.length === 0) throw invalidArgument(`table '${name}' needs at least one family`)
+    const parsed = families.map(([family, familyOptions]) => {
+      return { family, settings: parseFamilyOptions(family, familyOptions) }
+    })
+    return { parsed, settings: parseTableSettings(given, defaultTableSettings) }
   })
-  const settings = parseTableSettings(options, defaultTableSettings)
   return {
     tableId: allocateId(),
     name,
@@ -256,19 +275,23 @@ export function alterDefinition(
   alteration: TableAlteration,
   allocateId: () => number,
 ): TableDefinition {
-  checkNames(
-    checkObject(alteration, 'table alteration'),
-    ['families', 'dropFamilies', ...tableOptionNames],
-    'an alteration',
-  )
-  const dropped = alteration.dropFamilies ?? []
-  if (!Array.isArray(dropped)) throw invalidArgument('dropFamilies must be an array of names')
-  for (const name of dropped as readonly string[]) {
+  return readArguments(() => applyAlteration(table, alterationNames.copy(alteration), allocateId))
+}
+
+function applyAlteration(
+  table: TableState,
+  alteration: TableAlteration,
+  allocateId: () => number,
+): TableDefinition {
+  const dropped = checkArray(alteration.dropFamilies ?? [], 'dropFamilies')
+  for (const name of dropped) {
+    checkText(name, 'a name of dropFamilies')
     if (table.familyByName.has(name)) continue
     const message = `table '${table.name}' has no column family '${name}' to drop`
     throw new CellarError(ErrorCode.noSuchColumnFamily, message)
   }
-  const changes = new Map(Object.entries(alteration.families ?? {}))
+  const added = checkObject(alteration.families ?? {}, 'families of an alteration')
+  const changes = new Map(Object.entries(added))
   const kept: FamilyDefinition[] = []
   for (const family of table.families) {
     if (dropped.includes(family.name)) continue
@@ -282,7 +305,6 @@ export function alterDefinition(
     kept.push({ storeId: family.store.storeId, name: family.name, options })
   }
   for (const [name, options] of changes) {
-    checkFamilyName(name)
     if (dropped.includes(name)) throw invalidArgument(`family '${name}' is added and dropped`)
     const settings = parseFamilyOptions(name, options)
     kept.push({ storeId: allocateId(), name, options: encodeFamilySettings(settings) })
@@ -294,30 +316,38 @@ export function alterDefinition(
 
 /** The public description of a table. */
 export function describeTable(table: TableState): TableDescription {
-  const families: Record<string, Required<FamilyOptions>> = {}
-  for (const { name, settings } of table.families) {
-    const compression = settings.codec.toUpperCase() as Required<FamilyOptions>['compression']
-    families[name] = {
-      versions: settings.versions,
-      minVersions: settings.minVersions,
-      ttl: settings.ttlSeconds,
-      keepDeletedCells:
-        settings.keepDeletedCells === 'TTL' ? 'TTL' : settings.keepDeletedCells === 'TRUE',
-      bloomFilter: settings.bloomFilter,
-      blockBytes: settings.blockBytes,
-      compression,
-      blockCache: settings.blockCache,
-      compaction: settings.compaction,
-      newVersionBehavior: settings.newVersionBehavior,
-      timeToPurgeDeletesMilliseconds: settings.timeToPurgeDeletesMilliseconds,
-      rowPrefixBytes: settings.rowPrefixBytes,
-      inMemory: settings.inMemory,
-      mob: settings.mob,
-      mobThreshold: settings.mobThreshold,
-      metadata: settings.metadata,
-    }
+  const families = table.families.map(({ name, settings }) => [name, describeFamily(settings)])
+  const { coprocessors, durability, readOnly, flushBytes, metadata } = table.settings
+  const description = {
+    name: table.name,
+    // Not by assignment, to which `__proto__` is no name like others.
+    families: Object.fromEntries(families) as TableDescription['families'],
+    durability,
+    readOnly,
+    flushBytes,
+    metadata: { ...metadata },
   }
-  const { coprocessors, ...settings } = table.settings
-  const description = { name: table.name, families, ...settings }
   return coprocessors.length === 0 ? description : { ...description, coprocessors }
+}
+
+function describeFamily(settings: FamilySettings): Required<FamilyOptions> {
+  return {
+    versions: settings.versions,
+    minVersions: settings.minVersions,
+    ttl: settings.ttlSeconds,
+    keepDeletedCells:
+      settings.keepDeletedCells === 'TTL' ? 'TTL' : settings.keepDeletedCells === 'TRUE',
+    bloomFilter: settings.bloomFilter,
+    blockBytes: settings.blockBytes,
+    compression: settings.codec.toUpperCase() as Required<FamilyOptions>['compression'],
+    blockCache: settings.blockCache,
+    compaction: settings.compaction,
+    newVersionBehavior: settings.newVersionBehavior,
+    timeToPurgeDeletesMilliseconds: settings.timeToPurgeDeletesMilliseconds,
+    rowPrefixBytes: settings.rowPrefixBytes,
+    inMemory: settings.inMemory,
+    mob: settings.mob,
+    mobThreshold: settings.mobThreshold,
+    metadata: { ...settings.metadata },
+  }
 }

@@ -1,4 +1,5 @@
 /** Snapshots: read points that users hold. */
+import { shown } from '../base/arguments.js'
 import { closedError, invalidArgument } from '../base/errors.js'
 import type { Engine } from '../engine/engine.js'
 import type { ReadOptions, Snapshot } from '../api/index.js'
@@ -56,7 +57,7 @@ export function readTimeOf({ snapshot }: ReadOptions): number | undefined {
 function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {
   if (isolation !== 'READ_COMMITTED' && isolation !== 'READ_UNCOMMITTED') {
     const known = "'READ_COMMITTED' or 'READ_UNCOMMITTED'"
-    throw invalidArgument(`isolation must be ${known}, got ${String(isolation)}`)
+    throw invalidArgument(`isolation must be ${known}, got ${shown(isolation)}`)
   }
   if (isolation === 'READ_UNCOMMITTED' && snapshot !== undefined) {
     throw invalidArgument('a snapshot cannot be read uncommitted')

@@ -6,6 +6,14 @@
  * With `mayBlock` false a read that misses a block throws `BlockMissing` before anything was
  * changed; the caller loads the block and runs the whole operation again.
  */
+import {
+  argumentError,
+  checkArray,
+  checkBoolean,
+  checkBytesLike,
+  checkObject,
+  readArguments,
+} from '../base/arguments.js'
 import { toBytes } from '../base/bytes.js'
 import { Moment } from '../base/clock.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
@@ -15,8 +23,8 @@ import type { Engine } from '../engine/engine.js'
 import type { CollectedRow } from '../scan/row-collector.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
-import { conditionHolds, parseCondition, type ValueCondition } from './checks.js'
-import { checkBytesLike, parseSingleColumn } from '../cell/column-name.js'
+import { conditionHolds, parseCondition } from './checks.js'
+import { parseSingleColumn } from '../cell/column-name.js'
 import { applyAtomic } from './atomic.js'
 import { addAppend, addIncrement } from './counters.js'
 import { addDelete, planFamily } from './deletes.js'
@@ -25,11 +33,21 @@ import type { Intervention, RowAddition } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationWriter } from './mutation-writer.js'
 import {
-  parseFlag,
+  checkGet,
+  encode,
+  durabilityOf,
+  hasOneKey,
+  isMutations,
+  multiRowNames,
+  rowMutationsNames,
+  rowNames,
+} from './operation-shapes.js'
+import {
   parseTimeRange,
+  asPlan,
   ReadPlans,
+  withCaching,
   type FamilyPlan,
-  plainOf,
   type ReadPlan,
 } from './read-plan.js'
 import { Result } from '../api/result.js'
@@ -132,15 +150,22 @@ export class TableCore {
     return table
   }
 
-  /** Reads a row. */
-  get(get: Get, mode: ReadMode): Result {
+  /** Reads a row, or with `existenceOnly` only whether there is one. */
+  get(get: Get, mode: ReadMode, existenceOnly = false): Result {
     const table = this.state()
-    const options = checkObject(get, 'get')
-    this.row.set(options.row)
-    const plan = this.plans.plan(options)
-    const readPoint = readPointOf(options, this.engine)
-    const existenceOnly = parseFlag(options.checkExistenceOnly, 'checkExistenceOnly', false)
-    const time = readTimeOf(options)
+    let plan: ReadPlan
+    let readPoint: number
+    let time: number | undefined
+    try {
+      checkGet(get)
+      existenceOnly ||= checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
+      this.row.set(get.row)
+      plan = this.plans.plan(get)
+      readPoint = readPointOf(get, this.engine)
+      time = readTimeOf(get)
+    } catch (error) {
+      throw argumentError(error)
+    }
     const row = this.readRow(plan, readPoint, mode, existenceOnly, time)
     if (!existenceOnly) return new PageResult(row, table.familyNames)
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
@@ -149,17 +174,25 @@ export class TableCore {
   /** Opens a scan. */
   openScan(scan: Scan, mayBlock: boolean): ScanSession {
     const table = this.state()
-    const plan = planScan(table, checkObject(scan, 'scan'), this.plans)
-    const readPoint = readPointOf(scan, this.engine)
-    const { engine, scans } = this
-    return new ScanSession(engine, table, plan, readPoint, mayBlock, readTimeOf(scan), scans)
+    const { plan, readPoint, readTime } = readArguments(() => ({
+      plan: planScan(table, scan, this.plans),
+      readPoint: readPointOf(scan, this.engine),
+      readTime: readTimeOf(scan),
+    }))
+    return new ScanSession(this.engine, table, plan, readPoint, mayBlock, readTime, this.scans)
   }
 
   /** Applies a put. */
   put(put: Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
-    const table = this.begin(put, 'put')
-    this.writer.addPut(put)
-    const durability = this.durability(table, put.durability)
+    const table = this.writable()
+    let durability: Durability
+    try {
+      this.begin(table, put, 'put')
+      this.writer.addPut(put)
+      durability = this.durability(table, put.durability)
+    } catch (error) {
+      throw argumentError(error)
+    }
     return this.apply(table, durability, mode, intervention)
   }
 
@@ -188,7 +221,7 @@ export class TableCore {
         writer.endMember()
       } catch (error) {
         writer.dropMember()
-        outcome.failed(at, error)
+        outcome.failed(at, argumentError(error))
       }
     }
     try {
@@ -201,46 +234,62 @@ export class TableCore {
 
   /** Applies a delete. */
   delete(deletion: Delete, mode: ReadMode, intervention?: Intervention): Durability {
-    const table = this.begin(deletion, 'delete')
-    this.addDelete(table, deletion, mode, intervention)
-    const durability = this.durability(table, deletion.durability)
+    const table = this.writable()
+    const durability = encode(() => {
+      this.begin(table, deletion, 'delete')
+      this.addDelete(table, deletion, mode, intervention)
+      return this.durability(table, deletion.durability)
+    })
     return this.apply(table, durability, mode, intervention)
   }
 
   /** Applies an increment or an append. */
   increment(increment: Increment, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.begin(increment, 'increment')
-    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
-    const durability = this.durability(table, increment.durability)
+    const table = this.writable()
+    const durability = encode(() => this.encodeIncrement(table, increment, mode))
     this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table), durability }
   }
 
   /** An increment without its effect: reads the row, and finds mistakes. */
   rehearseIncrement(increment: Increment, mode: ReadMode): void {
-    this.begin(increment, 'increment')
-    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
+    const table = this.writable()
+    encode(() => this.encodeIncrement(table, increment, mode))
   }
 
   /** An append without its effect. */
   rehearseAppend(append: Append, mode: ReadMode): void {
-    this.begin(append, 'append')
-    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+    const table = this.writable()
+    encode(() => this.encodeAppend(table, append, mode))
   }
 
   append(append: Append, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.begin(append, 'append')
-    addAppend(this.writer, append, (families) => this.readStored(families, mode))
-    const durability = this.durability(table, append.durability)
+    const table = this.writable()
+    const durability = encode(() => this.encodeAppend(table, append, mode))
     this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table), durability }
   }
 
+  private encodeIncrement(table: TableState, increment: Increment, mode: ReadMode): Durability {
+    this.begin(table, increment, 'increment')
+    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
+    return this.durability(table, increment.durability)
+  }
+
+  private encodeAppend(table: TableState, append: Append, mode: ReadMode): Durability {
+    this.begin(table, append, 'append')
+    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+    return this.durability(table, append.durability)
+  }
+
   /** Applies all mutations of a row under one sequence. */
   mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.begin(mutations, 'mutateRow')
-    this.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
-    const durability = this.durability(table, mutations.durability)
+    const table = this.writable()
+    const durability = encode(() => {
+      this.begin(table, rowMutationsNames.check(mutations), 'mutateRow')
+      this.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
+      return this.durability(table, mutations.durability)
+    })
     this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table, { exists: true }), durability }
   }
@@ -253,22 +302,21 @@ export class TableCore {
     intervention?: Intervention,
   ): Applied<{ success: boolean; result: Result | undefined }> {
     const table = this.writable()
-    const condition = parseCondition(checkObject(check, 'check'))
-    this.row.set(check.row)
-    const matched = this.evaluate(table, check, condition, mode)
+    const matched = this.evaluate(table, check, mode)
     if (intervention !== undefined) {
       if (intervention.judged(matched !== undefined)) {
         const durability = table.settings.durability
         return { value: { success: false, result: undefined }, durability }
       }
+    }
+    const act = intervention?.action ?? action
+    const durability = encode(() => {
       // The observer may have read another row by this core.
       this.row.set(check.row)
-    }
-    // The action is checked even if it is not carried out, so that mistakes show early.
-    this.writer.begin(table, this.row, matched, matched === undefined)
-    const act = intervention?.action ?? action
-    const asked = this.addAction(table, check.row, act, mode, intervention)
-    const durability = this.durability(table, asked)
+      // The action is checked even if it is not carried out, so that mistakes show early.
+      this.writer.begin(table, this.row, matched, matched === undefined)
+      return this.durability(table, this.addAction(table, check.row, act, mode, intervention))
+    })
     if (matched === undefined) return { value: { success: false, result: undefined }, durability }
     this.apply(table, durability, mode, intervention)
     const result = this.writer.hasResult ? this.writtenResult(table) : undefined
@@ -281,22 +329,22 @@ export class TableCore {
     mode: ReadMode,
     intervention?: Intervention,
   ): Applied<boolean> {
-    const { rows, checks = [], durability: asked } = checkObject(request, 'mutateRows')
-    if (!Array.isArray(rows) || rows.length === 0 || !Array.isArray(checks)) {
-      throw invalidArgument('mutateRows needs an array of at least one row; checks are an array')
-    }
-    const all = (checks as readonly Check[]).map((check) => ({ core: this, check }))
-    const part = { core: this, rows: rows as MultiRowMutations['rows'], intervention }
+    const { rows, checks, asked } = readArguments(() => {
+      multiRowNames.check(request)
+      const rows = checkArray(request.rows, 'rows of mutateRows')
+      if (rows.length === 0) throw invalidArgument('mutateRows needs at least one row')
+      const checks = checkArray(request.checks ?? [], 'checks of mutateRows')
+      return { rows, checks, asked: request.durability }
+    })
+    const all = checks.map((check) => ({ core: this, check }))
+    const part = { core: this, rows, intervention }
     const { value, durability } = applyAtomic([part], all, asked, mode)
     return { value: value.success, durability }
   }
 
   /** Whether a check of an atomic batch holds in the newest state. */
   holds(check: Check, mode: ReadMode): boolean {
-    const table = this.writable()
-    const condition = parseCondition(checkObject(check, 'check'))
-    this.row.set(check.row)
-    return this.evaluate(table, check, condition, mode) !== undefined
+    return this.evaluate(this.writable(), check, mode) !== undefined
   }
 
   /**
@@ -313,20 +361,22 @@ export class TableCore {
     const table = this.writable()
     const { writer } = this
     let open = begun
-    for (const each of rows) {
-      const { row, mutations } = checkObject(each, 'each of rows')
-      this.row.set(row)
-      if (open === undefined) writer.begin(table, this.row)
-      else if (open === writer) writer.nextRow()
-      else writer.join(open, table, this.row)
-      open = writer
-      for (const mutation of Array.isArray(mutations) ? (mutations as readonly Mutation[]) : []) {
-        checkObject(mutation, 'mutation')
-        if ('put' in mutation || 'delete' in mutation) continue
-        throw invalidArgument('mutations of several rows are puts and deletes')
+    encode(() => {
+      for (const each of rows) {
+        const { row, mutations } = rowNames.check(each)
+        this.row.set(row)
+        if (open === undefined) writer.begin(table, this.row)
+        else if (open === writer) writer.nextRow()
+        else writer.join(open, table, this.row)
+        open = writer
+        for (const mutation of checkArray(mutations, 'mutations')) {
+          checkObject(mutation, 'mutation')
+          if ('put' in mutation || 'delete' in mutation) continue
+          throw invalidArgument('mutations of several rows are puts and deletes')
+        }
+        this.addMutations(table, row, mutations, mode, intervention)
       }
-      this.addMutations(table, row, mutations, mode, intervention)
-    }
+    })
     if (intervention !== undefined) this.addAdditions(table, intervention.additions, mode)
     return writer
   }
@@ -337,25 +387,23 @@ export class TableCore {
   }
 
   /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */
-  private evaluate(
-    table: TableState,
-    check: Check,
-    condition: ValueCondition | undefined,
-    mode: ReadMode,
-  ): Timestamp | undefined {
-    const timeRange = parseTimeRange(check.timeRange)
-    const readPoint = this.engine.lastSequence
-    if (condition === undefined) {
-      const options = {
-        filter: check.filter,
-        ...(check.timeRange && { timeRange: check.timeRange }),
+  private evaluate(table: TableState, check: Check, mode: ReadMode): Timestamp | undefined {
+    const { condition, column, plan } = encode(() => {
+      const condition = parseCondition(checkObject(check, 'check'))
+      this.row.set(check.row)
+      const timeRange = parseTimeRange(check.timeRange)
+      if (condition !== undefined) {
+        const column = this.checkedColumn(table, check.column!, timeRange)
+        return { condition, column, plan: column.plan }
       }
-      this.stored.set(this.readRow(this.plans.plan(options), readPoint, mode))
+      const range = check.timeRange === undefined ? {} : { timeRange: check.timeRange }
+      return { condition, plan: this.plans.plan({ filter: check.filter, ...range }) }
+    })
+    this.stored.set(this.readRow(plan, this.engine.lastSequence, mode))
+    if (condition === undefined) {
       return this.stored.isEmpty ? undefined : this.stored.first().timestampValue
     }
-    const { family, escapedQualifier, plan } = this.checkedColumn(table, check.column!, timeRange)
-    this.stored.set(this.readRow(plan, readPoint, mode))
-    const cell = this.stored.find(family.index, escapedQualifier)
+    const cell = this.stored.find(column.family.index, column.escapedQualifier)
     if (!conditionHolds(condition, cell)) return undefined
     return cell === undefined ? 0 : cell.timestampValue
   }
@@ -400,10 +448,9 @@ export class TableCore {
     mode: ReadMode,
     intervention: Intervention | undefined,
   ): void {
-    if (!Array.isArray(mutations) || mutations.length === 0) {
-      throw invalidArgument('mutations must be an array with at least one mutation')
-    }
-    for (const mutation of mutations as readonly Mutation[]) {
+    const list = checkArray(mutations, 'mutations')
+    if (list.length === 0) throw invalidArgument('mutations needs at least one mutation')
+    for (const mutation of list) {
       this.addMutation(table, row, mutation, mode, intervention)
     }
   }
@@ -465,12 +512,10 @@ export class TableCore {
     )
   }
 
-  /** Starts a mutation after checking that the table takes one. */
-  private begin(operation: { readonly row: BytesLike }, what: string): TableState {
-    const table = this.writable()
+  /** Starts a mutation of a row. */
+  private begin(table: TableState, operation: { readonly row: BytesLike }, what: string): void {
     this.row.set(checkObject(operation, what).row)
     this.writer.begin(table, this.row)
-    return table
   }
 
   private writable(): TableState {
@@ -551,45 +596,4 @@ export class TableCore {
     this.writer.family(family)
     throw invalidArgument(`unknown column family '${family}'`)
   }
-}
-
-function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
-  return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
-}
-
-function asPlan(families: readonly FamilyPlan[]): ReadPlan {
-  const plain = plainOf(families)
-  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1, plain }
-}
-
-/** Checks that an operation is an object at all. */
-export function checkObject<T>(value: T, what: string): T {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalidArgument(`${what} must be an object`)
-  }
-  return value
-}
-
-/** Untyped callers may give one to a mutation of a row. */
-function durabilityOf(operation: object): DurabilityOption | undefined {
-  return (operation as { durability?: DurabilityOption }).durability
-}
-
-/** As `Object.keys(value).length === 1`, without making the keys. */
-function hasOneKey(value: object): boolean {
-  let first: string | undefined
-  for (const name in value) {
-    if (first !== undefined) return false
-    first = name
-  }
-  return first !== undefined
-}
-
-/** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
-function isMutations(action: object): boolean {
-  const names = Object.keys(action)
-  return (
-    names.includes('mutations') &&
-    names.every((name) => ['mutations', 'row', 'durability'].includes(name))
-  )
 }

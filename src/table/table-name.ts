@@ -1,4 +1,5 @@
 /** Names of tables, namespaces and snapshots (spec 2.2). */
+import { checkText, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { checkTableName } from '../cell/limits.js'
 import { defaultNamespace } from '../engine/ddl.js'
@@ -6,10 +7,11 @@ import { defaultNamespace } from '../engine/ddl.js'
 /** HBase's namespace of its own tables; nobody else's can be made in it. */
 export const systemNamespace = 'hbase'
 
-/** `default:name` is `name`; every other name stays as it is. Not checked. */
+/** `default:name` is `name`; every other name stays as it is. Any text may be asked for. */
 export function plainTableName(name: string): string {
   const prefix = `${defaultNamespace}:`
-  return typeof name === 'string' && name.startsWith(prefix) ? name.slice(prefix.length) : name
+  checkText(name, 'table name')
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name
 }
 
 /** Checks the name of a table that is to be made and returns it without `default:`. */
@@ -39,8 +41,4 @@ export function checkSnapshotName(name: string): void {
     `snapshot ${shown(name)} must consist of 1 to 240 of A-Z a-z 0-9 _ . - ` +
       'and not begin with . or -',
   )
-}
-
-function shown(name: unknown): string {
-  return typeof name === 'string' ? JSON.stringify(name) : `a ${typeof name}`
 }

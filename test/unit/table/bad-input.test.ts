@@ -302,7 +302,8 @@ function deleteRefusals(): Refusal[] {
     refused(
       `delete with an unknown family in ${member}`,
       (calls) => {
-        const target = { family: 'g', qualifier: 'q', timestamp: 1 }
+        const column = member.startsWith('columns') || member === 'columnVersions'
+        const target = { family: 'g', ...(column && { qualifier: 'q' }), timestamp: 1 }
         return calls.delete(wrong({ row: 'r', families: ['f'], [member]: [target] }))
       },
       noFamily,

@@ -346,7 +346,7 @@ const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
   [{ inMemory: 'yes' as unknown as boolean }, /inMemory must be/],
   [{ metadata: { a: 1 as unknown as string } }, /metadata 'a' is no string/],
   [{ metadata: [] as unknown as Record<string, string> }, /metadata must be an object/],
-  [{ scope: 1 } as FamilyOptions, /has no option 'scope'/],
+  [{ scope: 1 } as FamilyOptions, /unknown option 'scope' of a column family; it has: versions/],
   [{ mob: 1 as unknown as boolean }, /mob must be true or false/],
   [{ mobThreshold: -1 }, /mobThreshold must be an integer of 0/],
 ]

@@ -1,0 +1,257 @@
+/**
+ * Checks of what callers give, one for each kind of value. Everything public takes its arguments
+ * through these, so that bad input is always an `ERR_INVALID_ARGUMENT`.
+ *
+ * All checks throw `ERR_INVALID_ARGUMENT`; `what` names the argument in its message. A caller's
+ * object may be a proxy or have getters, so reading it may throw anything: code that reads the
+ * objects of callers runs inside {@link readArguments}, or hands what it catches to
+ * {@link argumentError}.
+ */
+import { types } from 'node:util'
+import { InvariantError } from './assert.js'
+import { CellarError, ErrorCode, invalidArgument } from './errors.js'
+
+/** A value as messages show it. Never throws. */
+export function shown(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value === 'string') {
+    return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
+  }
+  if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  return typeof value
+}
+
+/** Whether a value is a `Uint8Array` (or `Buffer`). Never throws, and no proxy passes for one. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return types.isUint8Array(value)
+}
+
+/** Whether the memory of bytes was given away, to another thread for example. */
+export function isDetached(value: Uint8Array): boolean {
+  if (value.byteLength > 0) return false
+  try {
+    new Uint8Array(value.buffer)
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** Whether a text survives UTF-8: every surrogate is one of a pair. */
+export function isWellFormed(text: string): boolean {
+  return (text as string & { isWellFormed(): boolean }).isWellFormed()
+}
+
+/** Checks a text that will be stored as UTF-8. */
+export function checkText(value: unknown, what: string): string {
+  if (typeof value !== 'string') {
+    throw invalidArgument(`${what} must be a string, got ${shown(value)}`)
+  }
+  if (!isWellFormed(value)) throw loneSurrogate(what)
+  return value
+}
+
+/** The error for a text that UTF-8 has no form for. */
+export function loneSurrogate(what: string): CellarError {
+  return invalidArgument(`${what} holds a lone surrogate, which UTF-8 cannot hold; give bytes`)
+}
+
+/** Checks a string or bytes: a string must be well-formed, bytes must still have their memory. */
+export function checkBytesLike(value: unknown, what: string): asserts value is string | Uint8Array {
+  if (typeof value === 'string') {
+    if (!isWellFormed(value)) throw loneSurrogate(what)
+    return
+  }
+  if (!isBytes(value)) {
+    throw invalidArgument(`${what} must be a string or a Uint8Array, got ${shown(value)}`)
+  }
+  if (value.byteLength === 0 && isDetached(value)) {
+    throw invalidArgument(`${what} lies in memory that was detached`)
+  }
+}
+
+/** Checks that a value is an object and no array. */
+export function checkObject<T>(value: T, what: string): T {
+  if (typeof value !== 'object' || value === null || isArray(value, what)) {
+    throw invalidArgument(`${what} must be an object, got ${shown(value)}`)
+  }
+  return value
+}
+
+/** A revoked proxy does not even say whether it is an array. */
+function isArray(value: unknown, what: string): value is readonly unknown[] {
+  try {
+    return Array.isArray(value)
+  } catch (error) {
+    throw invalidArgument(`${what} cannot be read: ${messageOf(error)}`)
+  }
+}
+
+/**
+ * Checks that a value is an array without holes and returns a copy, which the caller of the public
+ * method cannot change.
+ */
+export function checkArray<T>(value: readonly T[], what: string): T[] {
+  if (!isArray(value, what)) {
+    throw invalidArgument(`${what} must be an array, got ${shown(value)}`)
+  }
+  const copy = value.slice()
+  for (let i = 0; i < copy.length; i++) {
+    if (copy[i] === undefined) throw invalidArgument(`${what} lacks its element ${i}`)
+  }
+  return copy
+}
+
+/** Checks an optional boolean. */
+export function checkBoolean(value: unknown, what: string, missing: boolean): boolean {
+  if (value === undefined) return missing
+  if (typeof value === 'boolean') return value
+  throw invalidArgument(`${what} must be true or false, got ${shown(value)}`)
+}
+
+/** Checks an optional integer of at least `min`. */
+export function checkInteger(value: unknown, what: string, min: number): number | undefined {
+  if (value === undefined) return undefined
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min) return value
+  throw invalidArgument(`${what} must be an integer >= ${min}, got ${shown(value)}`)
+}
+
+/** Checks an optional function. */
+export function checkFunction<T>(value: T, what: string): T {
+  if (value === undefined || typeof value === 'function') return value
+  throw invalidArgument(`${what} must be a function, got ${shown(value)}`)
+}
+
+/** Checks an optional `AbortSignal`, of whatever make. */
+export function checkSignal(value: AbortSignal | undefined): AbortSignal | undefined {
+  if (value === undefined) return undefined
+  const isSignal =
+    typeof value === 'object' &&
+    value !== null &&
+    typeof value.aborted === 'boolean' &&
+    typeof value.addEventListener === 'function' &&
+    typeof value.removeEventListener === 'function'
+  if (isSignal) return value
+  throw invalidArgument(`signal must be an AbortSignal, got ${shown(value)}`)
+}
+
+/** Checks one of some texts. */
+export function checkChoice<T extends string>(
+  value: unknown,
+  what: string,
+  choices: readonly T[],
+): T {
+  if (choices.includes(value as T)) return value as T
+  const near = typeof value === 'string' ? nearest(value, choices) : undefined
+  const hint = near === undefined ? '' : `; did you mean '${near}'?`
+  throw invalidArgument(`${what} must be one of ${choices.join(', ')}, got ${shown(value)}${hint}`)
+}
+
+/**
+ * The names that an object of options may have: `true` for each property of `T`, so that the
+ * compiler finds a name that is missing here or no longer there.
+ */
+export class OptionNames<T extends object> {
+  private readonly what: string
+  private readonly names: ReadonlySet<string>
+
+  /** `what` names the object in messages: 'a get'. */
+  constructor(what: string, names: Readonly<Record<keyof T, true>>) {
+    this.what = what
+    this.names = new Set(Object.keys(names))
+  }
+
+  /** Checks that the options are an object that has no other names, whatever their values. */
+  check<O extends object>(options: O): O {
+    checkObject(options, this.what)
+    for (const name of Object.keys(options)) {
+      if (!this.names.has(name)) throw this.refusal(name)
+    }
+    return options
+  }
+
+  /** A copy of checked options, which reading cannot change any more. */
+  copy(options: T): T {
+    return { ...this.check(options) }
+  }
+
+  private refusal(name: string): CellarError {
+    const near = nearest(name, [...this.names])
+    const rest =
+      near === undefined ? `it has: ${[...this.names].join(', ')}` : `did you mean '${near}'?`
+    return invalidArgument(`unknown option '${name}' of ${this.what}; ${rest}`)
+  }
+}
+
+/** How many names an object has. With the number of known ones it tells whether all are known. */
+export function countNames(options: object): number {
+  let count = 0
+  for (const name in options) if (name !== undefined) count++
+  return count
+}
+
+/** The name that was meant, if one is near: two letters wrong, or one in three. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 64) return undefined
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    if (distance >= bestDistance || distance >= candidate.length) continue
+    best = candidate
+    bestDistance = distance
+  }
+  return best
+}
+
+/** Letters to insert, remove, replace or exchange with their neighbour to make `a` of `b`. */
+function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1
+      let distance = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        distance = Math.min(distance, before[j - 2] + 1)
+      }
+      row.push(distance)
+    }
+    before = last
+    last = row
+  }
+  return last[b.length]
+}
+
+/** Runs code that reads the arguments of a caller; whatever they throw is told as a bad argument. */
+export function readArguments<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw argumentError(error)
+  }
+}
+
+/**
+ * The error for what was thrown while arguments were read: what Cellar has thrown as it is, all
+ * else as the cause of an `ERR_INVALID_ARGUMENT`.
+ */
+export function argumentError(error: unknown): unknown {
+  try {
+    if (error instanceof CellarError || error instanceof InvariantError) return error
+  } catch {
+    // A proxy that does not even say what it is.
+  }
+  const message = `an argument cannot be read: ${messageOf(error)}`
+  return new CellarError(ErrorCode.invalidArgument, message, { cause: error })
+}
+
+function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.message) : shown(error)
+  } catch {
+    return 'it throws something unreadable'
+  }
+}
