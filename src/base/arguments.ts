@@ -225,7 +225,7 @@ function editDistance(a: string, b: string): number {
   return last[b.length]
 }
 
-/** Runs code that reads the arguments of a caller; whatever they throw is told as a bad argument. */
+/** Runs code that reads the arguments of a caller; what they throw is told as a bad argument. */
 export function readArguments<T>(read: () => T): T {
   try {
     return read()

@@ -4,13 +4,25 @@
  * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller,
  * 0 if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
  */
-import { OptionNames, checkObject, isBytes, readArguments, shown } from '../base/arguments.js'
+import {
+  OptionNames,
+  checkBoolean,
+  checkObject,
+  isBytes,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { hasEscape, unescape } from '../cell/cell-key.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { checkFilterCount, copyBytes } from './arguments.js'
 import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
+import {
+  makeRegularExpression,
+  type RegularExpression,
+  type RegularExpressionEngine,
+} from './regular-expression.js'
 import type { BigDecimal } from './big-decimal.js'
 
 /**
@@ -27,11 +39,13 @@ import type { BigDecimal } from './big-decimal.js'
  * - `bigDecimal`: the constant as decimal text or bigint; stored in HBase's form, see
  *   `encodeBigDecimal` (BigDecimalComparator).
  * - `null`: matches empty values, since null and empty are the same (NullComparator).
- * - `regexString`: finds the expression anywhere in the text (RegexStringComparator). JavaScript
- *   syntax, the dot matching line ends as in HBase; a leading `(?i)`, `(?m)`, `(?s)` is understood.
- *   `charset` says how bytes become text: 'utf8' (default) or 'latin1'. WARNING: an expression with
- *   nested repetition can take exponential time on unlucky values and blocks the event loop
- *   meanwhile; never take expressions from people you do not trust.
+ * - `regexString`: finds the expression anywhere in the text (RegexStringComparator); the dot
+ *   matches line ends, as in HBase, and a leading `(?i)`, `(?m)`, `(?s)` is understood. `charset`
+ *   says how bytes become text: 'utf8' (default) or 'latin1'. `engine` 'linear' (default) is RE2:
+ *   its time grows in a straight line with the text, and it has no back-references and no
+ *   look-around. 'backtracking' is JavaScript's own engine, which a `RegExp` always takes. WARNING:
+ *   that one can take exponential time and blocks the event loop meanwhile; never give it
+ *   expressions of people you do not trust.
  * - `substring`: contains the UTF-8 text, ignoring case (SubstringComparator).
  */
 export type ComparatorOption =
@@ -47,6 +61,7 @@ export type ComparatorOption =
       readonly regexString: string | RegExp
       readonly charset?: 'utf8' | 'latin1'
       readonly ignoreCase?: boolean
+      readonly engine?: RegularExpressionEngine
     }
   | { readonly substring: string }
 
@@ -192,41 +207,21 @@ class NullComparator extends Comparator {
 
 class RegexStringComparator extends Comparator {
   readonly name = 'regexString'
-  private readonly expression: RegExp
+  private readonly expression: RegularExpression
   private readonly charset: 'utf8' | 'latin1'
 
-  constructor(expression: string | RegExp, charset: unknown, ignoreCase: unknown) {
+  constructor({ regexString, charset, ignoreCase, engine }: ComparatorParts) {
     super(false)
     if (charset !== undefined && charset !== 'utf8' && charset !== 'latin1') {
       throw invalidArgument(`charset must be 'utf8' or 'latin1', got ${shown(charset)}`)
     }
     this.charset = charset ?? 'utf8'
-    this.expression = makeExpression(expression, ignoreCase === true)
+    const ignoresCase = checkBoolean(ignoreCase, 'ignoreCase', false)
+    this.expression = makeRegularExpression(regexString!, ignoresCase, engine)
   }
 
   compare(source: Buffer, start: number, end: number): number {
     return this.expression.test(source.toString(this.charset, start, end)) ? 0 : -1
-  }
-}
-
-/**
- * Compiles with "dot matches all", as HBase does; never with a flag that gives the expression a
- * memory.
- */
-function makeExpression(expression: string | RegExp, ignoreCase: boolean): RegExp {
-  if (expression instanceof RegExp) {
-    const flags = expression.flags.replace(/[gy]/g, '')
-    return new RegExp(expression.source, ignoreCase && !flags.includes('i') ? `${flags}i` : flags)
-  }
-  if (typeof expression !== 'string') {
-    throw invalidArgument(`regexString must be a string or a RegExp, got ${shown(expression)}`)
-  }
-  const [inline, letters] = /^\(\?([ims]+)\)/.exec(expression) ?? ['', '']
-  const flags = new Set(['s', ...letters, ...(ignoreCase ? ['i'] : [])])
-  try {
-    return new RegExp(expression.slice(inline.length), [...flags].join(''))
-  } catch (error) {
-    throw invalidArgument(`regexString is not a valid expression: ${(error as Error).message}`)
   }
 }
 
@@ -261,6 +256,7 @@ interface ComparatorParts {
   readonly regexString?: string | RegExp
   readonly charset?: 'utf8' | 'latin1'
   readonly ignoreCase?: boolean
+  readonly engine?: RegularExpressionEngine
   readonly substring?: string
 }
 
@@ -294,8 +290,8 @@ const forms: ReadonlyMap<string, Form> = new Map([
     if (parts.null === true) return new NullComparator()
     throw invalidArgument(`null of a comparator can only be true, got ${shown(parts.null)}`)
   }),
-  form('regexString', ['charset', 'ignoreCase'], (parts) => {
-    return new RegexStringComparator(parts.regexString!, parts.charset, parts.ignoreCase)
+  form('regexString', ['charset', 'ignoreCase', 'engine'], (parts) => {
+    return new RegexStringComparator(parts)
   }),
   form('substring', [], (parts) => new SubstringComparator(parts.substring!)),
 ])

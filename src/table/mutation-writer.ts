@@ -59,12 +59,14 @@ const putNames = new OptionNames<Put>('a put', {
   ttl: true,
   durability: true,
 })
+/** The names of a cell of a put, in the long form. */
 export const cellNames = new OptionNames<PutCell>('a cell of a put', {
   column: true,
   value: true,
   timestamp: true,
   type: true,
 })
+/** The names of a value with a timestamp of its own. */
 export const valueNames = new OptionNames<TimedValue>('a value of a put', {
   value: true,
   timestamp: true,

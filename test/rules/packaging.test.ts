@@ -148,6 +148,7 @@ void t.test('the addon and the thread pool are optional', (t) => {
   t.strictSame(Object.keys(description.optionalDependencies ?? {}).sort(), ['lz4-napi', 'piscina'])
   t.strictSame(Object.keys(description.dependencies ?? {}).sort(), [
     '@bufbuild/protobuf',
+    're2js',
     'xxhash-wasm',
   ])
   t.ok(existsSync(join(dirname(JSON.parse(entry) as string), 'index.d.ts')), 'types are built')

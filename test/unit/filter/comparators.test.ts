@@ -250,3 +250,33 @@ void t.test('bad arguments are refused', async (t) => {
     t.throws(make, { name: 'CellarError', code: 'ERR_INVALID_ARGUMENT' }, what)
   }
 })
+
+void t.test(
+  'expressions that make a backtracking engine hang are searched in linear time',
+  async (t) => {
+    const text = 'a'.repeat(50_000)
+    for (const regexString of ['^(a+)+$', '(a|aa)+$', '(.*)*b', '(a|a?)+c']) {
+      t.equal(passes(`${text}!`, 'EQUAL', { regexString }), false, regexString)
+    }
+    t.equal(passes(text, 'EQUAL', { regexString: '^(a+)+$' }), true)
+  },
+)
+
+void t.test('what the linear engine lacks is refused and named', async (t) => {
+  const refused = {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /back-references and look-around need the engine 'backtracking'/,
+  }
+  for (const regexString of ['(a)\\1', 'a(?=b)', '(?<!a)b', '(?!x)y']) {
+    t.throws(() => new Comparison('EQUAL', { regexString }), refused, regexString)
+    t.doesNotThrow(() => new Comparison('EQUAL', { regexString, engine: 'backtracking' }))
+    t.doesNotThrow(() => new Comparison('EQUAL', { regexString: new RegExp(regexString) }))
+  }
+  t.equal(passes('xx', 'EQUAL', { regexString: '(x)\\1', engine: 'backtracking' }), true)
+  const expression = { regexString: /a/, engine: 'linear' } as const
+  t.throws(() => new Comparison('EQUAL', expression), { code: 'ERR_INVALID_ARGUMENT' })
+  const engine = 'lineal' as 'linear'
+  t.throws(() => new Comparison('EQUAL', { regexString: 'a', engine }), {
+    message: /did you mean 'linear'\?$/,
+  })
+})
