@@ -27,6 +27,14 @@ export { cleanTable } from './bookkeeper/clean-table.js'
 export { MemoryMetaStore, MemoryMetastoreData } from './bookkeeper/memory-metastore.js'
 export type { MemoryMetastoreConfiguration } from './bookkeeper/memory-metastore.js'
 export type { MetastoreDatabase, MetastoreDurability } from './bookkeeper/shared-database.js'
+export {
+  createLedgerManagerFactory,
+  type LedgerFactoryOptions,
+  type LedgerManagerFactory,
+} from './bookkeeper/ledger-manager-factory.js'
+export { MSLedgerManagerFactory } from './bookkeeper/ms-ledger-manager-factory.js'
+export { LedgerLayoutRecord, type LedgerLayout } from './bookkeeper/ledger-layout.js'
+export type { LayoutForm, LayoutRecord } from './bookkeeper/layout-record.js'
 export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledger-manager.js'
 export { LedgerIdGenerator, type LedgerIdOptions } from './bookkeeper/ledger-ids.js'
 export { LedgerRangeIterator, type LedgerIdRange } from './bookkeeper/ledger-ranges.js'

@@ -8,7 +8,12 @@ export const LedgerErrorCode = {
   ledgerExists: 'ERR_LEDGER_EXISTS',
   /** The metadata have another version than the one given. Nothing was changed. */
   metadataVersion: 'ERR_LEDGER_METADATA_VERSION',
-  /** The store failed, or holds what is no ledger; told by `cause`. */
+  /**
+   * The ledgers were laid out by another factory, in another version, or in a later format of the
+   * layout. Nothing was changed.
+   */
+  layoutMismatch: 'ERR_LEDGER_LAYOUT_MISMATCH',
+  /** The store failed, or holds bytes that are no ledger and no layout; told by `cause`. */
   metaStore: 'ERR_LEDGER_META_STORE',
   /** There are no more ledger ids. */
   idOverflow: 'ERR_LEDGER_ID_OVERFLOW',
@@ -21,6 +26,7 @@ const returnCodes: Readonly<Record<LedgerErrorCode, number>> = {
   ERR_LEDGER_NO_SUCH_LEDGER: -7,
   ERR_LEDGER_EXISTS: -20,
   ERR_LEDGER_METADATA_VERSION: -17,
+  ERR_LEDGER_LAYOUT_MISMATCH: -18,
   ERR_LEDGER_META_STORE: -18,
   ERR_LEDGER_ID_OVERFLOW: -106,
 }
@@ -52,4 +58,9 @@ export class LedgerError extends Error {
 /** Makes an `ERR_LEDGER_META_STORE`. */
 export function metaStoreError(message: string, cause?: unknown): LedgerError {
   return new LedgerError(LedgerErrorCode.metaStore, message, cause)
+}
+
+/** Makes an `ERR_LEDGER_LAYOUT_MISMATCH`. */
+export function layoutMismatch(message: string): LedgerError {
+  return new LedgerError(LedgerErrorCode.layoutMismatch, message)
 }

@@ -5,6 +5,9 @@
 import { CellarError, ErrorCode } from '../../api/index.js'
 import { metaStoreError } from './ledger-errors.js'
 
+/** Name of the table. */
+export const ledgerTable = 'LEDGER'
+
 /** The highest ledger id, 2^63 - 1. */
 export const ledgerIdMax = 2n ** 63n - 1n
 
@@ -24,11 +27,20 @@ export function ledgerKey(ledgerId: bigint): string {
   return ledgerId.toString().padStart(keyDigits, '0')
 }
 
+/** Whether the table may hold a key: that of a ledger, or the end mark. */
+export function isExpectedKey(key: string): boolean {
+  return key === endKey || parseKey(key) !== undefined
+}
+
 /** The ledger of a key. `ERR_LEDGER_META_STORE` if the key is none of ours. */
 export function ledgerIdOf(key: string): bigint {
-  if (key.length === keyDigits && /^[0-9]+$/.test(key)) {
-    const ledgerId = BigInt(key)
-    if (ledgerId <= ledgerIdMax) return ledgerId
-  }
+  const ledgerId = parseKey(key)
+  if (ledgerId !== undefined) return ledgerId
   throw metaStoreError(`the ledger table holds the key ${JSON.stringify(key)}, which is no ledger`)
+}
+
+function parseKey(key: string): bigint | undefined {
+  if (key.length !== keyDigits || !/^[0-9]+$/.test(key)) return undefined
+  const ledgerId = BigInt(key)
+  return ledgerId <= ledgerIdMax ? ledgerId : undefined
 }

@@ -10,7 +10,7 @@ import { CellarError, ErrorCode } from '../../api/index.js'
 import { cleanTable } from './clean-table.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
-import { endKey, ledgerKey } from './ledger-key.js'
+import { endKey, ledgerKey, ledgerTable } from './ledger-key.js'
 import { LedgerListeners, type LedgerMetadataListener } from './ledger-listeners.js'
 import {
   ledgerMetadataCodec,
@@ -22,7 +22,6 @@ import type { MetaStore, MetastoreScannableTable } from './types.js'
 import { Value } from './value.js'
 import { LongVersion, Version, type Versioned } from './version.js'
 
-const tableName = 'LEDGER'
 const field = '.META'
 
 /** Settings of a ledger manager. */
@@ -66,12 +65,15 @@ export class LedgerManager<M = LedgerMetadata> {
     })
   }
 
-  /** Opens the table of ledgers; `store` is initialised. */
+  /**
+   * Opens the table of ledgers; `store` is initialised. The layout record is not looked at:
+   * `createLedgerManagerFactory` does that.
+   */
   static async open<M = LedgerMetadata>(
     store: MetaStore,
     options: LedgerManagerOptions<M> = {},
   ): Promise<LedgerManager<M>> {
-    const table = await store.createScannableTable(tableName)
+    const table = await store.createScannableTable(ledgerTable)
     const manager = new LedgerManager<M>(table, options)
     await markEnd(table)
     return manager

@@ -2,10 +2,12 @@
  * Where Hedwig's managers come from (`MetadataManagerFactory`). The layout record in the store says
  * which factory laid out the metadata, so that no other touches them.
  */
+import { chooseFactory } from '../bookkeeper/factory-choice.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { unexpectedCondition } from './errors.js'
 import { FactoryLayout } from './layout.js'
 import type { RecordForm } from './record-form.js'
+import type { ManagerMeta } from './records.js'
 import type { SubscriptionDataManager } from './subscription-data-manager.js'
 import type { TopicOwnershipManager } from './topic-ownership-manager.js'
 import type { TopicPersistenceManager } from './topic-persistence-manager.js'
@@ -61,14 +63,14 @@ export async function createMetadataManagerFactory(
   const { store, region = 'standalone', managerImpl } = options
   const record = await FactoryLayout.open(store, region)
   try {
-    const known = await record.read()
-    const name = managerImpl ?? known?.managerImpl ?? defaultName
-    const factory = makeFactory(name, options)
-    const mine = { managerImpl: name, managerVersion: factory.getCurrentVersion() }
-    const layout = known ?? (await record.create(mine))
-    if (layout.managerImpl !== name) {
-      throw unexpectedCondition(`the metadata were laid out by ${layout.managerImpl}, not ${name}`)
-    }
+    const { factory, layout } = await chooseFactory<MetadataManagerFactory, ManagerMeta>(record, {
+      wantedName: managerImpl,
+      defaultName,
+      make: (name) => makeFactory(name, options),
+      layoutOf: (name, made) => ({ managerImpl: name, managerVersion: made.getCurrentVersion() }),
+      nameOf: (stored) => stored.managerImpl,
+      mismatch: unexpectedCondition,
+    })
     await factory.initialize(options, store, layout.managerVersion)
     return factory
   } finally {
