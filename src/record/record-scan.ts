@@ -315,7 +315,7 @@ function describe(source: Buffer, offset: number, header: RecordFileHeader): str
       ? `a frame whose sequence ${frameSequence(source, offset)} falls`
       : 'a frame whose checksum does not match'
   }
-  const claimed = readUint64LE(source, offset + 8) % 0x1_0000_0000
+  const claimed = frameLength(source, offset)
   if (claimed > rest - frameOverheadBytes) return `a frame that says ${claimed} bytes, ${rest} left`
   return 'bytes that are not a frame of this place'
 }
