@@ -7,7 +7,10 @@ import type { Result } from './result.js'
 /** Which part of the time line a read looks at: `[min, max)`. */
 export type TimeRangeOption = readonly [min: Timestamp, max: Timestamp]
 
-/** A consistent view of the whole database at one moment; see `Database.snapshot`. */
+/**
+ * A view of the whole database at one moment: every read through it gives the same answer until it
+ * is closed. The full promise stands at `Database.snapshot`.
+ */
 export interface Snapshot {
   /** Sequence up to which the view sees mutations. */
   readonly sequence: number
@@ -31,7 +34,10 @@ export interface ReadOptions {
   /** Overrides the time range for single families. */
   readonly familyTimeRanges?: Readonly<Record<string, TimeRangeOption>>
   readonly filter?: Filter
-  /** Most cells per family and row (HBase: setMaxResultsPerColumnFamily). */
+  /**
+   * Most cells per family and row (HBase: setMaxResultsPerColumnFamily); 0 = none. A filter is not
+   * shown the cells behind them.
+   */
   readonly cellsPerFamilyMax?: number
   /** Cells skipped per family and row (HBase: setRowOffsetPerColumnFamily). */
   readonly cellsPerFamilyOffset?: number

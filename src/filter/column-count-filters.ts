@@ -74,10 +74,8 @@ export class ColumnPaginationFilter extends KeyFilter {
       if (order < 0) return jumpInRow(cell)
     }
     this.columns++
-    if (this.columns <= this.offset) return FilterCode.nextColumn
-    return this.columns === this.offset + this.limit
-      ? FilterCode.includeAndNextRow
-      : FilterCode.includeAndNextColumn
+    // The last column leaves no row: members of a list behind this one count the next column too.
+    return this.columns <= this.offset ? FilterCode.nextColumn : FilterCode.includeAndNextColumn
   }
 
   nextCellHint(cell: CellView): CellHint | undefined {
@@ -86,7 +84,10 @@ export class ColumnPaginationFilter extends KeyFilter {
   }
 }
 
-/** The first cell of each row: what row counting needs (HBase: FirstKeyOnlyFilter). */
+/**
+ * The first cell of each row: what row counting needs (HBase: FirstKeyOnlyFilter). It leaves the
+ * row at the second cell only, so that a filter around it learns that there is one.
+ */
 export class FirstKeyOnlyFilter extends KeyFilter {
   private found = false
 
@@ -97,7 +98,7 @@ export class FirstKeyOnlyFilter extends KeyFilter {
   override filterCell(): FilterCode {
     if (this.found) return FilterCode.nextRow
     this.found = true
-    return FilterCode.includeAndNextRow
+    return FilterCode.include
   }
 }
 
@@ -123,8 +124,7 @@ export class FirstKeyValueMatchingQualifiersFilter extends KeyFilter {
   override filterCell(cell: CellView): FilterCode {
     if (this.found) return FilterCode.nextRow
     const qualifier = unescape(cell.buffer, cell.qualifierStart, cell.qualifierEnd)
-    if (!this.qualifiers.has(qualifier.toString('latin1'))) return FilterCode.include
-    this.found = true
-    return FilterCode.includeAndNextRow
+    this.found = this.qualifiers.has(qualifier.toString('latin1'))
+    return FilterCode.include
   }
 }

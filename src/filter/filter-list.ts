@@ -175,7 +175,7 @@ export class FilterList implements Filter {
         if (member.hint.compare(this.hint) < 0) this.hint = member.hint
       }
     }
-    return asked ? codeOf(included, reach) : FilterCode.nextRow
+    return asked ? codeOf(included, reach) : FilterCode.skip
   }
 }
 

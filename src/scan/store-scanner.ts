@@ -43,9 +43,6 @@ const rowRun = new RowRun()
 const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 type Move = (typeof Move)[keyof typeof Move]
 
-const Fate = { collect: 1, pass: 2, rowDone: 3 } as const
-type Fate = (typeof Fate)[keyof typeof Fate]
-
 export class StoreScanner {
   /** The cell under the cursor, decoded; meaningful while `atCell`. */
   readonly cell = new CellView()
@@ -281,27 +278,23 @@ export class StoreScanner {
       // A match changes the matcher's state, so a cell that did not fit keeps its answer.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
-        const fate = this.fateOfIncluded()
-        if (fate === Fate.collect && collector.full) {
+        const collects = this.collectsNext
+        if (collects && collector.full) {
           this.waitingCode = code
           return false
         }
-        if (
-          fate === Fate.collect &&
-          cell.isReference &&
-          this.query.filter?.replacesValues !== true
-        ) {
+        if (collects && cell.isReference && this.query.filter?.replacesValues !== true) {
           this.waitingCode = code
           this.resolve()
         }
         this.waitingCode = 0
-        if (fate === Fate.rowDone && this.singleRow) break
-        if (fate === Fate.rowDone) {
+        this.cellsInRow++
+        if (collects) collector.add(cell, this.query.filter)
+        if (this.hasAllCells) {
+          if (this.singleRow) break
           this.planRowMove(row, rowLength)
           continue
         }
-        this.cellsInRow++
-        if (fate === Fate.collect) collector.add(cell, this.query.filter)
       }
       if (this.singleRow && endsRow(code)) break
       this.planMove(code, row, rowLength)
@@ -415,12 +408,15 @@ export class StoreScanner {
     if (this.query.filter?.readsValue?.(this.cell) ?? true) this.resolve()
   }
 
-  /** What the per-family offset and limit make of the next included cell. */
-  private fateOfIncluded(): Fate {
+  /** Whether per-family offset and limit let the next included cell into the result. */
+  private get collectsNext(): boolean {
+    return this.cellsInRow >= this.query.cellsPerRowOffset && this.query.cellsPerRowMax !== 0
+  }
+
+  /** The limit is reached: neither matcher nor filter is asked about another cell of the row. */
+  private get hasAllCells(): boolean {
     const { cellsPerRowOffset, cellsPerRowMax } = this.query
-    const position = this.cellsInRow + 1 - cellsPerRowOffset
-    if (cellsPerRowMax >= 0 && position > cellsPerRowMax) return Fate.rowDone
-    return position > 0 ? Fate.collect : Fate.pass
+    return cellsPerRowMax >= 0 && this.cellsInRow >= cellsPerRowOffset + cellsPerRowMax
   }
 
   private planMove(code: MatchCode, row: Buffer, rowLength: number): void {

@@ -16,6 +16,7 @@ import {
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { CellarError, invalidArgument } from '../base/errors.js'
 import { coprocessorError } from '../coprocessor/coprocessor-error.js'
+import { FilterCode } from '../filter/filter.js'
 import { FirstKeyOnlyFilter } from '../filter/column-count-filters.js'
 import { parseColumn } from '../cell/column-name.js'
 import type { Endpoint } from '../api/coprocessor.js'
@@ -36,6 +37,11 @@ const bits = 64
 /** One cell of each row, without its value. */
 class RowMarkFilter extends FirstKeyOnlyFilter {
   readonly replacesValues = true
+
+  override filterCell(): FilterCode {
+    const code = super.filterCell()
+    return code === FilterCode.include ? FilterCode.includeAndNextRow : code
+  }
 
   transformCell(): Buffer {
     return emptyBytes

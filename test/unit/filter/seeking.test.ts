@@ -133,8 +133,8 @@ const seeking: readonly (readonly [string, () => Filter, number, number, number]
     600,
     1,
   ],
-  ['ColumnPaginationFilter', () => new ColumnPaginationFilter(1, 'c18'), 200, 400, 1],
-  ['FirstKeyOnlyFilter', () => new FirstKeyOnlyFilter(), 200, 200, 1],
+  ['ColumnPaginationFilter', () => new ColumnPaginationFilter(1, 'c18'), 200, 600, 1],
+  ['FirstKeyOnlyFilter', () => new FirstKeyOnlyFilter(), 200, 400, 1],
   [
     'MUST_PASS_ALL',
     () =>
