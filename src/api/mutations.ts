@@ -56,7 +56,7 @@ export type ColumnTarget =
 
 /**
  * Deletes by writing markers. With none of the four lists: the whole row, that is, one family
- * marker for each family of the table.
+ * marker for each family of the table. The lists have no order: all that they name counts.
  */
 export interface Delete {
   readonly row: BytesLike
@@ -76,7 +76,10 @@ export interface Delete {
   readonly durability?: DurabilityOption
 }
 
-/** Adds to 8-byte big-endian signed counters; an absent one counts as 0. Overflow wraps. */
+/**
+ * Adds to 8-byte big-endian signed counters; an absent one counts as 0. Overflow wraps. Of a column
+ * that is named twice the last mention counts, and the result has a cell for each.
+ */
 export interface Increment {
   readonly row: BytesLike
   readonly columns:
@@ -95,7 +98,10 @@ export interface Increment {
   readonly durability?: DurabilityOption
 }
 
-/** Appends bytes to values; an absent one counts as empty. */
+/**
+ * Appends bytes to values; an absent one counts as empty. Of a column that is named twice the last
+ * mention counts, and the result has a cell for each.
+ */
 export interface Append {
   readonly row: BytesLike
   readonly columns:
@@ -120,7 +126,10 @@ export type Mutation =
   | { readonly increment: RowOperation<Increment> }
   | { readonly append: RowOperation<Append> }
 
-/** Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). */
+/**
+ * Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). The
+ * result has the cells of increments and appends in the order of the operations.
+ */
 export interface RowMutations {
   readonly row: BytesLike
   readonly mutations: readonly Mutation[]
@@ -170,7 +179,10 @@ export type CheckAction = Mutation | { readonly mutations: readonly Mutation[] }
 export interface CheckAndMutateResult {
   /** Whether the condition held and the action was applied. */
   readonly success: boolean
-  /** Cells that increments and appends of the action produced; undefined if there were none. */
+  /**
+   * Cells that increments and appends of the action produced, in the order of the operations; empty
+   * if `returnResults` is false, undefined if the action has neither.
+   */
   readonly result: Result | undefined
 }
 

@@ -22,6 +22,8 @@ export class ServerClock {
   private floor = 0
   private slot = 0
   private proposed = 0
+  /** What {@link reserve} has changed: the slot and its timestamp before, in turns. */
+  private reserved: number[] = []
   /** Highest timestamp assigned so far. */
   highest = 0
 
@@ -52,9 +54,36 @@ export class ServerClock {
     return this.proposed
   }
 
+  /**
+   * Rows that the same mutation names later get timestamps above the one proposed last. It counts
+   * for good with {@link keep}, and not at all after {@link release}.
+   */
+  reserve(): void {
+    this.reserved.push(this.slot, this.slots[this.slot])
+    this.slots[this.slot] = this.proposed
+  }
+
   /** The mutation with the timestamp proposed last is applied. */
   accept(): void {
     this.slots[this.slot] = this.proposed
     if (this.proposed > this.highest) this.highest = this.proposed
+  }
+
+  /** The mutation with the timestamps that were reserved is applied. */
+  keep(): void {
+    const { slots, reserved } = this
+    if (reserved.length === 0) return
+    for (let i = 0; i < reserved.length; i += 2) {
+      if (slots[reserved[i]] > this.highest) this.highest = slots[reserved[i]]
+    }
+    this.reserved = []
+  }
+
+  /** Forgets the timestamps of a mutation that was not applied. */
+  release(): void {
+    const { slots, reserved } = this
+    if (reserved.length === 0) return
+    for (let i = reserved.length - 2; i >= 0; i -= 2) slots[reserved[i]] = reserved[i + 1]
+    this.reserved = []
   }
 }

@@ -87,17 +87,24 @@ function resolve<T>(
   writer: MutationWriter,
   columns: readonly { column: ColumnName; amount: T }[],
 ): Target<T>[] {
-  return columns.map(({ column, amount }) => {
+  const targets = columns.map(({ column, amount }) => {
     const { family, escapedQualifier } = parseSingleColumn(column)
     return { column, family: writer.family(family), escapedQualifier, amount }
   })
+  return targets.length === 1 ? targets : targets.sort(compareTargets)
+}
+
+/** The order of the cells in the result; mentions of one column stay as they are. */
+function compareTargets(a: Target<unknown>, b: Target<unknown>): number {
+  const byFamily = a.family.index - b.family.index
+  return byFamily === 0 ? Buffer.compare(a.escapedQualifier, b.escapedQualifier) : byFamily
 }
 
 /**
  * The new cell is strictly newer than the one it replaces: max(server's time, old + 1). An explicit
  * timestamp therefore takes effect only for a column that has no cell. The old cell's TTL is kept
- * unless the operation sets one. A column that is named twice is computed from the same base twice,
- * so the last mention wins, as in HBase.
+ * unless the operation sets one. A column that is named twice is computed from the same base twice:
+ * the last mention wins, and the result has both, as in HBase.
  */
 function modify<T>(
   writer: MutationWriter,
@@ -115,11 +122,8 @@ function modify<T>(
     writer.checkSlop(timestamp)
   }
   const cells = read(planColumns(targets, parseTimeRange(operation.timeRange)))
-  const last = new Map<string, Target<T>>()
+  writer.givesResult = true
   for (const target of targets) {
-    last.set(`${target.family.index}:${target.escapedQualifier.toString('latin1')}`, target)
-  }
-  for (const target of last.values()) {
     const { family, escapedQualifier } = target
     const stored = cells.find(family.index, escapedQualifier)
     const value = compute(stored, target)

@@ -99,6 +99,8 @@ export class MutationWriter {
   private isPut = false
   /** Family and entry of the cells that go into the result. */
   private resultCells: number[] = []
+  /** The mutation has an increment or an append, whether or not that returns its cells. */
+  givesResult = false
 
   constructor(engine: Engine) {
     this.engine = engine
@@ -122,6 +124,8 @@ export class MutationWriter {
     this.row = row
     this.groupTime = now
     if (this.resultCells.length > 0) this.resultCells = []
+    this.givesResult = false
+    this.engine.clock.release()
     this.engine.mutation.begin()
   }
 
@@ -143,8 +147,10 @@ export class MutationWriter {
 
   /** Ends a mutation: it will be applied with the group. Its timestamp is taken. */
   endMember(): void {
-    this.engine.mutation.finish()
-    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+    const { clock, mutation } = this.engine
+    mutation.finish()
+    if (this.serverTimestamp !== 0) clock.accept()
+    clock.keep()
   }
 
   /** Takes back the mutation that is not ended yet. */
@@ -154,10 +160,10 @@ export class MutationWriter {
 
   /**
    * Goes on with another row under the same sequence, after the caller has changed the row that
-   * `begin` was given. The timestamp of the row before is taken, whatever becomes of the mutation.
+   * `begin` was given. A mutation that is not applied takes no timestamp of any row.
    */
   nextRow(): void {
-    if (this.serverTimestamp !== 0) this.engine.clock.accept()
+    if (this.serverTimestamp !== 0) this.engine.clock.reserve()
     this.serverTimestamp = 0
     this.putTimestampMin = 0
   }
@@ -346,20 +352,16 @@ export class MutationWriter {
     return this.resultCells.length > 0
   }
 
-  /** The marked cells, in HBase's order, copied out of the mutation buffer. REQUIRES `apply`. */
+  /** The marked cells, as they were encoded, copied out of the mutation. REQUIRES `apply`. */
   takeResult(): CollectedRow {
     const { buffer, length, keyStarts, keyEnds, valueEnds } = this.engine.mutation
     const page = Buffer.from(buffer.subarray(0, this.hasResult ? length : 0))
-    const cells: number[][] = []
+    const cells: number[] = []
     for (let i = 0; i < this.resultCells.length; i += 2) {
       const entry = this.resultCells[i + 1]
-      cells.push([this.resultCells[i], keyStarts[entry], keyEnds[entry], valueEnds[entry]])
+      cells.push(this.resultCells[i], keyStarts[entry], keyEnds[entry], valueEnds[entry])
     }
-    cells.sort((a, b) => {
-      if (a[0] !== b[0]) return a[0] - b[0]
-      return Buffer.compare(page.subarray(a[1], a[2]), page.subarray(b[1], b[2]))
-    })
-    return { page, cells: cells.flat(), partial: false }
+    return { page, cells, partial: false }
   }
 
   /**

@@ -39,7 +39,7 @@ export class PageResult extends Result {
   readonly #from: number
   readonly #end: number
   readonly #families: readonly string[]
-  /** Where the cell behind the one found last is. */
+  /** Where the cell behind the one found last is; -1 = the cells may be in any order. */
   #next: number
 
   /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
@@ -57,6 +57,17 @@ export class PageResult extends Result {
     this.#end = end
     this.#families = families
     this.#next = from
+  }
+
+  /** @internal Of a mutation: cells in the order of its operations. */
+  static written(
+    row: CollectedRow,
+    families: readonly string[],
+    marks: { readonly exists?: boolean } | undefined,
+  ): PageResult {
+    const result = new PageResult(row, families, marks)
+    result.#next = -1
+    return result
   }
 
   /** @internal A result that only says where a scan is. */
@@ -102,8 +113,8 @@ export class PageResult extends Result {
   override columnCells(column: ColumnName): Cell[] {
     const cells: Cell[] = []
     for (let at = this.#find(column); at >= 0 && at < this.#end; at += numbersPerCell) {
-      if (!this.#matches(at, column)) break
-      cells.push(this.#cellAt(at))
+      if (this.#matches(at, column)) cells.push(this.#cellAt(at))
+      else if (this.#next >= 0) break
     }
     return cells
   }
@@ -116,6 +127,7 @@ export class PageResult extends Result {
     const from = this.#from
     const end = this.#end
     if (
+      next >= 0 &&
       next < end &&
       this.#inColumn(next, family, escapedQualifier) &&
       (next === from || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
@@ -125,7 +137,7 @@ export class PageResult extends Result {
     }
     for (let at = from; at < end; at += numbersPerCell) {
       if (!this.#inColumn(at, family, escapedQualifier)) continue
-      this.#next = at + numbersPerCell
+      if (next >= 0) this.#next = at + numbersPerCell
       return at
     }
     return -1

@@ -319,7 +319,7 @@ export class TableCore {
     })
     if (matched === undefined) return { value: { success: false, result: undefined }, durability }
     this.apply(table, durability, mode, intervention)
-    const result = this.writer.hasResult ? this.writtenResult(table) : undefined
+    const result = this.writer.givesResult ? this.writtenResult(table) : undefined
     return { value: { success: true, result }, durability }
   }
 
@@ -552,7 +552,7 @@ export class TableCore {
 
   private writtenResult(table: TableState, marks?: { readonly exists: true }): Result {
     const row = this.writer.hasResult ? this.writer.takeResult() : emptyRow
-    return new PageResult(row, table.familyNames, marks)
+    return PageResult.written(row, table.familyNames, marks)
   }
 
   /** Reads cells of the mutated row at the newest state. */

@@ -167,14 +167,14 @@ export class ReferenceModel {
     const now = this.serverTime(increment.row)
     const cells = this.incrementCells(increment.row, increment, now)
     this.write(increment.row, cells)
-    return this.written(increment.row, increment.returnResults === false ? [] : cells)
+    return this.written(increment.row, increment.returnResults === false ? [] : inOrder(cells))
   }
 
   append(append: Append): PlainResult {
     const now = this.serverTime(append.row)
     const cells = this.appendCells(append.row, append, now)
     this.write(append.row, cells)
-    return this.written(append.row, append.returnResults === false ? [] : cells)
+    return this.written(append.row, append.returnResults === false ? [] : inOrder(cells))
   }
 
   mutateRow({ row, mutations }: RowMutations): PlainResult {
@@ -208,7 +208,8 @@ export class ReferenceModel {
     const putTimeMin = stored?.timestamp ?? 0n
     const { cells, results } = this.mutationCells(check.row, mutations, putTimeMin)
     this.write(check.row, cells)
-    const result = results.length === 0 ? undefined : this.written(check.row, results)
+    const updates = mutations.some((each) => 'increment' in each || 'append' in each)
+    const result = updates ? this.written(check.row, results) : undefined
     return { success: true, result }
   }
 
@@ -232,7 +233,7 @@ export class ReferenceModel {
             ? this.incrementCells(row, mutation.increment, now)
             : this.appendCells(row, mutation.append, now)
         cells.push(...made)
-        if (operation.returnResults !== false) results.push(...made)
+        if (operation.returnResults !== false) results.push(...inOrder(made))
       }
     }
     return { cells, results }
@@ -376,7 +377,7 @@ export class ReferenceModel {
     const stored = cells.map((cell) => {
       return { ...cell, row: binary(row), sequence: 0, inMemtable: true, run: 0 }
     })
-    return { cells: stored.sort(compareFamiliesAndCells), partial: false }
+    return { cells: stored, partial: false }
   }
 
   /**
@@ -574,6 +575,9 @@ function compareStrings(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function compareFamiliesAndCells(a: StoredCell, b: StoredCell): number {
-  return compareStrings(a.family, b.family) || compareCells(a, b)
+/** Cells of one increment or append by their columns, mentions of one column as they are. */
+function inOrder(cells: readonly NewCell[]): NewCell[] {
+  return [...cells].sort((a, b) => {
+    return compareStrings(a.family, b.family) || compareStrings(a.qualifier, b.qualifier)
+  })
 }

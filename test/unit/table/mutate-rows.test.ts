@@ -112,3 +112,34 @@ void t.test('a mistake in one row changes none', async (t) => {
   t.same(rowsOf(test), [])
   await test.close()
 })
+
+void t.test('a call that waits for a block, or fails, takes no timestamp before', async (t) => {
+  const test = await open()
+  test.database.table('table').putSync({ row: 'b', cells: { 'f:q': 'old' }, timestamp: 5 })
+  test.clock.milliseconds = 1000
+  await test.reopen()
+  const table = test.database.table('table')
+  const put = { put: { cells: { 'f:q': '1' } } }
+  const rows = [
+    { row: 'a', mutations: [put] },
+    { row: 'a', mutations: [put] },
+    { row: 'b', mutations: [{ delete: { columnVersions: ['f:q'] } }] },
+  ]
+  const bad = { row: 'c', mutations: [{ put: { cells: { 'none:q': '1' } } }] }
+  t.throws(() => table.mutateRowsSync({ rows: [rows[0], bad] }))
+  await test.flush()
+  await test.reopen()
+  const reopened = test.database.table('table')
+  const misses = test.database.statistics().blockCache.misses
+  await reopened.mutateRows({ rows })
+  t.ok(test.database.statistics().blockCache.misses > misses, 'a block was missing')
+  const cells = reopened.getSync({ row: 'a', versions: 'all' }).cells()
+  t.same(
+    cells.map(({ timestamp }) => timestamp),
+    [1001, 1000],
+  )
+  t.same(rowsOf(test), ['a=1'])
+  reopened.putSync({ row: 'a', cells: { 'f:q': '2' } })
+  t.equal(reopened.getSync({ row: 'a' }).cell('f:q')!.timestamp, 1002)
+  await test.close()
+})
