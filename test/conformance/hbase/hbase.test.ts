@@ -17,7 +17,7 @@ import { checkCases } from './h-checks.js'
 import { updateCases } from './i-updates.js'
 import { coprocessorCases } from './j-coprocessors.js'
 import { recoveryCases } from './k-recovery.js'
-import { answeredCases } from './l-answers.js'
+import { answeredCases, namedCases } from './l-answers.js'
 import { runCase } from './run-case.js'
 
 const cases: readonly HBaseCase[] = [
@@ -35,6 +35,7 @@ const cases: readonly HBaseCase[] = [
   ...coprocessorCases,
   ...recoveryCases,
   ...answeredCases,
+  ...namedCases,
 ]
 
 /** Cases that HBase's own tests assert; the others have numbers from 201 on. */
@@ -67,8 +68,11 @@ void t.test('HBase cases', async (t) => {
   const reasons = Object.entries(notHere)
   const answered = answeredCases.filter(({ number }) => passed.delete(number)).length
   t.equal(answered, answeredCases.length, 'every answer of HBase side by side is given')
+  const named = namedCases.filter(({ number }) => passed.delete(number)).length
+  t.equal(named, namedCases.length, 'every difference that is named is as it is named')
   t.equal(passed.size + reasons.length, numberedCases, 'every other numbered case passes')
   t.comment(`HBase: ${answered} of ${answeredCases.length} answers of HBase side by side are given`)
+  t.comment(`HBase: ${named} differences are as the README names them`)
   t.comment(`HBase: ${passed.size} of ${numberedCases} numbered cases pass, ${states.size} states`)
   for (const [number, reason] of reasons) t.comment(`HBase case ${number} is not here: ${reason}`)
 })
