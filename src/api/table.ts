@@ -11,6 +11,7 @@ import type {
   Delete,
   DurabilityOption,
   Increment,
+  MultiRowMutations,
   Put,
   RowMutations,
 } from './mutations.js'
@@ -66,6 +67,11 @@ export interface Table {
    */
   mutateRow(mutations: RowMutations): Promise<Result>
   /**
+   * Puts and deletes of several rows, all or none; false if a check does not hold. Needs the
+   * capability `atomicAcrossRows`.
+   */
+  mutateRows(request: MultiRowMutations): Promise<boolean>
+  /**
    * Mixed operations, each on its own, those of one row in the order given; outcomes by position,
    * never rejects for one of them.
    */
@@ -99,5 +105,6 @@ export interface SyncTable {
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): CheckAndMutateResult[]
   mutateRowSync(mutations: RowMutations): Result
+  mutateRowsSync(request: MultiRowMutations): boolean
   batchSync(operations: readonly BatchOperation[], callback?: BatchCallback): BatchResult[]
 }

@@ -325,10 +325,6 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#mutateSync(mutations, () => this.#core.mutateRow(mutations, blocking))
   }
 
-  /**
-   * Puts and deletes of several rows, all or none; false if a check does not hold. An extension of
-   * this backend.
-   */
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
     if (this.#chain.active) {
       return this.#mutateObserved(request, (own) => this.#observed.mutateRows(own))
@@ -336,7 +332,6 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#mutate(request, (own, mode) => this.#core.mutateRows(own, mode))
   }
 
-  /** As {@link mutateRows}, before returning. */
   mutateRowsSync(request: types.MultiRowMutations): boolean {
     if (this.#chain.active) {
       return this.#mutateSync(request, () => this.#observed.mutateRows(request)(blocking))

@@ -6,7 +6,6 @@
  * again behind the last row if need be; then the snapshot goes, and with it the view.
  */
 import type {
-  MultiRowMutations,
   Result,
   Scan,
   Snapshot,
@@ -21,11 +20,8 @@ import type { CursorView, ReleaseReason } from './table-cursor.js'
 import type { KeyRange, MetastoreItem } from './types.js'
 import type { FieldSelection } from './value.js'
 
-/** What the metastore needs of a table; not every backend has the optional methods. */
-export type ViewedTable = Table &
-  Partial<Pick<SyncTable, 'scanSync'>> & {
-    mutateRows?(request: MultiRowMutations): Promise<boolean>
-  }
+/** What the metastore needs of a table; not every backend has synchronous scans. */
+export type ViewedTable = Table & Partial<Pick<SyncTable, 'scanSync'>>
 
 /** Where a view reads. */
 export interface ViewSource {

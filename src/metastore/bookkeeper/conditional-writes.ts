@@ -10,14 +10,7 @@
 import type { BatchOperation, BatchResult } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import type { ViewedTable } from './cellar-view.js'
-import {
-  badVersion,
-  guardFailed,
-  keyExists,
-  MetastoreError,
-  MetastoreErrorCode,
-  noKey,
-} from './errors.js'
+import { badVersion, guardFailed, keyExists, noKey } from './errors.js'
 import { rowOfKey } from './keys.js'
 import { Operation, type OperationOrder } from './operation-order.js'
 import {
@@ -217,10 +210,6 @@ export class ConditionalWrites {
   async #apply(write: Write, { check, action }: ConditionalMutation): Promise<boolean> {
     const { row, guard } = write
     if (guard === undefined) return (await this.#table.checkAndMutate(check, action)).success
-    if (this.#table.mutateRows === undefined) {
-      const message = 'this backend has no writes that depend on a second row'
-      throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
-    }
     const mutations = 'mutations' in action ? action.mutations : [action]
     const guardCheck = versionCheck(rowOfKey(guard.key), guard.version as LongVersion)
     return this.#table.mutateRows({ rows: [{ row, mutations }], checks: [check, guardCheck] })
