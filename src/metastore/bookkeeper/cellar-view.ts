@@ -5,13 +5,7 @@
  * nobody reads for a while the scan goes first, which gives back memtables and files, and begins
  * again behind the last row if need be; then the snapshot goes, and with it the view.
  */
-import type {
-  Result,
-  Scan,
-  Snapshot,
-  SyncTable,
-  Table,
-} from '../../api/index.js'
+import type { Result, Scan, Snapshot, SyncTable, Table } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { rowOfKey } from './keys.js'

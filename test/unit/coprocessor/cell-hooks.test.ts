@@ -243,6 +243,8 @@ void t.test('inline and worker jobs with hooks write the same bytes', async (t) 
       ...quiet,
       executor,
       clock: new ManualClock(5_000_000),
+      // Files carry the identity of their database.
+      randomBytes: (length) => new Uint8Array(length).fill(7),
       coprocessors: [hookOf('even', 'drop odd rows'), hookOf('x', 'append x')],
     })
     const table = await database.createTable('t', { families: { f: { versions: 3 } } })

@@ -60,6 +60,8 @@ export class MessagingTables {
       compactionEnabled: false,
       memtableBytesMax: 256 * 1024,
       flushBytes: 64 * 1024,
+      // Files carry the identity of their database: equal histories then give equal files.
+      randomBytes: (length) => new Uint8Array(length).fill(7),
       ...(fileSystem === undefined ? {} : { fileSystem }),
     })
     const table = async (name: string): Promise<EmbeddedTable> =>
