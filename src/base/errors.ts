@@ -143,6 +143,14 @@ export function corruption(what: string, detail: CorruptionDetail, cause?: unkno
   return new CellarError(ErrorCode.corruption, message, { corruption: detail, cause })
 }
 
+/** Makes the error of every write behind one that failed. */
+export function poisonedError(cause: CellarError): CellarError {
+  const message =
+    'an earlier write failed, so the database is read-only until it is opened again: ' +
+    cause.message
+  return new CellarError(ErrorCode.poisoned, message, { cause })
+}
+
 /** Makes an `ERR_CLOSED` that names what is closed. */
 export function closedError(what: string): CellarError {
   return new CellarError(ErrorCode.closed, `${what} is closed`)

@@ -12,8 +12,8 @@
  * once. A mutation whose commit failed is indeterminate: visible until the close, maybe gone after
  * a reopen.
  */
-import { CellarError, closedError, ErrorCode } from '../base/errors.js'
-import { TurnBudget } from '../base/turn-budget.js'
+import { CellarError, closedError, poisonedError } from '../base/errors.js'
+import { bytesPerOperation, type TurnBudget } from '../base/turn-budget.js'
 import type { Codecs } from '../codec/codec.js'
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import type { FileRemover } from '../fs/file-remover.js'
@@ -80,6 +80,7 @@ export interface EngineParts {
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
   readonly executor: JobExecutor
+  readonly turn: TurnBudget
   readonly budget: MemoryBudget
   readonly arenas: ArenaPool
   readonly coprocessors: JobCoprocessors
@@ -123,7 +124,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** Mutating calls that could not be carried out at once, and their order. */
   readonly waiting = new WaitingCalls()
   /** What awaited operations may do before the event loop gets its turn. */
-  readonly turn = new TurnBudget()
+  readonly turn: TurnBudget
   /** Sequence of the newest visible mutation: the read point of new readers. */
   lastSequence: number
   /** Bytes of keys and values written by users since the open, for write amplification. */
@@ -166,6 +167,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.stores = parts.stores
     this.tables = parts.tables
     this.clock = parts.clock
+    this.turn = parts.turn
     this.budget = parts.budget
     this.arenas = parts.arenas
     this.lastSequence = parts.lastSequence
@@ -231,19 +233,22 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       this.log.append(mutation.buffer, 0, mutation.length, sequence)
       this.logBytesWritten += mutation.length
     }
-    const before = chargedBytes(mutation)
+    const before = mutation.bytesCharged
     const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
     for (let i = 0; i < entryCount; i++) {
       const keyEnd = keyEnds[i]
       stores[i].insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], first)
     }
     this.lastSequence = sequence
-    this.budget.bytesUsed += chargedBytes(mutation) - before
+    this.budget.bytesUsed += mutation.bytesCharged - before
     this.userBytes += payloadBytes
+    if (payloadBytes >= bytesPerOperation) this.turn.spendBytes(payloadBytes)
     if (this.pacer.isPacing) this.pacer.spend(payloadBytes)
     // A running mean: it follows quickly when writers turn to larger cells.
     this.budget.bytesPerWriter += (payloadBytes - this.budget.bytesPerWriter) / 16
-    if (!this.freezeFull(logged) && this.budget.isHigh) this.relief.start()
+    const full = this.freezeFull(logged)
+    // Whoever waits for its turn must not find memory short that nobody frees.
+    if (this.budget.isExceeded || (!full && this.budget.isHigh)) this.relief.start()
     this.relief.checkLog()
   }
 
@@ -304,12 +309,20 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
 
   /** Whether an awaited mutation has to wait before it is applied, behind those that wait. */
   get isHeld(): boolean {
-    return this.budget.isExceeded || this.budget.hasWaiters || this.pacer.isHeld
+    const { budget, pacer, turn } = this
+    return budget.isExceeded || turn.isFull || budget.hasWaiters || pacer.isHeld
   }
 
   /** Resolves when writing may go on; rejects with the reason why it cannot. */
   async admit(): Promise<void> {
-    await new Promise<void>((resolve, reject) => this.admitLater(resolve, reject))
+    await new Promise<void>((resolve, reject) => {
+      const run = (): void => {
+        // It writes when this turn has let others go, so what it will is guessed.
+        this.turn.spendBytes(this.budget.bytesPerWriter)
+        resolve()
+      }
+      this.admitLater(run, reject)
+    })
     // Whoever has waited for its turn goes on; only memory is looked at again.
     while (this.budget.isExceeded) {
       await new Promise<void>((resolve, reject) => this.whenMemoryFree(resolve, reject))
@@ -331,12 +344,13 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
       fail(error)
       return
     }
-    if (!this.budget.isExceeded && !this.budget.hasWaiters) {
+    const { budget } = this
+    if (!budget.isExceeded && !this.turn.isFull && !budget.hasWaiters) {
       run()
       return
     }
-    this.relief.start()
-    this.budget.whenFree(run, fail)
+    if (budget.isExceeded) this.relief.start()
+    budget.whenFree(run, fail)
   }
 
   /** Freezes and flushes the given stores; resolves when all is on disk. */
@@ -577,23 +591,9 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   }
 }
 
-function poisonedError(cause: CellarError): CellarError {
-  const message =
-    'an earlier write failed, so the database is read-only until it is opened again: ' +
-    cause.message
-  return new CellarError(ErrorCode.poisoned, message, { cause })
-}
-
 async function bothDone(done: Promise<void>, turn: Promise<void>): Promise<void> {
   // It may fail while nobody looks; the caller still gets the rejection.
   done.catch(() => undefined)
   await turn
   return done
-}
-
-/** What the active memtables of the stores of a group count in the budget. */
-function chargedBytes({ touchedStores, touchedCount }: MutationBuffer): number {
-  let bytes = 0
-  for (let i = 0; i < touchedCount; i++) bytes += touchedStores[i].active.bytesCharged
-  return bytes
 }

@@ -1,13 +1,10 @@
 /**
- * Accounts for the bytes in memtables and makes writers wait when they pass the budget (design
- * D12): promises wait, the event loop never does.
+ * Accounts for the bytes in memtables and makes writers wait when they pass the budget, and when
+ * this turn of the event loop has taken as many bytes as it should: promises wait, the event loop
+ * never does.
  */
-
-/** Somebody who waits: two functions instead of a chain of promises, because there may be many. */
-interface Waiter {
-  readonly run: () => void
-  readonly fail: (error: unknown) => void
-}
+import type { TurnBudget } from '../base/turn-budget.js'
+import { Waiters } from './waiters.js'
 
 /** Most writers that are let go in one turn of the event loop. */
 const wakeMax = 256
@@ -20,10 +17,13 @@ export class MemoryBudget {
   stallCount = 0
   /** What a writer is expected to write; the engine keeps it up to date. */
   bytesPerWriter = 1024
-  private waiters: Waiter[] = []
+  private readonly turn: TurnBudget
+  private readonly waiters = new Waiters()
+  private isWakePlanned = false
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, turn: TurnBudget) {
     this.bytesMax = bytesMax
+    this.turn = turn
   }
 
   /** Above this, the largest memtable is flushed although it is not full. */
@@ -37,13 +37,17 @@ export class MemoryBudget {
   }
 
   get hasWaiters(): boolean {
-    return this.waiters.length > 0
+    return this.waiters.count > 0
   }
 
-  /** Calls `run` when memory has become free, or `fail` if flushing fails. */
+  /**
+   * Calls `run` when memory is free, in a turn that takes further bytes and behind those that wait
+   * already; or `fail` if flushing fails.
+   */
   whenFree(run: () => void, fail: (error: unknown) => void): void {
-    this.stallCount++
-    this.waiters.push({ run, fail })
+    this.waiters.add(run, fail)
+    if (this.isExceeded) this.stallCount++
+    else this.planWake()
   }
 
   /** Memtables came or went: all together hold `bytes` bytes now. */
@@ -57,17 +61,29 @@ export class MemoryBudget {
    * they have written: all at once they would overrun the budget together.
    */
   private wake(): void {
-    if (this.isExceeded || this.waiters.length === 0) return
+    const { waiters, turn } = this
+    if (this.isExceeded || waiters.count === 0) return
     const free = this.bytesMax - this.bytesUsed
-    const count = Math.max(1, Math.min(wakeMax, Math.floor(free / (4 * this.bytesPerWriter))))
-    for (const waiter of this.waiters.splice(0, count)) waiter.run()
-    if (this.waiters.length > 0) setImmediate(() => this.wake())
+    const fitting = Math.max(1, Math.min(wakeMax, Math.floor(free / (4 * this.bytesPerWriter))))
+    for (let count = Math.min(fitting, waiters.count); count > 0; count--) {
+      // Most write at once.
+      if (this.isExceeded || turn.isFull || waiters.count === 0) break
+      waiters.runNext()
+    }
+    if (!this.isExceeded && waiters.count > 0) this.planWake()
+  }
+
+  private planWake(): void {
+    if (this.isWakePlanned) return
+    this.isWakePlanned = true
+    setImmediate(() => {
+      this.isWakePlanned = false
+      this.wake()
+    })
   }
 
   /** Flushing failed: whoever waits is told why. */
   fail(error: unknown): void {
-    const waiters = this.waiters
-    this.waiters = []
-    for (const waiter of waiters) waiter.fail(error)
+    this.waiters.fail(error)
   }
 }

@@ -76,6 +76,13 @@ export class MutationBuffer {
     return this.length < groupBytesMax && this.mutationCount < groupMutationsMax
   }
 
+  /** What the active memtables of the group's stores count in the budget. */
+  get bytesCharged(): number {
+    let bytes = 0
+    for (let i = 0; i < this.touchedCount; i++) bytes += this.touchedStores[i].active.bytesCharged
+    return bytes
+  }
+
   /** Starts a mutation. */
   open(): void {
     this.ensure(mutationHeaderBytesMax)

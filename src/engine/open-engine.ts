@@ -7,6 +7,7 @@
  * directory was changed unless the manifest and the log had been found good.
  */
 import { readArguments } from '../base/arguments.js'
+import { TurnBudget } from '../base/turn-budget.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { loadChecksums } from '../codec/checksum.js'
 import { loadCodecs } from '../codec/codec.js'
@@ -118,6 +119,7 @@ function openLocked(
     const stores = new Map<number, Store>()
     const arenas = new ArenaPool(options.flushBytes)
     const tables = openTables(versions, readers, stores, arenas)
+    const turn = new TurnBudget()
     const engine = new Engine({
       fileSystem,
       directory,
@@ -131,7 +133,8 @@ function openLocked(
       tables,
       clock: new ServerClock(options.clock),
       executor: makeExecutor(fileSystem, codecs, options),
-      budget: new MemoryBudget(options.memtableBytesMax),
+      turn,
+      budget: new MemoryBudget(options.memtableBytesMax, turn),
       arenas,
       coprocessors,
       events,

@@ -1,6 +1,6 @@
 /**
- * Holds writers back when compactions fall behind, by as much as is needed and no more (design
- * D12): promises wait, the event loop never does, and synchronous writers are not held back.
+ * Holds writers back when compactions fall behind, by as much as is needed and no more: promises
+ * wait, the event loop never does, and synchronous writers are not held back.
  *
  * The pressure is the debt of all stores by its limits: sorted runs of the worst store, bytes of
  * all together. Up to half, writers go on unhindered. Above, they share a rate that falls in a
@@ -10,6 +10,7 @@
  * Failure behaviour: whoever waits is told when the database is closed or poisoned.
  */
 import type { CompactionDebt } from '../compaction/choice.js'
+import { Waiters } from './waiters.js'
 
 /** How writers are treated. */
 export type PressureState = 'none' | 'slow' | 'stop'
@@ -31,11 +32,6 @@ export interface Pressure {
 export interface PacerLimits {
   readonly compactionDebtRunsMax: number
   readonly compactionDebtBytesMax: number
-}
-
-interface Waiter {
-  readonly run: () => void
-  readonly fail: (error: unknown) => void
 }
 
 /** Pressure at which the rate begins to fall. */
@@ -70,7 +66,7 @@ export class WritePacer {
   /** Bytes that may be written now; negative if the last writer took more. */
   private tokens = 0
   private filledAt = 0
-  private waiters: Waiter[] = []
+  private readonly waiters = new Waiters()
   private timer: NodeJS.Timeout | undefined = undefined
 
   /**
@@ -99,14 +95,14 @@ export class WritePacer {
   /** Whether a writer has to wait now. */
   get isHeld(): boolean {
     if (!this.isPacing) return false
-    if (this.waiters.length > 0) return true
+    if (this.waiters.count > 0) return true
     this.fill()
     return this.tokens <= 0
   }
 
   /** Calls `run` when a writer's turn has come, or `fail`. */
   whenFree(run: () => void, fail: (error: unknown) => void): void {
-    this.waiters.push({ run, fail })
+    this.waiters.add(run, fail)
     this.startTimer()
   }
 
@@ -131,11 +127,9 @@ export class WritePacer {
 
   /** Nobody is let go any more: whoever waits is told why. */
   fail(error: unknown): void {
-    const { waiters } = this
-    this.waiters = []
     clearTimeout(this.timer)
     this.timer = undefined
-    for (const waiter of waiters) waiter.fail(error)
+    this.waiters.fail(error)
   }
 
   private get rate(): number {
@@ -179,18 +173,20 @@ export class WritePacer {
     this.filledAt = now
   }
 
-  /** Lets go those whose turn has come. They write a moment later, so what they will is guessed. */
+  /** Lets go those whose turn has come. Some write a moment later, so what they will is guessed. */
   private release(): void {
     if (this.isPacing) this.fill()
     const expected = Math.max(1, this.bytesPerWriter())
     const fitting = this.isPacing ? Math.ceil(this.tokens / expected) : wakeMax
-    const count = Math.max(0, Math.min(fitting, wakeMax))
-    for (const waiter of this.waiters.splice(0, count)) waiter.run()
+    for (let count = Math.min(fitting, wakeMax); count > 0; count--) {
+      if (this.waiters.count === 0 || (this.isPacing && this.tokens <= 0)) break
+      this.waiters.runNext()
+    }
     this.startTimer()
   }
 
   private startTimer(): void {
-    if (this.timer !== undefined || this.waiters.length === 0) return
+    if (this.timer !== undefined || this.waiters.count === 0) return
     this.timer = setTimeout(() => {
       this.timer = undefined
       this.release()

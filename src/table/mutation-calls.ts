@@ -67,6 +67,15 @@ export class MutationCall<O, T> {
   }
 
   private attempt(): void {
+    const { engine, call } = this
+    // Calls of one row, let go together by the end of the one before them.
+    if (engine.turn.isFull && !call.isDone) {
+      engine.admitLater(
+        () => this.attempt(),
+        (error) => this.fail(error),
+      )
+      return
+    }
     try {
       this.carryOut(nonBlocking)
     } catch {
