@@ -8,6 +8,7 @@ import type { FileRemover } from '../fs/file-remover.js'
 import type { DirectoryLock } from '../fs/types.js'
 import type { JobExecutor } from '../job/executor.js'
 import type { Store } from '../store/store.js'
+import { changeBytes, type SpaceReserve } from '../version/space-reserve.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { Log } from '../wal/log.js'
 import type { Compactor } from './compactor.js'
@@ -31,6 +32,7 @@ export interface ClosingParts {
   readonly versions: VersionSet
   readonly readers: TableReaders
   readonly remover: FileRemover
+  readonly reserve: SpaceReserve
   readonly lock: DirectoryLock
   readonly lastSequence: number
   /** Told of what went wrong without effect on the data. */
@@ -86,9 +88,12 @@ export async function closeParts(parts: ClosingParts, steps: ClosingSteps): Prom
   await steps.attempt(() => parts.compactor.stop())
   await steps.attempt(() => parts.flusher.stop())
   await steps.attempt(() => parts.executor.close())
+  parts.reserve.makeRoom(changeBytes)
   await steps.attempt(() => parts.log.close())
   await steps.attempt(() => closeVersions(parts, steps))
   await steps.attempt(() => parts.readers.closeAll())
   await steps.attempt(() => parts.remover.idle())
+  parts.reserve.restore(parts.versions.durableManifest.length)
+  parts.reserve.closeSync()
   await steps.attempt(() => parts.lock.release())
 }

@@ -8,6 +8,7 @@
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { JsonObject } from '../version/json-fields.js'
 import type { TableDefinition } from '../version/catalog.js'
+import { changeBytes } from '../version/space-reserve.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import { decodeFamilySettings } from '../store/family-settings.js'
 import type { LeveledTables } from '../store/store.js'
@@ -70,7 +71,7 @@ export class Ddl {
       await this.publish({ tablesAltered: [emptied] }, emptied)
       this.forget(table, () => true)
       return this.install(emptied)
-    })
+    }, true)
   }
 
   /** Removes a table with all its data. */
@@ -81,7 +82,7 @@ export class Ddl {
       this.engine.tables.delete(name)
       this.forget(table, () => true)
       this.watcher.dropped(name)
-    })
+    }, true)
   }
 
   /** Creates a namespace or replaces its properties; see `properties` of the version edit. */
@@ -167,13 +168,20 @@ export class Ddl {
   /**
    * @internal Runs a change when those before it are done; settles when the files that nobody needs
    * any more are gone.
+   *
+   * @param freesSpace - the change gives space back, so on a full disk it may use the reserve.
    */
-  enqueue<T>(step: () => Promise<T>): Promise<T> {
+  enqueue<T>(step: () => Promise<T>, freesSpace = false): Promise<T> {
+    const { reserve, remover, versions } = this.engine
     const run = this.running.then(() =>
       this.engine.change(async () => {
-        const result = await step()
-        await this.engine.remover.idle()
-        return result
+        if (freesSpace) reserve.makeRoom(changeBytes)
+        try {
+          return await step()
+        } finally {
+          await remover.idle()
+          if (freesSpace) reserve.restore(versions.durableManifest.length)
+        }
       }),
     )
     this.running = run.catch(() => undefined)

@@ -25,6 +25,7 @@ import { tieStores, type FlushMember } from '../store/flush-unit.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { Version } from '../version/version.js'
+import type { SpaceReserve } from '../version/space-reserve.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { OnCurrent, VersionSet } from '../version/version-set.js'
 import type { Durability, Log } from '../wal/log.js'
@@ -60,9 +61,7 @@ export interface EngineEvents {
   onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
   /** Writers are held back, or no longer. */
   onPressure(pressure: Pressure): void
-  /**
-   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
-   */
+  /** Something went wrong that changes nothing: a file could not be removed, for instance. */
   onWarning(error: unknown): void
 }
 
@@ -76,6 +75,7 @@ export interface EngineParts {
   readonly versions: VersionSet
   readonly readers: TableReaders
   readonly remover: FileRemover
+  readonly reserve: SpaceReserve
   readonly stores: Map<number, Store>
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
@@ -106,6 +106,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   readonly versions: VersionSet
   readonly readers: TableReaders
   readonly remover: FileRemover
+  readonly reserve: SpaceReserve
   readonly stores: Map<number, Store>
   readonly tables: Map<string, TableState>
   readonly clock: ServerClock
@@ -164,6 +165,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.filesShown = parts.versions.current.stores
     this.readers = parts.readers
     this.remover = parts.remover
+    this.reserve = parts.reserve
     this.stores = parts.stores
     this.tables = parts.tables
     this.clock = parts.clock
@@ -283,10 +285,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
     this.log.commitSync(durability)
   }
 
-  /**
-   * Before a synchronous mutation: flushes if the budget is exceeded; nothing is changed if it
-   * throws.
-   */
+  /** Before a synchronous mutation: flushes above the budget; nothing is changed if it throws. */
   admitSync(): void {
     if (!this.budget.isExceeded) return
     this.checkWritable()

@@ -21,6 +21,7 @@ import type { Codecs } from '../codec/codec.js'
 import { fileHeaderBytes } from '../record/format.js'
 import { ArenaPool } from '../store/arena-pool.js'
 import type { LeveledTables, Store } from '../store/store.js'
+import { changeBytes, SpaceReserve } from '../version/space-reserve.js'
 import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
 import { replayLog, type InspectedLog, type RecoveredLog } from '../wal/recover-log.js'
@@ -102,6 +103,7 @@ function openLocked(
   const { content, log, manifestProven } = inspected
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
   const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
+  const reserve = new SpaceReserve(fileSystem, directory)
   let versions: VersionSet | undefined
   let readers: TableReaders | undefined
   try {
@@ -113,6 +115,7 @@ function openLocked(
       onObsolete: (fileNumber: number) => readers?.close(fileNumber),
       removeFile: (path: string) => remover.remove(path),
     }
+    reserve.makeRoom(content.manifestLength + changeBytes)
     versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
     const place = { directory, databaseId: versions.databaseId }
     readers = new TableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
@@ -129,6 +132,7 @@ function openLocked(
       versions,
       readers,
       remover,
+      reserve,
       stores,
       tables,
       clock: new ServerClock(options.clock),
@@ -144,6 +148,7 @@ function openLocked(
     let mutationsReplayed = 0
     const recovered = replay(engine, log, () => mutationsReplayed++)
     startLog(engine, recovered, events)
+    reserve.restore(versions.durableManifest.length)
     engine.recovery = reportOf(inspected, mutationsReplayed, versions.filesKept)
     const { cuts } = engine.recovery
     // Nobody can listen before the open has returned.
@@ -153,6 +158,7 @@ function openLocked(
   } catch (error) {
     readers?.closeAll()
     versions?.close()
+    reserve.closeSync()
     throw error
   }
 }

@@ -125,7 +125,7 @@ export class TableSnapshots {
     return this.ddl.enqueue(async () => {
       await this.ddl.publish({ tablesDropped: [this.find(name).tableId] })
       this.engine.versions.removeObsoleteFiles()
-    })
+    }, true)
   }
 
   private find(name: string): TableDefinition {

@@ -11,19 +11,21 @@
  * sync covers what was done before the call; until it settles, a power cut may still lose that.
  *
  * Paths are POSIX paths; relative ones start at the root. There are no symbolic links, no
- * permissions, and no limit of space. Only the root directory exists at first, and it is durable.
+ * permissions, and no limit of space unless a test sets one. Only the root directory exists at first, and it is durable.
  */
 import { posix } from 'node:path'
 import { assert } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { fileError, syntheticError } from './errors.js'
 import {
+  allocatedPages,
   applyChange,
   beginSync,
   DirectoryNode,
   dropUnsyncedChanges,
   FileNode,
   finishSync,
+  pageBytes,
   readNode,
   truncateNode,
   writeNode,
@@ -86,7 +88,9 @@ class MemoryFile implements File {
     this.checkOpen('write', true)
     assert(start >= 0 && start <= end && end <= source.length, 'write outside of its source')
     const number = this.fileSystem.begin('write', this.path)
-    writeNode(this.node, source, start, end, position, number)
+    const room = this.fileSystem.roomFor(this.node, position, end - start)
+    writeNode(this.node, source, start, start + room, position, number)
+    if (room < end - start) throw fileError('write', this.path, syntheticError('ENOSPC'))
   }
 
   syncSync(): void {
@@ -156,6 +160,11 @@ export class MemoryFileSystem implements FileSystem {
    * image at every point of a scenario. What it throws becomes the failure of the operation.
    */
   beforeOperation?: (operation: FileOperation) => void
+  /**
+   * Bytes that files may take, in pages of 4 KiB; undefined, the default: no limit. A write beyond
+   * fills what is left and fails with `ERR_NO_SPACE`. Holes take nothing, and neither do names.
+   */
+  capacityBytes: number | undefined
   /** Mutating and syncing operations so far, those under way included. */
   operationCount: number
   private readonly root: DirectoryNode
@@ -166,6 +175,7 @@ export class MemoryFileSystem implements FileSystem {
   /** Makes an empty file system. `root` and `run` are for crash images. */
   constructor(root: DirectoryNode = new DirectoryNode(new Map()), run: Buffer = nextRun()) {
     this.beforeOperation = undefined
+    this.capacityBytes = undefined
     this.operationCount = 0
     this.root = root
     this.journal = []
@@ -347,6 +357,23 @@ export class MemoryFileSystem implements FileSystem {
   dropUnsynced(path: string, pages: 'reverted' | 'clean' = 'reverted'): void {
     const node = this.find(absolute(path))
     if (node !== undefined && node.kind === 'file') dropUnsyncedChanges(node, pages)
+  }
+
+  /** Bytes of the pages that all files take; a file counts once, whatever names it has. */
+  get allocatedBytes(): number {
+    return allocatedPages(this.root, new Set()) * pageBytes
+  }
+
+  /** @internal How many of `length` bytes at `position` of a file there is room for. */
+  roomFor(node: FileNode, position: number, length: number): number {
+    if (this.capacityBytes === undefined) return length
+    let pagesFree = Math.floor((this.capacityBytes - this.allocatedBytes) / pageBytes)
+    for (let at = position; at < position + length; at += pageBytes - (at % pageBytes)) {
+      if (node.pages.has(Math.floor(at / pageBytes))) continue
+      if (pagesFree <= 0) return at - position
+      pagesFree--
+    }
+    return length
   }
 
   /** @internal Counts and announces an operation; returns its number. */

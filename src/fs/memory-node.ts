@@ -13,6 +13,9 @@
  */
 import { emptyBytes, toBytes } from '../base/bytes.js'
 
+/** Space is taken in pages of so many bytes. */
+export const pageBytes = 4096
+
 /** A file, apart from its names. Handles of an unlinked file keep it alive. */
 export class FileNode {
   readonly kind = 'file'
@@ -22,6 +25,8 @@ export class FileNode {
   size: number
   /** Length of the beginning of `content` that others may reference. */
   frozenLength: number
+  /** The pages that take space, by number. */
+  readonly pages: Set<number>
   /** What the disk holds: content and length as of the last sync. */
   durable: Buffer
   /** Ranges changed since the last sync as start, end pairs in the order of the changes. */
@@ -48,6 +53,7 @@ export class FileNode {
     this.content = content
     this.size = content.length
     this.frozenLength = content.length
+    this.pages = new Set()
     this.durable = content
     this.changes = []
     this.changesDropped = 0
@@ -59,6 +65,7 @@ export class FileNode {
     this.lastWriteEnd = 0
     this.lastWriteSizeBefore = 0
     this.lastWriteBefore = emptyBytes
+    addPages(this, 0, content.length)
   }
 }
 
@@ -114,6 +121,29 @@ export function applyChange(entries: Map<string, Node>, change: DirectoryChange)
   }
 }
 
+function addPages(node: FileNode, start: number, end: number): void {
+  for (let page = Math.floor(start / pageBytes); page * pageBytes < end; page++) {
+    node.pages.add(page)
+  }
+}
+
+function dropPages(node: FileNode, length: number): void {
+  for (const page of node.pages) if (page * pageBytes >= length) node.pages.delete(page)
+}
+
+/** Counts the pages of the files below a directory that were not seen yet. */
+export function allocatedPages(directory: DirectoryNode, seen: Set<FileNode>): number {
+  let pages = 0
+  for (const node of directory.entries.values()) {
+    if (node.kind === 'directory') pages += allocatedPages(node, seen)
+    else if (!seen.has(node)) {
+      seen.add(node)
+      pages += node.pages.size
+    }
+  }
+  return pages
+}
+
 /** Makes `content` at least `length` bytes long and free to be changed from `changedFrom` on. */
 function makeRoom(node: FileNode, length: number, changedFrom: number): void {
   const own = changedFrom >= node.frozenLength
@@ -153,6 +183,7 @@ export function writeNode(
     position < sizeBefore
       ? Buffer.from(node.content.subarray(position, Math.min(behind, sizeBefore)))
       : emptyBytes
+  addPages(node, position, behind)
   makeRoom(node, behind, Math.min(position, sizeBefore))
   addChange(node, Math.min(position, sizeBefore), behind)
   toBytes(source).copy(node.content, position, start, end)
@@ -182,6 +213,7 @@ export function truncateNode(node: FileNode, length: number): void {
     makeRoom(node, sizeBefore, length)
     node.content.fill(0, length, sizeBefore)
     addChange(node, length, sizeBefore)
+    dropPages(node, length)
   } else {
     makeRoom(node, length, sizeBefore)
     addChange(node, sizeBefore, length)

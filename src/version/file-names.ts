@@ -35,6 +35,9 @@ export function formatFileName(kind: Exclude<FileKind, 'temporary'>, fileNumber:
   return kind === 'table' ? `${digits}.sst` : `${digits}.val`
 }
 
+/** The file that {@link isIgnoredName} ignores because it only holds space (space-reserve.ts). */
+export const reserveName = 'RESERVE'
+
 /** Takes a name apart; undefined if it is not exactly one of ours. */
 export function parseFileName(name: string): FileName | undefined {
   const segmentNumber = parseSegmentName(name)
@@ -50,7 +53,7 @@ export function parseFileName(name: string): FileName | undefined {
   return { kind: temporary ? 'temporary' : kind, fileNumber }
 }
 
-/** Whether a name belongs to the lock of the directory, or is hidden and so nobody's data. */
+/** Whether a name belongs to the lock or only holds space, or is hidden and so nobody's data. */
 export function isIgnoredName(name: string): boolean {
-  return lockPattern.test(name) || name.startsWith('.')
+  return lockPattern.test(name) || name === reserveName || name.startsWith('.')
 }
