@@ -11,7 +11,8 @@ import {
   FirstKeyValueMatchingQualifiersFilter,
 } from '../../../src/filter/column-count-filters.js'
 import { FamilyFilter, RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
-import type { Filter } from '../../../src/filter/filter.js'
+import { FilterBase } from '../../../src/filter/filter-base.js'
+import { FilterCode, type CellHint, type Filter } from '../../../src/filter/filter.js'
 import { FilterList, type FilterListOperator } from '../../../src/filter/filter-list.js'
 import { SingleColumnValueFilter } from '../../../src/filter/single-column-filters.js'
 import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filters.js'
@@ -64,6 +65,17 @@ function columnIs(qualifier: string, value: string, filterIfMissing = false): Fi
 
 function counter(qualifier: string, value: number): string {
   return `${qualifier}=\0\0\0\0\0\0\0${String.fromCharCode(value)}`
+}
+
+/** Wants the row of before all over again. */
+class BackwardHint extends FilterBase {
+  override filterCell(): FilterCode {
+    return FilterCode.seekUsingHint
+  }
+
+  nextCellHint(): CellHint {
+    return { row: Buffer.from('a') }
+  }
 }
 
 /** Cases on filters. */
@@ -464,6 +476,30 @@ export const namedCases: readonly HBaseCase[] = [
         },
         results: [['r|b'], ['s|a', 's|b']],
       },
+    ],
+  },
+  {
+    number: 307,
+    title: 'a jump from the empty qualifier does not pass over markers of the family',
+    source: named,
+    states: uncompacted,
+    steps: [
+      putCell('', 30, 'v'),
+      putCell('c', 10, 'masked'),
+      putCell('d', 25, 'v'),
+      { delete: { row: 'r', families: [{ family: 'f', timestamp: 20 }] } },
+      scanOf(new ColumnPaginationFilter(1, 'c'), ['d']),
+    ],
+  },
+  {
+    number: 308,
+    title: 'a hint that does not lead forward is a step',
+    source: named,
+    states: everywhere,
+    steps: [
+      ...twoRows,
+      { scan: { filter: new BackwardHint() }, rows: [] },
+      { scan: { filter: new BackwardHint(), reversed: true }, rows: [] },
     ],
   },
 ]

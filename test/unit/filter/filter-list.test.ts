@@ -206,6 +206,7 @@ void t.test(
     t.equal(new FilterList('MUST_PASS_ALL', [done, new Fixed(1)]).filterAllRemaining(), true)
     t.equal(new FilterList('MUST_PASS_ONE', [done, new Fixed(1)]).filterAllRemaining(), false)
     t.equal(new FilterList('MUST_PASS_ONE', [done, done]).filterAllRemaining(), true)
+    t.same(answer('MUST_PASS_ONE', [done, done]), [codes.skip])
   },
 )
 
