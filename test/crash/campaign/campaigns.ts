@@ -7,6 +7,7 @@ import { findPool } from '../../../src/job/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
+import { damageRound } from '../damage-files.js'
 import { KillTest } from '../kill-runner.js'
 import { MovedTest } from '../moved-runner.js'
 import {
@@ -155,6 +156,19 @@ function moves(): Campaign {
   }
 }
 
+function damages(): Campaign {
+  const counts = { rounds: 0, refused: 0, cut: 0, opened: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const found = await damageRound(seed)
+      for (const kind of ['refused', 'cut', 'opened'] as const) counts[kind] += found[kind]
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 /** MiB of the budgets, and of the values put. */
 const memoryBudgetMib = 16
 const memoryDataMib = 400
@@ -241,5 +255,6 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   buffers,
   runtimes,
   moved: moves,
+  damage: damages,
   memory: memories,
 }

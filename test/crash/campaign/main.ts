@@ -19,6 +19,7 @@ options
                 runtimes: two runtimes on one directory, of this Node and those that
                 CELLAR_OTHER_RUNTIMES names (paths of node, bun, deno);
                 moved: the directory of an open database is moved, others take its path;
+                damage: every bit and every length of log and manifest, on real files;
                 memory: large values and open scans, in a process of its own;
                 all (default): all in turn
   --minutes N   how long; default 1
