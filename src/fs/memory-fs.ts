@@ -11,7 +11,8 @@
  * sync covers what was done before the call; until it settles, a power cut may still lose that.
  *
  * Paths are POSIX paths; relative ones start at the root. There are no symbolic links, no
- * permissions, and no limit of space unless a test sets one. Only the root directory exists at first, and it is durable.
+ * permissions, and no limit of space unless a test sets one. Only the root directory exists at
+ * first, and it is durable.
  */
 import { posix } from 'node:path'
 import { assert } from '../base/assert.js'
