@@ -115,7 +115,13 @@ void t.test('inline and worker jobs write the same files, byte for byte', async 
   const bytes: Record<string, Buffer[]> = { inline: [], worker: [] }
   for (const executor of ['inline', 'worker'] as const) {
     const directory = join(t.testdir({ inline: {}, worker: {} }), executor)
-    const options = { executor, compactionEnabled: false, clock: new ManualClock(5_000_000) }
+    const options = {
+      executor,
+      compactionEnabled: false,
+      clock: new ManualClock(5_000_000),
+      // Files carry the identity of their database.
+      randomBytes: (length: number) => new Uint8Array(length).fill(7),
+    }
     const database = await Database.open(directory, options)
     t.equal(database.statistics().executor, executor)
     const table = await database.createTable('t', { families: { f: { versions: 2 } } })

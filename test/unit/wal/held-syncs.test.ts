@@ -9,7 +9,7 @@ import { append, directory, newFileSystem, openLog, recover } from './support.js
 
 t.before(() => loadChecksums())
 
-/** A file system whose asynchronous syncs end when the test says so, by the path of what is synced. */
+/** A file system whose asynchronous syncs end when the test says so, by the path of the file. */
 class HeldSyncs {
   readonly memory = newFileSystem()
   readonly fileSystem: FileSystem
