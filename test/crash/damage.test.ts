@@ -1,6 +1,6 @@
 /**
- * One flipped bit of every byte, and every length, of log and manifest: after a clean close, after a
- * kill and after a stop of the machine. `npm run crash -- --kind damage` does every bit of many
+ * One flipped bit of every byte, and every length, of log and manifest: after a clean close, a kill
+ * and a stop of the machine. `npm run crash -- --kind damage` does every bit of many
  * databases on real files.
  */
 import t from 'tap'
