@@ -26,6 +26,7 @@ import {
   type SyncTable,
   type Table,
 } from '../../../src/index.js'
+import { findPool } from '../../../src/job/worker-executor.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
@@ -129,7 +130,10 @@ async function step(scan: OpenScan, results: number): Promise<void> {
   }
 }
 
-for (const executor of ['inline', 'worker'] as const) {
+// Without piscina there are no worker threads.
+const executors = findPool() === undefined ? (['inline'] as const) : (['inline', 'worker'] as const)
+
+for (const executor of executors) {
   void t.test(`scans over flushes, ${executor}, seed ${seed}`, async (t) => {
     const options = {
       memtableBytesMax: 16 * mebibyte,
