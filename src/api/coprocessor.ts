@@ -1,5 +1,5 @@
 /**
- * What users register: an observer, a cell hook and endpoints under one name (design D9).
+ * What users register: an observer, a cell hook and endpoints under one name.
  *
  * Two ways: live objects, by `Database.open({ coprocessors })` or `Database.registerCoprocessor`,
  * which end with the database; and modules named in the schema of a table (`coprocessors` of

@@ -1,5 +1,5 @@
 /**
- * The half of a coprocessor that watches a table's operations (HBase: RegionObserver; spec 1.9).
+ * The half of a coprocessor that watches a table's operations (HBase: RegionObserver).
  *
  * All methods are optional and **synchronous**: they run in the same turn as the operation, so that
  * nothing can come between a check and its mutation. A method that returns a promise is refused

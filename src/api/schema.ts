@@ -4,7 +4,7 @@ import type { CompactionSetting } from '../compaction/setting.js'
 import type { TableCoprocessor } from './coprocessor.js'
 import type { DurabilityOption } from './mutations.js'
 
-/** Options of a column family (HBase: ColumnFamilyDescriptor; spec 1.4). */
+/** Options of a column family (HBase: ColumnFamilyDescriptor). */
 export interface FamilyOptions {
   /** VERSIONS: most versions kept per column. Default 1. */
   readonly versions?: number

@@ -22,9 +22,9 @@ import type { TableDescription } from './schema.js'
 /**
  * A table: HBase's `Table` with promises, and the same operations without promises.
  *
- * Everything above the table layer uses this interface only, so that another backend (Apache HBase
- * through its gateway) can stand in for the embedded engine (design D13); the synchronous forms are
- * an extension of the embedded backend, see {@link SyncTable}.
+ * Everything that is built on tables uses this interface only, so that another backend (Apache
+ * HBase through its gateway) can stand in for the embedded engine. A backend with the capability
+ * `sync` has the synchronous forms too, see {@link SyncTable}.
  *
  * Errors common to all: `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND` (dropped meanwhile),
  * `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_CORRUPTION`, `ERR_IO`; for mutations
