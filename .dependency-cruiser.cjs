@@ -19,17 +19,26 @@ const levels = [
   ['store'],
   ['engine'],
   ['api'],
-  ['table'],
-  ['metastore'],
+  ['table', 'memory'],
+  ['metastore', 'transactions', 'repository', 'level'],
   ['messaging'],
-  ['conformance'],
+  ['server'],
+  ['conformance', 'testing'],
 ]
 
 /**
  * Folders that are built on tables. Of the layers below they see `src/api/` and `src/index.ts`
  * only, so that another backend can stand in for the embedded engine.
  */
-const builtOnTables = ['metastore', 'messaging', 'conformance']
+const builtOnTables = [
+  'metastore',
+  'transactions',
+  'repository',
+  'level',
+  'messaging',
+  'server',
+  'conformance',
+]
 
 /**
  * Imports between two folders of one level that are allowed all the same: `{ from, to, reason }`.
@@ -38,7 +47,8 @@ const builtOnTables = ['metastore', 'messaging', 'conformance']
 const sameLevelExceptions = []
 
 const folders = levels.flat()
-const engineFolders = folders.filter((folder) => ![...builtOnTables, 'api'].includes(folder))
+const outsideEngine = [...builtOnTables, 'api', 'memory', 'testing']
+const engineFolders = folders.filter((folder) => !outsideEngine.includes(folder))
 
 function isException(from, to) {
   return sameLevelExceptions.some((entry) => entry.from === from && entry.to === to)
@@ -65,11 +75,24 @@ const layerRules = levels.flatMap((level, index) =>
   }),
 )
 
+/** The rooms of src/table, lowest first. The files beside them use all of them. */
+const tableRooms = ['arguments', 'reads', 'operations', 'observers', 'admin', 'transfer']
+
+/** One rule per room of src/table that names the rooms above it. */
+const tableRules = tableRooms.slice(0, -1).map((room, index) => ({
+  name: `table-${room}`,
+  comment: `src/table/${room} imports lower rooms of src/table only.`,
+  severity: 'error',
+  from: { path: `^src/table/${room}/` },
+  to: { path: `^src/table/(calls|${tableRooms.slice(index + 1).join('|')})/` },
+}))
+
 const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown']
 
 module.exports = {
   forbidden: [
     ...layerRules,
+    ...tableRules,
     {
       name: 'api-knows-no-backend',
       comment: 'The seam imports what describes cells, filters and settings, and no engine.',
@@ -130,7 +153,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/((codec|metastore/records)/|filter/regular-expression\\.ts$)',
+        pathNot: `^src/((codec|${builtOnTables.join('|')})/|filter/regular-expression\\.ts$)`,
       },
       to: { dependencyTypes: packageTypes },
     },

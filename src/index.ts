@@ -5,7 +5,7 @@ export {
   type DatabaseEvents,
   type OpenOptions,
 } from './table/database.js'
-export type { DatabaseStatistics, TableStatistics } from './table/statistics.js'
+export type { DatabaseStatistics, TableStatistics } from './table/admin/statistics.js'
 export {
   Admin,
   type BulkLoaded,
@@ -13,12 +13,16 @@ export {
   type CompactionWatch,
   type SnapshotDescription,
 } from './table/admin.js'
-export { BulkWriter, type BulkSummary, type BulkWriterOptions } from './table/bulk-writer.js'
-export type { ExportOptions, TransferProgress } from './table/export-table.js'
-export type { Imported, ImportOptions } from './table/import-table.js'
-export type { NamespaceDescription } from './table/namespaces.js'
+export {
+  BulkWriter,
+  type BulkSummary,
+  type BulkWriterOptions,
+} from './table/transfer/bulk-writer.js'
+export type { ExportOptions, TransferProgress } from './table/transfer/export-table.js'
+export type { Imported, ImportOptions } from './table/transfer/import-table.js'
+export type { NamespaceDescription } from './table/admin/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
-export type { AggregateRequest } from './table/endpoints.js'
+export type { AggregateRequest } from './table/observers/endpoints.js'
 export { CellarError, CellDecision, CoprocessorPriority, ErrorCode, Result } from './api/index.js'
 export type * from './api/index.js'
 export type { Clock } from './base/clock.js'

@@ -14,7 +14,7 @@ import { readMutations, type LoggedMutation } from '../engine/change-feed.js'
 import type { Engine } from '../engine/engine.js'
 import { emptyCursor } from '../scan/entry-cursor.js'
 import type { Change, ChangedCell, ChangeOptions } from '../api/changes.js'
-import { plainTableName } from './table-name.js'
+import { plainTableName } from './arguments/table-name.js'
 
 /** The feed; see `Database.changes`. */
 export async function* changes(

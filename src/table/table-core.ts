@@ -23,15 +23,15 @@ import type { Engine } from '../engine/engine.js'
 import type { CollectedRow } from '../scan/row-collector.js'
 import type { ReadMode } from '../store/store-reader.js'
 import type { Durability } from '../wal/log.js'
-import { conditionHolds, parseCondition } from './checks.js'
+import { conditionHolds, parseCondition } from './operations/checks.js'
 import { parseSingleColumn } from '../cell/column-name.js'
-import { applyAtomic } from './atomic.js'
-import { addAppend, addIncrement } from './counters.js'
-import { addDelete, planFamily } from './deletes.js'
-import { parseDurability } from './durability.js'
-import type { Intervention, RowAddition } from './intervention.js'
-import type { ListOutcome } from './list-outcome.js'
-import { MutationWriter } from './mutation-writer.js'
+import { applyAtomic } from './operations/atomic.js'
+import { addAppend, addIncrement } from './operations/counters.js'
+import { addDelete, planFamily } from './operations/deletes.js'
+import { parseDurability } from './operations/durability.js'
+import type { Intervention, RowAddition } from './operations/intervention.js'
+import type { ListOutcome } from './calls/list-outcome.js'
+import { MutationWriter } from './operations/mutation-writer.js'
 import {
   checkGet,
   encode,
@@ -41,7 +41,7 @@ import {
   multiRowNames,
   rowMutationsNames,
   rowNames,
-} from './operation-shapes.js'
+} from './reads/operation-shapes.js'
 import {
   parseTimeRange,
   asPlan,
@@ -49,16 +49,16 @@ import {
   withCaching,
   type FamilyPlan,
   type ReadPlan,
-} from './read-plan.js'
+} from './reads/read-plan.js'
 import { Result } from '../api/result.js'
-import { PageResult } from './page-result.js'
-import { RowKey } from './row-key.js'
-import { RowReads } from './row-read.js'
-import { planScan } from './scan-plan.js'
-import { ScanPool } from './scan-pool.js'
-import { ScanSession } from './scan-session.js'
-import { readPointOf, readTimeOf } from './snapshot.js'
-import { StoredCells } from './stored-cells.js'
+import { PageResult } from './reads/page-result.js'
+import { RowKey } from './arguments/row-key.js'
+import { RowReads } from './reads/row-read.js'
+import { planScan } from './reads/scan-plan.js'
+import { ScanPool } from './reads/scan-pool.js'
+import { ScanSession } from './reads/scan-session.js'
+import { readPointOf, readTimeOf } from './reads/snapshot.js'
+import { StoredCells } from './reads/stored-cells.js'
 import type {
   BytesLike,
   Check,

@@ -11,7 +11,7 @@ import {
   ChunkEncoder,
   ChunkKind,
   exportMagic,
-} from '../../../src/table/export-format.js'
+} from '../../../src/table/transfer/export-format.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { randomFrom, seed } from '../version/fixtures.js'
 import { contentOf, makeTable } from './support.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { throwBlockMissing, type BlockLoader } from '../../../src/cursor/cursor.js'
-import { loadAndRepeat } from '../../../src/table/block-loading.js'
+import { loadAndRepeat } from '../../../src/table/reads/block-loading.js'
 import { emptyState, Version } from '../../../src/version/version.js'
 
 /** A version set that publishes at will and knows which versions are held. */

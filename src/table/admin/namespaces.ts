@@ -1,0 +1,80 @@
+/** Namespaces of tables: names with properties, which mean nothing to the store. */
+import { checkObject, checkText, readArguments } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { defaultNamespace, noSuchNamespace, type Ddl } from '../../engine/ddl.js'
+import type { Engine } from '../../engine/engine.js'
+import { checkNamespaceName, systemNamespace } from '../arguments/table-name.js'
+
+/** A namespace. */
+export interface NamespaceDescription {
+  readonly name: string
+  readonly properties: Readonly<Record<string, string>>
+}
+
+const predefined = [defaultNamespace, systemNamespace]
+
+export class Namespaces {
+  readonly #engine: Engine
+  readonly #ddl: Ddl
+
+  constructor(engine: Engine, ddl: Ddl) {
+    this.#engine = engine
+    this.#ddl = ddl
+  }
+
+  async create(name: string, properties: Readonly<Record<string, string>>): Promise<void> {
+    this.#engine.checkWritable()
+    checkNamespaceName(name)
+    const checked = checkProperties(properties, false)
+    await this.#ddl.putNamespace(name, (known) => {
+      if (known === undefined) return checked
+      throw new CellarError(ErrorCode.namespaceExists, `namespace '${name}' exists already`)
+    })
+  }
+
+  async modify(name: string, properties: Readonly<Record<string, string | null>>): Promise<void> {
+    this.#engine.checkWritable()
+    checkNamespaceName(name)
+    const changes = checkProperties(properties, true)
+    await this.#ddl.putNamespace(name, (known) => {
+      if (known === undefined) throw noSuchNamespace(name)
+      const merged = new Map(Object.entries(known))
+      for (const [key, value] of Object.entries(changes)) merged.set(key, value)
+      return Object.fromEntries([...merged].filter(([, value]) => value !== null))
+    })
+  }
+
+  async delete(name: string): Promise<void> {
+    this.#engine.checkWritable()
+    checkNamespaceName(name)
+    await this.#ddl.dropNamespace(name)
+  }
+
+  get(name: string): NamespaceDescription {
+    this.#engine.checkOpen()
+    checkText(name, 'namespace')
+    if (predefined.includes(name)) return { name, properties: {} }
+    const known = this.#engine.versions.current.namespaces.get(name)
+    if (known === undefined) throw noSuchNamespace(name)
+    return { name, properties: { ...(known.properties as Record<string, string>) } }
+  }
+
+  list(): string[] {
+    this.#engine.checkOpen()
+    return [...predefined, ...this.#engine.versions.current.namespaces.keys()].sort()
+  }
+}
+
+function checkProperties(
+  properties: Readonly<Record<string, string | null>>,
+  mayRemove: boolean,
+): Record<string, string | null> {
+  return readArguments(() => {
+    const entries = Object.entries(checkObject(properties, 'properties of a namespace'))
+    for (const [key, value] of entries) {
+      if (typeof value === 'string' || (mayRemove && value === null)) continue
+      throw invalidArgument(`property '${key}' of a namespace must be a string`)
+    }
+    return Object.fromEntries(entries)
+  })
+}

@@ -1,0 +1,283 @@
+/** What a database tells about itself. */
+import type { HookCounters, JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
+import type { Engine } from '../../engine/engine.js'
+import type { Recovery } from '../../engine/recovery.js'
+import type { Pressure } from '../../engine/write-pacer.js'
+import { addDrops, noDrops, type DropCounts } from '../../job/job.js'
+import type { StoreSources } from '../../store/store.js'
+import { valueFilesOf } from '../../version/version.js'
+
+/** Sizes are bytes; counters count since the open. */
+export interface DatabaseStatistics {
+  readonly tables: Readonly<Record<string, TableStatistics>>
+  /** Files and bytes of all SSTables. */
+  readonly tableFiles: number
+  readonly tableFileBytes: number
+  /** Value files that the SSTables refer to, which count in no other figure. */
+  readonly valueFiles: number
+  readonly valueFileBytes: number
+  /** What the open found; as `Database.recovery`. */
+  readonly recovery: Recovery
+  readonly logSegments: number
+  readonly logBytes: number
+  /** Memtables that are not in a table yet, frozen ones included. */
+  readonly memtableBytes: number
+  /**
+   * Memtables that tables have replaced and that somebody still reads: a scan that was opened while
+   * the manifest was written, or a flush that a synchronous writer has overtaken.
+   */
+  readonly pinnedMemtableBytes: number
+  /** Memory of flushed memtables that is kept for the next ones: two arenas at most. */
+  readonly idleArenaBytes: number
+  /** Mutating calls that wait: for memory, for compactions, for a block, or for each other. */
+  readonly waitingCalls: number
+  /** Bytes that the arguments of waiting calls take, estimated. */
+  readonly waitingArgumentBytes: number
+  /** How often a writer waited for memory. */
+  readonly stalls: number
+  /** How often writers began to be held back because compactions were behind. */
+  readonly compactionStalls: number
+  /** How far compactions are behind now. */
+  readonly pressure: Pressure
+  readonly blockCache: {
+    readonly bytesUsed: number
+    readonly bytesMax: number
+    readonly hits: number
+    readonly misses: number
+  }
+  /** Indexes and filters in memory. */
+  readonly pinnedBytes: number
+  readonly blocksRead: number
+  readonly blockBytesRead: number
+  /** Values read from value files, and their stored bytes. */
+  readonly valuesRead: number
+  readonly valueBytesRead: number
+  readonly filterChecks: number
+  readonly filterNegatives: number
+  readonly flushes: number
+  readonly flushedEntries: number
+  readonly droppedEntries: number
+  readonly flushedBytes: number
+  /** Merges; files are also moved to other levels and dropped as a whole, without being read. */
+  readonly compactions: number
+  readonly compactionMoves: number
+  readonly compactionFileDrops: number
+  readonly compactionBytesRead: number
+  readonly compactionEntriesRead: number
+  readonly compactionEntriesWritten: number
+  readonly compactedBytes: number
+  readonly compactionDroppedEntries: number
+  /** Entries that flushes and compactions dropped, by reason. */
+  readonly droppedBy: Readonly<DropCounts>
+  /** Compactions that run, wait or were asked for. */
+  readonly compactionQueue: number
+  readonly compactionsRunning: number
+  /** Families that are being flushed. */
+  readonly flushesRunning: number
+  /** Encoded keys and values of all mutations. */
+  readonly userBytes: number
+  /**
+   * Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write.
+   */
+  readonly writeAmplification: number
+  /**
+   * Most sorted runs of SSTables of a family: what the read of a row may meet besides memtables,
+   * where Bloom filters rule nothing out.
+   */
+  readonly readAmplification: number
+  /**
+   * Bytes of all SSTables by those of the largest run of each family: an upper bound of what
+   * compacting everything could save. 1 without tables.
+   */
+  readonly spaceAmplification: number
+  readonly openSnapshots: number
+  readonly lastSequence: number
+  readonly executor: 'inline' | 'worker'
+  readonly lz4: 'lz4-napi' | 'native-free'
+}
+
+/** One table. */
+export interface TableStatistics {
+  /** What cell hooks dropped and replaced in installed jobs, by coprocessor. */
+  readonly hooks: Readonly<Record<string, HookCounters>>
+  readonly families: Readonly<
+    Record<
+      string,
+      {
+        readonly files: number
+        readonly fileBytes: number
+        /** Value files that the family's SSTables refer to; clones of a table share them. */
+        readonly valueFiles: number
+        readonly valueFileBytes: number
+        /** Files and bytes by level, level 0 first. */
+        readonly levels: readonly { readonly files: number; readonly fileBytes: number }[]
+        /** Sorted runs: files of level 0, and deeper levels that have any. */
+        readonly runs: number
+        readonly entries: number
+        readonly memtableEntries: number
+        readonly memtableBytes: number
+      }
+    >
+  >
+}
+
+/** Reads all counters. */
+export function collectStatistics(
+  engine: Engine,
+  coprocessors: JobCoprocessors,
+): DatabaseStatistics {
+  const { readers, log, budget, pacer, userBytes, waiting } = engine
+  const { counters, cache } = readers
+  return {
+    ...tableStatistics(engine, coprocessors),
+    recovery: engine.recovery,
+    logSegments: log.segments.length,
+    logBytes: log.bytesTotal,
+    memtableBytes: budget.bytesUsed,
+    pinnedMemtableBytes: engine.arenas.pinnedBytes,
+    idleArenaBytes: engine.arenas.idleBytes,
+    waitingCalls: waiting.count,
+    waitingArgumentBytes: waiting.argumentBytes,
+    stalls: budget.stallCount,
+    compactionStalls: pacer.stallCount,
+    pressure: pacer.pressure,
+    blockCache: {
+      bytesUsed: cache.bytesUsed,
+      bytesMax: cache.bytesMax,
+      hits: counters.cacheHits,
+      misses: counters.cacheMisses,
+    },
+    pinnedBytes: readers.pinnedBytes,
+    blocksRead: counters.blocksRead,
+    blockBytesRead: counters.blockBytesRead,
+    valuesRead: counters.valuesRead,
+    valueBytesRead: counters.valueBytesRead,
+    filterChecks: counters.filterChecks,
+    filterNegatives: counters.filterNegatives,
+    ...jobStatistics(engine),
+    userBytes,
+    openSnapshots: engine.readPoints.snapshotCount,
+    lastSequence: engine.lastSequence,
+    executor: engine.executorKind,
+    lz4: engine.codecs.lz4Implementation,
+  }
+}
+
+type TablePart = Pick<
+  DatabaseStatistics,
+  | 'tables'
+  | 'tableFiles'
+  | 'tableFileBytes'
+  | 'valueFiles'
+  | 'valueFileBytes'
+  | 'readAmplification'
+  | 'spaceAmplification'
+>
+
+function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePart {
+  const tables: Record<string, TableStatistics> = {}
+  let tableFiles = 0
+  let tableFileBytes = 0
+  const { current } = engine.versions
+  const allValueFiles = valueFilesOf(current)
+  let largestRunBytes = 0
+  let readAmplification = 0
+  for (const table of engine.tables.values()) {
+    const families: Record<string, TableStatistics['families'][string]> = {}
+    for (const { name, store } of table.families) {
+      const files = store.sources.tables
+      const fileBytes = files.reduce((sum, file) => sum + file.fileBytes, 0)
+      tableFiles += files.length
+      tableFileBytes += fileBytes
+      const levels = levelsOf(store.sources)
+      const deep = levels.slice(1).filter((level) => level.files > 0)
+      const runs = [...files.slice(0, levels[0].files), ...deep]
+      readAmplification = Math.max(readAmplification, runs.length)
+      largestRunBytes += Math.max(0, ...runs.map((run) => run.fileBytes))
+      const version = current.stores.get(store.storeId)
+      const stores = new Map(version === undefined ? [] : [[store.storeId, version]])
+      const valueFiles = valueFilesOf({ stores })
+      families[name] = {
+        files: files.length,
+        fileBytes,
+        valueFiles: valueFiles.size,
+        valueFileBytes: sumOf(valueFiles),
+        levels,
+        runs: runs.length,
+        entries: files.reduce((sum, file) => sum + file.properties.entryCount, 0),
+        memtableEntries: store.sources.memtables.reduce((n, s) => n + s.memtable.entryCount, 0),
+        memtableBytes: store.memtableBytes,
+      }
+    }
+    tables[table.name] = { families, hooks: coprocessors.countersOf(table.name) }
+  }
+  const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
+  return {
+    tables,
+    tableFiles,
+    tableFileBytes,
+    valueFiles: allValueFiles.size,
+    valueFileBytes: sumOf(allValueFiles),
+    readAmplification,
+    spaceAmplification,
+  }
+}
+
+function sumOf(numbers: ReadonlyMap<number, number>): number {
+  return [...numbers.values()].reduce((sum, number) => sum + number, 0)
+}
+
+type JobPart = Pick<
+  DatabaseStatistics,
+  | 'flushes'
+  | 'flushedEntries'
+  | 'droppedEntries'
+  | 'flushedBytes'
+  | 'compactions'
+  | 'compactionMoves'
+  | 'compactionFileDrops'
+  | 'compactionBytesRead'
+  | 'compactionEntriesRead'
+  | 'compactionEntriesWritten'
+  | 'compactedBytes'
+  | 'compactionDroppedEntries'
+  | 'droppedBy'
+  | 'compactionQueue'
+  | 'compactionsRunning'
+  | 'flushesRunning'
+  | 'writeAmplification'
+>
+
+function jobStatistics({ flusher, compactor, logBytesWritten, userBytes }: Engine): JobPart {
+  const { totals } = compactor
+  const droppedBy = noDrops()
+  addDrops(droppedBy, flusher.dropped)
+  addDrops(droppedBy, totals.dropped)
+  const written = logBytesWritten + flusher.bytesWritten + totals.bytesWritten
+  return {
+    flushes: flusher.flushCount,
+    flushedEntries: flusher.entriesWritten,
+    droppedEntries: flusher.entriesDropped,
+    flushedBytes: flusher.bytesWritten,
+    compactions: totals.merges,
+    compactionMoves: totals.moves,
+    compactionFileDrops: totals.drops,
+    compactionBytesRead: totals.bytesRead,
+    compactionEntriesRead: totals.entriesRead,
+    compactionEntriesWritten: totals.entriesWritten,
+    compactedBytes: totals.bytesWritten,
+    compactionDroppedEntries: totals.entriesDropped,
+    droppedBy,
+    compactionQueue: compactor.queueLength,
+    compactionsRunning: compactor.runningCount,
+    flushesRunning: flusher.runningCount,
+    writeAmplification: userBytes === 0 ? 0 : written / userBytes,
+  }
+}
+
+function levelsOf({ tables, levelEnds }: StoreSources): { files: number; fileBytes: number }[] {
+  return levelEnds.map((end, level) => {
+    const files = tables.slice(level === 0 ? 0 : levelEnds[level - 1], end)
+    return { files: files.length, fileBytes: files.reduce((sum, file) => sum + file.fileBytes, 0) }
+  })
+}

@@ -1,0 +1,68 @@
+/** Names the rows that calls read or change, for the order of the calls that wait. */
+import { toBytes } from '../../base/bytes.js'
+import type { Engine } from '../../engine/engine.js'
+
+/** Where calls wait, and by which rows. */
+export interface CallPlace {
+  readonly engine: Engine
+  /** Names of the rows of a mutation; what is no proper one has none. */
+  namesOf(operation: unknown): ReadonlySet<string>
+}
+
+/** Where the calls of one table wait. */
+export class TablePlace implements CallPlace {
+  readonly engine: Engine
+  readonly table: string
+
+  constructor(engine: Engine, table: string) {
+    this.engine = engine
+    this.table = table
+  }
+
+  namesOf(operation: unknown): ReadonlySet<string> {
+    return new RowNames().add(this.table, operation).names
+  }
+}
+
+/** The rows that some operations name; what is no row names none. */
+export class RowNames {
+  readonly names = new Set<string>()
+
+  /**
+   * Adds the rows of a put, delete, increment, append, get or row mutation, of `{ check, action }`,
+   * of a mutation of several rows with its checks, all of one table.
+   */
+  add(table: string, operation: unknown): this {
+    if (typeof operation !== 'object' || operation === null) return this
+    try {
+      const { row, check, rows, checks } = operation as Readonly<Record<string, unknown>>
+      this.addRow(table, row)
+      this.addRowOf(table, check)
+      if (Array.isArray(rows)) for (const each of rows) this.addRowOf(table, each)
+      if (Array.isArray(checks)) for (const each of checks) this.addRowOf(table, each)
+    } catch {
+      // What cannot be read is refused by the operation itself.
+    }
+    return this
+  }
+
+  /** Adds the rows of one operation of a batch, such as `{ put }`. */
+  addOfBatch(table: string, operation: unknown): void {
+    if (typeof operation !== 'object' || operation === null) return
+    try {
+      for (const inner of Object.values(operation) as unknown[]) this.add(table, inner)
+    } catch {
+      // As above.
+    }
+  }
+
+  private addRowOf(table: string, operation: unknown): void {
+    if (typeof operation !== 'object' || operation === null) return
+    this.addRow(table, (operation as { readonly row?: unknown }).row)
+  }
+
+  private addRow(table: string, row: unknown): void {
+    if (typeof row !== 'string' && !(row instanceof Uint8Array)) return
+    this.names.add(`${table}\n${toBytes(row).toString('latin1')}`)
+  }
+}

@@ -1,0 +1,406 @@
+/**
+ * Mixed batches: each operation on its own, with an outcome per position (spec 2.7).
+ *
+ * What is in memory is carried out at once, in the order given. An operation that misses a block is
+ * carried out as soon as the block is there; those behind it go on, except for those of its row,
+ * which wait for it. There is one commit for all mutations.
+ */
+import {
+  OptionNames,
+  checkArray,
+  checkBytesLike,
+  checkFunction,
+  checkObject,
+  readArguments,
+} from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
+import { copyArguments } from '../../base/copy-arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type { Engine } from '../../engine/engine.js'
+import type { WaitingCall } from '../../engine/waiting-calls.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import type { Durability } from '../../wal/log.js'
+import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
+import { ListOutcome } from './list-outcome.js'
+import { listTurnMax } from './mutation-calls.js'
+import { RowNames } from '../arguments/row-names.js'
+import type { ObservedOperations } from '../observers/observed-operations.js'
+import { Result } from '../../api/result.js'
+import { PageResult } from '../reads/page-result.js'
+import { blocking, nonBlocking, type TableCore } from '../table-core.js'
+import type {
+  BatchCallback,
+  BatchOperation,
+  BatchResult,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+} from '../../api/index.js'
+
+const nothing = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [])
+const done: BatchResult = { ok: true, result: nothing }
+
+/** Carries out the operation at a position and tells its outcome; may throw `BlockMissing`. */
+type CarryOut = (position: number, mode: ReadMode) => void
+
+/** A batch under way. */
+export class Batch {
+  private readonly engine: Engine
+  private readonly table: string
+  private operations: readonly BatchOperation[]
+  private readonly callback: BatchCallback | undefined
+  private readonly results: BatchResult[]
+  private readonly carryOut: CarryOut
+  /** Positions of mutations by the durability that they wait for. */
+  private readonly applied = new Map<Durability, number[]>()
+  /** Operations that were carried out in this turn of the event loop. */
+  private countInTurn = 0
+  /** The place in the order of the calls, once the batch has had to wait. */
+  private call: WaitingCall | undefined = undefined
+  /** What the callback threw first. */
+  private thrown: { readonly error: unknown } | undefined = undefined
+
+  /** With `observed` the operations call its observers. `ERR_INVALID_ARGUMENT`. */
+  constructor(
+    engine: Engine,
+    core: TableCore,
+    observed: ObservedOperations | undefined,
+    operations: readonly BatchOperation[],
+    callback: BatchCallback | undefined,
+  ) {
+    this.engine = engine
+    const list = readArguments(() => checkArray(operations, 'operations'))
+    this.table = core.name
+    // Observers keep what they were asked about.
+    this.operations = observed === undefined ? list : copyArguments(list).value
+    this.callback = checkFunction(callback, 'the callback of a batch')
+    this.results = new Array<BatchResult>(list.length)
+    this.carryOut =
+      observed === undefined
+        ? (position, mode) => this.apply(core, position, mode)
+        : this.observing(observed)
+  }
+
+  /** Runs the batch. Rejects only with what the callback throws. */
+  async run(): Promise<BatchResult[]> {
+    const { engine } = this
+    if (engine.waiting.count > 0 || engine.isHeld) {
+      const call = this.own()
+      await new Promise<void>((resolve) => engine.waiting.whenTurn(call, resolve))
+    }
+    await this.runAll()
+    if (this.call !== undefined) engine.waiting.done(this.call)
+    for (const [durability, positions] of this.applied) {
+      try {
+        await engine.commit(durability)
+        for (const position of positions) this.tell(position)
+      } catch (error) {
+        // A mutation whose commit failed is in doubt, so its outcome is the failure.
+        for (const position of positions) this.fail(position, error)
+      }
+    }
+    return this.end()
+  }
+
+  /** Carries all operations out, except for what a synchronous call carries out meanwhile. */
+  private async runAll(): Promise<void> {
+    const { engine } = this
+    const loading = new Map<string, Promise<void>>()
+    for (let i = 0; i < this.operations.length; i++) {
+      if (!engine.turn.spend() && ++this.countInTurn >= listTurnMax) {
+        this.own()
+        this.countInTurn = 0
+        await engine.turn.waitForTurn()
+      }
+      // Nothing is loaded before the batch owns its arguments.
+      if (loading.size > 0) await loading.get(rowOf(this.operations[i]))
+      try {
+        if (engine.isHeld && !isGet(this.operations[i])) {
+          this.own()
+          await engine.admit()
+        }
+        this.attempt(i, nonBlocking)
+      } catch (error) {
+        // What a synchronous call has carried out meanwhile needs no room any more.
+        if (!isBlockMissing(error)) {
+          if (!this.isDone(i)) this.fail(i, error)
+        } else {
+          this.own()
+          loading.set(rowOf(this.operations[i]), this.load(i))
+        }
+      }
+    }
+    for (const each of loading.values()) await each
+  }
+
+  /** Takes the arguments that are left; from now on later calls wait for this one. */
+  private own(): WaitingCall {
+    if (this.call !== undefined) return this.call
+    let total = 0
+    const rows = new RowNames()
+    this.operations = this.operations.map((operation, position) => {
+      if (this.isDone(position)) return operation
+      const { value, bytes } = copyArguments(operation)
+      total += bytes
+      rows.addOfBatch(this.table, value)
+      return value
+    })
+    return (this.call = this.engine.waiting.add(rows.names, total, () => this.finishSync()))
+  }
+
+  private isDone(position: number): boolean {
+    return this.results[position] !== undefined
+  }
+
+  /** Carries an operation out unless that was done; what it throws is its outcome. */
+  private attempt(position: number, mode: ReadMode): void {
+    if (this.isDone(position)) return
+    if (this.call !== undefined) this.call.isRunning = true
+    try {
+      this.carryOut(position, mode)
+    } finally {
+      if (this.call !== undefined) this.call.isRunning = false
+    }
+  }
+
+  /** Carries out what is left, before returning, because a synchronous call comes behind it. */
+  private finishSync(): void {
+    for (let i = 0; i < this.operations.length; i++) {
+      if (this.isDone(i)) continue
+      try {
+        this.engine.admitSync()
+        this.attempt(i, blocking)
+      } catch (error) {
+        this.fail(i, error)
+      }
+    }
+    this.engine.waiting.done(this.call!)
+  }
+
+  /** As {@link run}, before returning. */
+  runSync(): BatchResult[] {
+    const { engine, operations } = this
+    if (engine.waiting.count > 0) {
+      const rows = new RowNames()
+      for (const operation of operations) rows.addOfBatch(this.table, operation)
+      engine.waiting.finishSync(rows.names)
+    }
+    for (let i = 0; i < operations.length; i++) {
+      try {
+        if (!isGet(operations[i])) engine.admitSync()
+        this.carryOut(i, blocking)
+      } catch (error) {
+        this.fail(i, error)
+      }
+    }
+    for (const [durability, positions] of this.applied) {
+      try {
+        engine.commitSync(durability)
+        for (const position of positions) this.tell(position)
+      } catch (error) {
+        for (const position of positions) this.fail(position, error)
+      }
+    }
+    return this.end()
+  }
+
+  /** Loads what the operation has just missed, and carries it out. */
+  private load(position: number): Promise<void> {
+    return loadAndRepeat(this.engine, () => this.attempt(position, nonBlocking)).catch(
+      (error: unknown) => this.fail(position, error),
+    )
+  }
+
+  private apply(core: TableCore, position: number, mode: ReadMode): void {
+    const operation = checkOperation(this.operations[position])
+    if ('checkAndMutate' in operation) {
+      const { check, action } = readCheck(operation.checkAndMutate)
+      const { value, durability } = core.checkAndMutate(check, action, mode)
+      this.checked(position, durability, value)
+    } else if ('put' in operation) {
+      this.mutated(position, core.put(operation.put), done)
+    } else if ('delete' in operation) {
+      this.mutated(position, core.delete(operation.delete, mode), done)
+    } else if ('get' in operation) {
+      this.read(position, core.get(operation.get, mode))
+    } else {
+      const { value, durability } =
+        'increment' in operation
+          ? core.increment(operation.increment, mode)
+          : 'append' in operation
+            ? core.append(operation.append, mode)
+            : core.mutateRow(operation.mutateRow, mode)
+      this.mutated(position, durability, { ok: true, result: value })
+    }
+  }
+
+  /** Observers are asked once for each operation, so the step that asks them is kept. */
+  private observing(observed: ObservedOperations): CarryOut {
+    const steps: ((mode: ReadMode) => void)[] = []
+    return (position, mode) => {
+      const step = (steps[position] ??= this.observedStep(observed, position))
+      step(mode)
+    }
+  }
+
+  private observedStep(observed: ObservedOperations, position: number): (mode: ReadMode) => void {
+    const operation = checkOperation(this.operations[position])
+    if ('get' in operation) {
+      const step = observed.get(operation.get)
+      return (mode) => this.read(position, step(mode))
+    }
+    if ('checkAndMutate' in operation) {
+      const { check, action } = readCheck(operation.checkAndMutate)
+      const step = observed.checkAndMutate(check, action)
+      return (mode) => {
+        const { value, durability } = step(mode)
+        this.checked(position, durability, value)
+      }
+    }
+    if ('put' in operation || 'delete' in operation) {
+      const step =
+        'put' in operation ? observed.put(operation.put) : observed.delete(operation.delete)
+      return (mode) => this.mutated(position, step(mode).durability, done)
+    }
+    const step =
+      'increment' in operation
+        ? observed.increment(operation.increment)
+        : 'append' in operation
+          ? observed.append(operation.append)
+          : observed.mutateRow(operation.mutateRow)
+    return (mode) => {
+      const { value, durability } = step(mode)
+      this.mutated(position, durability, { ok: true, result: value })
+    }
+  }
+
+  private checked(position: number, durability: Durability, value: CheckAndMutateResult): void {
+    const { success, result = nothing } = value
+    this.mutated(position, durability, { ok: true, success, result })
+  }
+
+  private mutated(position: number, durability: Durability, result: BatchResult): void {
+    this.results[position] = result
+    const positions = this.applied.get(durability)
+    if (positions === undefined) this.applied.set(durability, [position])
+    else positions.push(position)
+  }
+
+  private read(position: number, result: Result): void {
+    this.results[position] = { ok: true, result }
+    this.tell(position)
+  }
+
+  /** The outcome is the error, whatever the outcome was before. */
+  private fail(position: number, error: unknown): void {
+    this.results[position] = { ok: false, error: asCellarError(error) }
+    this.tell(position)
+  }
+
+  private tell(position: number): void {
+    try {
+      this.callback?.(this.results[position], position)
+    } catch (error) {
+      this.thrown ??= { error }
+    }
+  }
+
+  private end(): BatchResult[] {
+    if (this.thrown !== undefined) throw this.thrown.error
+    return this.results
+  }
+}
+
+/** A list of checks as the operations of a batch; `ERR_INVALID_ARGUMENT`. */
+export function operationsOfChecks(
+  list: readonly { readonly check: Check; readonly action: CheckAction }[],
+): BatchOperation[] {
+  return readArguments(() => checkArray(list, 'checks')).map((each) => {
+    const { check, action } = readCheck(each)
+    return { checkAndMutate: { check, action } }
+  })
+}
+
+const checkAndActionNames = new OptionNames<{
+  readonly check: Check
+  readonly action: CheckAction
+}>('a checkAndMutate', { check: true, action: true })
+
+function readCheck(given: { readonly check: Check; readonly action: CheckAction }): typeof given {
+  return readArguments(() => {
+    const { check, action } = checkAndActionNames.check(given)
+    checkObject(check, 'the check of a checkAndMutate')
+    return { check, action }
+  })
+}
+
+/** The outcomes of a list of checks; `ERR_BATCH_FAILED` if any failed. */
+export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
+  const outcome = new ListOutcome()
+  const outcomes: CheckAndMutateResult[] = []
+  for (const [position, each] of results.entries()) {
+    if (!each.ok) outcome.failed(position, each.error)
+    else {
+      const result = each.result.isEmpty ? undefined : each.result
+      outcomes.push({ success: each.success === true, result })
+    }
+  }
+  outcome.throwFailures(results.length)
+  return outcomes
+}
+
+/** Gets do not wait for memory. What cannot be read fails where it is carried out. */
+function isGet(operation: BatchOperation): boolean {
+  try {
+    return typeof operation === 'object' && operation !== null && 'get' in operation
+  } catch {
+    return false
+  }
+}
+
+/** Names the row of an operation; the empty name if it has none, and then it fails on its own. */
+function rowOf(operation: BatchOperation): string {
+  try {
+    const [inner] = Object.values(operation as object) as unknown[]
+    const { row, check } = (inner ?? {}) as { row?: unknown; check?: { row?: unknown } }
+    const given = check === undefined ? row : check?.row
+    checkBytesLike(given, 'row')
+    return toBytes(given).toString('latin1')
+  } catch {
+    return ''
+  }
+}
+
+const kinds: ReadonlySet<string> = new Set([
+  'get',
+  'put',
+  'delete',
+  'increment',
+  'append',
+  'mutateRow',
+  'checkAndMutate',
+])
+
+function checkOperation(operation: BatchOperation): BatchOperation {
+  return readArguments(() => ({ ...checkKind(operation) }))
+}
+
+function checkKind(operation: BatchOperation): BatchOperation {
+  let names = 0
+  let known = false
+  if (typeof operation === 'object' && operation !== null) {
+    for (const name in operation) {
+      names++
+      known = kinds.has(name)
+    }
+  }
+  if (names === 1 && known) return operation
+  throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
+}
+
+/** Anything but a CellarError is a bug here; it is passed on with its cause. */
+function asCellarError(error: unknown): CellarError {
+  if (error instanceof CellarError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new CellarError(ErrorCode.jobFailed, message, { cause: error })
+}

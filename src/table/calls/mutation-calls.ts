@@ -1,0 +1,225 @@
+/**
+ * Mutating calls with promises that have to wait: held back, for a block, or for another call.
+ *
+ * A call owns its arguments from the moment in which it begins to wait, in the turn of the call, so
+ * they count as of the call. Its place in the order of the calls is kept by `WaitingCalls`. A call
+ * that need not wait never comes here.
+ */
+import { copyArguments } from '../../base/copy-arguments.js'
+import type { Engine } from '../../engine/engine.js'
+import type { WaitingCall } from '../../engine/waiting-calls.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
+import { RowNames, type CallPlace, type TablePlace } from '../arguments/row-names.js'
+import { blocking, nonBlocking, type Applied } from '../table-core.js'
+
+/** Carries out an operation; may throw `BlockMissing` if it must not block. */
+export type MutationStep<O, T> = (operation: O, mode: ReadMode) => Applied<T>
+
+/** Most operations of a list that are carried out in the turn of the call. */
+export const listTurnMax = 2048
+
+/** One operation that waits. */
+export class MutationCall<O, T> {
+  private readonly engine: Engine
+  private readonly operation: O
+  private readonly step: MutationStep<O, T>
+  private readonly call: WaitingCall
+  private readonly resolve: (value: T | PromiseLike<T>) => void
+  private readonly reject: (error: unknown) => void
+
+  private constructor(
+    place: CallPlace,
+    operation: O,
+    step: MutationStep<O, T>,
+    resolve: (value: T | PromiseLike<T>) => void,
+    reject: (error: unknown) => void,
+  ) {
+    const { value, bytes } = copyArguments(operation)
+    const { engine } = place
+    this.engine = engine
+    this.operation = value
+    this.step = step
+    this.resolve = resolve
+    this.reject = reject
+    this.call = engine.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
+  }
+
+  /** Carries an operation out when writers are let go and earlier calls are done. */
+  static wait<O, T>(place: CallPlace, operation: O, step: MutationStep<O, T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      new MutationCall(place, operation, step, resolve, reject).begin()
+    })
+  }
+
+  /** Carries out an operation that has just thrown `BlockMissing`. REQUIRES no earlier calls. */
+  static load<O, T>(place: CallPlace, operation: O, step: MutationStep<O, T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      new MutationCall(place, operation, step, resolve, reject).load()
+    })
+  }
+
+  private begin(): void {
+    const { engine, call } = this
+    const run = (): void => engine.waiting.whenTurn(call, () => this.attempt())
+    if (engine.isHeld) engine.admitLater(run, (error) => this.fail(error))
+    else run()
+  }
+
+  private attempt(): void {
+    const { engine, call } = this
+    // Calls of one row, let go together by the end of the one before them.
+    if (engine.turn.isFull && !call.isDone) {
+      engine.admitLater(
+        () => this.attempt(),
+        (error) => this.fail(error),
+      )
+      return
+    }
+    try {
+      this.carryOut(nonBlocking)
+    } catch {
+      this.load()
+    }
+  }
+
+  private load(): void {
+    loadAndRepeat(this.engine, () => this.carryOut(nonBlocking)).catch((error: unknown) =>
+      this.fail(error),
+    )
+  }
+
+  private finishSync(): void {
+    try {
+      this.engine.admitSync()
+      this.carryOut(blocking)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Throws nothing but `BlockMissing`. */
+  private carryOut(mode: ReadMode): void {
+    const { call, engine } = this
+    if (call.isDone) return
+    call.isRunning = true
+    try {
+      const { value, durability } = this.step(this.operation, mode)
+      const committed = engine.commit(durability)
+      this.resolve(value === undefined ? (committed as Promise<T>) : committed.then(() => value))
+    } catch (error) {
+      if (isBlockMissing(error)) throw error
+      this.reject(error)
+    } finally {
+      call.isRunning = false
+    }
+    engine.waiting.done(call)
+  }
+
+  private fail(error: unknown): void {
+    this.reject(error)
+    this.engine.waiting.done(this.call)
+  }
+}
+
+/**
+ * Carries out the operations from `at` on, one or several together; returns the place behind them.
+ * Throws `BlockMissing`, nothing else.
+ */
+export type ListStep<O> = (operations: readonly O[], at: number, mode: ReadMode) => number
+
+/** A list of operations, carried out in its order. */
+export class ListCall<O> {
+  private readonly engine: Engine
+  private readonly table: string
+  private operations: readonly O[]
+  private readonly step: ListStep<O>
+  private at = 0
+  private call: WaitingCall | undefined = undefined
+
+  constructor({ engine, table }: TablePlace, operations: readonly O[], step: ListStep<O>) {
+    this.engine = engine
+    this.table = table
+    this.operations = operations
+    this.step = step
+  }
+
+  /** Resolves when all are applied; rejects with the reason why no writer is let go. */
+  async run(): Promise<void> {
+    const { engine } = this
+    if (!engine.isHeld && engine.waiting.count === 0 && this.runInTurn()) return
+    const call = (this.call = this.wait())
+    try {
+      await new Promise<void>((resolve) => engine.waiting.whenTurn(call, resolve))
+      while (this.isOpen) await this.runNext()
+    } finally {
+      engine.waiting.done(call)
+    }
+  }
+
+  private get isOpen(): boolean {
+    return this.at < this.operations.length
+  }
+
+  /** Carries out what needs no waiting; true if that is all. */
+  private runInTurn(): boolean {
+    const { engine } = this
+    try {
+      while (this.isOpen && this.at < listTurnMax && !engine.isHeld) {
+        const from = this.at
+        this.runStep(nonBlocking)
+        engine.turn.spend(this.at - from)
+      }
+    } catch (error) {
+      if (!isBlockMissing(error)) throw error
+    }
+    return !this.isOpen
+  }
+
+  /** Takes the arguments that are left; from now on later calls wait for this one. */
+  private wait(): WaitingCall {
+    let total = 0
+    const rows = new RowNames()
+    this.operations = this.operations.map((operation, position) => {
+      if (position < this.at) return operation
+      const { value, bytes } = copyArguments(operation)
+      total += bytes
+      rows.add(this.table, value)
+      return value
+    })
+    return this.engine.waiting.add(rows.names, total, () => this.finishSync())
+  }
+
+  private async runNext(): Promise<void> {
+    const { engine } = this
+    if (engine.isHeld) await engine.admit()
+    const from = this.at
+    if (!this.isOpen) return
+    try {
+      this.runStep(nonBlocking)
+    } catch (error) {
+      if (!isBlockMissing(error)) throw error
+      // A synchronous call may have carried out the operation meanwhile.
+      const repeat = (): void => {
+        if (this.at === from) this.runStep(nonBlocking)
+      }
+      await loadAndRepeat(engine, repeat)
+    }
+    if (!engine.turn.spend(this.at - from)) await engine.turn.waitForTurn()
+  }
+
+  private runStep(mode: ReadMode): void {
+    const { call } = this
+    if (call !== undefined) call.isRunning = true
+    try {
+      this.at = this.step(this.operations, this.at, mode)
+    } finally {
+      if (call !== undefined) call.isRunning = false
+    }
+  }
+
+  private finishSync(): void {
+    while (this.isOpen) this.runStep(blocking)
+    this.engine.waiting.done(this.call!)
+  }
+}

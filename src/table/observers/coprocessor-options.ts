@@ -1,0 +1,171 @@
+/** Checks what users register: live coprocessors, and those of a table's schema. */
+import { OptionNames, checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { isDeepStrictEqual } from 'node:util'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
+import type { CellHookReference } from '../../coprocessor/cell-hook.js'
+import { loadModule, type ModuleExports } from '../../coprocessor/load-module.js'
+import { optionsDepthMax } from '../../version/json-fields.js'
+import { plainTableName } from '../arguments/table-name.js'
+import { CoprocessorPriority } from '../../coprocessor/priority.js'
+import type { CoprocessorSetting } from '../../engine/catalog.js'
+import type {
+  Coprocessor,
+  CoprocessorModule,
+  Endpoint,
+  TableCoprocessor,
+} from '../../api/coprocessor.js'
+import type { Observer } from '../../api/observer.js'
+
+/** A coprocessor with its defaults filled in and its modules in memory. */
+export interface LoadedCoprocessor {
+  readonly name: string
+  /** The tables that it belongs to; undefined = all. */
+  readonly tables: readonly string[] | undefined
+  readonly priority: number
+  readonly observer: Observer | undefined
+  readonly cellHook: Required<CellHookReference> | undefined
+  readonly endpoints: Readonly<Record<string, Endpoint>>
+}
+
+const nameLengthMax = 200
+
+const coprocessorNames = new OptionNames<Coprocessor>('a coprocessor', {
+  name: true,
+  tables: true,
+  priority: true,
+  observer: true,
+  cellHook: true,
+  endpoints: true,
+})
+const tableCoprocessorNames = new OptionNames<TableCoprocessor>('a coprocessor of a table', {
+  module: true,
+  options: true,
+  priority: true,
+})
+const hookNames = new OptionNames<CellHookReference>('a cellHook', { module: true, options: true })
+
+function checkPriority(priority: number | undefined, what: string): number {
+  const { highest, user, lowest } = CoprocessorPriority
+  if (priority === undefined) return user
+  if (Number.isInteger(priority) && priority >= highest && priority <= lowest) return priority
+  throw invalidArgument(
+    `${what} priority must be an integer of 0 to 2^31-1, got ${shown(priority)}`,
+  )
+}
+
+function checkHookOptions(options: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (options === undefined) return {}
+  checkObject(options as object, `options of ${what}`)
+  let copy: unknown
+  try {
+    copy = JSON.parse(JSON.stringify(options))
+    if (isDeepStrictEqual(copy, options) && depthOf(copy) < optionsDepthMax) {
+      return copy as Readonly<Record<string, unknown>>
+    }
+  } catch {
+    // Told below.
+  }
+  throw invalidArgument(`options of ${what} must be plain JSON, nested less than 32 deep`)
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+function checkModule(module: unknown, what: string): string {
+  if (typeof module === 'string' && module !== '') return module
+  throw invalidArgument(`${what} needs a module: a URL, an absolute path or a package's name`)
+}
+
+/** Checks the coprocessors of a table's schema; `ERR_INVALID_ARGUMENT`. */
+export function parseTableCoprocessors(value: unknown): readonly CoprocessorSetting[] {
+  const list = checkArray(value as readonly TableCoprocessor[], 'coprocessors of a table')
+  const modules = new Set<string>()
+  return list.map((given): CoprocessorSetting => {
+    const entry = tableCoprocessorNames.copy(given)
+    const module = checkModule(entry.module, 'a coprocessor of a table')
+    if (modules.has(module)) throw invalidArgument(`coprocessor '${module}' is named twice`)
+    modules.add(module)
+    const options = checkHookOptions(entry.options, `coprocessor '${module}'`)
+    return { module, options, priority: checkPriority(entry.priority, 'a coprocessor:') }
+  })
+}
+
+/** Checks a live coprocessor and loads the module of its hook. */
+export async function loadCoprocessor(coprocessor: Coprocessor): Promise<LoadedCoprocessor> {
+  const checked = readArguments(() => checkCoprocessor(coprocessor))
+  const { cellHook, ...rest } = checked
+  if (cellHook === undefined) return { ...rest, cellHook }
+  const exports = await loadModule(rest.name, cellHook.module)
+  if (typeof exports['createCellHook'] === 'function') return { ...rest, cellHook }
+  throw badAnswer(rest.name, `module '${cellHook.module}'`, 'export a function createCellHook')
+}
+
+function checkCoprocessor(coprocessor: Coprocessor): LoadedCoprocessor {
+  const given = coprocessorNames.copy(checkObject(coprocessor, 'a coprocessor'))
+  const { name, tables, observer, endpoints = {} } = given
+  if (typeof name !== 'string' || name === '' || name.length > nameLengthMax) {
+    throw invalidArgument(`a coprocessor needs a name of 1 to ${nameLengthMax} characters`)
+  }
+  const what = `coprocessor '${name}'`
+  const names = tables === undefined ? undefined : checkArray(tables, `tables of ${what}`)
+  if (observer !== undefined) checkObject(observer, `observer of ${what}`)
+  checkEndpoints(endpoints, what)
+  return {
+    name,
+    tables: names?.map(plainTableName),
+    priority: checkPriority(given.priority, `${what}:`),
+    observer,
+    cellHook: checkCellHook(given.cellHook, what),
+    endpoints,
+  }
+}
+
+function checkCellHook(
+  cellHook: CellHookReference | undefined,
+  what: string,
+): Required<CellHookReference> | undefined {
+  if (cellHook === undefined) return undefined
+  const { module, options } = hookNames.copy(checkObject(cellHook, `cellHook of ${what}`))
+  return {
+    module: checkModule(module, `cellHook of ${what}`),
+    options: checkHookOptions(options, what),
+  }
+}
+
+function checkEndpoints(endpoints: unknown, what: string): void {
+  for (const endpoint of Object.values(checkObject(endpoints as object, `endpoints of ${what}`))) {
+    if (typeof endpoint !== 'function') throw invalidArgument(`endpoints of ${what}: functions`)
+  }
+}
+
+/** Loads a coprocessor of a table's schema; `ERR_COPROCESSOR` names table and module. */
+export async function loadTableCoprocessor(
+  table: string,
+  { module, options = {}, priority }: TableCoprocessor,
+): Promise<LoadedCoprocessor> {
+  const name = module.length > nameLengthMax ? `${module.slice(0, nameLengthMax - 1)}…` : module
+  try {
+    const exports: ModuleExports & CoprocessorModule = await loadModule(name, module)
+    const { createCellHook, createObserver, endpoints = {} } = exports
+    if (createCellHook === undefined && createObserver === undefined && !exports.endpoints) {
+      const expected = 'export createCellHook, createObserver or endpoints'
+      throw badAnswer(name, 'its module', expected)
+    }
+    checkEndpoints(endpoints, name)
+    return {
+      name,
+      tables: [table],
+      priority: checkPriority(priority, name),
+      observer: createObserver?.({ table, options }),
+      cellHook: createCellHook === undefined ? undefined : { module, options },
+      endpoints,
+    }
+  } catch (cause) {
+    const known = cause instanceof CellarError ? cause : coprocessorError(name, 'its start', cause)
+    const message = `table '${table}': ${known.message}`
+    throw new CellarError(ErrorCode.coprocessor, message, { cause: known.cause ?? known })
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The coprocessors of an open database: which belong to which table, in which order, and what the
+ * engine's jobs are told by them.
+ *
+ * A coprocessor is attached to a table when both exist: when the database opens, when a table is
+ * created or altered, when it is registered. Attaching calls `preOpen` and `postOpen`, detaching
+ * `preClose` and `postClose`.
+ *
+ * Failure behaviour: modules are loaded before anything is changed, so a table whose coprocessor is
+ * missing is not created, and a database with such a table does not open. Errors of methods that
+ * have nothing left to fail (post methods of jobs, the close) are warnings.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { checkArray } from '../../base/arguments.js'
+import type { StoreJob } from '../../coprocessor/cell-hook.js'
+import type { HookPlan } from '../../coprocessor/hook-chain.js'
+import type {
+  HookCounters,
+  JobCoprocessors,
+  JobSummary,
+} from '../../coprocessor/job-coprocessors.js'
+import type { JobRetention, StoreFileInfo } from '../../coprocessor/job-observer.js'
+import {
+  decodeTableSettings,
+  type CoprocessorSetting,
+  type TableState,
+} from '../../engine/catalog.js'
+import type { CatalogWatcher } from '../../engine/ddl.js'
+import type { TableDefinition } from '../../version/catalog.js'
+import type { Coprocessor, CoprocessorRegistration } from '../../api/coprocessor.js'
+import {
+  loadCoprocessor,
+  loadTableCoprocessor,
+  type LoadedCoprocessor,
+} from './coprocessor-options.js'
+import { TableCoprocessors, type Attached } from './table-coprocessors.js'
+import type { SyncTable, Table } from '../../api/index.js'
+
+/** A live coprocessor, for tables that come later as well. */
+interface Live {
+  readonly loaded: LoadedCoprocessor
+  readonly tables: readonly string[] | undefined
+  readonly order: number
+}
+
+export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
+  /** Told what goes wrong where nothing is left to fail. */
+  readonly warn: (error: unknown) => void
+  private readonly openHandle: (table: string) => Table & SyncTable
+  /** False: coprocessors of schemas are not loaded (HBase: hbase.coprocessor.user.enabled). */
+  private readonly schemaEnabled: boolean
+  private readonly tables = new Map<string, TableCoprocessors>()
+  /** Tables that exist, with the coprocessors of their schemas. */
+  private readonly open = new Map<string, readonly CoprocessorSetting[]>()
+  private readonly live = new Set<Live>()
+  private readonly prepared = new WeakMap<TableDefinition, readonly Attached[]>()
+  private nextOrder = 0
+  private state: 'open' | 'closing' | 'closed' = 'open'
+
+  constructor(
+    openHandle: (table: string) => Table & SyncTable,
+    warn: (error: unknown) => void,
+    schemaEnabled: boolean,
+  ) {
+    this.openHandle = openHandle
+    this.warn = warn
+    this.schemaEnabled = schemaEnabled
+  }
+
+  /** The coprocessors of a table, which need not exist. */
+  of(table: string): TableCoprocessors {
+    let found = this.tables.get(table)
+    if (found === undefined) {
+      found = new TableCoprocessors(table, () => this.openHandle(table))
+      this.tables.set(table, found)
+    }
+    return found
+  }
+
+  /** Registers a live coprocessor with the tables that are open, and with later ones. */
+  async register(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
+    const loaded = await loadCoprocessor(coprocessor)
+    const { tables } = loaded
+    const live: Live = { loaded, tables, order: this.nextOrder++ }
+    const concerned = [...this.open.keys()]
+      .filter((name) => concerns(live, name))
+      .map((name) => this.of(name))
+    for (const table of concerned) table.checkName(loaded.name)
+    for (const table of concerned) table.preOpen([attached(live)])
+    this.live.add(live)
+    for (const table of concerned) table.attach([attached(live)], this.warn)
+    return { remove: () => this.remove(live) }
+  }
+
+  /** Opens the tables that a database has. */
+  async openTables(tables: Iterable<TableState>): Promise<void> {
+    for (const table of [...tables]) {
+      await this.prepare(table.definition)
+      this.installed(table)
+    }
+  }
+
+  async prepare(definition: TableDefinition): Promise<void> {
+    const { name } = definition
+    const { coprocessors } = decodeTableSettings(definition)
+    const known = this.open.get(name)
+    if (known !== undefined && isDeepStrictEqual(known, coprocessors)) return
+    const declared = this.schemaEnabled ? coprocessors : []
+    const loaded = await Promise.all(declared.map((one) => loadTableCoprocessor(name, one)))
+    const added = loaded.map((one) => ({ loaded: one, order: this.nextOrder++, declared: true }))
+    const live = known === undefined ? this.liveFor(name) : []
+    const table = this.of(name)
+    table.preOpen([...added, ...live])
+    this.prepared.set(definition, added)
+  }
+
+  installed({ name, definition, settings }: TableState): void {
+    const table = this.of(name)
+    const added = this.prepared.get(definition)
+    if (added !== undefined) table.detach(({ declared }) => declared, this.warn)
+    const live = this.open.has(name) ? [] : this.liveFor(name)
+    this.open.set(name, settings.coprocessors)
+    table.attach([...(added ?? []), ...live], this.warn)
+  }
+
+  dropped(name: string): void {
+    this.open.delete(name)
+    this.of(name).detach(() => true, this.warn)
+    this.tables.delete(name)
+  }
+
+  /** The database is about to close. */
+  closing(): void {
+    if (this.state !== 'open') return
+    this.state = 'closing'
+    for (const table of this.tables.values()) table.preClose(this.warn)
+  }
+
+  /** The database is closed. */
+  hasClosed(): void {
+    if (this.state === 'closed') return
+    this.state = 'closed'
+    for (const table of this.tables.values()) table.postClose(this.warn)
+  }
+
+  startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
+    return this.tables.get(job.table)?.startJob(job, protectedSequence)
+  }
+
+  changeRetention(job: StoreJob, retention: JobRetention): void {
+    this.tables.get(job.table)?.changeRetention(job, retention)
+  }
+
+  finishJob(job: StoreJob, summary: JobSummary): void {
+    this.tables.get(job.table)?.finishJob(job, summary, this.warn)
+  }
+
+  maySelect(table: string, family: string, files: readonly StoreFileInfo[]): boolean {
+    return this.tables.get(table)?.maySelect(family, files) ?? true
+  }
+
+  selected(
+    table: string,
+    family: string,
+    files: readonly StoreFileInfo[],
+    chosen: readonly StoreFileInfo[],
+  ): void {
+    this.tables.get(table)?.selected(family, files, chosen)
+  }
+
+  countersOf(table: string): Readonly<Record<string, HookCounters>> {
+    return this.tables.get(table)?.counters() ?? {}
+  }
+
+  private remove(live: Live): void {
+    if (!this.live.delete(live)) return
+    for (const table of this.tables.values()) {
+      table.detach(({ order }) => order === live.order, this.warn)
+    }
+  }
+
+  private liveFor(name: string): Attached[] {
+    return [...this.live].filter((entry) => concerns(entry, name)).map(attached)
+  }
+}
+
+function concerns({ tables }: Live, name: string): boolean {
+  return tables === undefined || tables.includes(name)
+}
+
+function attached({ loaded, order }: Live): Attached {
+  return { loaded, order, declared: false }
+}
+
+/** Checks the list that `Database.open` takes. */
+export function checkCoprocessorList(list: readonly Coprocessor[]): readonly Coprocessor[] {
+  return checkArray(list, 'option coprocessors')
+}

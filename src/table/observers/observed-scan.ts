@@ -1,0 +1,117 @@
+/**
+ * A running scan with observers around each result and around its end.
+ *
+ * Failure behaviour: an observer that fails in `preScannerNext` or `postScannerNext` ends the scan
+ * with its error. The end itself cannot fail, because files wait for it: errors of the methods that
+ * watch it are told as warnings.
+ */
+import { checkObject, readArguments } from '../../base/arguments.js'
+import type { TableState } from '../../engine/catalog.js'
+import type { Engine } from '../../engine/engine.js'
+import type { ObserverChain, ResultKind } from './observer-chain.js'
+import type { ObservedScan } from '../../api/observer.js'
+import { Result } from '../../api/result.js'
+import { planScan } from '../reads/scan-plan.js'
+import { ScanSession } from '../reads/scan-session.js'
+import { readPointOf, readTimeOf } from '../reads/snapshot.js'
+import type { Scan } from '../../api/index.js'
+
+const aResult: ResultKind<Result> = {
+  what: 'a Result',
+  is: (value) => value instanceof Result,
+}
+const aResultOrTheEnd: ResultKind<Result | undefined> = {
+  what: 'a Result, or undefined to end the scan',
+  is: (value) => value === undefined || value instanceof Result,
+}
+const aBoolean: ResultKind<boolean> = {
+  what: 'true or false',
+  is: (value) => typeof value === 'boolean',
+}
+const noResult: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
+
+class ObservedScanSession extends ScanSession {
+  private readonly chain: ObserverChain
+  private readonly observed: ObservedScan
+  private readonly warn: (error: unknown) => void
+  /** `preScannerNext` was called for the result that is on its way. */
+  private asked = false
+  private closing = false
+
+  constructor(
+    engine: Engine,
+    table: TableState,
+    chain: ObserverChain,
+    scan: Scan,
+    mayBlock: boolean,
+    warn: (error: unknown) => void,
+  ) {
+    const { plan, readPoint, readTime } = readArguments(() => ({
+      plan: planScan(table, scan),
+      readPoint: readPointOf(scan, engine),
+      readTime: readTimeOf(scan),
+    }))
+    super(engine, table, plan, readPoint, mayBlock, readTime)
+    this.readNothingAhead()
+    this.chain = chain
+    this.observed = { scan }
+    this.warn = warn
+    if (chain.has('postScannerFilterRow')) {
+      this.tellFiltered((row) => {
+        return chain.post<boolean>('postScannerFilterRow', [this.observed, row], true, aBoolean)
+      })
+    }
+    try {
+      chain.tell('postScannerOpen', [this.observed])
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  override next(): Result | 'pause' | undefined {
+    if (this.ended) return undefined
+    const { chain, observed } = this
+    if (!this.asked) {
+      const answer = chain.mayBypass('preScannerNext', [observed], aResultOrTheEnd)
+      if (answer.bypassed) {
+        if (answer.result === undefined) this.close()
+        return answer.result
+      }
+      this.asked = true
+    }
+    const result = super.next()
+    if (result === 'pause') return result
+    this.asked = false
+    return chain.post('postScannerNext', [observed], result, aResult)
+  }
+
+  override close(): void {
+    if (this.closing) return
+    this.closing = true
+    this.tellSafely('preScannerClose')
+    super.close()
+    this.tellSafely('postScannerClose')
+  }
+
+  private tellSafely(method: 'preScannerClose' | 'postScannerClose'): void {
+    try {
+      this.chain.tell(method, [this.observed])
+    } catch (error) {
+      this.warn(error)
+    }
+  }
+}
+
+/** Opens a scan that observers watch. */
+export function openObservedScan(
+  engine: Engine,
+  table: TableState,
+  chain: ObserverChain,
+  scan: Scan,
+  mayBlock: boolean,
+  warn: (error: unknown) => void,
+): ScanSession {
+  const { operation } = chain.pre('preScannerOpen', checkObject(scan, 'scan'), noResult)
+  return new ObservedScanSession(engine, table, chain, operation, mayBlock, warn)
+}

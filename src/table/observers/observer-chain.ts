@@ -1,0 +1,246 @@
+/**
+ * The observers of one table, sorted, with the methods of each kind gathered when they change, so
+ * that an operation that nobody watches costs one comparison.
+ *
+ * Failure behaviour: see `observer.ts`. What an observer returns is checked: a promise, or
+ * something that is not an object where an operation is expected, is an `ERR_COPROCESSOR`.
+ */
+import { CellarError } from '../../base/errors.js'
+import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
+import type { BypassContext, Observer, ObserverContext } from '../../api/observer.js'
+import type { SyncTable, Table } from '../../api/index.js'
+
+/** Name of a method of an observer. */
+export type ObserverMethod = keyof Observer
+
+/** An observer and where it stands. */
+export interface ObserverEntry {
+  readonly name: string
+  readonly observer: Observer
+}
+
+type Method = (...values: unknown[]) => unknown
+
+interface Handler {
+  readonly name: string
+  readonly call: Method
+}
+
+/** What an operation returns, to check what observers give in its place. */
+export interface ResultKind<R> {
+  readonly what: string
+  is(value: unknown): value is R
+}
+
+/** What the `pre` methods made of an operation. */
+export interface Prepared<O, R> {
+  /** The operation that is to be carried out, unless `bypassed`. */
+  readonly operation: O
+  readonly bypassed: boolean
+  /** What the operation returns if `bypassed`. */
+  readonly result: R
+}
+
+/** The methods that concern jobs and the life of the table, not its operations. */
+const elsewhere: ReadonlySet<string> = new Set<ObserverMethod>([
+  'jobContext',
+  'preFlush',
+  'postFlush',
+  'preCompactSelection',
+  'postCompactSelection',
+  'preCompact',
+  'postCompact',
+  'preOpen',
+  'postOpen',
+  'preClose',
+  'postClose',
+  'preFlushScannerOpen',
+  'preCompactScannerOpen',
+  'preBulkLoad',
+  'postBulkLoad',
+])
+
+const operationMethods: readonly ObserverMethod[] = [
+  'preGet',
+  'postGet',
+  'preExists',
+  'postExists',
+  'preScannerOpen',
+  'postScannerOpen',
+  'preScannerNext',
+  'postScannerNext',
+  'postScannerFilterRow',
+  'preScannerClose',
+  'postScannerClose',
+  'prePut',
+  'postPut',
+  'preDelete',
+  'postDelete',
+  'prePrepareTimeStampForDeleteVersion',
+  'preIncrement',
+  'preIncrementAfterRowLock',
+  'postIncrement',
+  'preAppend',
+  'preAppendAfterRowLock',
+  'postAppend',
+  'preMutateRow',
+  'postMutateRow',
+  'preBatchMutate',
+  'postBatchMutate',
+  'postBatchMutateIndispensably',
+  'preCheckAndMutate',
+  'preCheckAndMutateAfterRowLock',
+  'postCheckAndMutate',
+]
+
+const nobody: readonly Handler[] = []
+
+export class ObserverChain {
+  /** Whether any observer watches operations. */
+  active = false
+  private readonly table: () => Table & SyncTable
+  private handlers: ReadonlyMap<string, readonly Handler[]> = new Map()
+
+  /** `table` gives observers their own handle, made when it is first needed. */
+  constructor(table: () => Table & SyncTable) {
+    this.table = table
+  }
+
+  /** What observers are told. */
+  get context(): ObserverContext {
+    return { table: this.table() }
+  }
+
+  /** Replaces the observers; `entries` are in order. */
+  set(entries: readonly ObserverEntry[]): void {
+    const handlers = new Map<string, readonly Handler[]>()
+    for (const method of [...operationMethods, ...elsewhere] as ObserverMethod[]) {
+      const list = entries
+        .filter(({ observer }) => observer[method] !== undefined)
+        .map(({ name, observer }): Handler => {
+          const methods = observer as Record<string, Method>
+          return { name, call: (...values) => methods[method](...values) }
+        })
+      if (list.length > 0) handlers.set(method, list)
+    }
+    this.handlers = handlers
+    this.active = operationMethods.some((method) => handlers.has(method))
+  }
+
+  /** Whether somebody has the method. */
+  has(method: ObserverMethod): boolean {
+    return this.handlers.has(method)
+  }
+
+  /** Calls a method that may change the operation, or take its place. */
+  pre<O extends object, R>(
+    method: ObserverMethod,
+    operation: O,
+    kind: ResultKind<R>,
+  ): Prepared<O, R> {
+    const context = new Bypass<R>(this.table)
+    let current = operation
+    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+      const answer = run(name, method, call, [context, current])
+      if (context.stopsAt(name, method, kind)) break
+      if (answer === undefined) continue
+      if (typeof answer !== 'object' || answer === null) {
+        throw badAnswer(name, method, 'return an operation or nothing')
+      }
+      current = answer as O
+    }
+    return { operation: current, bypassed: context.bypassed, result: context.result }
+  }
+
+  /** Calls a method that may take the place of something, but change nothing. */
+  mayBypass<R>(
+    method: ObserverMethod,
+    values: readonly unknown[],
+    kind: ResultKind<R>,
+  ): Omit<Prepared<object, R>, 'operation'> {
+    const context = new Bypass<R>(this.table)
+    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+      run(name, method, call, [context, ...values])
+      if (context.stopsAt(name, method, kind)) break
+    }
+    return context
+  }
+
+  /** Calls a method that may change the result, which comes last among its values. */
+  post<R>(
+    method: ObserverMethod,
+    values: readonly unknown[],
+    result: R,
+    kind: ResultKind<NonNullable<R>>,
+  ): R {
+    let current = result
+    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+      const answer = run(name, method, call, [this.context, ...values, current])
+      if (answer === undefined) continue
+      if (!kind.is(answer)) throw badAnswer(name, method, `return ${kind.what} or nothing`)
+      current = answer
+    }
+    return current
+  }
+
+  /** Calls a method without a context, until `stop`, which is told whose method it was. */
+  tellPlain(
+    method: ObserverMethod,
+    values: readonly unknown[],
+    stop?: (name: string) => boolean,
+  ): void {
+    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+      run(name, method, call, values)
+      if (stop?.(name) === true) return
+    }
+  }
+
+  /** Calls a method that only watches. */
+  tell(method: ObserverMethod, values: readonly unknown[]): void {
+    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+      run(name, method, call, [this.context, ...values])
+    }
+  }
+}
+
+/** The context of a method that may bypass. */
+class Bypass<R> implements BypassContext<R> {
+  bypassed = false
+  result!: R
+  private readonly handle: () => Table & SyncTable
+
+  constructor(table: () => Table & SyncTable) {
+    this.handle = table
+  }
+
+  get table(): Table & SyncTable {
+    return this.handle()
+  }
+
+  bypass(result: R): void {
+    this.bypassed = true
+    this.result = result
+  }
+
+  /** Whether an observer has bypassed, after a look at what it gave. */
+  stopsAt(name: string, method: string, kind: ResultKind<R>): boolean {
+    if (!this.bypassed) return false
+    if (kind.is(this.result)) return true
+    throw badAnswer(name, method, `call bypass with ${kind.what}`)
+  }
+}
+
+function run(name: string, method: string, call: Method, values: readonly unknown[]): unknown {
+  let answer: unknown
+  try {
+    answer = call(...values)
+  } catch (error) {
+    throw error instanceof CellarError ? error : coprocessorError(name, method, error)
+  }
+  if (answer instanceof Promise) {
+    // Nobody will look at it.
+    answer.catch(() => undefined)
+    throw badAnswer(name, method, 'return at once, not a promise')
+  }
+  return answer
+}

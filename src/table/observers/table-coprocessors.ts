@@ -1,0 +1,234 @@
+/** The coprocessors of one table: in order, with their observers, hooks, endpoints and counters. */
+import { invalidArgument } from '../../base/errors.js'
+import type { StoreJob } from '../../coprocessor/cell-hook.js'
+import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
+import { makeHookWatch, type HookPlan, type HookTask } from '../../coprocessor/hook-chain.js'
+import type { HookCounters, JobSummary } from '../../coprocessor/job-coprocessors.js'
+import type {
+  CompactionSelection,
+  JobRetention,
+  StoreFileInfo,
+  StoreJobOutcome,
+} from '../../coprocessor/job-observer.js'
+import type { Endpoint } from '../../api/coprocessor.js'
+import type { LoadedCoprocessor } from './coprocessor-options.js'
+import { ObserverChain } from './observer-chain.js'
+import type { SyncTable, Table } from '../../api/index.js'
+
+/** A coprocessor that is to belong to a table. */
+export interface Attached {
+  readonly loaded: LoadedCoprocessor
+  /** Rank among equal priorities. */
+  readonly order: number
+  /** It is named in the table's schema. */
+  readonly declared: boolean
+}
+
+interface Entry extends Attached {
+  dropped: number
+  replaced: number
+}
+
+type Warn = (error: unknown) => void
+
+export class TableCoprocessors {
+  readonly chain: ObserverChain
+  private readonly table: string
+  private entries: readonly Entry[] = []
+
+  constructor(table: string, openHandle: () => Table & SyncTable) {
+    this.table = table
+    let handle: (Table & SyncTable) | undefined
+    this.chain = new ObserverChain(() => (handle ??= openHandle()))
+  }
+
+  /** Throws `ERR_INVALID_ARGUMENT` if a coprocessor of that name is there. */
+  checkName(name: string): void {
+    if (!this.entries.some(({ loaded }) => loaded.name === name)) return
+    throw invalidArgument(`table '${this.table}' has a coprocessor '${name}' already`)
+  }
+
+  /** Tells observers that they are about to watch the table; throws what they throw. */
+  preOpen(added: readonly Attached[]): void {
+    this.chainOf(added).tellPlain('preOpen', [])
+  }
+
+  /** Adds coprocessors. REQUIRES `preOpen`. */
+  attach(added: readonly Attached[], warn: Warn): void {
+    if (added.length === 0) return
+    this.set([...this.entries, ...added.map((one) => ({ ...one, dropped: 0, replaced: 0 }))])
+    tellSafely(() => this.chainOf(added).tell('postOpen', []), warn)
+  }
+
+  /** Removes coprocessors. */
+  detach(which: (entry: Attached) => boolean, warn: Warn): void {
+    const removed = this.entries.filter(which)
+    if (removed.length === 0) return
+    const observers = this.chainOf(removed)
+    tellSafely(() => observers.tell('preClose', []), warn)
+    this.set(this.entries.filter((entry) => !removed.includes(entry)))
+    tellSafely(() => observers.tellPlain('postClose', []), warn)
+  }
+
+  /** The table is about to close. */
+  preClose(warn: Warn): void {
+    tellSafely(() => this.chain.tell('preClose', []), warn)
+  }
+
+  /** The table is closed. */
+  postClose(warn: Warn): void {
+    tellSafely(() => this.chain.tellPlain('postClose', []), warn)
+  }
+
+  /** The endpoint of that name of the first coprocessor that has one. */
+  endpoint(name: string): { readonly owner: string; readonly run: Endpoint } | undefined {
+    for (const { loaded } of this.entries) {
+      if (Object.hasOwn(loaded.endpoints, name)) {
+        return { owner: loaded.name, run: loaded.endpoints[name] }
+      }
+    }
+    return undefined
+  }
+
+  startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
+    if (this.entries.length === 0) return undefined
+    this.chain.tellPlain(job.kind === 'flush' ? 'preFlush' : 'preCompact', [job])
+    const tasks = this.entries.flatMap(({ loaded }) => hookTask(loaded, job))
+    return tasks.length === 0
+      ? undefined
+      : { job, tasks, protectedSequence, watch: makeHookWatch() }
+  }
+
+  changeRetention(job: StoreJob, retention: JobRetention): void {
+    const method = job.kind === 'flush' ? 'preFlushScannerOpen' : 'preCompactScannerOpen'
+    this.chain.tellPlain(method, [job, retention], (name) => {
+      if (isRetention(retention)) return false
+      const ranges =
+        'versions from 1, minVersions and timeToPurgeDeletesMilliseconds from 0, ' +
+        'ttlSeconds above 0, keepDeletedCells'
+      throw badAnswer(name, method, `leave ${ranges}, not ${JSON.stringify(retention)}`)
+    })
+  }
+
+  finishJob(job: StoreJob, summary: JobSummary, warn: Warn): void {
+    if (this.entries.length === 0) return
+    const { hooks, ...facts } = summary
+    const method = job.kind === 'flush' ? 'postFlush' : 'postCompact'
+    for (const entry of this.entries) {
+      const { name, observer } = entry.loaded
+      const own = hooks.find((hook) => hook.name === name)
+      entry.dropped += own?.dropped ?? 0
+      entry.replaced += own?.replaced ?? 0
+      const outcome: StoreJobOutcome = {
+        ...facts,
+        hookDropped: own?.dropped ?? 0,
+        hookReplaced: own?.replaced ?? 0,
+        hookNotAsked: own?.notAsked ?? 0,
+        reports: own?.reports ?? [],
+      }
+      try {
+        observer?.[method]?.(job, outcome)
+      } catch (error) {
+        warn(coprocessorError(name, method, error))
+      }
+    }
+  }
+
+  maySelect(family: string, files: readonly StoreFileInfo[]): boolean {
+    const selection = new Selection(this.table, family, files)
+    this.chain.tellPlain('preCompactSelection', [selection], () => selection.bypassed)
+    return !selection.bypassed
+  }
+
+  selected(
+    family: string,
+    files: readonly StoreFileInfo[],
+    chosen: readonly StoreFileInfo[],
+  ): void {
+    if (!this.chain.has('postCompactSelection')) return
+    this.chain.tellPlain('postCompactSelection', [new Selection(this.table, family, files), chosen])
+  }
+
+  counters(): Record<string, HookCounters> {
+    const withHook = this.entries.filter(({ loaded }) => loaded.cellHook !== undefined)
+    return Object.fromEntries(
+      withHook.map(({ loaded, dropped, replaced }) => [loaded.name, { dropped, replaced }]),
+    )
+  }
+
+  private chainOf(entries: readonly Attached[]): ObserverChain {
+    const chain = new ObserverChain(() => this.chain.context.table)
+    chain.set(observersOf(entries))
+    return chain
+  }
+
+  private set(entries: readonly Entry[]): void {
+    this.entries = inOrder(entries)
+    this.chain.set(observersOf(this.entries))
+  }
+}
+
+class Selection implements CompactionSelection {
+  readonly table: string
+  readonly family: string
+  readonly files: readonly StoreFileInfo[]
+  bypassed = false
+
+  constructor(table: string, family: string, files: readonly StoreFileInfo[]) {
+    this.table = table
+    this.family = family
+    this.files = files
+  }
+
+  bypass(): void {
+    this.bypassed = true
+  }
+}
+
+function inOrder<T extends Attached>(entries: readonly T[]): T[] {
+  return [...entries].sort((a, b) => a.loaded.priority - b.loaded.priority || a.order - b.order)
+}
+
+function observersOf(entries: readonly Attached[]) {
+  return inOrder(entries).flatMap(({ loaded: { name, observer } }) =>
+    observer === undefined ? [] : [{ name, observer }],
+  )
+}
+
+function isRetention({
+  versions,
+  minVersions,
+  ttlSeconds,
+  keepDeletedCells,
+  timeToPurgeDeletesMilliseconds,
+}: JobRetention): boolean {
+  return (
+    Number.isSafeInteger(versions) &&
+    versions >= 1 &&
+    Number.isSafeInteger(minVersions) &&
+    minVersions >= 0 &&
+    ttlSeconds > 0 &&
+    timeToPurgeDeletesMilliseconds >= 0 &&
+    ['FALSE', 'TRUE', 'TTL'].includes(keepDeletedCells)
+  )
+}
+
+/** The hook of a coprocessor for a job, with a copy of what its observer wants it to know. */
+function hookTask(coprocessor: LoadedCoprocessor, job: StoreJob): HookTask[] {
+  const { name, cellHook, observer } = coprocessor
+  if (cellHook === undefined) return []
+  const { module, options } = cellHook
+  try {
+    return [{ name, module, options, context: structuredClone(observer?.jobContext?.(job)) }]
+  } catch (error) {
+    throw coprocessorError(name, 'jobContext', error)
+  }
+}
+
+function tellSafely(tell: () => void, warn: Warn): void {
+  try {
+    tell()
+  } catch (error) {
+    warn(error)
+  }
+}

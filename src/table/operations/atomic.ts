@@ -1,0 +1,75 @@
+/**
+ * Atomic batches: checks, then puts and deletes of rows of one or several tables, under one
+ * sequence and in one frame of the log.
+ *
+ * All checks and all encoding happen before anything is applied, in one turn without `await`, so an
+ * error or a missing block leaves the database as it was.
+ */
+import type { AtomicResult } from '../../api/atomic.js'
+import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import type { Durability } from '../../wal/log.js'
+import { stronger } from './durability.js'
+import type { MutationWriter } from './mutation-writer.js'
+import type { Intervention } from './intervention.js'
+import type { Applied, TableCore } from '../table-core.js'
+
+/** The mutations of one table in an atomic batch. */
+export interface AtomicPart {
+  readonly core: TableCore
+  /** None: the batch only checks the table. */
+  readonly rows: MultiRowMutations['rows']
+  /** The observers of the table; undefined if nobody observes it. */
+  readonly intervention?: Intervention | undefined
+}
+
+/** A check of an atomic batch. */
+export interface CheckOfTable {
+  readonly core: TableCore
+  readonly check: Check
+}
+
+/**
+ * Applies an atomic batch if all checks hold. `parts` has each table once, and at least one row.
+ * May throw `BlockMissing` before anything was changed.
+ */
+export function applyAtomic(
+  parts: readonly AtomicPart[],
+  checks: readonly CheckOfTable[],
+  asked: DurabilityOption | undefined,
+  mode: ReadMode,
+): Applied<AtomicResult> {
+  const durability = strongest(parts, asked)
+  for (let i = 0; i < checks.length; i++) {
+    if (checks[i].core.holds(checks[i].check, mode)) continue
+    return { value: { success: false, failedCheck: i, sequence: undefined }, durability }
+  }
+  // Observers may read and write, so all are asked before the first row is encoded. They answer
+  // true if they have emptied the table's part of the batch.
+  let emptied: Set<AtomicPart> | undefined
+  for (const part of parts) {
+    if (part.intervention?.judged(true) === true) (emptied ??= new Set()).add(part)
+  }
+  let writer: MutationWriter | undefined
+  for (const part of parts) {
+    const { core, intervention } = part
+    const rows = intervention?.rows ?? part.rows
+    if (rows.length === 0 || emptied?.has(part) === true) continue
+    writer = core.addRows(rows, writer, mode, intervention)
+  }
+  if (writer === undefined) {
+    return { value: { success: true, failedCheck: undefined, sequence: undefined }, durability }
+  }
+  writer.apply(durability)
+  const sequence = writer.engine.lastSequence
+  return { value: { success: true, failedCheck: undefined, sequence }, durability }
+}
+
+/** Durability that is asked for, or the strongest of the tables that are written. */
+function strongest(parts: readonly AtomicPart[], asked: DurabilityOption | undefined): Durability {
+  let durability: Durability = 'SKIP_WAL'
+  for (const { core, rows } of parts) {
+    if (rows.length > 0) durability = stronger(durability, core.durabilityOf(asked))
+  }
+  return durability
+}

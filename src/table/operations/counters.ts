@@ -1,0 +1,163 @@
+/** Encodes increments and appends: read the newest cell, compute, write (spec 2.9). */
+import { checkBoolean, checkBytesLike, OptionNames, shown } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { toBytes } from '../../base/bytes.js'
+import type { CellView } from '../../cell/cell-view.js'
+import { CellType } from '../../cell/cell-type.js'
+import { checkTimestamp, latestTimestamp, type Timestamp } from '../../cell/timestamp.js'
+import type { FamilyState } from '../../engine/catalog.js'
+import { parseSingleColumn } from '../../cell/column-name.js'
+import { planColumns } from './deletes.js'
+import { checkTtl, listColumns, type MutationWriter } from './mutation-writer.js'
+import { parseTimeRange, type FamilyPlan } from '../reads/read-plan.js'
+import type { StoredCells } from '../reads/stored-cells.js'
+import type { Append, BytesLike, ColumnName, Increment, RowOperation } from '../../api/index.js'
+
+/** Increments and appends have the same. */
+const modifyNames = new OptionNames<Increment>('an increment or append', {
+  row: true,
+  columns: true,
+  timestamp: true,
+  timeRange: true,
+  ttl: true,
+  returnResults: true,
+  durability: true,
+})
+const amountNames = new OptionNames<{ column: ColumnName; amount?: unknown }>(
+  'a column of an increment',
+  { column: true, amount: true },
+)
+const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a column of an append', {
+  column: true,
+  value: true,
+})
+
+/** Reads the newest cell of each planned column of the mutated row. */
+export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells
+
+interface Target<T> {
+  readonly column: ColumnName
+  readonly family: FamilyState
+  readonly escapedQualifier: Buffer
+  readonly amount: T
+}
+
+/** Encodes an increment. `ERR_NOT_A_COUNTER` if a stored value is not eight bytes. */
+export function addIncrement(
+  writer: MutationWriter,
+  increment: RowOperation<Increment>,
+  read: ReadNewest,
+): void {
+  const targets = resolve(
+    writer,
+    listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
+      const given: { readonly column: ColumnName; readonly amount?: number | bigint } = entry
+      return amountNames.check(given).amount ?? 1
+    }),
+  )
+  for (const { amount } of targets) checkAmount(amount)
+  modify(writer, increment, targets, read, (stored, target) => {
+    const base = stored === undefined ? 0n : counterValue(stored, target)
+    const value = Buffer.allocUnsafe(8)
+    value.writeBigInt64BE(BigInt.asIntN(64, base + BigInt(target.amount)))
+    return value
+  })
+}
+
+/** Encodes an append. */
+export function addAppend(
+  writer: MutationWriter,
+  append: RowOperation<Append>,
+  read: ReadNewest,
+): void {
+  const targets = resolve(
+    writer,
+    listColumns<BytesLike>(append.columns, 'append', (entry) => {
+      return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
+    }),
+  )
+  for (const { amount } of targets) checkBytesLike(amount, 'appended value')
+  modify(writer, append, targets, read, (stored, { amount }) => {
+    const tail = toBytes(amount)
+    return stored === undefined ? tail : Buffer.concat([stored.copyValue(), tail])
+  })
+}
+
+function resolve<T>(
+  writer: MutationWriter,
+  columns: readonly { column: ColumnName; amount: T }[],
+): Target<T>[] {
+  const targets = columns.map(({ column, amount }) => {
+    const { family, escapedQualifier } = parseSingleColumn(column)
+    return { column, family: writer.family(family), escapedQualifier, amount }
+  })
+  return targets.length === 1 ? targets : targets.sort(compareTargets)
+}
+
+/** The order of the cells in the result; mentions of one column stay as they are. */
+function compareTargets(a: Target<unknown>, b: Target<unknown>): number {
+  const byFamily = a.family.index - b.family.index
+  return byFamily === 0 ? Buffer.compare(a.escapedQualifier, b.escapedQualifier) : byFamily
+}
+
+/**
+ * The new cell is strictly newer than the one it replaces: max(server's time, old + 1). An explicit
+ * timestamp therefore takes effect only for a column that has no cell. The old cell's TTL is kept
+ * unless the operation sets one. A column that is named twice is computed from the same base twice:
+ * the last mention wins, and the result has both, as in HBase.
+ */
+function modify<T>(
+  writer: MutationWriter,
+  operation: RowOperation<Increment> | RowOperation<Append>,
+  targets: readonly Target<T>[],
+  read: ReadNewest,
+  compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
+): void {
+  modifyNames.check(operation)
+  const ttl = checkTtl(operation.ttl)
+  const { timestamp } = operation
+  const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)
+  if (timestamp !== undefined && timestamp !== latestTimestamp) {
+    checkTimestamp(timestamp, 'timestamp')
+    writer.checkSlop(timestamp)
+  }
+  const cells = read(planColumns(targets, parseTimeRange(operation.timeRange)))
+  writer.givesResult = true
+  for (const target of targets) {
+    const { family, escapedQualifier } = target
+    const stored = cells.find(family.index, escapedQualifier)
+    const value = compute(stored, target)
+    const at = stored === undefined ? timestamp : newerThan(writer, stored)
+    const keptTtl = ttl > 0 || stored === undefined ? ttl : stored.ttlMilliseconds
+    writer.encode(family, escapedQualifier, CellType.put, at, keptTtl, value)
+    if (returnResults) writer.includeInResult(family)
+  }
+}
+
+/**
+ * max(server's time, old + 1); 2^63-1 means "the server's time", so the last usable one repeats.
+ */
+function newerThan(writer: MutationWriter, stored: CellView): Timestamp {
+  const next = stored.timestampExact + 1n
+  const now = BigInt(writer.assignTimestamp())
+  const newer = now > next ? now : next
+  return newer >= latestTimestamp ? latestTimestamp - 1n : newer
+}
+
+function checkAmount(amount: number | bigint): void {
+  if (typeof amount === 'bigint') {
+    if (BigInt.asIntN(64, amount) === amount) return
+  } else if (Number.isSafeInteger(amount)) return
+  throw invalidArgument(`increment amount must be a 64-bit integer, got ${shown(amount)}`)
+}
+
+function counterValue(stored: CellView, target: Target<unknown>): bigint {
+  const start = stored.contentStart
+  const length = stored.valueEnd - start
+  if (length === 8) return stored.buffer.readBigInt64BE(start)
+  throw new CellarError(
+    ErrorCode.notACounter,
+    `cannot increment a column of family '${target.family.name}': ` +
+      `its value is ${length * 8} bits wide, a counter has 64`,
+  )
+}

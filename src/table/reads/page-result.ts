@@ -1,0 +1,191 @@
+/**
+ * The result of the embedded engine: encoded cells in a page, decoded when the caller asks.
+ *
+ * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and the
+ * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
+ */
+import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
+import { Result, type Cell } from '../../api/result.js'
+import { cellTypeName, type CellTypeCode } from '../../cell/cell-type.js'
+import {
+  hasEscape,
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  timestampHighOf,
+  timestampLowOf,
+  typeOf,
+  unescape,
+} from '../../cell/cell-key.js'
+import { contentStart } from '../../cell/cell-value.js'
+import { approximateTimestamp, joinTimestamp } from '../../cell/timestamp.js'
+import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
+import { parseColumn, type ColumnName } from '../../cell/column-name.js'
+
+/** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
+function decode(page: Buffer, start: number, end: number): Buffer {
+  return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
+}
+
+const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
+const noMarks = {}
+
+/** The cells of one row (or of a piece of it); empty if there are none. */
+export class PageResult extends Result {
+  readonly #page: Buffer
+  /** The numbers of this row's cells, and of others: {@link #from} to {@link #end} are its own. */
+  readonly #cells: readonly number[]
+  readonly #from: number
+  readonly #end: number
+  readonly #families: readonly string[]
+  /** Where the cell behind the one found last is; -1 = the cells may be in any order. */
+  #next: number
+
+  /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
+  constructor(
+    row: CollectedRow,
+    families: readonly string[],
+    marks: { readonly exists?: boolean; readonly cursor?: Buffer } = noMarks,
+    from = 0,
+    end = row.cells.length,
+  ) {
+    super(row.partial, marks.exists, marks.cursor)
+    this.#page = row.page
+    this.#cells = row.cells
+    this.#from = from
+    this.#end = end
+    this.#families = families
+    this.#next = from
+  }
+
+  /** @internal Of a mutation: cells in the order of its operations. */
+  static written(
+    row: CollectedRow,
+    families: readonly string[],
+    marks: { readonly exists?: boolean } | undefined,
+  ): PageResult {
+    const result = new PageResult(row, families, marks)
+    result.#next = -1
+    return result
+  }
+
+  /** @internal A result that only says where a scan is. */
+  static ofCursor(row: Buffer): PageResult {
+    return new PageResult(emptyRow, [], { cursor: row })
+  }
+
+  override get size(): number {
+    return (this.#end - this.#from) / numbersPerCell
+  }
+
+  override get isEmpty(): boolean {
+    return this.#end === this.#from
+  }
+
+  override get row(): Buffer | undefined {
+    if (this.isEmpty) return undefined
+    const keyStart = this.#cells[this.#from + 1]
+    const keyEnd = this.#cells[this.#from + 2]
+    return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
+  }
+
+  override value(column: ColumnName): Buffer | undefined {
+    const at = this.#find(column)
+    return at < 0 ? undefined : this.#valueAt(at)
+  }
+
+  override cell(column: ColumnName): Cell | undefined {
+    const at = this.#find(column)
+    return at < 0 ? undefined : this.#cellAt(at)
+  }
+
+  override has(column: ColumnName): boolean {
+    return this.#find(column) >= 0
+  }
+
+  override cells(): Cell[] {
+    const cells: Cell[] = []
+    for (let at = this.#from; at < this.#end; at += numbersPerCell) cells.push(this.#cellAt(at))
+    return cells
+  }
+
+  override columnCells(column: ColumnName): Cell[] {
+    const cells: Cell[] = []
+    for (let at = this.#find(column); at >= 0 && at < this.#end; at += numbersPerCell) {
+      if (this.#matches(at, column)) cells.push(this.#cellAt(at))
+      else if (this.#next >= 0) break
+    }
+    return cells
+  }
+
+  #find(column: ColumnName): number {
+    const { family, escapedQualifier } = parseColumn(column)
+    if (escapedQualifier === undefined) return this.#findFamily(family)
+    // Columns are usually asked for in their order.
+    const next = this.#next
+    const from = this.#from
+    const end = this.#end
+    if (
+      next >= 0 &&
+      next < end &&
+      this.#inColumn(next, family, escapedQualifier) &&
+      (next === from || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
+    ) {
+      this.#next = next + numbersPerCell
+      return next
+    }
+    for (let at = from; at < end; at += numbersPerCell) {
+      if (!this.#inColumn(at, family, escapedQualifier)) continue
+      if (next >= 0) this.#next = at + numbersPerCell
+      return at
+    }
+    return -1
+  }
+
+  #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {
+    const cells = this.#cells
+    if (this.#families[cells[at]] !== family) return false
+    const keyEnd = cells[at + 2]
+    const start = rowEndOf(this.#page, cells[at + 1], keyEnd) + terminatorBytes
+    const end = qualifierEndOf(keyEnd)
+    return equalBytes(this.#page, start, end, escapedQualifier, 0, escapedQualifier.length)
+  }
+
+  #findFamily(family: string): number {
+    for (let at = this.#from; at < this.#end; at += numbersPerCell) {
+      if (this.#families[this.#cells[at]] === family) return at
+    }
+    return -1
+  }
+
+  #matches(at: number, column: ColumnName): boolean {
+    const { family, escapedQualifier } = parseColumn(column)
+    if (escapedQualifier !== undefined) return this.#inColumn(at, family, escapedQualifier)
+    return this.#families[this.#cells[at]] === family
+  }
+
+  #valueAt(at: number): Buffer {
+    const valueStart = this.#cells[at + 2]
+    return viewBytes(this.#page, contentStart(this.#page, valueStart), this.#cells[at + 3])
+  }
+
+  #cellAt(at: number): Cell {
+    const page = this.#page
+    const keyStart = this.#cells[at + 1]
+    const keyEnd = this.#cells[at + 2]
+    const rowEnd = rowEndOf(page, keyStart, keyEnd)
+    const high = timestampHighOf(page, keyEnd)
+    const low = timestampLowOf(page, keyEnd)
+    return {
+      row: decode(page, keyStart, rowEnd),
+      family: this.#families[this.#cells[at]],
+      qualifier: decode(page, rowEnd + terminatorBytes, qualifierEndOf(keyEnd)),
+      timestamp: approximateTimestamp(high, low),
+      timestampExact: joinTimestamp(high, low),
+      type: cellTypeName(typeOf(page, keyEnd) as CellTypeCode),
+      value: this.#valueAt(at),
+      sequence: sequenceOf(page, keyEnd),
+    }
+  }
+}

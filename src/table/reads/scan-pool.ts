@@ -1,0 +1,66 @@
+/**
+ * What scans work with, for the next scan of the table.
+ *
+ * A scan that is made of new objects spends more time on making them than on its first row. And V8
+ * throws compiled code away when a collection finds no object of a class that the code is about:
+ * without the objects kept here the scans after it would begin with interpreted code.
+ */
+import { Moment, type Clock } from '../../base/clock.js'
+import type { FamilyState, TableState } from '../../engine/catalog.js'
+import { RowCollector } from '../../scan/row-collector.js'
+import { RowScanner } from '../../scan/row-scanner.js'
+import { StoreReader } from '../../store/store-reader.js'
+
+/** Most that are kept for scans that run at the same time. */
+const freeMax = 4
+
+/** The parts of one scan at a time. */
+export class ScanParts {
+  readonly collector = new RowCollector()
+  readonly rows = new RowScanner()
+  readonly moment: Moment
+  private readonly readers: (StoreReader | undefined)[] = []
+
+  constructor(clock: Clock) {
+    this.moment = new Moment(clock)
+  }
+
+  /** The reader of a family. */
+  reader(family: FamilyState): StoreReader {
+    return (this.readers[family.index] ??= new StoreReader(family.store))
+  }
+
+  /** Lets go of what the scan has read. */
+  release(): void {
+    this.collector.release()
+    this.moment.renew()
+    for (const reader of this.readers) reader?.releaseRange()
+  }
+}
+
+/** Free parts of a table state. */
+export class ScanPool {
+  readonly table: TableState
+  private readonly clock: Clock
+  private readonly free: ScanParts[] = []
+  private kept: object | undefined = undefined
+
+  constructor(table: TableState, clock: Clock) {
+    this.table = table
+    this.clock = clock
+  }
+
+  acquire(): ScanParts {
+    return this.free.pop() ?? new ScanParts(this.clock)
+  }
+
+  /** Takes parts back that nobody else holds; they must have been released. */
+  giveBack(parts: ScanParts): void {
+    if (this.free.length < freeMax) this.free.push(parts)
+  }
+
+  /** Holds on to the first object that it is given: see the file header. */
+  keep(shape: object): void {
+    this.kept ??= shape
+  }
+}

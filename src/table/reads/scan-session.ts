@@ -1,0 +1,317 @@
+/**
+ * One running scan: it takes its read point and its sources when it is made and keeps both until it
+ * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
+ *
+ * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
+ * cutting of rows, and a read point. Results are made of them one by one. What goes wrong behind
+ * rows that were read is told after them.
+ */
+import { assert } from '../../base/assert.js'
+import type { TableState } from '../../engine/catalog.js'
+import type { Engine } from '../../engine/engine.js'
+import type { ReadPoints } from '../../engine/read-points.js'
+import { blockMissing } from '../../cursor/cursor.js'
+import type { RowTarget } from '../../scan/cell-collector.js'
+import { numbersPerCell, type CollectedRows, type RowCollector } from '../../scan/row-collector.js'
+import type { RowOutcome } from '../../scan/row-scanner.js'
+import type { StoreScanner } from '../../scan/store-scanner.js'
+import type { ReadCounters } from '../../sstable/read-counters.js'
+import type { SsTableReader } from '../../sstable/reader.js'
+import type { MemtableSlot, MemtableUser } from '../../store/memtable-slot.js'
+import type { ReadMode, StoreReader } from '../../store/store-reader.js'
+import type { Version } from '../../version/version.js'
+import { Result } from '../../api/result.js'
+import { PageResult } from './page-result.js'
+import type { ScanMetrics } from '../../api/index.js'
+import type { ScanPlan } from './scan-plan.js'
+import { ScanPool, type ScanParts } from './scan-pool.js'
+
+/**
+ * Rows without result after which a step pauses, so that a selective scan does not hold the loop.
+ */
+const barrenRowsMax = 512
+
+/** Rows read ahead at first, and most; a page of results and their numbers are limits too. */
+const rowsAheadMin = 8
+const rowsAheadMax = 64
+
+/** A memtable that a scan reads, and what reads it. */
+interface MemtableUse {
+  readonly slot: MemtableSlot
+  readonly reader: StoreReader
+  /** The tables that have taken its place, while the scan has not moved there. */
+  tables: readonly SsTableReader[] | undefined
+}
+
+const noRows: CollectedRows = { count: 0, pages: [], cells: [], ends: [], bytes: [] }
+const noMarks = {}
+
+export class ScanSession implements MemtableUser {
+  /** True once the scan has ended or was closed. */
+  ended = false
+  /** Ends an awaited scan. */
+  readonly signal: AbortSignal | undefined
+  private readonly counters: ReadCounters
+  private readonly needCursorResult: boolean
+  /** There is no filter. */
+  private readonly plain: boolean
+  private readonly families: readonly string[]
+  readonly readPoint: number
+  /** Hold the files that the scan reads: those of its start, then those that flushes made. */
+  private readonly versions: Version[] = []
+  private readonly versionsOfEngine: { readonly current: Version }
+  private memtables: MemtableUse[] = []
+  private readonly mode: ReadMode
+  /** Told when the memory of what it has taken goes. */
+  private target: RowTarget | undefined = undefined
+  private readonly readPoints: ReadPoints
+  /** The read point, if a snapshot has opened it: the scan may read what is kept for it. */
+  private readonly heldReadPoint: number = -1
+  private readonly pool: ScanPool
+  /** Undefined once they were given back. */
+  private parts: ScanParts | undefined
+  /** Rows to be read at once; 1 if nothing may be read ahead. */
+  private rowsAhead: number
+  /** Rows that may still be read. */
+  private rowsLeft: number
+  private ready: CollectedRows = noRows
+  /** The next of the rows that are ready, and where its cells begin. */
+  private position = 0
+  private start = 0
+  /** The row that is ready is a piece, and more of it follows. */
+  private partial = false
+  /** There is nothing behind the rows that are ready. */
+  private exhausted = false
+  /** What comes behind them. */
+  private failure: Error | undefined = undefined
+  private stepping = false
+  private results = 0
+  private cells = 0
+  private bytes = 0
+  private blockMisses = 0
+  private rowsScanned = 0
+  private rowsFiltered = 0
+
+  constructor(
+    engine: Engine,
+    table: TableState,
+    plan: ScanPlan,
+    readPoint: number,
+    mayBlock: boolean,
+    time?: number,
+    pool = new ScanPool(table, engine.clock),
+  ) {
+    const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
+    const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
+    this.mode = mode
+    this.readPoint = readPoint
+    this.versionsOfEngine = engine.versions
+    const parts = pool.acquire()
+    const { collector, rows, moment } = parts
+    moment.renew(time)
+    if (engine.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
+    const { filter } = read
+    const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
+    const seesLater = readPoint === Number.MAX_SAFE_INTEGER
+    this.signal = plan.signal
+    this.pool = pool
+    this.parts = parts
+    this.families = table.familyNames
+    this.rowsLeft = limit
+    this.rowsAhead = isWhole && !needCursorResult && !seesLater ? rowsAheadMin : 1
+    this.counters = engine.readers.counters
+    this.plain = filter === undefined
+    this.needCursorResult = needCursorResult
+    collector.configure(table.familyNames, batch, bytesMax)
+    const scanners: StoreScanner[] = []
+    const joined: StoreScanner[] = []
+    for (const { family, query } of read.families) {
+      const reader = parts.reader(family)
+      this.use(family.store.sources.memtables, reader)
+      reader.openRange(family.index, query, bounds, readPoint, moment, mode)
+      const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
+      const part = essential ? scanners : joined
+      part.push(reader.scanner)
+    }
+    if (scanners.length === 0) rows.open(joined, bounds, filter)
+    else rows.open(scanners, bounds, filter, joined)
+    this.versions.push(engine.versions.current.acquire())
+    this.readPoints = engine.readPoints
+  }
+
+  private use(memtables: readonly MemtableSlot[], reader: StoreReader): void {
+    for (const slot of memtables) {
+      if (slot.isEmpty) continue
+      slot.startUse(this)
+      this.memtables.push({ slot, reader, tables: undefined })
+    }
+  }
+
+  memtableFlushed(slot: MemtableSlot, tables: readonly SsTableReader[]): void {
+    const use = this.memtables.find((each) => each.slot === slot)
+    assert(use !== undefined, 'a scan is told of the memtables that it uses')
+    use.tables = tables
+    this.versions.push(this.versionsOfEngine.current.acquire())
+    // A filter may write, and so flush, while it is asked.
+    if (!this.stepping) this.leaveMemtables()
+  }
+
+  /** Goes on in the tables that have taken the place of memtables, so that their memory can go. */
+  private leaveMemtables(): void {
+    const { parts, memtables } = this
+    const left = parts === undefined ? memtables : memtables.filter(({ tables }) => tables)
+    if (left.length === 0) return
+    this.memtables = memtables.filter((use) => !left.includes(use))
+    parts?.collector.settle()
+    parts?.rows.detach()
+    this.target?.settle()
+    for (const { slot, reader, tables } of left) {
+      if (parts !== undefined) reader.leaveMemtable(slot, tables!, this.mode)
+      slot.endUse(this)
+    }
+  }
+
+  /** Reads every row by itself, when it is asked for: somebody watches. */
+  protected readNothingAhead(): void {
+    this.rowsAhead = 1
+  }
+
+  /** Who is told of rows that give nothing; see `RowScanner.onRowFiltered`. */
+  protected tellFiltered(told: (row: Buffer) => boolean): void {
+    if (this.parts !== undefined) this.parts.rows.onRowFiltered = told
+  }
+
+  /**
+   * The next result; undefined at the end; 'pause' if nothing came for a while and the caller
+   * should give up its turn. May throw `BlockMissing` if the scan may not block; call again then.
+   */
+  next(): Result | 'pause' | undefined {
+    const result = this.nextReady()
+    const { parts } = this
+    if (result !== undefined || parts === undefined) return result
+    if (this.readAhead(parts) === 'pause') {
+      return this.needCursorResult ? PageResult.ofCursor(parts.rows.lastRow!) : 'pause'
+    }
+    const first = this.nextReady()
+    if (first === undefined) this.close()
+    return first
+  }
+
+  /** The next result if it was read already. */
+  nextReady(): Result | undefined {
+    const { ready, position, start } = this
+    if (position === ready.count) return undefined
+    const { cells } = ready
+    const end = ready.ends[position]
+    this.position = position + 1
+    this.start = end
+    this.results++
+    this.cells += (end - start) / numbersPerCell
+    this.bytes += ready.bytes[position]
+    const row = { page: ready.pages[position], cells, partial: this.partial }
+    const result = new PageResult(row, this.families, noMarks, start, end)
+    if (this.rowsLeft <= 0 && position + 1 === ready.count) this.close()
+    return result
+  }
+
+  /**
+   * Lets a target take rows, or pieces of them, until it is full or took `rowsMax`; without limit
+   * of rows, and only for a scan without filter. False at the end. May throw as {@link next} does.
+   */
+  fill(target: RowTarget, rowsMax: number): boolean {
+    assert(this.plain, 'a scan with a filter makes results')
+    this.target = target
+    for (let rows = 0; rows < rowsMax && !target.full; rows++) {
+      if (this.parts === undefined) return false
+      const outcome = this.parts.rows.nextRow(target, barrenRowsMax)
+      if (outcome === 'pause') return true
+      if (outcome === 'end') this.close()
+    }
+    return true
+  }
+
+  /** Makes the rows ready that come next; none at the end, or if it returns 'pause'. */
+  private readAhead(parts: ScanParts): RowOutcome {
+    if (this.failure !== undefined) throw this.failure
+    if (this.exhausted) return 'end'
+    const { collector } = parts
+    let outcome: RowOutcome = 'rows'
+    if (this.rowsAhead > 1) collector.wantRows(Math.min(this.rowsAhead, this.rowsLeft))
+    try {
+      do {
+        outcome = this.step(parts)
+        if (outcome === 'row' || outcome === 'piece') collector.endRow()
+      } while (outcome === 'row' && collector.wantsRows)
+    } catch (error) {
+      if (collector.rowCount === 0) throw error
+      if (error !== blockMissing) this.failure = error as Error
+    }
+    this.exhausted = outcome === 'end'
+    if (collector.rowCount === 0) return outcome
+    this.takeRows(collector, outcome === 'piece')
+    return 'rows'
+  }
+
+  private takeRows(collector: RowCollector, partial: boolean): void {
+    const ready = collector.takeRows()
+    this.ready = ready
+    this.position = 0
+    this.start = 0
+    this.partial = partial
+    if (!partial) this.rowsLeft -= ready.count
+    if (this.rowsAhead > 1) this.rowsAhead = Math.min(2 * this.rowsAhead, rowsAheadMax)
+  }
+
+  private step({ rows, collector }: ScanParts): RowOutcome {
+    const missesBefore = this.counters.cacheMisses
+    this.stepping = true
+    try {
+      return rows.nextRow(collector, barrenRowsMax)
+    } catch (error) {
+      if (error === blockMissing) this.blockMisses++
+      throw error
+    } finally {
+      this.stepping = false
+      if (this.memtables.length > 0) this.leaveMemtables()
+      this.blockMisses += this.counters.cacheMisses - missesBefore
+    }
+  }
+
+  /** What the scan has done so far. */
+  get metrics(): ScanMetrics {
+    const { results, cells, bytes, blockMisses } = this
+    const { rows } = this.parts ?? {}
+    const rowsScanned = rows?.rowsScanned ?? this.rowsScanned
+    const rowsFiltered = rows?.rowsFiltered ?? this.rowsFiltered
+    const ahead = this.ready.count - this.position
+    return {
+      rowsScanned: rowsScanned - ahead,
+      rowsFiltered,
+      results,
+      cells,
+      bytes,
+      blockMisses,
+    }
+  }
+
+  /** Ends the scan and lets its files go. */
+  close(): void {
+    this.ended = true
+    const ahead = this.ready.count - this.position
+    this.ready = noRows
+    this.position = 0
+    const { parts, pool } = this
+    if (parts === undefined) return
+    this.parts = undefined
+    this.rowsScanned = parts.rows.rowsScanned - ahead
+    this.rowsFiltered = parts.rows.rowsFiltered
+    for (const version of this.versions) version.release()
+    if (this.heldReadPoint >= 0) this.readPoints.remove(this.heldReadPoint)
+    pool.keep(this)
+    // A filter may close the scan that asks it, which goes on to read until the filter returns.
+    if (this.stepping) return
+    this.leaveMemtables()
+    parts.release()
+    pool.giveBack(parts)
+  }
+}

@@ -1,0 +1,249 @@
+/** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
+import { checkInteger } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type { Engine } from '../../engine/engine.js'
+import { isBlockMissing, loadAndRepeat } from './block-loading.js'
+import type { Result } from '../../api/result.js'
+import type { ScanSession } from './scan-session.js'
+import type { ResultScanner, ScanMetrics, SyncResultScanner } from '../../api/index.js'
+
+/**
+ * Results made in one turn of the event loop: enough to amortise a promise, short enough to be
+ * fair.
+ */
+const resultsPerTurnMax = 128
+
+/** What a filling of the buffer takes of the budget of a turn. */
+const turnShare = 64
+
+const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/** A scan that is forgotten half-way must not keep its files for ever. */
+const forgotten = new FinalizationRegistry<ScanSession>((session) => session.close())
+
+/** Asynchronous rows of a scan. */
+export class AsyncScanner implements ResultScanner {
+  readonly #engine: Engine
+  readonly #session: ScanSession
+  #buffered: Result[] = []
+  #position = 0
+  /** What ended the scan behind the results that are buffered or on their way to the caller. */
+  #failure: { readonly error: unknown } | undefined = undefined
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(engine: Engine, session: ScanSession) {
+    this.#engine = engine
+    this.#session = session
+    forgotten.register(this, session)
+  }
+
+  get metrics(): ScanMetrics {
+    return this.#session.metrics
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Result, undefined>> {
+    if (this.#position < this.#buffered.length) {
+      return Promise.resolve({ done: false, value: this.#buffered[this.#position++] })
+    }
+    return this.#enqueue(async () => {
+      if (this.#position >= this.#buffered.length) await this.#fill(resultsPerTurnMax)
+      if (this.#position >= this.#buffered.length) return endOfScan
+      return { done: false, value: this.#buffered[this.#position++] }
+    })
+  }
+
+  nextBatch(count: number): Promise<Result[]> {
+    return this.#enqueue(async () => {
+      checkCount(count)
+      const results: Result[] = []
+      while (results.length < count) {
+        if (this.#position >= this.#buffered.length) {
+          try {
+            await this.#fill(Math.min(count - results.length, resultsPerTurnMax))
+          } catch (error) {
+            if (results.length === 0) throw error
+            this.#failure = { error }
+            break
+          }
+        }
+        if (this.#position >= this.#buffered.length) break
+        results.push(this.#buffered[this.#position++])
+      }
+      return results
+    })
+  }
+
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.close()
+    return Promise.resolve(endOfScan)
+  }
+
+  close(): void {
+    this.#session.close()
+    this.#buffered = []
+    this.#position = 0
+    this.#failure = undefined
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+    return Promise.resolve()
+  }
+
+  /** Calls run one after the other, as async generators do. */
+  #enqueue<T>(step: () => Promise<T>): Promise<T> {
+    const run = this.#running.then(step)
+    this.#running = run.catch(() => undefined)
+    return run
+  }
+
+  async #fill(count: number): Promise<void> {
+    const session = this.#session
+    this.#buffered = []
+    this.#position = 0
+    this.#throwFailure()
+    if (!this.#engine.turn.spend(turnShare)) await this.#engine.turn.waitForTurn()
+    try {
+      while (!session.ended && this.#buffered.length === 0) {
+        this.#checkAlive()
+        const missing = this.#collect(session, count)
+        if (missing && this.#buffered.length === 0) {
+          const first = await loadAndRepeat(this.#engine, () => session.next())
+          if (first === undefined) return
+          if (first !== 'pause') this.#buffered.push(first)
+        } else if (this.#buffered.length === 0 && !session.ended) {
+          await new Promise<void>((resolve) => setImmediate(resolve))
+        }
+      }
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  /** Collects what is in memory; true if a block is missing. */
+  #collect(session: ScanSession, count: number): boolean {
+    try {
+      while (this.#buffered.length < count) {
+        const result = session.next()
+        if (result === undefined || result === 'pause') return false
+        this.#buffered.push(result)
+      }
+    } catch (error) {
+      if (isBlockMissing(error)) return true
+      if (this.#buffered.length === 0) throw error
+      // The results before the error are the caller's; the error follows them.
+      this.#session.close()
+      this.#failure = { error }
+    }
+    return false
+  }
+
+  #throwFailure(): void {
+    const failure = this.#failure
+    if (failure === undefined) return
+    this.#failure = undefined
+    throw failure.error
+  }
+
+  #checkAlive(): void {
+    this.#engine.checkOpen()
+    const { signal } = this.#session
+    if (signal?.aborted !== true) return
+    throw new CellarError(ErrorCode.aborted, 'the scan was aborted', { cause: signal.reason })
+  }
+}
+
+/** Synchronous rows of a scan. */
+export class SyncScanner implements SyncResultScanner {
+  readonly #engine: Engine
+  readonly #session: ScanSession
+  /** What ended the scan behind the results that `nextBatch` has returned. */
+  #failure: { readonly error: unknown } | undefined = undefined
+
+  constructor(engine: Engine, session: ScanSession) {
+    this.#engine = engine
+    this.#session = session
+  }
+
+  get metrics(): ScanMetrics {
+    return this.#session.metrics
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<Result, undefined> {
+    if (this.#failure !== undefined) this.#throwFailure(this.#failure.error)
+    this.#engine.checkOpen()
+    const ready = this.#session.nextReady()
+    if (ready !== undefined) return { done: false, value: ready }
+    return this.#advance()
+  }
+
+  #advance(): IteratorResult<Result, undefined> {
+    try {
+      for (;;) {
+        const result = this.#session.next()
+        if (result === undefined) return endOfScan
+        if (result !== 'pause') return { done: false, value: result }
+      }
+    } catch (error) {
+      this.#session.close()
+      throw error
+    }
+  }
+
+  nextBatch(count: number): Result[] {
+    checkCount(count)
+    const results: Result[] = []
+    while (results.length < count) {
+      try {
+        const { done, value } = this.next()
+        if (done === true) break
+        results.push(value)
+      } catch (error) {
+        if (results.length === 0) throw error
+        this.#failure = { error }
+        break
+      }
+    }
+    return results
+  }
+
+  #throwFailure(error: unknown): never {
+    this.#failure = undefined
+    throw error
+  }
+
+  return(): IteratorReturnResult<undefined> {
+    this.close()
+    return endOfScan
+  }
+
+  close(): void {
+    this.#session.close()
+    this.#failure = undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/** Infinity asks for all. */
+function checkCount(count: number): void {
+  if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
+    throw invalidArgument('nextBatch needs a count')
+  }
+}
+
+/** Compiled code about a class is lost with its last object; see scan-pool.ts. */
+export const keptShapes: readonly object[] = [
+  new SyncScanner(undefined as never, undefined as never),
+]

@@ -1,0 +1,65 @@
+/** Snapshots: read points that users hold. */
+import { shown } from '../../base/arguments.js'
+import { closedError, invalidArgument } from '../../base/errors.js'
+import type { Engine } from '../../engine/engine.js'
+import type { ReadOptions, Snapshot } from '../../api/index.js'
+
+export class EngineSnapshot implements Snapshot {
+  readonly sequence: number
+  /** @internal When it was taken: reads through it see cells expire as of then. */
+  readonly milliseconds: number
+  readonly #engine: Engine
+  readonly #readPoint: number
+  #open = true
+
+  /** @internal Taken by `Database.snapshot`. */
+  constructor(engine: Engine) {
+    this.#engine = engine
+    this.sequence = engine.lastSequence
+    this.milliseconds = engine.now()
+    this.#readPoint = engine.readPoints.add(this.sequence)
+    engine.readPoints.snapshotCount++
+  }
+
+  close(): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#engine.readPoints.snapshotCount--
+    this.#engine.readPoints.remove(this.#readPoint)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** @internal The read point, if the snapshot is open and of this engine. */
+  readPoint(engine: Engine): number {
+    if (engine !== this.#engine) throw invalidArgument('the snapshot belongs to another database')
+    if (!this.#open) throw closedError('the snapshot')
+    return this.#readPoint
+  }
+}
+
+/** The read point of a read: the snapshot's, the newest, or none at all. */
+export function readPointOf({ snapshot, isolation }: ReadOptions, engine: Engine): number {
+  if (isolation !== undefined) checkIsolation(isolation, snapshot)
+  if (isolation === 'READ_UNCOMMITTED') return Number.MAX_SAFE_INTEGER
+  if (snapshot === undefined) return engine.lastSequence
+  if (snapshot instanceof EngineSnapshot) return snapshot.readPoint(engine)
+  throw invalidArgument('snapshot must come from Database.snapshot')
+}
+
+/** The time at which a read sees cells expire: the snapshot's; undefined = now. */
+export function readTimeOf({ snapshot }: ReadOptions): number | undefined {
+  return snapshot instanceof EngineSnapshot ? snapshot.milliseconds : undefined
+}
+
+function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {
+  if (isolation !== 'READ_COMMITTED' && isolation !== 'READ_UNCOMMITTED') {
+    const known = "'READ_COMMITTED' or 'READ_UNCOMMITTED'"
+    throw invalidArgument(`isolation must be ${known}, got ${shown(isolation)}`)
+  }
+  if (isolation === 'READ_UNCOMMITTED' && snapshot !== undefined) {
+    throw invalidArgument('a snapshot cannot be read uncommitted')
+  }
+}

@@ -1,0 +1,59 @@
+/** Looks up single cells in a collected row, for the operations that read before they write. */
+import { equalBytes } from '../../base/bytes.js'
+import { CellView } from '../../cell/cell-view.js'
+import { emptyCursor, type EntryCursor } from '../../scan/entry-cursor.js'
+import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
+
+export class StoredCells {
+  private readonly view = new CellView()
+  private readonly entry: EntryCursor = emptyCursor()
+  private row: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
+
+  /** Sets the row to look into. */
+  set(row: CollectedRow): void {
+    this.row = row
+  }
+
+  get isEmpty(): boolean {
+    return this.row.cells.length === 0
+  }
+
+  /**
+   * A view of the n-th newest cell (0 = the newest) of a column, borrowed until the next call;
+   * undefined if there are not that many.
+   */
+  find(familyIndex: number, qualifier: Buffer, n = 0): CellView | undefined {
+    let found = 0
+    for (let at = 0; at < this.row.cells.length; at += numbersPerCell) {
+      if (this.row.cells[at] !== familyIndex) continue
+      const view = this.at(at)
+      const same = equalBytes(
+        view.buffer,
+        view.qualifierStart,
+        view.qualifierEnd,
+        qualifier,
+        0,
+        qualifier.length,
+      )
+      if (same && found++ === n) return view
+    }
+    return undefined
+  }
+
+  /** The first cell of the row. REQUIRES not empty. */
+  first(): CellView {
+    return this.at(0)
+  }
+
+  private at(at: number): CellView {
+    const { page, cells } = this.row
+    const entry = this.entry
+    entry.buffer = page
+    entry.keyStart = cells[at + 1]
+    entry.keyEnd = cells[at + 2]
+    entry.valueStart = entry.keyEnd
+    entry.valueEnd = cells[at + 3]
+    this.view.set(entry)
+    return this.view
+  }
+}

@@ -1,0 +1,333 @@
+/**
+ * Writes SSTables outside of a database, for `Admin.bulkLoad` (HBase: HFileOutputFormat2): sorted
+ * rows in, a directory with finished files and their list out. No database need be open; any
+ * process can do it.
+ *
+ * Rows come in ascending order of their bytes, each once; the cells of a row in any order. Of equal
+ * cells (column, timestamp, type) the last one counts, as in a put. Cells without timestamp get
+ * one and the same: that of the writer.
+ *
+ * The methods work synchronously, like `putSync`; files are cut between rows. Memory: one row, and
+ * a block, a chunk and the index of one open file for each family.
+ *
+ * Failure behaviour: bad input changes nothing and the writer can be used on. After any other error
+ * it must be abandoned. A directory without its list, `BULK`, is not complete and is not loaded.
+ */
+import {
+  OptionNames,
+  checkArray,
+  checkBoolean,
+  checkBytesLike,
+  checkInteger,
+  checkObject,
+  isBytes,
+  readArguments,
+  shown,
+} from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
+import { CellarError, closedError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { systemClock } from '../../base/clock.js'
+import {
+  isFamilyMarker,
+  keyBytesBound,
+  writeKeySuffix,
+  writeTerminator,
+} from '../../cell/cell-key.js'
+import { CellType, cellTypeCode } from '../../cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../../cell/cell-value.js'
+import { CellView } from '../../cell/cell-view.js'
+import { cellBytesMaxDefault, checkCellBytes } from '../../cell/limits.js'
+import {
+  checkTimestamp,
+  latestTimestamp,
+  timestampHigh,
+  timestampLow,
+  type Timestamp,
+} from '../../cell/timestamp.js'
+import { loadChecksums } from '../../codec/checksum.js'
+import { loadCodecs } from '../../codec/codec.js'
+import { NodeFileSystem } from '../../fs/node-fs.js'
+import type { FileSystem } from '../../fs/types.js'
+import { bulkListPath, writeBulkListSync } from '../../job/bulk-list.js'
+import { SortedFiles } from '../../job/sorted-files.js'
+import { noDatabaseId } from '../../sstable/format.js'
+import { tableFormatOf, type FamilySettings } from '../../store/family-settings.js'
+import { parseSingleColumn } from '../../cell/column-name.js'
+import { noSuchFamily } from '../arguments/column-name.js'
+import {
+  cellNames,
+  cellOverheadBytes,
+  checkTtl,
+  valueNames,
+  type TimedValue,
+} from '../operations/mutation-writer.js'
+import { checkDirectory, checkFileSystem } from '../../engine/options.js'
+import { RowKey } from '../arguments/row-key.js'
+import { parseFamilyOptions } from '../admin/schema.js'
+import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'
+
+/** How bulk files are written. */
+export interface BulkWriterOptions {
+  /**
+   * The families that the files are for; of their options block size, compression and Bloom filter
+   * matter. `Admin.getDescriptor(table).families` gives those of a table.
+   */
+  readonly families: Readonly<Record<string, FamilyOptions>>
+  /** A file is cut at the first row behind this many bytes. Default 256 MiB, at least 64 KiB. */
+  readonly fileBytesMax?: number
+  /** For cells without one. Default: the time of the writer's creation. */
+  readonly timestamp?: Timestamp
+  /** As the option of the database. Default 10 MiB. */
+  readonly cellBytesMax?: number
+  /** Default: the machine's file system. */
+  readonly fileSystem?: FileSystem
+  /** As the option of the database. */
+  readonly nativeFree?: boolean
+}
+
+/** What a bulk writer has written. */
+export interface BulkSummary {
+  readonly directory: string
+  readonly files: number
+  readonly rows: number
+  readonly cells: number
+  readonly bytes: number
+}
+
+const writerNames = new OptionNames<BulkWriterOptions>('a bulk writer', {
+  families: true,
+  fileBytesMax: true,
+  timestamp: true,
+  cellBytesMax: true,
+  fileSystem: true,
+  nativeFree: true,
+})
+const rowNames = new OptionNames<Omit<Put, 'durability'>>('a row', {
+  row: true,
+  cells: true,
+  timestamp: true,
+  ttl: true,
+})
+
+/** The options with their defaults. */
+interface BulkSettings {
+  readonly families: readonly { readonly name: string; readonly settings: FamilySettings }[]
+  readonly fileBytesMax: number
+  readonly timestamp: Timestamp
+  readonly cellBytesMax: number
+  readonly fileSystem: FileSystem
+  readonly nativeFree: boolean | undefined
+}
+
+function checkSettings(options: BulkWriterOptions): BulkSettings {
+  const given = writerNames.copy(options)
+  const { fileBytesMax = fileBytesMaxDefault, timestamp = systemClock.now() } = given
+  const families = Object.entries(checkObject(given.families, 'families of a bulk writer'))
+  if (families.length === 0) throw invalidArgument('a bulk writer needs at least one family')
+  if (!Number.isSafeInteger(fileBytesMax) || fileBytesMax < fileBytesMaxMin) {
+    throw invalidArgument(`fileBytesMax must be an integer of at least ${fileBytesMaxMin}`)
+  }
+  checkTimestamp(timestamp, 'timestamp')
+  checkBoolean(given.nativeFree, 'nativeFree', false)
+  return {
+    families: families.map(([name, family]) => {
+      return { name, settings: parseFamilyOptions(name, family) }
+    }),
+    fileBytesMax,
+    timestamp,
+    cellBytesMax: checkInteger(given.cellBytesMax, 'cellBytesMax', 0) ?? cellBytesMaxDefault,
+    fileSystem: checkFileSystem(given.fileSystem) ?? new NodeFileSystem(),
+    nativeFree: given.nativeFree,
+  }
+}
+
+const mebibyte = 1024 * 1024
+const fileBytesMaxDefault = 256 * mebibyte
+const fileBytesMaxMin = 64 * 1024
+
+/** An encoded cell of the row at hand. */
+interface EncodedCell {
+  readonly family: number
+  readonly key: Buffer
+  /** Key and stored value, side by side. */
+  readonly entry: Buffer
+}
+
+/** Writes sorted rows as the files of a bulk load; see the file header. */
+export class BulkWriter {
+  /** Rows and cells added so far. */
+  rows = 0
+  cells = 0
+  readonly directory: string
+  readonly #fileSystem: FileSystem
+  readonly #families: readonly string[]
+  readonly #positions: ReadonlyMap<string, number>
+  readonly #timestamp: Timestamp
+  readonly #cellBytesMax: number
+  readonly #files: SortedFiles
+  readonly #row = new RowKey()
+  readonly #cell = new CellView()
+  #lastRow: Buffer | undefined = undefined
+  #ended = false
+
+  /**
+   * Starts writing into a directory, which must be absent or empty. `ERR_INVALID_ARGUMENT`,
+   * `ERR_IO`, `ERR_NO_SPACE`, `ERR_READ_ONLY`.
+   */
+  static async create(directory: string, options: BulkWriterOptions): Promise<BulkWriter> {
+    checkDirectory(directory)
+    const settings = readArguments(() => checkSettings(options))
+    await loadChecksums()
+    return new BulkWriter(directory, settings)
+  }
+
+  private constructor(directory: string, settings: BulkSettings) {
+    const { families, fileBytesMax, timestamp, cellBytesMax, fileSystem, nativeFree } = settings
+    this.#timestamp = timestamp
+    this.#cellBytesMax = cellBytesMax
+    this.directory = directory
+    this.#fileSystem = fileSystem
+    this.#families = families.map(({ name }) => name)
+    this.#positions = new Map(this.#families.map((name, position) => [name, position]))
+    prepareDirectory(this.#fileSystem, directory)
+    let lastFileNumber = 0
+    this.#files = new SortedFiles({
+      fileSystem: this.#fileSystem,
+      codecs: loadCodecs(nativeFree === undefined ? {} : { nativeFree }),
+      directory,
+      databaseId: noDatabaseId,
+      formats: families.map((family) => tableFormatOf(family.settings)),
+      fileBytesMax,
+      allocateFileNumber: () => ++lastFileNumber,
+      createdMilliseconds: systemClock.now(),
+    })
+  }
+
+  /**
+   * Adds a row. Its cells may be delete markers (`type`). `ERR_INVALID_ARGUMENT` if it is not above
+   * the row before, and all that a put refuses: nothing was added then.
+   */
+  add(put: Omit<Put, 'durability'>): void {
+    if (this.#ended) throw closedError('the bulk writer')
+    const { escaped, cells } = readArguments(() => this.#encodeRow(put))
+    this.#lastRow = escaped
+    for (const { family, key, entry } of sorted(cells)) {
+      const keyEnd = key.length
+      const valueEnd = entry.length
+      this.#cell.set({ buffer: entry, keyStart: 0, keyEnd, valueStart: keyEnd, valueEnd })
+      this.#files.add(family, this.#cell)
+      this.cells++
+    }
+    this.rows++
+  }
+
+  /** Completes and syncs the files and writes their list. The writer can then not be used on. */
+  finish(): BulkSummary {
+    if (this.#ended) throw closedError('the bulk writer')
+    this.#ended = true
+    const files = this.#files.finish().map(({ family, file }) => {
+      const { fileNumber, fileBytes, entryCount } = file
+      return { family: this.#families[family], fileNumber, fileBytes, entryCount }
+    })
+    writeBulkListSync(this.#fileSystem, this.directory, files)
+    const bytes = files.reduce((sum, { fileBytes }) => sum + fileBytes, 0)
+    const { directory, rows, cells } = this
+    return { directory, files: files.length, rows, cells, bytes }
+  }
+
+  /** Removes what was written; does nothing after {@link finish}. */
+  abandon(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#files.abandon()
+  }
+
+  #encodeRow(put: Omit<Put, 'durability'>): { escaped: Buffer; cells: EncodedCell[] } {
+    rowNames.check(put)
+    const { row, timestamp = this.#timestamp } = put
+    this.#row.set(row)
+    const escaped = this.#row.copy()
+    if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
+      throw invalidArgument(`row ${rowText(row)} is not above the row before it`)
+    }
+    const ttl = checkTtl(put.ttl)
+    const cells = listCells(put.cells).map((cell) => this.#encode(cell, timestamp, ttl))
+    if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
+    return { escaped, cells }
+  }
+
+  #encode(cell: PutCell, rowTimestamp: Timestamp, ttl: number): EncodedCell {
+    const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
+    if (type === undefined) throw invalidArgument(`unknown cell type ${shown(cell.type)}`)
+    const { family, escapedQualifier: qualifier } = parseSingleColumn(cell.column)
+    const position = this.#positions.get(family)
+    if (position === undefined) throw noSuchFamily(family, this.directory, this.#families)
+    if (isFamilyMarker(type) && qualifier.length > 0) {
+      throw invalidArgument(`a ${cell.type} has no qualifier`)
+    }
+    const given = cell.timestamp ?? rowTimestamp
+    const timestamp = given === latestTimestamp ? this.#timestamp : given
+    checkTimestamp(timestamp, 'timestamp')
+    const value = cell.value ?? ''
+    checkBytesLike(value, 'value')
+    const content = toBytes(value)
+    const { buffer: row, length: rowLength } = this.#row
+    const bytes = rowLength + family.length + qualifier.length + content.length
+    checkCellBytes(bytes + cellOverheadBytes, this.#cellBytesMax)
+    const room = keyBytesBound(rowLength, qualifier.length) + content.length
+    const entry = Buffer.allocUnsafe(room + valueHeaderBytes(ttl))
+    let at = row.copy(entry, 0, 0, rowLength)
+    at = writeTerminator(entry, at)
+    at += qualifier.copy(entry, at)
+    at = writeTerminator(entry, at)
+    const high = timestampHigh(timestamp)
+    const low = timestampLow(timestamp)
+    const keyEnd = writeKeySuffix(entry, at, high, low, type, 0, rowLength)
+    const contentAt = writeValueHeader(entry, keyEnd, ttl)
+    content.copy(entry, contentAt)
+    const end = contentAt + content.length
+    return { family: position, key: entry.subarray(0, keyEnd), entry: entry.subarray(0, end) }
+  }
+}
+
+/** In the order of the files, of equal cells only the last. */
+function sorted(cells: EncodedCell[]): EncodedCell[] {
+  cells.sort((a, b) => a.family - b.family || Buffer.compare(a.key, b.key))
+  return cells.filter((cell, i) => {
+    const next = cells.at(i + 1)
+    return next === undefined || next.family !== cell.family || !next.key.equals(cell.key)
+  })
+}
+
+function listCells(cells: Put['cells']): readonly PutCell[] {
+  if (typeof cells !== 'object' || cells === null) {
+    throw invalidArgument('a row needs cells: an object of columns or an array of cells')
+  }
+  if (Array.isArray(cells)) {
+    const list = checkArray(cells as readonly PutCell[], 'cells of a row')
+    for (const cell of list) cellNames.check(cell)
+    return list
+  }
+  return Object.entries(cells as Readonly<Record<string, unknown>>).map(([column, value]) => {
+    if (typeof value === 'string' || isBytes(value)) return { column, value }
+    if (typeof value !== 'object' || value === null) {
+      throw invalidArgument(`value of '${column}' must be a string, bytes or {value, timestamp}`)
+    }
+    const { value: content, timestamp } = valueNames.check(value as TimedValue)
+    return { column: column as ColumnName, value: content, timestamp }
+  })
+}
+
+function prepareDirectory(fileSystem: FileSystem, directory: string): void {
+  fileSystem.makeDirectorySync(directory)
+  fileSystem.syncDirectorySync(fileSystem.join(directory, '..'))
+  const [found] = fileSystem.listSync(directory)
+  if (found === undefined) return
+  const what = found === bulkListPath(fileSystem, '') ? 'finished bulk files' : found
+  const message = `${directory} must be empty for a bulk writer; it holds ${what}`
+  throw new CellarError(ErrorCode.invalidArgument, message)
+}
+
+function rowText(row: BytesLike): string {
+  return JSON.stringify(typeof row === 'string' ? row : Buffer.from(row).toString('latin1'))
+}

@@ -1,0 +1,285 @@
+/**
+ * Imports an exported table (EXPORT.md): all of it or nothing.
+ *
+ * The chunks are checked as they come, and their cells go into SSTables that no manifest names
+ * yet; only when the end has been read and every count agrees are those made part of the table, by
+ * one edit (`Ingest`). So a damaged, cut or aborted stream leaves nothing, and so does a crash: the
+ * next open removes the files. Like those of a bulk load, the cells count as written at the end of
+ * the import, with the timestamps that they had; the log does not hold them.
+ *
+ * Memory: a chunk, and what `SortedFiles` needs. What was written is synced off the event loop on
+ * the way; what blocks at the end of a file is its filter, some 0.1 s for 256 MiB of small cells.
+ */
+import {
+  OptionNames,
+  checkFunction,
+  checkSignal,
+  checkText,
+  isBytes,
+  readArguments,
+} from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type { Ddl } from '../../engine/ddl.js'
+import type { Engine } from '../../engine/engine.js'
+import { FileAdoption } from '../../engine/file-adoption.js'
+import { checkLoadable, type Ingest, type NewFile } from '../../engine/ingest.js'
+import { SortedFiles } from '../../job/sorted-files.js'
+import { decodeFamilySettings, tableFormatOf } from '../../store/family-settings.js'
+import type { TableDefinition } from '../../version/catalog.js'
+import { noSuchFamily } from '../arguments/column-name.js'
+import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
+import { aborted, type TransferProgress } from './export-table.js'
+import { ImportCells } from './import-cells.js'
+import { defineTable } from '../admin/schema.js'
+import { newTableName } from '../arguments/table-name.js'
+import type { TableDescription } from '../../api/index.js'
+
+/** How an export is imported. */
+export interface ImportOptions {
+  /** The table; default the name in the export. Made as the export says if it is missing. */
+  readonly table?: string
+  /** Stands for the stream in errors. Default 'the export'. */
+  readonly source?: string
+  /** Told after each chunk. */
+  readonly onProgress?: (progress: TransferProgress) => void
+  readonly signal?: AbortSignal
+}
+
+/** What was imported. */
+export interface Imported extends TransferProgress {
+  readonly table: string
+}
+
+const fileBytesMax = 256 * 1024 * 1024
+/** Bytes of cells from one sync of the open files to the next. */
+const syncBytes = 8 * 1024 * 1024
+
+/** What the import needs of the database. */
+export interface ImportParts {
+  readonly engine: Engine
+  readonly ddl: Ddl
+  readonly ingest: Ingest
+}
+
+/** Runs an import; see the file header and `Admin.importTable`. */
+export async function importTable(
+  parts: ImportParts,
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  options: ImportOptions,
+): Promise<Imported> {
+  const {
+    source: name = 'the export',
+    table,
+    onProgress,
+    signal,
+  } = readArguments(() => {
+    const given = importNames.copy(options)
+    checkText(given.source ?? '', 'source')
+    if (given.table !== undefined) newTableName(given.table)
+    checkFunction(given.onProgress, 'onProgress')
+    checkSignal(given.signal)
+    checkSource(source)
+    return given
+  })
+  const decoder = new ChunkDecoder(parts.engine.codecs, name)
+  const { engine } = parts
+  const run = new ImportRun(parts, decoder, table)
+  // A close cannot wait for the next piece of the stream.
+  const end = (): void => run.abandon()
+  engine.endedByClose.add(end)
+  try {
+    for await (const piece of source) {
+      if (signal?.aborted === true) throw aborted(signal)
+      if (!isBytes(piece)) throw invalidArgument('an export consists of bytes')
+      decoder.add(piece)
+      for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
+        engine.checkWritable()
+        run.take(chunk)
+        onProgress?.(run.progress)
+        await run.syncBehind()
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    if (!run.ended) throw decoder.endedEarly()
+    decoder.checkEnd()
+    if (signal?.aborted === true) throw aborted(signal)
+    return await engine.change(() => run.publish())
+  } catch (error) {
+    run.abandon()
+    throw error
+  } finally {
+    engine.endedByClose.delete(end)
+  }
+}
+
+const importNames = new OptionNames<ImportOptions>('an import', {
+  table: true,
+  source: true,
+  onProgress: true,
+  signal: true,
+})
+
+function checkSource(source: unknown): void {
+  const given = source as Partial<AsyncIterable<unknown> & Iterable<unknown>> | null | undefined
+  const isIterable =
+    typeof given === 'object' &&
+    given !== null &&
+    (typeof given[Symbol.asyncIterator] === 'function' ||
+      typeof given[Symbol.iterator] === 'function')
+  if (!isIterable) throw invalidArgument('the source of an import must be iterable')
+}
+
+/** The table that an import goes to. */
+interface Target {
+  readonly name: string
+  /** If it is to be made. */
+  readonly definition: TableDefinition | undefined
+  readonly files: SortedFiles
+  readonly cells: ImportCells
+}
+
+class ImportRun {
+  ended = false
+  private isAbandoned = false
+  private readonly parts: ImportParts
+  private readonly decoder: ChunkDecoder
+  private readonly adoption: FileAdoption
+  private readonly nameWanted: string | undefined
+  private families: readonly string[] = []
+  private target: Target | undefined = undefined
+  private syncing: Promise<void> | undefined = undefined
+  /** Bytes of cells at which the next sync begins. */
+  private syncAt = syncBytes
+
+  constructor(parts: ImportParts, decoder: ChunkDecoder, nameWanted: string | undefined) {
+    this.parts = parts
+    this.decoder = decoder
+    this.adoption = new FileAdoption(parts.engine)
+    this.nameWanted = nameWanted
+  }
+
+  get progress(): TransferProgress {
+    const { rows = 0, cells = 0, bytes = 0 } = this.target?.cells ?? {}
+    return { rows, cells, bytes }
+  }
+
+  take(chunk: Chunk): void {
+    const { kind, offset } = chunk
+    if (this.ended) throw this.decoder.damaged('nothing behind the end', 'a chunk', offset)
+    if ((kind === ChunkKind.head) !== (this.target === undefined)) {
+      throw this.decoder.damaged('the head first, and once', `kind ${kind}`, offset)
+    }
+    if (kind === ChunkKind.head) this.begin(chunk)
+    else if (kind === ChunkKind.cells) this.target!.cells.take(chunk)
+    else if (kind === ChunkKind.end) this.end(chunk)
+    else throw this.decoder.damaged('a known kind of chunk', `${kind}`, offset)
+  }
+
+  /**
+   * Starts to sync what was written, if that is much, once the sync before is done. Its failure is
+   * that of the next call or of {@link publish}.
+   */
+  async syncBehind(): Promise<void> {
+    const bytes = this.progress.bytes
+    if (bytes < this.syncAt) return
+    this.syncAt = bytes + syncBytes
+    await this.syncing
+    this.syncing = this.target!.files.sync()
+    // Told where it is awaited, which an import that fails for another reason does not do.
+    this.syncing.catch(() => undefined)
+  }
+
+  /** Makes the cells part of the table. */
+  async publish(): Promise<Imported> {
+    await this.syncing
+    const { name, definition, files } = this.target!
+    const { ingest } = this.parts
+    const list = files.finish().map(({ family, file }): NewFile => {
+      return { family: this.families[family], file }
+    })
+    if (definition === undefined) await ingest.publish(name, list)
+    else await ingest.publishNew(name, () => definition, list)
+    return { table: name, ...this.progress }
+  }
+
+  /** Removes what was written, once, unless the edit may stand in the manifest. */
+  abandon(): void {
+    if (this.isAbandoned) return
+    this.isAbandoned = true
+    if (this.parts.engine.failure !== undefined) return
+    this.target?.files.abandon()
+    this.adoption.abandon()
+  }
+
+  private begin(chunk: Chunk): void {
+    const head = this.parseObject(chunk)
+    if (typeof head.format === 'number' && head.format > 1) {
+      const message = `the export has format ${head.format}, this version reads up to 1`
+      throw new CellarError(ErrorCode.formatVersion, message)
+    }
+    const description = head.table as TableDescription | undefined
+    const families = head.families as readonly string[] | undefined
+    const wellFormed =
+      head.format === 1 &&
+      typeof description?.name === 'string' &&
+      Array.isArray(families) &&
+      families.every((family) => typeof family === 'string')
+    if (!wellFormed) throw this.decoder.damaged('a description of a table', 'none', chunk.offset)
+    this.families = families
+    this.target = this.findTarget(description, families)
+  }
+
+  private findTarget(description: TableDescription, families: readonly string[]): Target {
+    const { engine } = this.parts
+    const name = newTableName(this.nameWanted ?? description.name)
+    const table = engine.tables.get(name)
+    let definition: TableDefinition | undefined
+    if (table !== undefined) checkLoadable(table)
+    if (table === undefined) {
+      this.parts.ddl.checkNamespace(name)
+      definition = defineTable(name, description, () => engine.versions.allocateId())
+    }
+    const known = table?.definition ?? definition!
+    const formats = families.map((family) => {
+      const found = known.families.find((other) => other.name === family)
+      if (found === undefined) {
+        const names = known.families.map((other) => other.name)
+        throw noSuchFamily(family, name, names)
+      }
+      const settings = decodeFamilySettings(found.options)
+      engine.codecs.byName(settings.codec)
+      return tableFormatOf(settings)
+    })
+    const files = new SortedFiles({
+      fileSystem: engine.fileSystem,
+      codecs: engine.codecs,
+      directory: engine.directory,
+      databaseId: engine.versions.databaseId,
+      formats,
+      fileBytesMax,
+      allocateFileNumber: () => this.adoption.allocate(),
+      createdMilliseconds: engine.now(),
+    })
+    const cells = new ImportCells(this.decoder, files, families.length)
+    return { name, definition, files, cells }
+  }
+
+  private end(chunk: Chunk): void {
+    this.ended = true
+    const counts = this.parseObject(chunk)
+    const { rows, cells, bytes } = this.progress
+    if (counts.rows === rows && counts.cells === cells && counts.bytes === bytes) return
+    const found = `${rows} rows, ${cells} cells, ${bytes} bytes`
+    throw this.decoder.damaged(chunk.payload.toString('utf8'), found, chunk.offset)
+  }
+
+  private parseObject({ payload, offset }: Chunk): Record<string, unknown> {
+    try {
+      const value: unknown = JSON.parse(payload.toString('utf8'))
+      if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+    } catch {
+      // Told below.
+    }
+    throw this.decoder.damaged('a JSON object', 'something else', offset)
+  }
+}
