@@ -27,8 +27,8 @@ const levels = [
 ]
 
 /**
- * Folders that are built on tables. Of the layers below they see `src/api/` and `src/index.ts`
- * only, so that another backend can stand in for the embedded engine.
+ * Folders that are built on tables. Of the layers below they see `src/api/` only, so that another
+ * backend can stand in for the embedded engine. Who uses them opens the database.
  */
 const builtOnTables = [
   'metastore',
@@ -64,7 +64,7 @@ const layerRules = levels.flatMap((level, index) =>
     const refused = above.filter((other) => other !== folder && !isException(folder, other))
     const onTables = builtOnTables.includes(folder)
     const targets = [...refused, ...(onTables ? engineFolders : [])].map((other) => `${other}/`)
-    if (!onTables) targets.push('index\\.ts$')
+    targets.push('index\\.ts$')
     return {
       name: `layer-${folder}`,
       comment: `src/${folder} is on level ${index} and imports lower levels only.`,

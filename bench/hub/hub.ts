@@ -4,6 +4,7 @@
  * write of somebody who only knows that version is refused.
  */
 import { setTimeout as wait } from 'node:timers/promises'
+import { Database } from '../../src/index.js'
 import {
   CellarMetaStore,
   createMetadataManagerFactory,
@@ -56,7 +57,7 @@ async function showRefusal(subscriptions: SubscriptionDataManager, stale: string
 async function main(words: readonly string[]): Promise<void> {
   const [directory, address, messages, staleVersion] = words
   const store = new CellarMetaStore()
-  await store.init({ directory }, store.getVersion())
+  await store.init({ openDatabase: () => Database.open(directory) }, store.getVersion())
   const factory = await createMetadataManagerFactory({ store })
   const subscriptions = await factory.newSubscriptionDataManager()
 

@@ -1,5 +1,6 @@
 /** The stores that are measured: Cellar's, one in memory, and those over the peers. */
 import { join } from 'node:path'
+import { Database } from '../../src/index.js'
 import { CellarMetaStore, MemoryMetaStore, type MetaStore } from '../../src/metastore/index.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
 import { KeyValueMetaStore, type KeyValue, type Pages } from './key-value-metastore.js'
@@ -146,8 +147,9 @@ class GroupWriter {
 async function openCellar(settings: StoreSettings): Promise<MetaStore> {
   const store = new CellarMetaStore()
   const configuration = {
-    directory: settings.directory,
-    databaseOptions: { blockCacheBytesMax: settings.cacheBytes },
+    openDatabase: () => {
+      return Database.open(settings.directory, { blockCacheBytesMax: settings.cacheBytes })
+    },
     durability: settings.isSync ? ('FSYNC_WAL' as const) : ('SYNC_WAL' as const),
   }
   await store.init(configuration, store.getVersion())

@@ -26,7 +26,11 @@ export type { CellarMetastoreConfiguration } from './bookkeeper/cellar-metastore
 export { cleanTable } from './bookkeeper/clean-table.js'
 export { MemoryMetaStore, MemoryMetastoreData } from './bookkeeper/memory-metastore.js'
 export type { MemoryMetastoreConfiguration } from './bookkeeper/memory-metastore.js'
-export type { MetastoreDatabase, MetastoreDurability } from './bookkeeper/shared-database.js'
+export type {
+  MetastoreDatabase,
+  MetastoreDurability,
+  OpenMetastoreDatabase,
+} from './bookkeeper/shared-database.js'
 export {
   createLedgerManagerFactory,
   type LedgerFactoryOptions,

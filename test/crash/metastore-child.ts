@@ -3,6 +3,7 @@
  * a line on standard output before each and after each acknowledgement.
  */
 import { writeSync } from 'node:fs'
+import { Database } from '../../src/index.js'
 import { CellarMetaStore, Value, Version, type MetastoreTable } from '../../src/metastore/index.js'
 import { lineOf, tableName, writerCount, type MetastorePlan } from './metastore-plan.js'
 
@@ -42,7 +43,8 @@ async function storedVersion(table: MetastoreTable, row: string): Promise<Versio
 async function main(): Promise<void> {
   const store = new CellarMetaStore()
   const databaseOptions = { memtableBytesMax: 512 * 1024, flushBytes: 128 * 1024 }
-  await store.init({ directory: plan.directory, databaseOptions }, store.getVersion())
+  const openDatabase = (): Promise<Database> => Database.open(plan.directory, databaseOptions)
+  await store.init({ openDatabase }, store.getVersion())
   const table = await store.createTable(tableName)
   await Promise.all(Array.from({ length: writerCount }, (_, writer) => write(table, writer)))
 }

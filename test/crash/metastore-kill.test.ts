@@ -9,6 +9,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { Database } from '../../src/index.js'
 import { CellarMetaStore } from '../../src/metastore/index.js'
 import { seed } from '../unit/version/fixtures.js'
 import { noteOf, tableName, type Note } from './metastore-plan.js'
@@ -41,7 +42,8 @@ type Rows = Map<string, string>
 
 async function stored(home: string): Promise<Rows> {
   const store = new CellarMetaStore()
-  await store.init({ directory: join(home, 'database') }, store.getVersion())
+  const openDatabase = (): Promise<Database> => Database.open(join(home, 'database'))
+  await store.init({ openDatabase }, store.getVersion())
   const rows: Rows = new Map()
   for await (const { key, value } of await (await store.createTable(tableName)).openCursor()) {
     const text = value.value.getField('text')!.toString()

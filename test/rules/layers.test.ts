@@ -129,6 +129,7 @@ const expected = [
   'file-system-is-injected: src/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
   'layer-metastore: src/metastore/store.ts -> src/base/bytes.ts',
+  'layer-metastore: src/metastore/store.ts -> src/index.ts',
   'layer-store: src/store/store.ts -> src/engine/types.ts',
   'layer-table: src/table/deep.ts -> src/index.ts',
   'layer-wal: src/wal/log.ts -> src/sstable/block.ts',

@@ -2,29 +2,27 @@
  * The MetaStore over Cellar: durable, with versions that are never used again and cursors over
  * snapshots.
  */
-import type { Database, DatabaseOptions } from '../../index.js'
 import { MetastoreException } from './errors.js'
 import {
-  closeDirectory,
-  openDirectory,
+  closeShared,
+  openShared,
   SharedDatabase,
   type MetastoreDatabase,
   type MetastoreDurability,
+  type OpenMetastoreDatabase,
 } from './shared-database.js'
 import { TableHandle } from './table-handle.js'
 import type { MetaStore, MetastoreScannableTable, MetastoreTable } from './types.js'
 
-/** Settings of a {@link CellarMetaStore}: either `database` or `directory`. */
+/** Settings of a {@link CellarMetaStore}: either `database` or `openDatabase`. */
 export interface CellarMetastoreConfiguration {
   /** An open database, which stays the caller's. Store objects on the same one share their data. */
-  readonly database?: MetastoreDatabase | Database
+  readonly database?: MetastoreDatabase
   /**
-   * Directory of a database. Store objects of one process share it; the first opens it, the last
-   * closes it.
+   * Opens the database, such as `() => Database.open(directory)`. Store objects that are given the
+   * same function share the database; the first opens it, the last closes it.
    */
-  readonly directory?: string
-  /** For the one that opens the directory. */
-  readonly databaseOptions?: DatabaseOptions
+  readonly openDatabase?: OpenMetastoreDatabase
   /**
    * How durable a write is before it is acknowledged. Default: what the table was created with, at
    * first `FSYNC_WAL`.
@@ -71,14 +69,14 @@ export class CellarMetaStore implements MetaStore {
     if (version !== storeVersion) {
       throw new MetastoreException(`the store has version ${storeVersion}, not ${version}`)
     }
-    const { database, directory, databaseOptions } = configuration
-    if ((database === undefined) === (directory === undefined)) {
-      throw new MetastoreException('the configuration names either a database or a directory')
+    const { database, openDatabase } = configuration
+    if ((database === undefined) === (openDatabase === undefined)) {
+      throw new MetastoreException('the configuration has either database or openDatabase')
     }
     this.#isOpening = true
     try {
-      const opened = database ?? (await openDirectory(directory!, databaseOptions))
-      this.#shared = await share(opened, directory)
+      const opened = database ?? (await openShared(openDatabase!))
+      this.#shared = await share(opened, openDatabase)
       this.#configuration = configuration
     } catch (cause) {
       throw asException('the store cannot be opened', cause)
@@ -92,8 +90,8 @@ export class CellarMetaStore implements MetaStore {
     this.#shared = undefined
     for (const handle of this.#handles) handle.close()
     this.#handles.clear()
-    const { directory } = this.#configuration
-    if (directory !== undefined) await closeDirectory(directory)
+    const { openDatabase } = this.#configuration
+    if (openDatabase !== undefined) await closeShared(openDatabase)
   }
 
   createTable(name: string): Promise<MetastoreTable> {
@@ -131,16 +129,16 @@ export class CellarMetaStore implements MetaStore {
   }
 }
 
-/** Takes part in a database. Closes the directory, if it was opened, when that fails. */
+/** Takes part in a database. Closes the database, if the store opened it, when that fails. */
 async function share(
   database: MetastoreDatabase,
-  directory: string | undefined,
+  openDatabase: OpenMetastoreDatabase | undefined,
 ): Promise<SharedDatabase> {
   try {
     return await SharedDatabase.of(database)
   } catch (error) {
     // The first failure is the one to report.
-    if (directory !== undefined) await closeDirectory(directory).catch(() => undefined)
+    if (openDatabase !== undefined) await closeShared(openDatabase).catch(() => undefined)
     throw error
   }
 }

@@ -1,29 +1,21 @@
 /**
  * What all store objects on one database share: tables, the source of versions, open views.
  *
- * A store object may be given an open database, or the directory of one; then the first opens it
- * and the last closes it, so that several in one process can work on the same data.
+ * A store object may be given an open database, or a function that opens one. Of the store objects
+ * with the same function the first opens the database and the last closes it.
  */
-import { resolve } from 'node:path'
-import { Database } from '../../index.js'
-import type { DatabaseOptions, Snapshot, TableDescription, TableOptions } from '../../index.js'
+import type { Database, Snapshot, TableOptions } from '../../api/index.js'
 import { CellarRows, type SharedParts } from './cellar-rows.js'
 import { OpenViews, type ViewedTable } from './cellar-view.js'
 import { MetastoreException } from './errors.js'
 import { rowFamilies } from './row-format.js'
 import { VersionSource } from './version-source.js'
 
-/** What the metastore needs of a database; `Database` has it. */
-export interface MetastoreDatabase {
-  hasTable(name: string): boolean
-  table(name: string): ViewedTable
-  createTable(name: string, options: TableOptions): Promise<ViewedTable>
-  alterTable(
-    name: string,
-    alteration: { durability: TableOptions['durability'] },
-  ): Promise<TableDescription>
-  snapshot(): Snapshot
-}
+/** A database that the metastore can stand on, of any backend with snapshots. */
+export type MetastoreDatabase = Database<ViewedTable>
+
+/** Opens a database; store objects that are given the same function share what it opens. */
+export type OpenMetastoreDatabase = () => Promise<MetastoreDatabase>
 
 /** How durable a write is before it is acknowledged. */
 export type MetastoreDurability = NonNullable<TableOptions['durability']>
@@ -94,7 +86,7 @@ export class SharedDatabase implements SharedParts {
 
   async #setDurability(name: string, durability: MetastoreDurability): Promise<void> {
     if (this.#database.table(name).describe().durability === durability) return
-    await this.#database.alterTable(name, { durability })
+    await this.#database.admin.modifyTable(name, { durability })
   }
 
   /** Resolves when all operations that were called have ended. */
@@ -108,55 +100,50 @@ async function openTable(
   name: string,
   durability: MetastoreDurability | undefined,
 ): Promise<ViewedTable> {
-  if (database.hasTable(name)) return database.table(name)
+  if (await database.admin.tableExists(name)) return database.table(name)
   return database.createTable(name, {
     families: rowFamilies,
     durability: durability ?? 'FSYNC_WAL',
   })
 }
 
-/** A database that store objects opened by its directory. */
-interface OpenDirectory {
-  readonly opened: Promise<Database>
+/** A database that store objects opened by the same function. */
+interface OpenDatabase {
+  readonly opened: Promise<MetastoreDatabase>
   users: number
   /** Set when the last user has left. */
   closed: Promise<void> | undefined
 }
 
-const directories = new Map<string, OpenDirectory>()
+const openByFunction = new WeakMap<OpenMetastoreDatabase, OpenDatabase>()
 
-/** Opens a directory, or takes part in the database that is open there already. */
-export async function openDirectory(
-  directory: string,
-  options: DatabaseOptions | undefined,
-): Promise<Database> {
-  const path = resolve(directory)
+/** Opens a database, or takes part in the one that the function has opened already. */
+export async function openShared(open: OpenMetastoreDatabase): Promise<MetastoreDatabase> {
   for (;;) {
-    const open = directories.get(path)
-    if (open === undefined) {
-      const opened = Database.open(path, options)
-      directories.set(path, { opened, users: 1, closed: undefined })
-      opened.catch(() => directories.delete(path))
+    const known = openByFunction.get(open)
+    if (known === undefined) {
+      const opened = open()
+      openByFunction.set(open, { opened, users: 1, closed: undefined })
+      opened.catch(() => openByFunction.delete(open))
       return opened
     }
-    if (open.closed === undefined) {
-      open.users++
-      return open.opened
+    if (known.closed === undefined) {
+      known.users++
+      return known.opened
     }
-    await open.closed.catch(() => undefined)
+    await known.closed.catch(() => undefined)
   }
 }
 
-/** Takes back {@link openDirectory}; the last one closes the database. */
-export async function closeDirectory(directory: string): Promise<void> {
-  const path = resolve(directory)
-  const open = directories.get(path)
-  if (open === undefined || --open.users > 0) return
-  open.closed = closeDatabase(open.opened).finally(() => directories.delete(path))
-  return open.closed
+/** Takes back {@link openShared}; the last one closes the database. */
+export async function closeShared(open: OpenMetastoreDatabase): Promise<void> {
+  const known = openByFunction.get(open)
+  if (known === undefined || --known.users > 0) return
+  known.closed = closeDatabase(known.opened).finally(() => openByFunction.delete(open))
+  return known.closed
 }
 
-async function closeDatabase(opened: Promise<Database>): Promise<void> {
+async function closeDatabase(opened: Promise<MetastoreDatabase>): Promise<void> {
   const database = await opened
   try {
     await (await sharedByDatabase.get(database))?.drain()

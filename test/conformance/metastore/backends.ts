@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MetastoreBackend } from '../../../src/conformance/metastore/suite.js'
-import { MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/index.js'
 import {
   CellarMetaStore,
   MemoryMetaStore,
@@ -43,12 +43,13 @@ export const cellarBackend: MetastoreBackend = {
   droppedCursors: Number(process.env.CELLAR_DROPPED_CURSORS ?? 20_000),
   create: async () => {
     const databaseOptions = { fileSystem: new MemoryFileSystem(), executor: 'inline' } as const
-    // Store objects find each other by the directory: the first opens it, the last closes it.
     const directory = `/database${++spaces}`
+    // Store objects find each other by the function: the first calls it, the last closes.
+    const openDatabase = (): Promise<Database> => Database.open(directory, databaseOptions)
     return {
       open: async () => {
         const store = new CellarMetaStore()
-        const configuration = { directory, databaseOptions, unorderedTables: [unorderedTable] }
+        const configuration = { openDatabase, unorderedTables: [unorderedTable] }
         await store.init(configuration, store.getVersion())
         return store
       },

@@ -1,7 +1,7 @@
 /** The store over Cellar: opening, sharing, failing, versions over processes. */
 import { join } from 'node:path'
 import t from 'tap'
-import { MemoryFileSystem, type Table } from '../../../src/index.js'
+import { Database, MemoryFileSystem, type Table } from '../../../src/index.js'
 import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
 import { OperationOrder } from '../../../src/metastore/bookkeeper/operation-order.js'
 import { VersionSource } from '../../../src/metastore/bookkeeper/version-source.js'
@@ -14,10 +14,15 @@ import {
 } from '../../../src/metastore/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
-void t.test('store objects on one directory share it, and the last one closes it', async (t) => {
+void t.test('store objects with one opener share its database, the last closes it', async (t) => {
   const directory = join(t.testdir(), 'database')
+  let opens = 0
+  const openDatabase = (): Promise<Database> => {
+    opens++
+    return Database.open(directory)
+  }
   const stores = [new CellarMetaStore(), new CellarMetaStore()]
-  await Promise.all(stores.map((store) => store.init({ directory }, store.getVersion())))
+  await Promise.all(stores.map((store) => store.init({ openDatabase }, store.getVersion())))
   const tables = await Promise.all(stores.map((store) => store.createTable('shared')))
   const version = await tables[0].put('a', new Value({ a: '1' }), Version.NEW)
   await tables[1].put('a', new Value({ b: '2' }), version)
@@ -25,7 +30,7 @@ void t.test('store objects on one directory share it, and the last one closes it
   await stores[0].close()
   const closing = stores[1].close()
   const third = new CellarMetaStore()
-  await third.init({ directory }, third.getVersion())
+  await third.init({ openDatabase }, third.getVersion())
   await closing
   const before = await pending
   const table = await third.createScannableTable('shared')
@@ -34,6 +39,7 @@ void t.test('store objects on one directory share it, and the last one closes it
   t.equal(next.compare(before), 'AFTER', 'versions grow over reopening')
   await third.close()
   await third.close()
+  t.equal(opens, 2, 'the first store of each round has opened the database')
 })
 
 void t.test('a store that cannot be opened says so, and can be opened later', async (t) => {
@@ -47,8 +53,9 @@ void t.test('a store that cannot be opened says so, and can be opened later', as
   await refused(store.createTable('early'), 'before init')
   await refused(store.init({ database }, 2), 'another version')
   await refused(store.init({}, 1), 'no database')
-  await refused(store.init({ database, directory: 'both' }, 1), 'two databases')
-  await refused(store.init({ directory: '' }, 1), 'no directory')
+  const openDatabase = (): Promise<Database> => Database.open('')
+  await refused(store.init({ database, openDatabase }, 1), 'two databases')
+  await refused(store.init({ openDatabase }, 1), 'an opener that fails')
   await store.init({ database }, 1)
   await refused(store.init({ database }, 1), 'twice')
   for (const name of ['', 'a b', 'a/b', '.a', null as never]) {
