@@ -94,6 +94,9 @@ const frameSequenceHighAt = 20
 const frameKindAt = 23
 const frameSyncedLengthAt = 24
 
+/** Offset in a frame of the first byte that {@link frameHeaderFits} looks at. */
+export const frameHeaderCheckedAt = frameLengthAt
+
 /** Longest payload of a frame, in bytes (inclusive). */
 export const framePayloadBytesMax = 0x4000_0000
 /** Longest record file, in bytes (inclusive). */

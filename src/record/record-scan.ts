@@ -18,6 +18,7 @@ import {
   decodeFileHeader,
   fileHeaderBytes,
   frameHeaderBytes,
+  frameHeaderCheckedAt,
   frameHeaderFits,
   frameIsPlausible,
   frameKind,
@@ -244,6 +245,10 @@ function causeOfFrame(
   if (frameHeaderFits(source, offset, fileNumber)) {
     const frameEnd = offset + frameOverheadBytes + frameLength(source, offset)
     if (end < frameEnd) return 'cutWrite'
+    // A sector may hold nothing of the frame but bytes of its checksum, which the header check does
+    // not cover: whether that sector was stored is unknown.
+    const checkedAt = offset + frameHeaderCheckedAt
+    if (first < Math.floor(checkedAt / sectorBytes)) return 'lostBlocks'
     // Zeros of the header prove nothing: a lost sector may read as zeros.
     first = Math.floor((contentEnd(source.subarray(0, headerEnd), offset) - 1) / sectorBytes) + 1
     last = Math.floor((frameEnd - 1) / sectorBytes)

@@ -93,7 +93,8 @@ export function wasStored(
   const end = headerIsGood ? frame.end : frame.start + frameHeaderBytes
   const shown = new Set<number>()
   if (headerIsGood) {
-    for (let s = sector(frame.start); s <= sector(frame.headerShownEnd - 1); s++) shown.add(s)
+    // The eight bytes of the checksum in front are no part of what the header check covers.
+    for (let s = sector(frame.start + 8); s <= sector(frame.headerShownEnd - 1); s++) shown.add(s)
   }
   if (next !== undefined) {
     const first = sector(next.start)

@@ -293,6 +293,32 @@ void t.test('closing while a sync runs waits for it and then refuses', async (t)
   t.throws(() => writer.append(Buffer.from('p'), 0, 1, 1), { code: 'ERR_CLOSED' })
 })
 
+void t.test('a lost sector that held only bytes of a checksum is a lost one', async (t) => {
+  await settled()
+  const sectorBytes = 512
+  for (let inFirst = 1; inFirst <= 9; inFirst++) {
+    const fs = new MemoryFileSystem()
+    const writer = RecordWriter.createSync(fs, path, header)
+    // The first frame ends so that `inFirst` bytes of the second one's header are in its sector.
+    const overhead = frameHeaderBytes + 1
+    const payload = Buffer.alloc(sectorBytes - inFirst - fileHeaderBytes - overhead, 'x')
+    writer.append(payload, 0, payload.length, 1)
+    writer.append(Buffer.from('second'), 0, 6, 2)
+    writer.writeSync()
+    const whole = readAll(fs)
+    for (const fill of [0, 0xa5]) {
+      const bytes = Buffer.from(whole).fill(fill, sectorBytes - inFirst, sectorBytes)
+      const { scan, frames } = scanFile(fileSystemWith(bytes))
+      t.equal(frames.length, 1)
+      t.equal(scan.damage?.cause, 'lostBlocks', `${inFirst} bytes of ${fill}`)
+    }
+    const flipped = Buffer.from(whole)
+    flipped[sectorBytes - inFirst + frameHeaderBytes] ^= 1
+    const isLost = inFirst <= 8
+    t.equal(scanFile(fileSystemWith(flipped)).scan.damage?.cause, isLost ? 'lostBlocks' : 'harm')
+  }
+})
+
 void t.test('the search behind damage ends on a file made to exhaust it', async (t) => {
   await settled()
   // Each frame of ~1 MiB starts 40 bytes behind the one before: all headers fit, no checksum does.
