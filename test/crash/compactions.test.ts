@@ -18,8 +18,9 @@ import {
 } from '../../src/index.js'
 import { seed } from '../unit/version/fixtures.js'
 import { generatorOf } from './recovery.js'
+import { lengthOf } from '../helpers/length.js'
 
-const seedsPerPolicy = Number(process.env.CELLAR_CRASH_SEEDS ?? 2)
+const seedsPerPolicy = lengthOf('CELLAR_CRASH_SEEDS', 1, 2)
 const directory = '/db'
 const hour = 3_600_000
 

@@ -10,8 +10,9 @@ import { faultKinds, faultScenarios, runWithFault } from './faults-runner.js'
 import type { FaultKind, FaultScenario } from './faults-runner.js'
 import { shuffle } from './power-cut-runner.js'
 import { generatorOf } from './recovery.js'
+import { lengthOf } from '../helpers/length.js'
 
-const milliseconds = 1000 * Number(process.env.CELLAR_FAULT_SECONDS ?? 14)
+const milliseconds = 1000 * lengthOf('CELLAR_FAULT_SECONDS', 3, 14)
 
 /** Calls that fail in every scenario, however slow the machine is. */
 const runsMin = 10

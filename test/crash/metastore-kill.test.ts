@@ -14,8 +14,9 @@ import { CellarMetaStore } from '../../src/metastore/index.js'
 import { seed } from '../unit/version/fixtures.js'
 import { noteOf, tableName, type Note } from './metastore-plan.js'
 import { generatorOf } from './recovery.js'
+import { lengthOf } from '../helpers/length.js'
 
-const rounds = Number(process.env.CELLAR_KILL_ROUNDS ?? 10)
+const rounds = lengthOf('CELLAR_METASTORE_KILL_ROUNDS', 2, 10)
 const childPath = fileURLToPath(new URL('metastore-child.js', import.meta.url))
 
 /** Runs the child and kills it so long after its first acknowledgements; what it wrote down. */

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { generatorOf } from './recovery.js'
 import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from './runtimes-runner.js'
+import { lengthOf } from '../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
 const others = otherRuntimes()
-const rounds = 2
+const rounds = lengthOf('CELLAR_RUNTIMES_ROUNDS', 1, 2)
 
 for (const runtime of [thisRuntime, ...others]) {
   void t.test(

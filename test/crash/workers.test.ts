@@ -8,6 +8,7 @@ import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/index.js'
 import { findPool } from '../../src/job/worker-executor.js'
+import { lengthOf } from '../helpers/length.js'
 
 /** Why nothing here can run, if so. */
 const reason =
@@ -125,7 +126,8 @@ const slowHook = `data:text/javascript,${encodeURIComponent(`
   })`)}`
 
 if (reason === undefined) {
-  for (const [stage, reached] of Object.entries(stages)) {
+  const stageCount = lengthOf('CELLAR_KILL_STAGES', 2, Infinity)
+  for (const [stage, reached] of Object.entries(stages).slice(-stageCount)) {
     void t.test(`a thread that is killed ${stage} costs a retry`, async (t) => {
       const threads = new Threads()
       t.teardown(() => threads.close())

@@ -1,6 +1,7 @@
 /**
  * Long runs of random operations on the engine and the reference model, one for each file in
- * `long/`: together at least 500,000 operations in the default mode of CI.
+ * `long/`: together at least 500,000 operations in
+ * the long form, and a twentieth of them in the short one.
  *
  * A run has a thread to itself, because tap watches every promise of the thread of the tests, which
  * takes more time than the operations.
@@ -11,8 +12,9 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import type { LongRun } from './long-run-worker.js'
+import { lengthOf } from '../helpers/length.js'
 
-const divisor = Number(process.env['CELLAR_MODEL_DIVISOR'] ?? 1)
+const divisor = lengthOf('CELLAR_MODEL_DIVISOR', 20, 1)
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_121)
 /** A safeguard only: a run takes some 10 s. */
 const timeout = 600_000

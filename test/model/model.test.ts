@@ -10,9 +10,10 @@ import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import { NodeFileSystem } from '../../src/fs/node-fs.js'
 import { compare, type Setup } from './comparison.js'
 import { familyOptions, operationsOn } from './operations.js'
+import { lengthOf } from '../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260917)
-const runs = Number(process.env['CELLAR_MODEL_RUNS'] ?? 500)
+const runs = lengthOf('CELLAR_MODEL_RUNS', 100, 500)
 const operationsMax = 60
 const timeout = 60_000 + 100 * runs
 

@@ -1,22 +1,6 @@
-/**
- * ESLint and Prettier find nothing. `npm run lint` is the same by hand; `npx prettier --write .`
- * mends what Prettier finds.
- */
+/** The configuration of ESLint. `npm run lint`, which `.ci/run` calls, applies it to all files. */
 import t from 'tap'
-import type { Test } from 'tap'
 import { runTool } from './support.js'
-import type { ChildResult } from './support.js'
-
-/** Fails with what a tool printed, line by line. */
-function check(t: Test, result: ChildResult, sentence: string): void {
-  const output = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line !== '')
-  t.equal(result.code, 0, sentence, { diagnostic: true, output })
-}
-
-void t.test('eslint finds nothing', async (t) => {
-  const args = ['-c', '.eslint.config.js', '--max-warnings', '0', '.']
-  check(t, await runTool('eslint/bin/eslint.js', args), 'npx eslint -c .eslint.config.js .')
-})
 
 void t.test('the rules that the project leans on are errors', async (t) => {
   const { stdout } = await runTool('eslint/bin/eslint.js', [
@@ -38,9 +22,4 @@ void t.test('the rules that the project leans on are errors', async (t) => {
   }
   t.match(rules['max-lines'], [2, { max: 600 }])
   t.match(rules['max-lines-per-function'], [2, { max: 70 }])
-})
-
-void t.test('prettier finds nothing', async (t) => {
-  const args = ['--check', '--log-level', 'warn', '.']
-  check(t, await runTool('prettier/bin/prettier.cjs', args), 'npx prettier --check .')
 })

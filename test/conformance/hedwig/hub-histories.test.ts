@@ -8,9 +8,10 @@ import t from 'tap'
 import { HedwigError, type HubInfoData } from '../../../src/metastore/index.js'
 import { withMembers } from '../../helpers/planted.js'
 import { HubHistory, leaseMilliseconds, type HubParts } from './hub-history.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
-const histories = Number(process.env['CELLAR_HUB_HISTORIES'] ?? 100)
+const histories = lengthOf('CELLAR_HUB_HISTORIES', 20, 100)
 /** Planted faults are found in so many histories from one seed, always the same. */
 const plantedHistories = 400
 const plantedSeed = 20_261_940

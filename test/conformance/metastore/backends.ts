@@ -8,6 +8,7 @@ import {
   MemoryMetaStore,
   MemoryMetastoreData,
 } from '../../../src/metastore/index.js'
+import { lengthOf } from '../../helpers/length.js'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -21,7 +22,7 @@ export const memoryBackend: MetastoreBackend = {
   name: 'memory',
   capabilities: { unorderedTable, guards: true },
   collectGarbage,
-  droppedCursors: 20_000,
+  droppedCursors: lengthOf('CELLAR_DROPPED_CURSORS', 2_000, 20_000),
   create: async () => {
     const data = new MemoryMetastoreData()
     return {
@@ -40,7 +41,7 @@ export const cellarBackend: MetastoreBackend = {
   name: 'cellar',
   capabilities: { unorderedTable, guards: true },
   collectGarbage,
-  droppedCursors: Number(process.env.CELLAR_DROPPED_CURSORS ?? 20_000),
+  droppedCursors: lengthOf('CELLAR_DROPPED_CURSORS', 2_000, 20_000),
   create: async () => {
     const databaseOptions = { fileSystem: new MemoryFileSystem(), executor: 'inline' } as const
     const directory = `/database${++spaces}`

@@ -58,6 +58,7 @@ async function failures(defect: Defect): Promise<string[]> {
   await runMetastoreSuite(recorder(''), {
     name: 'planted',
     caseMilliseconds: 1000,
+    droppedCursors: 1_000,
     create: async () => {
       const data = new MemoryMetastoreData()
       return {

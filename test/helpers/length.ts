@@ -1,0 +1,12 @@
+/**
+ * The two lengths of random runs and fault campaigns. `npm test` takes the short form, which keeps
+ * it within four minutes on two cores. `CELLAR_TESTS=long` takes the long form: `.ci/run` sets it.
+ *
+ * A variable of its own, such as CELLAR_KILL_ROUNDS, overrides both.
+ */
+const isLong = process.env['CELLAR_TESTS'] === 'long'
+
+/** How many rounds, runs or seconds a test takes; `variable` overrides the two defaults. */
+export function lengthOf(variable: string, short: number, long: number): number {
+  return Number(process.env[variable] ?? (isLong ? long : short))
+}
