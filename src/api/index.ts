@@ -5,6 +5,7 @@
  * (the metastore, messaging) compiles against this folder alone.
  */
 export { CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
+export { requirePackage } from '../base/load-package.js'
 export type { CellTypeName } from '../cell/cell-type.js'
 export type { BytesLike, ColumnName } from '../cell/column-name.js'
 export type { Timestamp } from '../cell/timestamp.js'

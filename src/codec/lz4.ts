@@ -13,11 +13,11 @@
  * So the kernel does both, with and without the addon, and the bytes are the same. The addon
  * decompresses what is too long for the kernel.
  */
-import { createRequire } from 'node:module'
 import { kernelBytesMax, kernelCompress, kernelDecompress } from '../../native-free/lz4-kernel.js'
 import { lz4Compress } from '../../native-free/lz4.js'
 import { lz4Decompress, Lz4Error } from '../../native-free/lz4-decompress.js'
 import { assert } from '../base/assert.js'
+import { loadPackage } from '../base/load-package.js'
 import { CodecError, type Scratch } from './scratch.js'
 
 /** The function of lz4-napi that Cellar uses; the package and its types may be absent. */
@@ -32,7 +32,7 @@ export interface Lz4Addon {
  */
 export function probeLz4Napi(): Lz4Addon | undefined {
   try {
-    const addon = createRequire(import.meta.url)('lz4-napi') as Partial<Lz4Addon>
+    const addon = loadPackage<Partial<Lz4Addon>>('lz4-napi')
     const { uncompressSync } = addon
     return typeof uncompressSync === 'function' ? { uncompressSync } : undefined
   } catch {

@@ -24,7 +24,7 @@ export async function loadModule(name: string, module: string): Promise<ModuleEx
   try {
     checkSpecifier(module)
     const target = isAbsolute(module) ? pathToFileURL(module).href : module
-    const exports = (await import(target)) as ModuleExports
+    const exports = (await import(/* webpackIgnore: true */ target)) as ModuleExports
     loaded.set(module, exports)
     return exports
   } catch (cause) {

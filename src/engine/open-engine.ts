@@ -16,7 +16,12 @@ import { FileRemover } from '../fs/file-remover.js'
 import { NodeFileSystem } from '../fs/node-fs.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
-import { findPool, WorkerExecutor } from '../job/worker-executor.js'
+import {
+  canFindWorkerModule,
+  findPool,
+  inlineWarning,
+  WorkerExecutor,
+} from '../job/worker-executor.js'
 import type { Codecs } from '../codec/codec.js'
 import { fileHeaderBytes } from '../record/format.js'
 import { ArenaPool } from '../store/arena-pool.js'
@@ -136,7 +141,7 @@ function openLocked(
       stores,
       tables,
       clock: new ServerClock(options.clock),
-      executor: makeExecutor(fileSystem, codecs, options),
+      executor: makeExecutor(fileSystem, codecs, options, events),
       turn,
       budget: new MemoryBudget(options.memtableBytesMax, turn),
       arenas,
@@ -185,20 +190,27 @@ function makeExecutor(
   fileSystem: FileSystem,
   codecs: Codecs,
   options: ResolvedOptions,
+  events: EngineEvents,
 ): JobExecutor {
-  if (options.executor !== 'inline' && fileSystem.shareable) {
-    const pool = findPool()
-    if (pool !== undefined)
-      return new WorkerExecutor(pool, jobThreadsMax, {
-        hookMillisecondsMax: options.cellHookMillisecondsMax,
-        binding: fileSystem.binding,
-      })
-    if (options.executor === 'worker') {
-      const message = "executor 'worker' needs the package piscina: npm install piscina"
-      throw new CellarError(ErrorCode.missingPackage, message)
-    }
+  const inline = new InlineExecutor(fileSystem, codecs)
+  if (options.executor === 'inline' || !fileSystem.shareable) return inline
+  const isDemanded = options.executor === 'worker'
+  const pool = findPool()
+  if (pool === undefined) {
+    if (!isDemanded) return inline
+    const message = "executor 'worker' needs the package piscina: npm install piscina"
+    throw new CellarError(ErrorCode.missingPackage, message)
   }
-  return new InlineExecutor(fileSystem, codecs)
+  if (!canFindWorkerModule()) {
+    if (isDemanded) throw inlineWarning()
+    setImmediate(() => events.onWarning(inlineWarning()))
+    return inline
+  }
+  return new WorkerExecutor(pool, jobThreadsMax, {
+    hookMillisecondsMax: options.cellHookMillisecondsMax,
+    binding: fileSystem.binding,
+    ...(isDemanded ? {} : { inline, onInline: (warning) => events.onWarning(warning) }),
+  })
 }
 
 /**

@@ -5,10 +5,10 @@
  * expression can block the event loop. RE2 has no back-references and no look-around. The package
  * is loaded when the first expression is made.
  */
-import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 import { checkChoice, shown } from '../base/arguments.js'
-import { invalidArgument } from '../base/errors.js'
+import { CellarError, invalidArgument } from '../base/errors.js'
+import { requirePackage } from '../base/load-package.js'
 
 /** Which engine runs an expression that is given as text. */
 export type RegularExpressionEngine = 'linear' | 'backtracking'
@@ -17,8 +17,6 @@ export type RegularExpressionEngine = 'linear' | 'backtracking'
 export interface RegularExpression {
   test(text: string): boolean
 }
-
-const require = createRequire(import.meta.url)
 
 /**
  * Compiles with "dot matches all", as HBase does. A `RegExp` runs on JavaScript's own engine, never
@@ -43,6 +41,7 @@ export function makeRegularExpression(
       ? compileBacktracking(expression, ignoreCase)
       : compileLinear(expression, ignoreCase)
   } catch (error) {
+    if (error instanceof CellarError) throw error
     const { message } = error as Error
     const hint =
       engine === 'backtracking'
@@ -52,8 +51,11 @@ export function makeRegularExpression(
   }
 }
 
+const purpose = "an expression for the engine 'linear'"
+
 function compileLinear(expression: string, ignoreCase: boolean): RegularExpression {
-  const { RE2JS: engine } = require('re2js') as { readonly RE2JS: typeof RE2JS }
+  const loaded = requirePackage<{ readonly RE2JS: typeof RE2JS }>('re2js', purpose)
+  const engine = loaded.RE2JS
   return engine.compile(expression, engine.DOTALL | (ignoreCase ? engine.CASE_INSENSITIVE : 0))
 }
 

@@ -7,12 +7,16 @@
  * before it is ready, or with jobs queued behind its own, leaves them in piscina's queue, which
  * starts no thread by itself when it may have none; another is started then. If none comes up, the
  * queued jobs are rejected with `WorkerDied` as well: every job is settled.
+ *
+ * Where no thread of the executor was ever ready, its module cannot be loaded: a bundler has left
+ * it behind, or threads are forbidden. Then jobs run inline, if the settings name how, and the
+ * caller is told once.
  */
-import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from '../base/errors.js'
+import { loadPackage } from '../base/load-package.js'
 import type { DirectoryBinding } from '../fs/directory-handle.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import { WorkerDied, type JobExecutor } from './executor.js'
+import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
 import { JobCancelled, type Job, type JobControl, type JobResult } from './job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
@@ -27,7 +31,9 @@ interface Pool {
   ): Promise<WorkerAnswer>
   run(task: undefined, options: { readonly name: 'wake' }): Promise<void>
   /** 'workerCreate': a thread is ready. 'workerDestroy': one ends or is ended, ready or not. */
-  on(event: 'workerCreate' | 'workerDestroy' | 'error', listener: () => void): void
+  on(event: 'workerCreate' | 'workerDestroy', listener: () => void): void
+  /** What a thread without a job ended with. */
+  on(event: 'error', listener: (error: unknown) => void): void
   destroy(): Promise<void>
 }
 interface PoolModule {
@@ -43,10 +49,34 @@ const failedStartsMax = 3
 /** Whether piscina is installed and can be loaded. Does not start a thread. */
 export function findPool(): PoolModule | undefined {
   try {
-    return createRequire(import.meta.url)('piscina') as PoolModule
+    return loadPackage<PoolModule>('piscina')
   } catch {
     return undefined
   }
+}
+
+/** Jobs in a row that find no thread, after which `inline` takes over: all attempts of one job. */
+const jobsWithoutThreadMax = attemptsMax
+
+/**
+ * The module of the threads. Bundlers that know this form of `new URL` copy the file; see
+ * docs/bundlers-and-runtimes.md for the others.
+ */
+function workerModule(): string {
+  return new URL('./job-worker.js', import.meta.url).href
+}
+
+/** Whether the module of the threads has an address; as a CommonJS bundle it has none. */
+export function canFindWorkerModule(): boolean {
+  return (import.meta.url as string | undefined) !== undefined
+}
+
+/** Why jobs run on the event loop's thread although threads were wanted. */
+export function inlineWarning(cause?: unknown): CellarError {
+  const message =
+    'worker threads cannot be started, so flushes and compactions run on the event loop: ' +
+    'job-worker.js must lie beside the bundle; see docs/bundlers-and-runtimes.md'
+  return new CellarError(ErrorCode.jobFailed, message, { cause })
 }
 
 /** Settings of a {@link WorkerExecutor}. */
@@ -55,27 +85,45 @@ export interface WorkerExecutorOptions {
   readonly hookMillisecondsMax?: number
   /** The directory of the jobs, if it is held; threads reach it through the same descriptor. */
   readonly binding?: DirectoryBinding | undefined
+  /** Runs the jobs if no thread can be started at all. Default: they fail. */
+  readonly inline?: JobExecutor
+  /** Told once that `inline` has taken over, and why. */
+  readonly onInline?: (warning: CellarError) => void
 }
 
 export class WorkerExecutor implements JobExecutor {
-  readonly kind = 'worker'
   private readonly module: PoolModule
   private readonly threadsMax: number
   private readonly hookMillisecondsMax: number
   private readonly binding: DirectoryBinding | undefined
+  private readonly inline: JobExecutor | undefined
+  private readonly onInline: (warning: CellarError) => void
   private pool: Pool | undefined = undefined
   /** Queued or running. */
   private jobs = 0
   private failedStarts = 0
+  /** Whether any thread was ready, so that the module of the threads can be loaded. */
+  private everReady = false
+  /** Jobs in a row whose thread ended before any thread was ready. */
+  private jobsWithoutThread = 0
+  /** Set to {@link inline} when it has taken over. */
+  private successor: JobExecutor | undefined = undefined
 
   constructor(module: PoolModule, threadsMax: number, options: WorkerExecutorOptions = {}) {
     this.module = module
     this.threadsMax = threadsMax
     this.hookMillisecondsMax = options.hookMillisecondsMax ?? 30_000
     this.binding = options.binding
+    this.inline = options.inline
+    this.onInline = options.onInline ?? (() => undefined)
+  }
+
+  get kind(): 'worker' | 'inline' {
+    return this.successor?.kind ?? 'worker'
   }
 
   async run(job: Job, control: JobControl): Promise<JobResult> {
+    if (this.successor !== undefined) return this.successor.run(job, control)
     const pool = (this.pool ??= this.start())
     let answer: WorkerAnswer
     const abort = job.hooks && new AbortController()
@@ -90,6 +138,7 @@ export class WorkerExecutor implements JobExecutor {
       }
       answer = await pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
     } catch (cause) {
+      if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
       throw watchdog?.error ?? new WorkerDied(job.kind, cause)
     } finally {
       this.jobs--
@@ -101,6 +150,21 @@ export class WorkerExecutor implements JobExecutor {
     throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
   }
 
+  /**
+   * Counts a job whose thread has ended; true if `inline` takes over. No such thread has run any
+   * of the job, so there is nothing to remove.
+   */
+  private hasNoThreads(cause: unknown): boolean {
+    if (this.everReady || this.inline === undefined) return false
+    if (this.successor === undefined) {
+      if (++this.jobsWithoutThread < jobsWithoutThreadMax) return false
+      this.successor = this.inline
+      this.onInline(inlineWarning(cause))
+      void this.close()
+    }
+    return true
+  }
+
   async close(): Promise<void> {
     const { pool } = this
     this.pool = undefined
@@ -109,7 +173,7 @@ export class WorkerExecutor implements JobExecutor {
 
   private start(): Pool {
     const pool = new this.module.Piscina({
-      filename: new URL('./job-worker.js', import.meta.url).href,
+      filename: workerModule(),
       minThreads: 0,
       maxThreads: this.threadsMax,
       idleTimeout: idleMilliseconds,
@@ -119,7 +183,10 @@ export class WorkerExecutor implements JobExecutor {
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
     this.failedStarts = 0
-    pool.on('workerCreate', () => (this.failedStarts = 0))
+    pool.on('workerCreate', () => {
+      this.failedStarts = 0
+      this.everReady = true
+    })
     // The jobs of the thread are rejected, and the pool forgets it, only behind the event.
     pool.on('workerDestroy', () => setImmediate(() => void this.serveQueue(pool)))
     // Of a thread without a job; it also ends, and without a listener the process would.

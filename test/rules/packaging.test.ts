@@ -3,7 +3,7 @@
  * before it is needed.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join, posix } from 'node:path'
+import { join, posix } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { filesBelow, placeOf, projectRoot, runProgram, sourceFiles, visitNodes } from './support.js'
@@ -13,6 +13,8 @@ interface PackageDescription {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
 }
 
 const description = JSON.parse(
@@ -48,14 +50,45 @@ void t.test('the package holds what it exports and what that imports', async (t)
         .map((target) => `${path} imports ${target}`)
     })
   t.strictSame(missing, [], 'relative imports stay inside the package')
+  const lost = packed
+    .filter((path) => path.endsWith('.js'))
+    .flatMap((path) => {
+      const text = readFileSync(join(projectRoot, path), 'utf8')
+      const named = [...text.matchAll(/new URL\(["'](\.[^"']+)["'], import\.meta\.url\)/g)]
+      return named
+        .map(([, target]) => posix.join(posix.dirname(path), target))
+        .filter((target) => !held.has(target))
+        .map((target) => `${path} starts ${target}`)
+    })
+  t.strictSame(lost, [], 'modules of threads lie where they are looked for')
+})
+
+void t.test('what the package exports is bundled, one copy of each class', (t) => {
+  for (const [name, target] of Object.entries(description.exports)) {
+    if (typeof target === 'string') continue
+    t.match(target.default, /^\.\/build\/package\//, `${name}: see .ci/bundle.mjs`)
+    t.match(target.types, /^\.\/build\/src\//, name)
+  }
+  const folder = join(projectRoot, 'build', 'package')
+  const worker = readFileSync(join(folder, 'job-worker.js'), 'utf8')
+  const { importedFiles } = ts.preProcessFile(worker, true, true)
+  t.strictSame(
+    importedFiles.map(({ fileName }) => fileName).filter((name) => !name.startsWith('node:')),
+    [],
+    'the module of the threads imports nothing, so that it can be copied',
+  )
+  t.match(worker, 'Permission is hereby granted', 'and has the licence of what it holds')
+  t.end()
 })
 
 void t.test('the package holds no tests, benchmarks or settings', async (t) => {
   const packed = await packedFiles()
   const allowed = [
     /^(package\.json|README\.md|LICENSE)$/,
-    /^build\/(src|native-free)\/.+\.(js|d\.ts|js\.map)$/,
-    /^src\/.+\.md$/,
+    /^build\/package\/.+\.js$/,
+    /^build\/(src|native-free)\/.+\.d\.ts$/,
+    /^(docs|src)\/.+\.md$/,
+    /^docs\/examples\/.+$/,
   ]
   t.strictSame(
     packed.filter((path) => !allowed.some((pattern) => pattern.test(path))),
@@ -95,7 +128,11 @@ void t.test('nothing but Node itself is imported when src is loaded', (t) => {
 })
 
 /** Packages that a user of the published package may have beside it. */
-const packages = Object.keys({ ...description.dependencies, ...description.optionalDependencies })
+const packages = Object.keys({
+  ...description.dependencies,
+  ...description.optionalDependencies,
+  ...description.peerDependencies,
+})
 
 /** Prints which packages are loaded and which names the entry exports. */
 const report = `
@@ -120,7 +157,7 @@ async function load(code: string, inputType: 'module' | 'commonjs'): Promise<unk
   return JSON.parse(stdout)
 }
 
-const entry = JSON.stringify(join(projectRoot, 'build', 'src', 'index.js'))
+const entry = JSON.stringify(join(projectRoot, 'build', 'package', 'index.js'))
 
 void t.test('import loads no package', async (t) => {
   const code = `
@@ -146,11 +183,15 @@ void t.test('require loads the package as well', async (t) => {
 
 void t.test('the addon and the thread pool are optional', (t) => {
   t.strictSame(Object.keys(description.optionalDependencies ?? {}).sort(), ['lz4-napi', 'piscina'])
-  t.strictSame(Object.keys(description.dependencies ?? {}).sort(), [
-    '@bufbuild/protobuf',
-    're2js',
-    'xxhash-wasm',
-  ])
-  t.ok(existsSync(join(dirname(JSON.parse(entry) as string), 'index.d.ts')), 'types are built')
+  t.strictSame(Object.keys(description.dependencies ?? {}).sort(), ['re2js', 'xxhash-wasm'])
+  const peers = Object.keys(description.peerDependencies ?? {})
+  const isOptional = (name: string): boolean => {
+    return description.peerDependenciesMeta?.[name]?.optional === true
+  }
+  t.strictSame(
+    peers.filter((name) => !isOptional(name)),
+    [],
+    'peers are needed by one part only',
+  )
   t.end()
 })

@@ -5,11 +5,11 @@
  * Nothing is lost between reading and writing: unknown fields, known fields with another wire type
  * and unknown values of enumerations are kept in `unknownFields`. Bytes that are no such message,
  * and messages without a required field, are `ERR_INVALID_ARGUMENT`. Byte values of a message that
- * was read are views of the bytes it was read from. The package is loaded by the first call.
+ * was read are views of the bytes it was read from. The package is an optional peer, loaded by the
+ * first call: `ERR_MISSING_PACKAGE`.
  */
-import { createRequire } from 'node:module'
 import type * as Wire from '@bufbuild/protobuf/wire'
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, requirePackage } from '../../api/index.js'
 import {
   addValue,
   checkRequired,
@@ -33,8 +33,7 @@ const endGroup = 4
 let wire: typeof Wire | undefined
 
 function loadWire(): typeof Wire {
-  const require = createRequire(import.meta.url)
-  wire ??= require('@bufbuild/protobuf/wire') as typeof Wire
+  wire ??= requirePackage<typeof Wire>('@bufbuild/protobuf/wire', 'the binary form of records')
   return wire
 }
 

@@ -7,8 +7,8 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../src/base/errors.js'
 import { Database } from '../../../src/index.js'
-import { WorkerDied } from '../../../src/job/executor.js'
-import { JobControl, type Job } from '../../../src/job/job.js'
+import { WorkerDied, type JobExecutor } from '../../../src/job/executor.js'
+import { JobControl, type Job, type JobResult } from '../../../src/job/job.js'
 import { findPool, WorkerExecutor } from '../../../src/job/worker-executor.js'
 
 const module = findPool()
@@ -82,4 +82,47 @@ void t.test('a flush survives a thread that dies while it starts', options, asyn
   t.equal(counts.killed, 1)
   t.equal(database.statistics().tableFiles, 1)
   await database.close()
+})
+
+/** Threads whose module is not there, as in a bundle that was made without it. */
+function withoutModule(pool: NonNullable<typeof module>): NonNullable<typeof module> {
+  return {
+    Piscina: class extends pool.Piscina {
+      constructor(settings: Record<string, unknown>) {
+        super({ ...settings, filename: new URL('./no-such-worker.js', import.meta.url).href })
+      }
+    },
+  }
+}
+
+void t.test('without the module of the threads jobs run inline', options, async (t) => {
+  const warnings: CellarError[] = []
+  const ran: Job[] = []
+  const inline: JobExecutor = {
+    kind: 'inline',
+    run: (job) => {
+      ran.push(job)
+      return Promise.resolve({ files: [] } as unknown as JobResult)
+    },
+    close: () => Promise.resolve(),
+  }
+  const onInline = (warning: CellarError): void => void warnings.push(warning)
+  const executor = new WorkerExecutor(withoutModule(module!), 2, { inline, onInline })
+  t.teardown(() => executor.close())
+  t.equal(executor.kind, 'worker')
+  const attempts = Array.from({ length: 6 }, () => outcomeOf(executor))
+  t.ok((await Promise.all(attempts)).includes('done'))
+  t.equal(executor.kind, 'inline')
+  t.equal(warnings.length, 1)
+  t.match(warnings[0].message, 'job-worker.js must lie beside the bundle')
+  const before = ran.length
+  t.equal(await outcomeOf(executor), 'done')
+  t.equal(ran.length, before + 1)
+})
+
+void t.test('without another executor they fail', options, async (t) => {
+  const executor = new WorkerExecutor(withoutModule(module!), 1)
+  t.teardown(() => executor.close())
+  for (let attempt = 0; attempt < 2; attempt++) t.equal(await outcomeOf(executor), 'died')
+  t.equal(executor.kind, 'worker')
 })
