@@ -13,6 +13,7 @@
  *
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */
+import { assert } from '../base/assert.js'
 import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { BackwardCursor, Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
@@ -53,16 +54,12 @@ export class MergeCursor implements BackwardCursor {
     this.deferring = deferring
     this.unsettled = false
     this.prefixLength = 0
+    this.greatest = -1
     if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
     this.size = 0
     this.ordered = false
     this.valid = false
     this.buffer = emptyBytes
-  }
-
-  /** Whether steps might carry out seeks that a seek would spare. */
-  get hasDeferred(): boolean {
-    return this.deferring.length > 0
   }
 
   /**
@@ -103,6 +100,7 @@ export class MergeCursor implements BackwardCursor {
 
   seek(key: Uint8Array, length: number): void {
     this.unsettled = false
+    this.greatest = -1
     if (this.valid && this.ordered && this.compareTop(key, length) <= 0) {
       this.seekForward(key, length)
       return
@@ -147,6 +145,7 @@ export class MergeCursor implements BackwardCursor {
 
   /** See {@link BackwardCursor}; the children have to be such cursors. */
   previous(): void {
+    assert(this.greatest >= 0, 'previous follows seekBefore or previous')
     const child = this.children[this.greatest] as BackwardCursor
     child.previous()
     this.chooseGreatest()
@@ -165,6 +164,7 @@ export class MergeCursor implements BackwardCursor {
 
   next(): void {
     if (!this.unsettled) {
+      assert(this.size > 0, 'next needs a valid merge that goes forward')
       const child = this.children[this.heap[0]]
       child.next()
       this.placeTop(child)

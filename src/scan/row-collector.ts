@@ -87,6 +87,8 @@ export class RowCollector implements RowTarget, RowCells {
   private batch = -1
   private bytesMax = Infinity
   private families: readonly string[] = []
+  /** Nothing is added from {@link release} to {@link configure}. */
+  private released = false
   private readonly view = new CellView()
   private readonly entry: EntryCursor = emptyCursor()
 
@@ -97,6 +99,7 @@ export class RowCollector implements RowTarget, RowCells {
   configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
     this.families = families
     this.bytesMax = bytesMax
+    this.released = false
     this.dropRows()
     this.rowsMax = 0
     this.startRow()
@@ -114,6 +117,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.page = emptyBytes
     this.used = 0
     this.rowStart = 0
+    this.released = true
   }
 
   /** Changes how many cells a piece has at most. */
@@ -155,6 +159,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   /** Ends the open row; the next cell begins another one. */
   endRow(): void {
+    assert(this.cells.length > this.openCells, 'a row that is ended has cells')
     this.pages.push(this.page)
     this.rowBytes.push(this.bytes)
     this.openCells = this.cells.length
@@ -284,6 +289,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   /** Hands out the collected cells and starts afresh. REQUIRES no rows that were ended. */
   take(partial: boolean): CollectedRow {
+    assert(this.rowCount === 0, 'rows that were ended are taken together')
     this.copyPending()
     const row = { page: this.page, cells: this.cells, partial }
     this.cells = []
@@ -328,6 +334,7 @@ export class RowCollector implements RowTarget, RowCells {
 
   /** Moves the row begun on the old page to a new one, so that a row never spans pages. */
   private startPage(bytes: number): void {
+    assert(!this.released, 'a collector is not used between release and configure')
     if (this.page === emptyBytes && spare.length - spareUsed >= bytes) {
       this.page = spare
       this.rowStart = spareUsed

@@ -6,6 +6,7 @@
  * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that
  * columns and versions keep their order.
  */
+import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes } from '../base/bytes.js'
 import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
@@ -75,6 +76,7 @@ export class RowScanner {
     filter: Filter | undefined,
     joined: readonly StoreScanner[] = [],
   ): void {
+    assert(joined.length === 0 || filter !== undefined, 'a filter decides which rows are joined')
     this.scanners = scanners
     this.joined = joined
     this.bounds = bounds
@@ -292,6 +294,7 @@ export class RowScanner {
 
   /** Ends the row; true if it has cells that the filter lets through. */
   private finishRow(collector: RowTarget): boolean {
+    assert(this.phase === Phase.read, 'a row that is read is finished')
     const ended = this.family < this.scanners.length
     this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
     const filter = this.filter

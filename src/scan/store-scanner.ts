@@ -12,6 +12,7 @@
 import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
+import { checksInvariants } from '../base/invariants.js'
 import {
   terminatorBytes,
   writeBehind,
@@ -21,6 +22,7 @@ import {
 } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
+import { CheckedCursor } from '../cursor/checked-cursor.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
@@ -126,7 +128,7 @@ export class StoreScanner {
       this.cursor = cursors[0]
     } else {
       this.merge.setChildren(cursors, deferring)
-      this.cursor = this.merge
+      this.cursor = checksInvariants ? new CheckedCursor(this.merge, false) : this.merge
     }
   }
 
@@ -137,6 +139,7 @@ export class StoreScanner {
    */
   replaceCursors(cursors: readonly Cursor[]): void {
     const { cursor, move } = this
+    assert(!this.singleRow, 'only a scan changes its cursors')
     // A call that broke off within a step has left the cursor where it was; a plan needs no place.
     if (!this.displaced && cursor.valid) this.keepPosition(cursor)
     if (move !== Move.none && move !== Move.next) this.displaced = true
@@ -227,8 +230,12 @@ export class StoreScanner {
     this.move = Move.none
     this.rowStarted = false
     this.singleRow = true
-    if (this.cursor === this.merge) this.merge.seekWithin(key, length)
-    else this.cursor.seek(key, length)
+    const { cursor, merge } = this
+    if (cursor === merge) merge.seekWithin(key, length)
+    else if (cursor instanceof CheckedCursor && cursor.inner === merge) {
+      merge.seekWithin(key, length)
+      cursor.adopt()
+    } else cursor.seek(key, length)
   }
 
   /** Moves to the last cell before an encoded key prefix; a `seek` must follow before reading. */
@@ -251,6 +258,7 @@ export class StoreScanner {
 
   /** Compares the row under the cursor with another scanner's. REQUIRES `atCell` of both. */
   compareRow(other: StoreScanner): number {
+    assert(this.cursor.valid && other.cursor.valid, 'scanners at cells are compared')
     const a = this.cell
     const b = other.cell
     return compareBytes(a.buffer, a.keyStart, a.rowEnd, b.buffer, b.keyStart, b.rowEnd)
@@ -361,6 +369,7 @@ export class StoreScanner {
    */
   readRun(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
     const { cursor } = this
+    assert(this.plain && !this.rowStarted, 'rows are read ahead between rows of a plain read')
     run.jumpsEmptyColumn = !this.hasFamilyMarkers
     try {
       run.readRows(cursor, this.cell.familyIndex, this.readPoint, bounds, collector)
@@ -383,6 +392,7 @@ export class StoreScanner {
    */
   readRunBack(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
     const { cursor, cell, readPoint } = this
+    assert(this.backward && !this.rowStarted, 'rows are read backwards between rows')
     run.readBack(cursor as BackwardCursor, cell.familyIndex, readPoint, bounds, collector)
     if (cursor.valid) cell.set(cursor)
   }

@@ -45,6 +45,8 @@ export class MemtableSlot {
   private jobRunning = false
   /** Called once nobody reads it any more; set when its table has taken its place. */
   private onUnused: (() => void) | undefined = undefined
+  /** Tables have taken its place. */
+  private retired = false
 
   /** A memtable that starts small if nothing is said. */
   constructor(options: MemtableOptions = {}) {
@@ -74,8 +76,9 @@ export class MemtableSlot {
     this.users.add(user)
   }
 
+  /** Ends {@link startUse}; once. */
   endUse(user: MemtableUser): void {
-    this.users.delete(user)
+    assert(this.users.delete(user), 'only a user of a memtable ends its use')
     this.tellIfUnused()
   }
 
@@ -95,7 +98,8 @@ export class MemtableSlot {
    * last job have gone, perhaps at once.
    */
   retire({ tables, sequenceSame }: FlushedTables, onUnused: () => void): void {
-    assert(this.onUnused === undefined, 'a memtable is retired once')
+    assert(!this.retired, 'a memtable is retired once')
+    this.retired = true
     this.onUnused = onUnused
     for (const user of [...this.users]) {
       if (user.readPoint <= sequenceSame) user.memtableFlushed(this, tables)

@@ -11,9 +11,12 @@
 import { assert } from '../base/assert.js'
 import { compareBytes, copyBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
+import { checksInvariants } from '../base/invariants.js'
 import { terminatorBytes, unescape, writeTerminator } from '../cell/cell-key.js'
 import { allTime, joinTimestamp } from '../cell/timestamp.js'
+import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
 import type { Cursor } from '../cursor/cursor.js'
+import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { escapedPrefixEnd, filterPrefixBytes } from '../job/table-output.js'
 import type { MemtableCursor } from '../memtable/memtable-cursor.js'
 import type { StoreQuery } from '../scan/query.js'
@@ -52,7 +55,9 @@ export class StoreReader {
   /** One for each level below 0 that was scanned. */
   private levelCursors: LevelCursor[] = []
   private readonly chosen: Cursor[] = []
-  private readonly deferring: (DeferredTableCursor | undefined)[] = []
+  private readonly deferring: (DeferredCursor | undefined)[] = []
+  /** Stands around the chosen cursors while invariants are checked. */
+  private lease: CursorLease | undefined = undefined
   private readonly probe = new RowProbe()
   /** Delete markers in the chosen sources, and those of them that are markers of the family. */
   private deletes = 0
@@ -112,6 +117,7 @@ export class StoreReader {
       clear(deferring)
     }
     for (let i = 0; i < deferring.length; i++) chosen[i] = deferring[i] ?? chosen[i]
+    if (checksInvariants) this.checkCursors()
     const { family, settings, values } = this.store
     this.scanner.follow(values, mode.mayBlock)
     this.scanner.expectMarkers(this.deletes, this.familyDeletes)
@@ -145,6 +151,7 @@ export class StoreReader {
       if (some.length === 1) this.chooseTable(last, mode)
       else if (some.length > 0) this.chooseLevel(level - 1, some, mode)
     }
+    if (checksInvariants) this.checkCursors()
     const { family, settings, values } = this.store
     this.scanner.follow(values, mode.mayBlock)
     this.scanner.expectMarkers(this.deletes, this.familyDeletes)
@@ -159,7 +166,7 @@ export class StoreReader {
     const index = this.sources?.memtables.indexOf(slot) ?? -1
     const left = this.memtableCursors[index]
     if (left === undefined) return
-    const place = this.chosen.indexOf(left)
+    const place = this.chosen.findIndex((cursor) => uncheckedCursor(cursor) === left)
     assert(place >= 0, 'a scan reads the memtables that it uses')
     const cursors = tables.map((table) => {
       const cursor = table.cursor()
@@ -169,11 +176,13 @@ export class StoreReader {
       table.inMemory = inMemory
       return cursor
     })
-    this.chosen.splice(place, 1, ...cursors)
+    const [given] = this.chosen.splice(place, 1, ...cursors)
+    this.lease?.checkAll(this.chosen)
     this.memtableCursors = this.memtableCursors.map((cursor, i) =>
       i === index ? undefined : cursor,
     )
     this.scanner.replaceCursors(this.chosen)
+    this.lease?.close(given)
   }
 
   /**
@@ -193,9 +202,21 @@ export class StoreReader {
     this.levelCursors = []
   }
 
+  private checkCursors(): void {
+    const { chosen, deferring } = this
+    assert(this.lease === undefined, 'a reader serves one read at a time')
+    this.lease = new CursorLease()
+    this.lease.checkAll(chosen)
+    for (let i = 0; i < deferring.length; i++) {
+      if (deferring[i] !== undefined) deferring[i] = chosen[i] as CheckedCursor
+    }
+  }
+
   /** Drops references to memtables and tables if the store has moved on. */
   release(): void {
     this.row = emptyBytes
+    this.lease?.closeAll()
+    this.lease = undefined
     if (this.sources !== undefined && this.sources !== this.store.sources) {
       this.sources = undefined
       this.memtableCursors = []

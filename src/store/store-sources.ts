@@ -1,4 +1,5 @@
 /** What a read of a store looks at. */
+import { assert } from '../base/assert.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from './memtable-slot.js'
 
@@ -29,4 +30,18 @@ export function flattenTables(levels: LeveledTables): Omit<StoreSources, 'memtab
 /** Undoes {@link flattenTables}. */
 export function levelsOf({ tables, levelEnds }: Omit<StoreSources, 'memtables'>): LeveledTables {
   return levelEnds.map((end, level) => tables.slice(level === 0 ? 0 : levelEnds[level - 1], end))
+}
+
+/** Checks that the tables of each level below 0 ascend by key, and that none is closed. */
+export function checkLevels(set: Omit<StoreSources, 'memtables'>): void {
+  const [newest, ...deeper] = levelsOf(set)
+  for (const table of [newest, ...deeper].flat()) {
+    assert(!table.closed, 'a store reads open tables')
+  }
+  for (const level of deeper) {
+    for (let i = 1; i < level.length; i++) {
+      const order = Buffer.compare(level[i - 1].properties.lastKey, level[i].properties.firstKey)
+      assert(order < 0, 'the tables of a level follow each other by key')
+    }
+  }
 }

@@ -15,6 +15,7 @@
  * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
  */
 import { assert } from '../base/assert.js'
+import { checksInvariants } from '../base/invariants.js'
 import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/value-source.js'
@@ -23,7 +24,12 @@ import type { FamilySettings } from './family-settings.js'
 import { FlushUnit } from './flush-unit.js'
 import { KeptSources } from './kept-sources.js'
 import { MemtableSlot, type FlushedTables } from './memtable-slot.js'
-import { flattenTables, type LeveledTables, type StoreSources } from './store-sources.js'
+import {
+  checkLevels,
+  flattenTables,
+  type LeveledTables,
+  type StoreSources,
+} from './store-sources.js'
 
 export type { LeveledTables, StoreSources } from './store-sources.js'
 
@@ -119,6 +125,8 @@ export class Store {
   }
 
   private freezeIn(unit: FlushUnit, lastSequence: number): void {
+    assert(this.active.unit === undefined, 'a memtable is frozen once')
+    assert(!this.dropped, 'a store that is gone freezes nothing')
     const bytes = this.active.memtable.bytesUsed
     this.active.memtable.freeze()
     this.active.sequenceCovered = lastSequence
@@ -182,6 +190,7 @@ export class Store {
 
   private publishSources(set: Omit<StoreSources, 'memtables'>): void {
     const { tables, levelEnds, tableSet } = set
+    if (checksInvariants) checkLevels(set)
     this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tableSet }
     if (!this.kept.isEmpty) this.kept.refresh(this.sources.memtables)
   }

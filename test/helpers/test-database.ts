@@ -3,9 +3,13 @@
  * reopening.
  */
 import { ManualClock } from '../../src/base/clock.js'
+import { checkInvariants } from '../../src/base/invariants.js'
 import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import type { FileSystem } from '../../src/fs/types.js'
 import { Database, type OpenOptions } from '../../src/index.js'
+
+// Every test with such a database also checks the contracts of the engine's parts.
+checkInvariants(true)
 
 /** A database that may offer compaction, which arrives later than this helper. */
 interface Compacting {

@@ -4,8 +4,10 @@
  * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over
  * and so allocate nothing but the result. `step` may throw `BlockMissing` and is then called again.
  */
+import { assert } from '../../base/assert.js'
 import { emptyBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
+import { checksInvariants } from '../../base/invariants.js'
 import { writeTerminator } from '../../cell/cell-key.js'
 import type { TableState } from '../../engine/catalog.js'
 import { RowCollector, type CollectedRow } from '../../scan/row-collector.js'
@@ -146,7 +148,9 @@ export class RowReads {
     return this.free.pop() ?? new RowRead(this.table)
   }
 
+  /** Takes a read back; once. */
   release(read: RowRead): void {
+    if (checksInvariants) assert(!this.free.includes(read), 'a read is given back once')
     read.release()
     if (this.free.length < 8) this.free.push(read)
   }

@@ -5,7 +5,9 @@
  * throws compiled code away when a collection finds no object of a class that the code is about:
  * without the objects kept here the scans after it would begin with interpreted code.
  */
+import { assert } from '../../base/assert.js'
 import { Moment, type Clock } from '../../base/clock.js'
+import { checksInvariants } from '../../base/invariants.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
 import { RowCollector } from '../../scan/row-collector.js'
 import { RowScanner } from '../../scan/row-scanner.js'
@@ -56,6 +58,7 @@ export class ScanPool {
 
   /** Takes parts back that nobody else holds; they must have been released. */
   giveBack(parts: ScanParts): void {
+    if (checksInvariants) assert(!this.free.includes(parts), 'parts of a scan are given back once')
     if (this.free.length < freeMax) this.free.push(parts)
   }
 

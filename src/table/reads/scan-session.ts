@@ -225,7 +225,10 @@ export class ScanSession implements MemtableUser {
       if (this.parts === undefined) return false
       const outcome = this.parts.rows.nextRow(target, barrenRowsMax)
       if (outcome === 'pause') return true
-      if (outcome === 'end') this.close()
+      if (outcome !== 'end') continue
+      // The memory of the cells goes with the scan.
+      target.settle()
+      this.close()
     }
     return true
   }
