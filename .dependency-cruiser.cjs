@@ -76,15 +76,22 @@ const layerRules = levels.flatMap((level, index) =>
 )
 
 /** The rooms of src/table, lowest first. The files beside them use all of them. */
-const tableRooms = ['arguments', 'reads', 'operations', 'observers', 'admin', 'transfer']
+const tableRooms = ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer']
+
+/** A room may not use the files of src/table that stand beside the rooms. */
+const besideRooms = 'src/table/[^/]+\\.ts$'
 
 /** One rule per room of src/table that names the rooms above it. */
-const tableRules = tableRooms.slice(0, -1).map((room, index) => ({
+const tableRules = tableRooms.map((room, index) => ({
   name: `table-${room}`,
-  comment: `src/table/${room} imports lower rooms of src/table only.`,
+  comment: `src/table/${room} imports lower rooms of src/table, and no file beside the rooms.`,
   severity: 'error',
   from: { path: `^src/table/${room}/` },
-  to: { path: `^src/table/(calls|${tableRooms.slice(index + 1).join('|')})/` },
+  to: {
+    path: [besideRooms, ...tableRooms.slice(index + 1).map((other) => `src/table/${other}/`)]
+      .map((path) => `^${path}`)
+      .join('|'),
+  },
 }))
 
 const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown']

@@ -4,10 +4,10 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listener is ignored.
  */
-import { copyArguments } from '../base/copy-arguments.js'
 import { OptionNames, checkBoolean, checkChoice, readArguments } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
+import type { TableState } from '../engine/catalog.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine, EngineEvents } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
@@ -22,13 +22,13 @@ import type { Recovery } from '../engine/recovery.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { Admin } from './admin.js'
-import { AtomicRequest, rowsOfAtomic } from './calls/atomic-request.js'
+import { AtomicRequest, rowsOfAtomic, type AtomicTarget } from './calls/atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { mutate, mutateSync } from './calls/mutating.js'
-import { blocking } from './table-core.js'
+import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
 import type { CallPlace } from './arguments/row-names.js'
 import { plainTableName } from './arguments/table-name.js'
@@ -41,6 +41,7 @@ import type {
   Change,
   ChangeOptions,
   Snapshot,
+  Table,
   TableAlteration,
   TableDescription,
   TableOptions,
@@ -328,10 +329,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   async atomic(batch: AtomicBatch): Promise<AtomicResult> {
     const request = this.#atomicRequest(batch)
-    if (request.isObserved) {
-      const own = copyArguments(batch).value
-      const observed = this.#atomicRequest(own)
-      return mutate(this.#place, own, (_own, mode) => observed.apply(mode))
+    const observed = request.ownBatch()
+    if (observed !== undefined) {
+      return mutate(this.#place, observed, (_own, mode) => request.apply(mode))
     }
     let waiting: AtomicRequest | undefined
     return mutate(this.#place, batch, (own, mode) => {
@@ -349,19 +349,23 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   #atomicRequest(batch: AtomicBatch): AtomicRequest {
     this.#engine.checkOpen()
-    return new AtomicRequest(this.#engine, this.#tableNamed, batch)
+    return new AtomicRequest(this.#atomicTarget, batch)
   }
 
-  /** Tables that atomic batches named, by name: a handle is made once, not for every batch. */
-  readonly #named = new Map<string, { readonly tableId: number; readonly table: EmbeddedTable }>()
+  /** Tables that atomic batches named: a handle is made once, and goes with its table. */
+  readonly #handles = new WeakMap<TableState, EmbeddedTable>()
 
-  readonly #tableNamed = (name: string): EmbeddedTable => {
-    const { tableId } = this.#ddl.find(plainTableName(name))
-    const known = this.#named.get(name)
-    if (known?.tableId === tableId) return known.table
-    const table = this.table(name)
-    this.#named.set(name, { tableId, table })
-    return table
+  readonly #atomicTarget = (given: string | Table): AtomicTarget | undefined => {
+    if (typeof given !== 'string') {
+      return given instanceof EmbeddedTable ? given.atomicTarget(this.#engine) : undefined
+    }
+    const state = this.#ddl.find(plainTableName(given))
+    let table = this.#handles.get(state)
+    if (table === undefined) {
+      table = new EmbeddedTable(this.#engine, state, this.#registry)
+      this.#handles.set(state, table)
+    }
+    return table.atomicTarget(this.#engine)
   }
 
   /** Writes the memtables of a table, or of all, to disk: `Admin.flush`. */

@@ -4,66 +4,77 @@ import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
 import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
 import type { Table } from '../../api/table.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { Engine } from '../../engine/engine.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import { applyAtomic, type AtomicPart, type CheckOfTable } from '../operations/atomic.js'
-import { EmbeddedTable } from '../embedded-table.js'
+import { copyArguments } from '../../base/copy-arguments.js'
 import { RowsJudgement } from '../observers/observed-batch.js'
 import type { ObserverChain } from '../observers/observer-chain.js'
 import { RowNames } from '../arguments/row-names.js'
 import { plainTableName } from '../arguments/table-name.js'
-import type { Applied, TableCore } from '../table-core.js'
+import type { PlainOperations } from '../operations/plain-operations.js'
+import type { Applied } from '../operations/table-operations.js'
 
 /** A table as atomic batches see it. */
 export interface AtomicTarget {
-  readonly core: TableCore
+  readonly operations: PlainOperations
   readonly chain: ObserverChain
 }
 
-/** Finds the table of a name; `ERR_TABLE_NOT_FOUND`. */
-type FindTable = (name: string) => EmbeddedTable
+/**
+ * Finds a table that a caller has named or given; undefined if it is not of this database.
+ * `ERR_TABLE_NOT_FOUND`.
+ */
+type FindTable = (table: string | Table) => AtomicTarget | undefined
 
 /** The rows that a batch mutates in one table; none if the batch only checks the table. */
 class TablePart implements AtomicPart {
-  readonly core: TableCore
+  readonly operations: PlainOperations
   readonly chain: ObserverChain
-  readonly rows: MultiRowMutations['rows'][number][] = []
+  rows: MultiRowMutations['rows'][number][] = []
   intervention: RowsJudgement | undefined = undefined
 
-  constructor({ core, chain }: AtomicTarget) {
-    this.core = core
+  constructor({ operations, chain }: AtomicTarget) {
+    this.operations = operations
     this.chain = chain
   }
 }
 
 /** An atomic batch that can be applied, again and again if blocks are missing. */
 export class AtomicRequest {
-  private readonly engine: Engine
   private readonly find: FindTable
   /** The tables of the batch, each once. A batch names few tables, so the list is searched. */
   private readonly parts: TablePart[] = []
   private readonly checks: CheckOfTable[] = []
   private readonly judgements: RowsJudgement[] = []
   private readonly durability: DurabilityOption | undefined
-
   /** `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`; nothing is read or changed yet. */
-  constructor(engine: Engine, find: FindTable, batch: AtomicBatch) {
-    this.engine = engine
+  constructor(find: FindTable, batch: AtomicBatch) {
     this.find = find
     const { checks, mutations, durability } = readArguments(() => readBatch(batch))
     this.durability = durability
     readArguments(() => {
       for (const { table, check } of checks) {
-        this.checks.push({ core: this.part(table).core, check })
+        this.checks.push({ operations: this.part(table).operations, check })
       }
       for (const { table, row } of mutations) this.part(table).rows.push(row)
     })
-    for (const part of this.parts) if (part.chain.active) this.observe(part)
+    if (this.parts.some(({ chain, rows }) => chain.active && rows.length > 0)) this.observe()
   }
 
-  /** Whether observers are asked about it, who keep what they were asked about. */
-  get isObserved(): boolean {
-    return this.judgements.length > 0
+  /**
+   * The batch, if observers are asked about it. They may keep what they are asked about, so the
+   * request has copied its arguments and the caller's are not read again.
+   */
+  ownBatch(): AtomicBatch | undefined {
+    if (this.judgements.length === 0) return undefined
+    const checks = this.checks.map(({ operations, check }) => ({
+      table: operations.name,
+      ...check,
+    }))
+    const mutations = this.parts.flatMap(({ operations, rows }) =>
+      rows.map((row) => ({ table: operations.name, ...row })),
+    )
+    return { checks, mutations }
   }
 
   /** Applies the batch and tells the observers; may throw `BlockMissing` before any change. */
@@ -80,20 +91,29 @@ export class AtomicRequest {
     return this.judgements[place].batch.around(() => this.around(place + 1, mode))
   }
 
-  private observe(part: TablePart): void {
-    if (part.rows.length === 0) return
-    // That there may be checks, of whatever table, is all that the judgement needs of them.
-    part.intervention = new RowsJudgement(part.chain, part.core, { rows: part.rows, checks: [] })
-    this.judgements.push(part.intervention)
+  private observe(): void {
+    for (let i = 0; i < this.checks.length; i++) {
+      const { operations, check } = this.checks[i]
+      this.checks[i] = { operations, check: copyArguments(check).value }
+    }
+    for (const part of this.parts) {
+      if (part.rows.length === 0) continue
+      part.rows = copyArguments(part.rows).value
+      if (!part.chain.active) continue
+      // That there may be checks, of whatever table, is all that the judgement needs of them.
+      const request = { rows: part.rows, checks: [] }
+      part.intervention = new RowsJudgement(part.chain, part.operations.engine, request)
+      this.judgements.push(part.intervention)
+    }
   }
 
   private part(table: string | Table): TablePart {
-    const found = typeof table === 'string' ? this.find(table) : table
-    const target = found instanceof EmbeddedTable ? found.atomicTarget(this.engine) : undefined
+    const target = this.find(table)
     if (target === undefined) {
       throw invalidArgument('the table of an atomic batch must be of the same database')
     }
-    for (const part of this.parts) if (part.core.name === target.core.name) return part
+    const { operations } = target
+    for (const part of this.parts) if (part.operations.name === operations.name) return part
     const part = new TablePart(target)
     this.parts.push(part)
     return part
@@ -107,9 +127,8 @@ export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
     const { checks, mutations } = batch as Partial<AtomicBatch>
     for (const each of [checks, mutations].flat() as readonly unknown[]) {
       if (typeof each !== 'object' || each === null) continue
-      const { table } = each as { readonly table?: string | Table }
-      if (typeof table === 'string') rows.add(plainTableName(table), each)
-      else if (table instanceof EmbeddedTable) rows.add(table.name, each)
+      const { table } = each as { readonly table: string | Table }
+      rows.add(plainTableName(typeof table === 'string' ? table : table.name), each)
     }
   } catch {
     // What cannot be read is refused by the batch itself.

@@ -1,5 +1,5 @@
 /**
- * Mixed batches: each operation on its own, with an outcome per position (spec 2.7).
+ * Mixed batches: each operation on its own, with an outcome per position.
  *
  * What is in memory is carried out at once, in the order given. An operation that misses a block is
  * carried out as soon as the block is there; those behind it go on, except for those of its row,
@@ -21,13 +21,12 @@ import type { WaitingCall } from '../../engine/waiting-calls.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import type { Durability } from '../../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
-import { ListOutcome } from './list-outcome.js'
+import { ListOutcome } from '../operations/list-outcome.js'
 import { listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
-import type { ObservedOperations } from '../observers/observed-operations.js'
 import { Result } from '../../api/result.js'
 import { PageResult } from '../reads/page-result.js'
-import { blocking, nonBlocking, type TableCore } from '../table-core.js'
+import { blocking, nonBlocking, type TableOperations } from '../operations/table-operations.js'
 import type {
   BatchCallback,
   BatchOperation,
@@ -40,9 +39,6 @@ import type {
 const nothing = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [])
 const done: BatchResult = { ok: true, result: nothing }
 
-/** Carries out the operation at a position and tells its outcome; may throw `BlockMissing`. */
-type CarryOut = (position: number, mode: ReadMode) => void
-
 /** A batch under way. */
 export class Batch {
   private readonly engine: Engine
@@ -50,7 +46,9 @@ export class Batch {
   private operations: readonly BatchOperation[]
   private readonly callback: BatchCallback | undefined
   private readonly results: BatchResult[]
-  private readonly carryOut: CarryOut
+  private readonly target: TableOperations
+  /** Operations that have begun, by position. Each is repeated until its blocks are in memory. */
+  private readonly begun: TableOperations[] = []
   /** Positions of mutations by the durability that they wait for. */
   private readonly applied = new Map<Durability, number[]>()
   /** Operations that were carried out in this turn of the event loop. */
@@ -60,25 +58,20 @@ export class Batch {
   /** What the callback threw first. */
   private thrown: { readonly error: unknown } | undefined = undefined
 
-  /** With `observed` the operations call its observers. `ERR_INVALID_ARGUMENT`. */
+  /** A batch of the operations of a table. `ERR_INVALID_ARGUMENT`. */
   constructor(
     engine: Engine,
-    core: TableCore,
-    observed: ObservedOperations | undefined,
+    table: string,
+    target: TableOperations,
     operations: readonly BatchOperation[],
     callback: BatchCallback | undefined,
   ) {
     this.engine = engine
-    const list = readArguments(() => checkArray(operations, 'operations'))
-    this.table = core.name
-    // Observers keep what they were asked about.
-    this.operations = observed === undefined ? list : copyArguments(list).value
+    this.table = table
+    this.target = target
+    this.operations = target.own(readArguments(() => checkArray(operations, 'operations')))
     this.callback = checkFunction(callback, 'the callback of a batch')
-    this.results = new Array<BatchResult>(list.length)
-    this.carryOut =
-      observed === undefined
-        ? (position, mode) => this.apply(core, position, mode)
-        : this.observing(observed)
+    this.results = new Array<BatchResult>(this.operations.length)
   }
 
   /** Runs the batch. Rejects only with what the callback throws. */
@@ -211,65 +204,27 @@ export class Batch {
     )
   }
 
-  private apply(core: TableCore, position: number, mode: ReadMode): void {
+  /** Carries out the operation at a position and keeps its outcome. May throw `BlockMissing`. */
+  private carryOut(position: number, mode: ReadMode): void {
     const operation = checkOperation(this.operations[position])
+    const target = (this.begun[position] ??= this.target.forNextCall())
     if ('checkAndMutate' in operation) {
       const { check, action } = readCheck(operation.checkAndMutate)
-      const { value, durability } = core.checkAndMutate(check, action, mode)
+      const { value, durability } = target.checkAndMutate(check, action, mode)
       this.checked(position, durability, value)
     } else if ('put' in operation) {
-      this.mutated(position, core.put(operation.put), done)
+      this.mutated(position, target.put(operation.put, mode), done)
     } else if ('delete' in operation) {
-      this.mutated(position, core.delete(operation.delete, mode), done)
+      this.mutated(position, target.delete(operation.delete, mode), done)
     } else if ('get' in operation) {
-      this.read(position, core.get(operation.get, mode))
+      this.read(position, target.get(operation.get, mode))
     } else {
       const { value, durability } =
         'increment' in operation
-          ? core.increment(operation.increment, mode)
+          ? target.increment(operation.increment, mode)
           : 'append' in operation
-            ? core.append(operation.append, mode)
-            : core.mutateRow(operation.mutateRow, mode)
-      this.mutated(position, durability, { ok: true, result: value })
-    }
-  }
-
-  /** Observers are asked once for each operation, so the step that asks them is kept. */
-  private observing(observed: ObservedOperations): CarryOut {
-    const steps: ((mode: ReadMode) => void)[] = []
-    return (position, mode) => {
-      const step = (steps[position] ??= this.observedStep(observed, position))
-      step(mode)
-    }
-  }
-
-  private observedStep(observed: ObservedOperations, position: number): (mode: ReadMode) => void {
-    const operation = checkOperation(this.operations[position])
-    if ('get' in operation) {
-      const step = observed.get(operation.get)
-      return (mode) => this.read(position, step(mode))
-    }
-    if ('checkAndMutate' in operation) {
-      const { check, action } = readCheck(operation.checkAndMutate)
-      const step = observed.checkAndMutate(check, action)
-      return (mode) => {
-        const { value, durability } = step(mode)
-        this.checked(position, durability, value)
-      }
-    }
-    if ('put' in operation || 'delete' in operation) {
-      const step =
-        'put' in operation ? observed.put(operation.put) : observed.delete(operation.delete)
-      return (mode) => this.mutated(position, step(mode).durability, done)
-    }
-    const step =
-      'increment' in operation
-        ? observed.increment(operation.increment)
-        : 'append' in operation
-          ? observed.append(operation.append)
-          : observed.mutateRow(operation.mutateRow)
-    return (mode) => {
-      const { value, durability } = step(mode)
+            ? target.append(operation.append, mode)
+            : target.mutateRow(operation.mutateRow, mode)
       this.mutated(position, durability, { ok: true, result: value })
     }
   }

@@ -9,22 +9,27 @@
 import { isBlockMissing } from '../reads/block-loading.js'
 import { MutationCall, type MutationStep } from './mutation-calls.js'
 import type { CallPlace } from '../arguments/row-names.js'
-import { nonBlocking, type Applied } from '../table-core.js'
+import { nonBlocking, type Applied } from '../operations/table-operations.js'
 
-/** Runs a mutation that may read first. Between its reads and its writes no turn is given up. */
+/**
+ * Runs a mutation that may read first. Between its reads and its writes no turn is given up. `take`
+ * makes the arguments for a step that is not delayed.
+ */
 export async function mutate<O, T>(
   place: CallPlace,
   operation: O,
   step: MutationStep<O, T>,
+  take?: (operation: O) => O,
 ): Promise<T> {
   const { engine } = place
   if (engine.waiting.count > 0 || engine.isHeld) return MutationCall.wait(place, operation, step)
   let applied: Applied<T>
+  const taken = take === undefined ? operation : take(operation)
   try {
-    applied = step(operation, nonBlocking)
+    applied = step(taken, nonBlocking)
   } catch (error) {
     if (!isBlockMissing(error)) throw error
-    return MutationCall.load(place, operation, step)
+    return MutationCall.load(place, taken, step)
   }
   await engine.commit(applied.durability)
   return applied.value

@@ -11,7 +11,7 @@ import type { WaitingCall } from '../../engine/waiting-calls.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { RowNames, type CallPlace, type TablePlace } from '../arguments/row-names.js'
-import { blocking, nonBlocking, type Applied } from '../table-core.js'
+import { blocking, nonBlocking, type Applied } from '../operations/table-operations.js'
 
 /** Carries out an operation; may throw `BlockMissing` if it must not block. */
 export type MutationStep<O, T> = (operation: O, mode: ReadMode) => Applied<T>

@@ -45,7 +45,7 @@ interface Live {
 
 export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   /** Told what goes wrong where nothing is left to fail. */
-  readonly warn: (error: unknown) => void
+  private readonly warn: (error: unknown) => void
   private readonly openHandle: (table: string) => Table & SyncTable
   /** False: coprocessors of schemas are not loaded (HBase: hbase.coprocessor.user.enabled). */
   private readonly schemaEnabled: boolean
@@ -71,7 +71,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   of(table: string): TableCoprocessors {
     let found = this.tables.get(table)
     if (found === undefined) {
-      found = new TableCoprocessors(table, () => this.openHandle(table))
+      found = new TableCoprocessors(table, () => this.openHandle(table), this.warn)
       this.tables.set(table, found)
     }
     return found
@@ -88,7 +88,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     for (const table of concerned) table.checkName(loaded.name)
     for (const table of concerned) table.preOpen([attached(live)])
     this.live.add(live)
-    for (const table of concerned) table.attach([attached(live)], this.warn)
+    for (const table of concerned) table.attach([attached(live)])
     return { remove: () => this.remove(live) }
   }
 
@@ -117,15 +117,15 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   installed({ name, definition, settings }: TableState): void {
     const table = this.of(name)
     const added = this.prepared.get(definition)
-    if (added !== undefined) table.detach(({ declared }) => declared, this.warn)
+    if (added !== undefined) table.detach(({ declared }) => declared)
     const live = this.open.has(name) ? [] : this.liveFor(name)
     this.open.set(name, settings.coprocessors)
-    table.attach([...(added ?? []), ...live], this.warn)
+    table.attach([...(added ?? []), ...live])
   }
 
   dropped(name: string): void {
     this.open.delete(name)
-    this.of(name).detach(() => true, this.warn)
+    this.of(name).detach(() => true)
     this.tables.delete(name)
   }
 
@@ -133,14 +133,14 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   closing(): void {
     if (this.state !== 'open') return
     this.state = 'closing'
-    for (const table of this.tables.values()) table.preClose(this.warn)
+    for (const table of this.tables.values()) table.preClose()
   }
 
   /** The database is closed. */
   hasClosed(): void {
     if (this.state === 'closed') return
     this.state = 'closed'
-    for (const table of this.tables.values()) table.postClose(this.warn)
+    for (const table of this.tables.values()) table.postClose()
   }
 
   startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
@@ -152,7 +152,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   }
 
   finishJob(job: StoreJob, summary: JobSummary): void {
-    this.tables.get(job.table)?.finishJob(job, summary, this.warn)
+    this.tables.get(job.table)?.finishJob(job, summary)
   }
 
   maySelect(table: string, family: string, files: readonly StoreFileInfo[]): boolean {
@@ -175,7 +175,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   private remove(live: Live): void {
     if (!this.live.delete(live)) return
     for (const table of this.tables.values()) {
-      table.detach(({ order }) => order === live.order, this.warn)
+      table.detach(({ order }) => order === live.order)
     }
   }
 

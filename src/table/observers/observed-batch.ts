@@ -11,7 +11,7 @@ import type { ChooseVersion } from '../operations/deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
 import type { MutationBatch } from '../../api/observer.js'
 import type { Intervention, RowAddition } from '../operations/intervention.js'
-import type { TableCore } from '../table-core.js'
+import type { Engine } from '../../engine/engine.js'
 import type {
   BytesLike,
   Check,
@@ -146,7 +146,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
     this.additions.push(mutation)
   }
 
-  judged(): boolean {
+  endsBehindCheck(): boolean {
     return false
   }
 
@@ -168,11 +168,11 @@ export class ObservedBatch implements MutationBatch, Intervention {
 abstract class Judgement implements Intervention {
   readonly batch: ObservedBatch
   protected readonly chain: ObserverChain
-  private readonly core: TableCore
+  private readonly engine: Engine
 
-  constructor(chain: ObserverChain, core: TableCore) {
+  constructor(chain: ObserverChain, engine: Engine) {
     this.chain = chain
-    this.core = core
+    this.engine = engine
     this.batch = new ObservedBatch(chain)
   }
 
@@ -184,11 +184,11 @@ abstract class Judgement implements Intervention {
     return this.batch.chooserOf(deletion)
   }
 
-  abstract judged(matched: boolean): boolean
+  abstract endsBehindCheck(matched: boolean): boolean
 
   /** Asks observers; what a check has found must still be true behind them. */
   protected ask(questions: () => boolean): boolean {
-    const { engine } = this.core
+    const { engine } = this
     const sequence = engine.lastSequence
     const answer = questions()
     if (engine.lastSequence === sequence) return answer
@@ -206,8 +206,8 @@ export class CheckJudgement extends Judgement {
   private readonly given: CheckAction
   private toldOf: boolean | undefined = undefined
 
-  constructor(chain: ObserverChain, core: TableCore, check: Check, action: CheckAction) {
-    super(chain, core)
+  constructor(chain: ObserverChain, engine: Engine, check: Check, action: CheckAction) {
+    super(chain, engine)
     this.check = check
     this.given = action
   }
@@ -226,7 +226,7 @@ export class CheckJudgement extends Judgement {
     return this.chain.post('postCheckAndMutate', [this.check, this.given], outcome, anOutcome)
   }
 
-  judged(matched: boolean): boolean {
+  endsBehindCheck(matched: boolean): boolean {
     // Repeated for a block: the observers know, unless the row has changed meanwhile.
     if (this.toldOf === matched) return false
     this.toldOf = matched
@@ -255,12 +255,12 @@ export class RowsJudgement extends Judgement {
   rows: MultiRowMutations['rows'] | undefined = undefined
   private readonly request: MultiRowMutations
 
-  constructor(chain: ObserverChain, core: TableCore, request: MultiRowMutations) {
-    super(chain, core)
+  constructor(chain: ObserverChain, engine: Engine, request: MultiRowMutations) {
+    super(chain, engine)
     this.request = request
   }
 
-  judged(): boolean {
+  endsBehindCheck(): boolean {
     if (this.rows !== undefined) return false
     const ask = (): boolean => {
       this.batch.begin(() => this.askRows())

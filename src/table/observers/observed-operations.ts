@@ -1,18 +1,24 @@
 /**
  * The operations of a table with its observers around them.
  *
- * Each method makes a step that carries one operation out. A step that misses a block is called
- * again when the block is there (see `TableCore`), so it remembers which observers it has called:
- * `pre` methods are called once per operation, however often its step runs.
+ * An operation that misses a block is repeated when the block is there. Observers are asked once
+ * all the same, so an object of this class remembers the operation that it has begun: it serves one
+ * call, and the operations of a list one after the other.
  */
 import { checkObject, readArguments } from '../../base/arguments.js'
+import { copyArguments } from '../../base/copy-arguments.js'
 import type { Durability } from '../../wal/log.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
 import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
 import { Result } from '../../api/result.js'
 import { PageResult } from '../reads/page-result.js'
-import { type Applied, type TableCore } from '../table-core.js'
+import { isBlockMissing } from '../reads/block-loading.js'
+import type { ScanSession } from '../reads/scan-session.js'
+import type { ListOutcome } from '../operations/list-outcome.js'
+import type { PlainOperations } from '../operations/plain-operations.js'
+import type { Applied, TableOperations } from '../operations/table-operations.js'
+import { openObservedScan } from './observed-scan.js'
 import type {
   Append,
   Check,
@@ -25,10 +31,11 @@ import type {
   Mutation,
   Put,
   RowMutations,
+  Scan,
 } from '../../api/index.js'
 
 /** Carries an operation out; called again after it threw `BlockMissing`. */
-export type Step<T> = (mode: ReadMode) => T
+type Step<T> = (mode: ReadMode) => T
 
 const aResult: ResultKind<Result> = {
   what: 'a Result',
@@ -50,87 +57,156 @@ type Bypassed<T> = Omit<Prepared<object, T>, 'operation'>
 /** Asks the observers between the reading of the row and the action. */
 type Locked<O, T> = (operation: O, mode: ReadMode) => Bypassed<T>
 
-export class ObservedOperations {
-  private readonly core: TableCore
+/** Operations that call observers; see the file header. */
+export class ObservedOperations implements TableOperations {
+  private readonly plain: PlainOperations
   private readonly chain: ObserverChain
+  /** The operation that has begun and was not carried out yet. */
+  private begun: Step<unknown> | undefined = undefined
 
-  constructor(core: TableCore, chain: ObserverChain) {
-    this.core = core
+  constructor(plain: PlainOperations, chain: ObserverChain) {
+    this.plain = plain
     this.chain = chain
   }
 
-  get(get: Get): Step<Result> {
+  own<T>(operation: T): T {
+    return copyArguments(operation).value
+  }
+
+  forNextCall(): ObservedOperations {
+    return new ObservedOperations(this.plain, this.chain)
+  }
+
+  get(get: Get, mode: ReadMode): Result {
+    return this.run(() => this.getStep(get), mode)
+  }
+
+  exists(get: Get, mode: ReadMode): boolean {
+    return this.run(() => this.existsStep(get), mode)
+  }
+
+  openScan(scan: Scan, mayBlock: boolean): ScanSession {
+    const { engine } = this.plain
+    return openObservedScan(engine, this.plain.state(), this.chain, scan, mayBlock)
+  }
+
+  put(put: Put, mode: ReadMode): Durability {
+    return this.run(() => this.putStep(put), mode).durability
+  }
+
+  putGroup(puts: readonly Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
+    return outcome.attempt(from, () => this.put(puts[from], mode))
+  }
+
+  delete(deletion: Delete, mode: ReadMode): Durability {
+    return this.run(() => this.deleteStep(deletion), mode).durability
+  }
+
+  increment(increment: Increment, mode: ReadMode): Applied<Result> {
+    return this.run(() => this.incrementStep(increment), mode)
+  }
+
+  append(append: Append, mode: ReadMode): Applied<Result> {
+    return this.run(() => this.appendStep(append), mode)
+  }
+
+  mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result> {
+    return this.run(() => this.mutateRowStep(mutations), mode)
+  }
+
+  mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean> {
+    return this.run(() => this.mutateRowsStep(request), mode)
+  }
+
+  checkAndMutate(check: Check, action: CheckAction, mode: ReadMode): Applied<CheckAndMutateResult> {
+    return this.run(() => this.checkStep(check, action), mode)
+  }
+
+  /** Begins an operation, or goes on with the one that has begun: the caller repeats that. */
+  private run<T>(begin: () => Step<T>, mode: ReadMode): T {
+    try {
+      const step = (this.begun ??= begin()) as Step<T>
+      const value = step(mode)
+      this.begun = undefined
+      return value
+    } catch (error) {
+      if (!isBlockMissing(error)) this.begun = undefined
+      throw error
+    }
+  }
+
+  private getStep(get: Get): Step<Result> {
     checkObject(get, 'get')
     let prepared: Prepared<Get, Result> | undefined
     return (mode) => {
       prepared ??= this.chain.pre('preGet', get, aResult)
       if (prepared.bypassed) return prepared.result
-      const result = this.core.get(prepared.operation, mode)
+      const result = this.plain.get(prepared.operation, mode)
       return this.chain.post('postGet', [prepared.operation], result, aResult)
     }
   }
 
-  exists(get: Get): Step<boolean> {
+  private existsStep(get: Get): Step<boolean> {
     checkObject(get, 'get')
     let prepared: Prepared<Get, boolean> | undefined
     let read: Step<Result> | undefined
     return (mode) => {
       prepared ??= this.chain.pre('preExists', get, aBoolean)
       if (prepared.bypassed) return prepared.result
-      read ??= this.get(prepared.operation)
+      read ??= this.getStep(prepared.operation)
       const found = read(mode)
       const exists = found.exists ?? !found.isEmpty
       return this.chain.post('postExists', [prepared.operation], exists, aBoolean)
     }
   }
 
-  put(put: Put): Step<Applied<void>> {
+  private putStep(put: Put): Step<Applied<void>> {
     return this.mutation<Put, void>(
       put,
       ['prePut', 'postPut'],
       nothing,
       (changed) => [{ put: changed }],
-      (changed, mode, intervention) => asApplied(this.core.put(changed, mode, intervention)),
+      (changed, mode, intervention) => asApplied(this.plain.put(changed, mode, intervention)),
     )
   }
 
-  delete(deletion: Delete): Step<Applied<void>> {
+  private deleteStep(deletion: Delete): Step<Applied<void>> {
     return this.mutation<Delete, void>(
       deletion,
       ['preDelete', 'postDelete'],
       nothing,
       (changed) => [{ delete: changed }],
-      (changed, mode, intervention) => asApplied(this.core.delete(changed, mode, intervention)),
+      (changed, mode, intervention) => asApplied(this.plain.delete(changed, mode, intervention)),
     )
   }
 
-  increment(increment: Increment): Step<Applied<Result>> {
+  private incrementStep(increment: Increment): Step<Applied<Result>> {
     return this.mutation<Increment, Result>(
       increment,
       ['preIncrement', 'postIncrement'],
       aResult,
       (changed) => [{ increment: changed }],
-      (changed, mode, intervention) => this.core.increment(changed, mode, intervention),
+      (changed, mode, intervention) => this.plain.increment(changed, mode, intervention),
       this.afterRowLock('preIncrementAfterRowLock', (changed, mode) =>
-        this.core.rehearseIncrement(changed, mode),
+        this.plain.rehearseIncrement(changed, mode),
       ),
     )
   }
 
-  append(append: Append): Step<Applied<Result>> {
+  private appendStep(append: Append): Step<Applied<Result>> {
     return this.mutation<Append, Result>(
       append,
       ['preAppend', 'postAppend'],
       aResult,
       (changed) => [{ append: changed }],
-      (changed, mode, intervention) => this.core.append(changed, mode, intervention),
+      (changed, mode, intervention) => this.plain.append(changed, mode, intervention),
       this.afterRowLock('preAppendAfterRowLock', (changed, mode) =>
-        this.core.rehearseAppend(changed, mode),
+        this.plain.rehearseAppend(changed, mode),
       ),
     )
   }
 
-  mutateRow(mutations: RowMutations): Step<Applied<Result>> {
+  private mutateRowStep(mutations: RowMutations): Step<Applied<Result>> {
     return this.mutation<RowMutations, Result>(
       mutations,
       ['preMutateRow', 'postMutateRow'],
@@ -141,28 +217,32 @@ export class ObservedOperations {
         const asked = readArguments(() => {
           return mutations === changed.mutations ? changed : { ...changed, mutations }
         })
-        if (asked === changed) return this.core.mutateRow(changed, mode, batch)
+        if (asked === changed) return this.plain.mutateRow(changed, mode, batch)
         if (mutations.length === 0) return { value: allLeftOut, durability: 'ASYNC_WAL' }
-        return this.core.mutateRow(asked, mode, batch)
+        return this.plain.mutateRow(asked, mode, batch)
       },
     )
   }
 
-  mutateRows(request: MultiRowMutations): Step<Applied<boolean>> {
-    const judgement = new RowsJudgement(this.chain, this.core, checkObject(request, 'mutateRows'))
+  private mutateRowsStep(request: MultiRowMutations): Step<Applied<boolean>> {
+    const judgement = new RowsJudgement(
+      this.chain,
+      this.plain.engine,
+      checkObject(request, 'mutateRows'),
+    )
     const { batch } = judgement
     return (mode) => {
-      const applied = batch.around(() => this.core.mutateRows(request, mode, judgement))
+      const applied = batch.around(() => this.plain.mutateRows(request, mode, judgement))
       if (applied.value) batch.tellMembers()
       return applied
     }
   }
 
-  checkAndMutate(check: Check, action: CheckAction): Step<Applied<CheckAndMutateResult>> {
-    const { chain, core } = this
+  private checkStep(check: Check, action: CheckAction): Step<Applied<CheckAndMutateResult>> {
+    const { chain, plain } = this
     checkObject(check, 'check')
     checkObject(action, 'the action of a check')
-    const judgement = new CheckJudgement(chain, core, check, action)
+    const judgement = new CheckJudgement(chain, plain.engine, check, action)
     let asked = false
     return (mode) => {
       if (!asked) {
@@ -173,7 +253,7 @@ export class ObservedOperations {
         return { value: judgement.result, durability: 'ASYNC_WAL' }
       }
       const { value, durability } = judgement.batch.around(() =>
-        core.checkAndMutate(check, action, mode, judgement),
+        plain.checkAndMutate(check, action, mode, judgement),
       )
       // The hook behind the reading of the row may have taken the action's place.
       if (judgement.result !== undefined) return { value: judgement.result, durability }

@@ -33,7 +33,6 @@ const noResult: ResultKind<void> = { what: 'nothing', is: (value) => value === u
 class ObservedScanSession extends ScanSession {
   private readonly chain: ObserverChain
   private readonly observed: ObservedScan
-  private readonly warn: (error: unknown) => void
   /** `preScannerNext` was called for the result that is on its way. */
   private asked = false
   private closing = false
@@ -44,7 +43,6 @@ class ObservedScanSession extends ScanSession {
     chain: ObserverChain,
     scan: Scan,
     mayBlock: boolean,
-    warn: (error: unknown) => void,
   ) {
     const { plan, readPoint, readTime } = readArguments(() => ({
       plan: planScan(table, scan),
@@ -55,7 +53,6 @@ class ObservedScanSession extends ScanSession {
     this.readNothingAhead()
     this.chain = chain
     this.observed = { scan }
-    this.warn = warn
     if (chain.has('postScannerFilterRow')) {
       this.tellFiltered((row) => {
         return chain.post<boolean>('postScannerFilterRow', [this.observed, row], true, aBoolean)
@@ -89,17 +86,9 @@ class ObservedScanSession extends ScanSession {
   override close(): void {
     if (this.closing) return
     this.closing = true
-    this.tellSafely('preScannerClose')
+    this.chain.tellSafely('preScannerClose', [this.observed])
     super.close()
-    this.tellSafely('postScannerClose')
-  }
-
-  private tellSafely(method: 'preScannerClose' | 'postScannerClose'): void {
-    try {
-      this.chain.tell(method, [this.observed])
-    } catch (error) {
-      this.warn(error)
-    }
+    this.chain.tellSafely('postScannerClose', [this.observed])
   }
 }
 
@@ -110,8 +99,7 @@ export function openObservedScan(
   chain: ObserverChain,
   scan: Scan,
   mayBlock: boolean,
-  warn: (error: unknown) => void,
 ): ScanSession {
   const { operation } = chain.pre('preScannerOpen', checkObject(scan, 'scan'), noResult)
-  return new ObservedScanSession(engine, table, chain, operation, mayBlock, warn)
+  return new ObservedScanSession(engine, table, chain, operation, mayBlock)
 }

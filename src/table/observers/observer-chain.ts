@@ -42,7 +42,7 @@ export interface Prepared<O, R> {
 }
 
 /** The methods that concern jobs and the life of the table, not its operations. */
-const elsewhere: ReadonlySet<string> = new Set<ObserverMethod>([
+const backgroundMethods: ReadonlySet<string> = new Set<ObserverMethod>([
   'jobContext',
   'preFlush',
   'postFlush',
@@ -99,11 +99,16 @@ export class ObserverChain {
   /** Whether any observer watches operations. */
   active = false
   private readonly table: () => Table & SyncTable
+  private readonly warn: (error: unknown) => void
   private handlers: ReadonlyMap<string, readonly Handler[]> = new Map()
 
-  /** `table` gives observers their own handle, made when it is first needed. */
-  constructor(table: () => Table & SyncTable) {
+  /**
+   * `table` gives observers their own handle, made when it is first needed. `warn` is told what
+   * {@link tellSafely} catches.
+   */
+  constructor(table: () => Table & SyncTable, warn: (error: unknown) => void) {
     this.table = table
+    this.warn = warn
   }
 
   /** What observers are told. */
@@ -114,7 +119,7 @@ export class ObserverChain {
   /** Replaces the observers; `entries` are in order. */
   set(entries: readonly ObserverEntry[]): void {
     const handlers = new Map<string, readonly Handler[]>()
-    for (const method of [...operationMethods, ...elsewhere] as ObserverMethod[]) {
+    for (const method of [...operationMethods, ...backgroundMethods] as ObserverMethod[]) {
       const list = entries
         .filter(({ observer }) => observer[method] !== undefined)
         .map(({ name, observer }): Handler => {
@@ -184,7 +189,7 @@ export class ObserverChain {
   }
 
   /** Calls a method without a context, until `stop`, which is told whose method it was. */
-  tellPlain(
+  tellWithoutContext(
     method: ObserverMethod,
     values: readonly unknown[],
     stop?: (name: string) => boolean,
@@ -199,6 +204,19 @@ export class ObserverChain {
   tell(method: ObserverMethod, values: readonly unknown[]): void {
     for (const { name, call } of this.handlers.get(method) ?? nobody) {
       run(name, method, call, [this.context, ...values])
+    }
+  }
+
+  /**
+   * Calls a method that only watches where nothing can fail any more: its error is a warning.
+   * Without `values` the method gets no context.
+   */
+  tellSafely(method: ObserverMethod, values?: readonly unknown[]): void {
+    try {
+      if (values === undefined) this.tellWithoutContext(method, [])
+      else this.tell(method, values)
+    } catch (error) {
+      this.warn(error)
     }
   }
 }

@@ -34,12 +34,15 @@ type Warn = (error: unknown) => void
 export class TableCoprocessors {
   readonly chain: ObserverChain
   private readonly table: string
+  private readonly warn: Warn
   private entries: readonly Entry[] = []
 
-  constructor(table: string, openHandle: () => Table & SyncTable) {
+  /** `warn` is told of errors of methods that cannot make anything fail. */
+  constructor(table: string, openHandle: () => Table & SyncTable, warn: Warn) {
     this.table = table
+    this.warn = warn
     let handle: (Table & SyncTable) | undefined
-    this.chain = new ObserverChain(() => (handle ??= openHandle()))
+    this.chain = new ObserverChain(() => (handle ??= openHandle()), warn)
   }
 
   /** Throws `ERR_INVALID_ARGUMENT` if a coprocessor of that name is there. */
@@ -50,34 +53,34 @@ export class TableCoprocessors {
 
   /** Tells observers that they are about to watch the table; throws what they throw. */
   preOpen(added: readonly Attached[]): void {
-    this.chainOf(added).tellPlain('preOpen', [])
+    this.chainOf(added).tellWithoutContext('preOpen', [])
   }
 
   /** Adds coprocessors. REQUIRES `preOpen`. */
-  attach(added: readonly Attached[], warn: Warn): void {
+  attach(added: readonly Attached[]): void {
     if (added.length === 0) return
     this.set([...this.entries, ...added.map((one) => ({ ...one, dropped: 0, replaced: 0 }))])
-    tellSafely(() => this.chainOf(added).tell('postOpen', []), warn)
+    this.chainOf(added).tellSafely('postOpen', [])
   }
 
   /** Removes coprocessors. */
-  detach(which: (entry: Attached) => boolean, warn: Warn): void {
+  detach(which: (entry: Attached) => boolean): void {
     const removed = this.entries.filter(which)
     if (removed.length === 0) return
     const observers = this.chainOf(removed)
-    tellSafely(() => observers.tell('preClose', []), warn)
+    observers.tellSafely('preClose', [])
     this.set(this.entries.filter((entry) => !removed.includes(entry)))
-    tellSafely(() => observers.tellPlain('postClose', []), warn)
+    observers.tellSafely('postClose')
   }
 
   /** The table is about to close. */
-  preClose(warn: Warn): void {
-    tellSafely(() => this.chain.tell('preClose', []), warn)
+  preClose(): void {
+    this.chain.tellSafely('preClose', [])
   }
 
   /** The table is closed. */
-  postClose(warn: Warn): void {
-    tellSafely(() => this.chain.tellPlain('postClose', []), warn)
+  postClose(): void {
+    this.chain.tellSafely('postClose')
   }
 
   /** The endpoint of that name of the first coprocessor that has one. */
@@ -92,7 +95,7 @@ export class TableCoprocessors {
 
   startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
     if (this.entries.length === 0) return undefined
-    this.chain.tellPlain(job.kind === 'flush' ? 'preFlush' : 'preCompact', [job])
+    this.chain.tellWithoutContext(job.kind === 'flush' ? 'preFlush' : 'preCompact', [job])
     const tasks = this.entries.flatMap(({ loaded }) => hookTask(loaded, job))
     return tasks.length === 0
       ? undefined
@@ -101,7 +104,7 @@ export class TableCoprocessors {
 
   changeRetention(job: StoreJob, retention: JobRetention): void {
     const method = job.kind === 'flush' ? 'preFlushScannerOpen' : 'preCompactScannerOpen'
-    this.chain.tellPlain(method, [job, retention], (name) => {
+    this.chain.tellWithoutContext(method, [job, retention], (name) => {
       if (isRetention(retention)) return false
       const ranges =
         'versions from 1, minVersions and timeToPurgeDeletesMilliseconds from 0, ' +
@@ -110,7 +113,7 @@ export class TableCoprocessors {
     })
   }
 
-  finishJob(job: StoreJob, summary: JobSummary, warn: Warn): void {
+  finishJob(job: StoreJob, summary: JobSummary): void {
     if (this.entries.length === 0) return
     const { hooks, ...facts } = summary
     const method = job.kind === 'flush' ? 'postFlush' : 'postCompact'
@@ -129,14 +132,14 @@ export class TableCoprocessors {
       try {
         observer?.[method]?.(job, outcome)
       } catch (error) {
-        warn(coprocessorError(name, method, error))
+        this.warn(coprocessorError(name, method, error))
       }
     }
   }
 
   maySelect(family: string, files: readonly StoreFileInfo[]): boolean {
     const selection = new Selection(this.table, family, files)
-    this.chain.tellPlain('preCompactSelection', [selection], () => selection.bypassed)
+    this.chain.tellWithoutContext('preCompactSelection', [selection], () => selection.bypassed)
     return !selection.bypassed
   }
 
@@ -146,7 +149,10 @@ export class TableCoprocessors {
     chosen: readonly StoreFileInfo[],
   ): void {
     if (!this.chain.has('postCompactSelection')) return
-    this.chain.tellPlain('postCompactSelection', [new Selection(this.table, family, files), chosen])
+    this.chain.tellWithoutContext('postCompactSelection', [
+      new Selection(this.table, family, files),
+      chosen,
+    ])
   }
 
   counters(): Record<string, HookCounters> {
@@ -157,7 +163,7 @@ export class TableCoprocessors {
   }
 
   private chainOf(entries: readonly Attached[]): ObserverChain {
-    const chain = new ObserverChain(() => this.chain.context.table)
+    const chain = new ObserverChain(() => this.chain.context.table, this.warn)
     chain.set(observersOf(entries))
     return chain
   }
@@ -222,13 +228,5 @@ function hookTask(coprocessor: LoadedCoprocessor, job: StoreJob): HookTask[] {
     return [{ name, module, options, context: structuredClone(observer?.jobContext?.(job)) }]
   } catch (error) {
     throw coprocessorError(name, 'jobContext', error)
-  }
-}
-
-function tellSafely(tell: () => void, warn: Warn): void {
-  try {
-    tell()
-  } catch (error) {
-    warn(error)
   }
 }

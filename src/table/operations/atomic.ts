@@ -12,11 +12,12 @@ import type { Durability } from '../../wal/log.js'
 import { stronger } from './durability.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { Intervention } from './intervention.js'
-import type { Applied, TableCore } from '../table-core.js'
+import type { PlainOperations } from './plain-operations.js'
+import type { Applied } from './table-operations.js'
 
 /** The mutations of one table in an atomic batch. */
 export interface AtomicPart {
-  readonly core: TableCore
+  readonly operations: PlainOperations
   /** None: the batch only checks the table. */
   readonly rows: MultiRowMutations['rows']
   /** The observers of the table; undefined if nobody observes it. */
@@ -25,7 +26,7 @@ export interface AtomicPart {
 
 /** A check of an atomic batch. */
 export interface CheckOfTable {
-  readonly core: TableCore
+  readonly operations: PlainOperations
   readonly check: Check
 }
 
@@ -41,21 +42,21 @@ export function applyAtomic(
 ): Applied<AtomicResult> {
   const durability = strongest(parts, asked)
   for (let i = 0; i < checks.length; i++) {
-    if (checks[i].core.holds(checks[i].check, mode)) continue
+    if (checks[i].operations.holds(checks[i].check, mode)) continue
     return { value: { success: false, failedCheck: i, sequence: undefined }, durability }
   }
   // Observers may read and write, so all are asked before the first row is encoded. They answer
   // true if they have emptied the table's part of the batch.
   let emptied: Set<AtomicPart> | undefined
   for (const part of parts) {
-    if (part.intervention?.judged(true) === true) (emptied ??= new Set()).add(part)
+    if (part.intervention?.endsBehindCheck(true) === true) (emptied ??= new Set()).add(part)
   }
   let writer: MutationWriter | undefined
   for (const part of parts) {
-    const { core, intervention } = part
+    const { operations, intervention } = part
     const rows = intervention?.rows ?? part.rows
     if (rows.length === 0 || emptied?.has(part) === true) continue
-    writer = core.addRows(rows, writer, mode, intervention)
+    writer = operations.addRows(rows, writer, mode, intervention)
   }
   if (writer === undefined) {
     return { value: { success: true, failedCheck: undefined, sequence: undefined }, durability }
@@ -68,8 +69,8 @@ export function applyAtomic(
 /** Durability that is asked for, or the strongest of the tables that are written. */
 function strongest(parts: readonly AtomicPart[], asked: DurabilityOption | undefined): Durability {
   let durability: Durability = 'SKIP_WAL'
-  for (const { core, rows } of parts) {
-    if (rows.length > 0) durability = stronger(durability, core.durabilityOf(asked))
+  for (const { operations, rows } of parts) {
+    if (rows.length > 0) durability = stronger(durability, operations.durabilityOf(asked))
   }
   return durability
 }

@@ -14,15 +14,16 @@ export type RowAddition = { readonly put: Put } | { readonly delete: Delete }
 /** What observers do in the middle of an operation. */
 export interface Intervention {
   /**
-   * The condition of a checkAndMutate was judged: true = the operation ends here without its
-   * action.
+   * Called when the checks of an operation have been evaluated. True: the operation ends here,
+   * without its action.
    */
-  judged(matched: boolean): boolean
+  endsBehindCheck(matched: boolean): boolean
   /** Puts and deletes, each of a row of its own, that join the mutation. */
   readonly additions: readonly RowAddition[]
-  /** In place of the action of a checkAndMutate, or of the rows of a mutateRows; once judged. */
+  /** Replaces the action of a checkAndMutate. Read after {@link endsBehindCheck}. */
   readonly action?: CheckAction | undefined
+  /** Replaces the rows of a mutateRows. Read after {@link endsBehindCheck}. */
   readonly rows?: MultiRowMutations['rows'] | undefined
-  /** Chooses for a delete; undefined: nobody is to be asked. */
+  /** Chooses the timestamps of version deletes; undefined: no observer wants to. */
   chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined
 }

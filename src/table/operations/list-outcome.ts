@@ -1,10 +1,11 @@
 /**
  * What became of the operations of a list: those that fail do not keep the others from being
- * applied, and all failures are reported together (spec 2.2).
+ * applied, and all failures are reported together.
  */
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Durability } from '../../wal/log.js'
-import { stronger } from '../operations/durability.js'
+import { isBlockMissing } from '../reads/block-loading.js'
+import { stronger } from './durability.js'
 
 /** Gathers what became of the operations of a list. */
 export class ListOutcome {
@@ -16,6 +17,17 @@ export class ListOutcome {
   applied(durability: Durability): void {
     this.strongest =
       this.strongest === undefined ? durability : stronger(this.strongest, durability)
+  }
+
+  /** Carries out one operation of the list; returns the place behind it. May miss a block. */
+  attempt(at: number, apply: () => Durability): number {
+    try {
+      this.applied(apply())
+    } catch (error) {
+      if (isBlockMissing(error)) throw error
+      this.failed(at, error)
+    }
+    return at + 1
   }
 
   /** Errors that concern the whole database end the list at once. */

@@ -1,0 +1,149 @@
+/**
+ * The two shells of every operation of a table: with a promise, and synchronous.
+ *
+ * The shells with a promise never block the event loop on the disk: they wait for memory if the
+ * budget is exceeded, load missing blocks off the loop, and resolve when the log is as durable as
+ * asked. The synchronous shells do all of that before they return.
+ */
+import { copyArguments } from '../../base/copy-arguments.js'
+import type { Put } from '../../api/index.js'
+import type { Engine } from '../../engine/engine.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import { TablePlace } from '../arguments/row-names.js'
+import { ListOutcome } from '../operations/list-outcome.js'
+import {
+  blocking,
+  nonBlocking,
+  type Applied,
+  type TableOperations,
+} from '../operations/table-operations.js'
+import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
+import { finishWaiting, mutate, mutateSync } from './mutating.js'
+import { ListCall, MutationCall } from './mutation-calls.js'
+
+/** Carries out a read; may throw `BlockMissing` if it must not block. */
+export type ReadStep<O, T> = (operations: TableOperations, operation: O, mode: ReadMode) => T
+
+/** Carries out a mutation; may throw `BlockMissing` if it must not block. */
+export type TableStep<O, T> = ReadStep<O, Applied<T>>
+
+/**
+ * Carries out operations of a list from a place on, and tells the outcome; returns the place behind
+ * them. May throw `BlockMissing`.
+ */
+export type TableListStep<O> = (
+  operations: TableOperations,
+  list: readonly O[],
+  at: number,
+  mode: ReadMode,
+  outcome: ListOutcome,
+) => number
+
+const putStep: TableStep<Put, void> = (operations, put, mode) => ({
+  value: undefined,
+  durability: operations.put(put, mode),
+})
+
+/** Calls of one table; see the file header. */
+export class TableCalls {
+  private readonly engine: Engine
+  private readonly place: TablePlace
+
+  constructor(engine: Engine, table: string) {
+    this.engine = engine
+    this.place = new TablePlace(engine, table)
+  }
+
+  /** Runs a read without promises in between if all it needs is in memory. */
+  read<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): Promise<T> {
+    let own = get
+    try {
+      own = operations.own(get)
+      const value = step(operations, own, nonBlocking)
+      return this.engine.turn.spend() ? Promise.resolve(value) : this.nextTurn(value)
+    } catch (error) {
+      if (!isBlockMissing(error)) return Promise.reject(error)
+      return this.readLater(operations, own === get ? copyArguments(get).value : own, step)
+    }
+  }
+
+  /** Runs a put. It makes no promise of its own if the put need not wait. */
+  put(operations: TableOperations, put: Put): Promise<void> {
+    const { engine } = this
+    if (engine.waiting.count > 0 || engine.isHeld) return this.mutate(operations, put, putStep)
+    try {
+      const own = operations.own(put)
+      try {
+        return engine.commit(operations.put(own, nonBlocking))
+      } catch (error) {
+        if (!isBlockMissing(error)) throw error
+        return MutationCall.load(this.place, own, (own, mode) => putStep(operations, own, mode))
+      }
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** As {@link put}, before it returns. */
+  putSync(operations: TableOperations, put: Put): void {
+    finishWaiting(this.place, put)
+    this.engine.admitSync()
+    this.engine.commitSync(operations.put(put, blocking))
+  }
+
+  /** Runs a mutation. */
+  mutate<O, T>(operations: TableOperations, operation: O, step: TableStep<O, T>): Promise<T> {
+    return mutate(
+      this.place,
+      operation,
+      (own, mode) => step(operations, own, mode),
+      (given) => operations.own(given),
+    )
+  }
+
+  /** As {@link mutate}, before it returns. */
+  mutateSync<O, T>(operations: TableOperations, operation: O, step: TableStep<O, T>): T {
+    return mutateSync(this.place, operation, () => step(operations, operation, blocking))
+  }
+
+  /** Carries out a list; there is one commit for all of it. */
+  async list<O>(
+    operations: TableOperations,
+    given: readonly O[],
+    step: TableListStep<O>,
+  ): Promise<void> {
+    const outcome = new ListOutcome()
+    const call = new ListCall(this.place, operations.own(given), (list, at, mode) =>
+      step(operations, list, at, mode, outcome),
+    )
+    await call.run()
+    if (outcome.strongest !== undefined) await this.engine.commit(outcome.strongest)
+    outcome.throwFailures(given.length)
+  }
+
+  /** As {@link list}, before it returns. */
+  listSync<O>(operations: TableOperations, list: readonly O[], step: TableListStep<O>): void {
+    const { engine } = this
+    const outcome = new ListOutcome()
+    finishWaiting(this.place, { rows: list })
+    for (let at = 0; at < list.length;) {
+      try {
+        engine.admitSync()
+        at = step(operations, list, at, blocking, outcome)
+      } catch (error) {
+        outcome.failed(at++, error)
+      }
+    }
+    if (outcome.strongest !== undefined) engine.commitSync(outcome.strongest)
+    outcome.throwFailures(list.length)
+  }
+
+  private readLater<O, T>(operations: TableOperations, own: O, step: ReadStep<O, T>): Promise<T> {
+    return loadAndRepeat(this.engine, () => step(operations, own, nonBlocking))
+  }
+
+  private async nextTurn<T>(value: T): Promise<T> {
+    await this.engine.turn.waitForTurn()
+    return value
+  }
+}

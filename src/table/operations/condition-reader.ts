@@ -1,0 +1,73 @@
+/** Evaluates the checks of checkAndMutate, mutateRows and atomic batches against stored cells. */
+import { checkObject } from '../../base/arguments.js'
+import { allTime, type TimeRange, type Timestamp } from '../../cell/timestamp.js'
+import { parseSingleColumn } from '../../cell/column-name.js'
+import type { Check, ColumnName } from '../../api/index.js'
+import type { FamilyState, TableState } from '../../engine/catalog.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import { noSuchFamily } from '../arguments/column-name.js'
+import { RowKey } from '../arguments/row-key.js'
+import { encode } from '../reads/operation-shapes.js'
+import { asPlan, parseTimeRange, type ReadPlan } from '../reads/read-plan.js'
+import { StoredCells } from '../reads/stored-cells.js'
+import type { TableReads } from '../reads/table-reads.js'
+import { conditionHolds, parseCondition } from './checks.js'
+import { planFamily } from './deletes.js'
+
+/** The column that a check looks at, and how it is read. */
+interface CheckedColumn {
+  readonly table: TableState
+  readonly name: ColumnName
+  readonly family: FamilyState
+  readonly escapedQualifier: Buffer
+  readonly plan: ReadPlan
+}
+
+/** Reads what checks of one table look at. */
+export class ConditionReader {
+  private readonly reads: TableReads
+  private readonly row = new RowKey()
+  private readonly stored = new StoredCells()
+  private lastChecked: CheckedColumn | undefined = undefined
+
+  constructor(reads: TableReads) {
+    this.reads = reads
+  }
+
+  /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */
+  evaluate(table: TableState, check: Check, mode: ReadMode): Timestamp | undefined {
+    const { reads, stored, row } = this
+    const { condition, column, plan } = encode(() => {
+      const condition = parseCondition(checkObject(check, 'check'))
+      row.set(check.row)
+      const timeRange = parseTimeRange(check.timeRange)
+      if (condition !== undefined) {
+        const column = this.checkedColumn(table, check.column!, timeRange)
+        return { condition, column, plan: column.plan }
+      }
+      const range = check.timeRange === undefined ? {} : { timeRange: check.timeRange }
+      return { condition, plan: reads.planOf({ filter: check.filter, ...range }) }
+    })
+    stored.set(reads.readRow(row, plan, reads.engine.lastSequence, mode))
+    if (condition === undefined) {
+      return stored.isEmpty ? undefined : stored.first().timestampValue
+    }
+    const cell = stored.find(column.family.index, column.escapedQualifier)
+    if (!conditionHolds(condition, cell)) return undefined
+    return cell === undefined ? 0 : cell.timestampValue
+  }
+
+  /** The column of a check, which most often is that of the check before. */
+  private checkedColumn(table: TableState, column: ColumnName, range: TimeRange): CheckedColumn {
+    const last = this.lastChecked
+    const isPlain = range === allTime && typeof column === 'string'
+    if (isPlain && last?.table === table && last.name === column) return last
+    const { family: name, escapedQualifier } = parseSingleColumn(column)
+    const family = table.familyByName.get(name)
+    if (family === undefined) throw noSuchFamily(name, table.name, table.familyNames)
+    const plan = asPlan([planFamily(family, [escapedQualifier], range)])
+    const checked = { table, name: column, family, escapedQualifier, plan }
+    if (isPlain) this.lastChecked = checked
+    return checked
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Encodes the mutations of a row into the engine's mutation buffer, and reads the stored cells that
+ * deletes of versions, increments and appends depend on.
+ */
+import { checkArray, checkBytesLike, checkObject } from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type {
+  Append,
+  BytesLike,
+  CheckAction,
+  Delete,
+  DurabilityOption,
+  Increment,
+  Mutation,
+  RowMutations,
+  RowOperation,
+} from '../../api/index.js'
+import type { Engine } from '../../engine/engine.js'
+import type { TableState } from '../../engine/catalog.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import { RowKey } from '../arguments/row-key.js'
+import { durabilityOf, hasOneKey, isMutations } from '../reads/operation-shapes.js'
+import { asPlan, type FamilyPlan } from '../reads/read-plan.js'
+import { StoredCells } from '../reads/stored-cells.js'
+import { emptyRow, type TableReads } from '../reads/table-reads.js'
+import { addAppend, addIncrement } from './counters.js'
+import { addDelete } from './deletes.js'
+import type { Intervention, RowAddition } from './intervention.js'
+import { MutationWriter } from './mutation-writer.js'
+
+/** Encodes mutations of one row at a time; see the file header. */
+export class MutationEncoder {
+  /** The row whose mutations are encoded. */
+  readonly row = new RowKey()
+  readonly writer: MutationWriter
+  private readonly reads: TableReads
+  private readonly stored = new StoredCells()
+
+  constructor(engine: Engine, reads: TableReads) {
+    this.writer = new MutationWriter(engine)
+    this.reads = reads
+  }
+
+  /** Starts a mutation of the row that an operation names. */
+  begin(table: TableState, operation: { readonly row: BytesLike }, what: string): void {
+    this.row.set(checkObject(operation, what).row)
+    this.writer.begin(table, this.row)
+  }
+
+  /** Adds the action of a check and returns the durability that it asks for. */
+  addAction(
+    table: TableState,
+    row: BytesLike,
+    action: CheckAction,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): DurabilityOption | undefined {
+    checkObject(action, 'the action of a check')
+    if (!hasOneKey(action) && !isMutations(action)) {
+      throw invalidArgument(
+        'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
+      )
+    }
+    if ('mutations' in action) {
+      this.addMutations(table, row, action.mutations, mode, intervention)
+      return (action as RowMutations).durability
+    }
+    return this.addMutation(table, row, action, mode, intervention)
+  }
+
+  /** Adds mutations of the row, at least one. */
+  addMutations(
+    table: TableState,
+    row: BytesLike,
+    mutations: readonly Mutation[],
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): void {
+    const list = checkArray(mutations, 'mutations')
+    if (list.length === 0) throw invalidArgument('mutations needs at least one mutation')
+    for (const mutation of list) {
+      this.addMutation(table, row, mutation, mode, intervention)
+    }
+  }
+
+  /** Adds a delete of the row. */
+  addDelete(
+    table: TableState,
+    deletion: RowOperation<Delete>,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): void {
+    addDelete(
+      this.writer,
+      deletion,
+      table.families,
+      (families, versions) => this.readStored(families, mode, versions),
+      intervention?.chooserOf?.(deletion),
+    )
+  }
+
+  /** Adds an increment of the row. */
+  addIncrement(increment: RowOperation<Increment>, mode: ReadMode): void {
+    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
+  }
+
+  /** Adds an append to cells of the row. */
+  addAppend(append: RowOperation<Append>, mode: ReadMode): void {
+    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+  }
+
+  /** Adds puts and deletes of other rows, which observers have added. */
+  addAdditions(table: TableState, additions: readonly RowAddition[], mode: ReadMode): void {
+    for (const addition of additions) {
+      const isPut = 'put' in addition
+      this.row.set(isPut ? addition.put.row : addition.delete.row)
+      this.writer.nextRow()
+      if (isPut) this.writer.addPut(addition.put)
+      else this.addDelete(table, addition.delete, mode)
+    }
+  }
+
+  /** Adds one mutation of the row and returns the durability that it asks for. */
+  private addMutation(
+    table: TableState,
+    row: BytesLike,
+    mutation: Mutation,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): DurabilityOption | undefined {
+    if (!hasOneKey(checkObject(mutation, 'mutation'))) {
+      throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
+    }
+    if ('put' in mutation) {
+      checkSameRow(row, mutation.put)
+      this.writer.addPut(mutation.put)
+      return durabilityOf(mutation.put)
+    }
+    if ('delete' in mutation) {
+      checkSameRow(row, mutation.delete)
+      this.addDelete(table, mutation.delete, mode, intervention)
+      return durabilityOf(mutation.delete)
+    }
+    if ('increment' in mutation) {
+      checkSameRow(row, mutation.increment)
+      this.addIncrement(mutation.increment, mode)
+      return durabilityOf(mutation.increment)
+    }
+    if ('append' in mutation) {
+      checkSameRow(row, mutation.append)
+      this.addAppend(mutation.append, mode)
+      return durabilityOf(mutation.append)
+    }
+    throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
+  }
+
+  /** Reads cells of the mutated row at the newest state. */
+  private readStored(families: readonly FamilyPlan[], mode: ReadMode, versions = 1): StoredCells {
+    const { reads, stored } = this
+    if (this.writer.isTrial) {
+      stored.set(emptyRow)
+      return stored
+    }
+    const plans = families.map(({ family, query }) => ({ family, query: { ...query, versions } }))
+    stored.set(reads.readRow(this.row, asPlan(plans), reads.engine.lastSequence, mode))
+    return stored
+  }
+}
+
+function checkSameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
+  checkObject(operation, 'mutation')
+  if (operation.row === undefined) return
+  checkBytesLike(operation.row, 'the row of a mutation')
+  if (toBytes(operation.row).equals(toBytes(row))) return
+  throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
+}

@@ -1,0 +1,283 @@
+/**
+ * The operations of a table, without observers: validate, read, check, write into log buffer and
+ * memtables, all in one turn.
+ *
+ * Where observers take part in the middle of an operation, `ObservedOperations` passes an
+ * `Intervention`.
+ */
+import { argumentError, checkArray, checkObject, readArguments } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type {
+  Append,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+  Delete,
+  DurabilityOption,
+  Increment,
+  MultiRowMutations,
+  Put,
+  RowMutations,
+} from '../../api/index.js'
+import type { Result } from '../../api/result.js'
+import type { TableState } from '../../engine/catalog.js'
+import type { Engine } from '../../engine/engine.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import type { Durability } from '../../wal/log.js'
+import { encode, multiRowNames, rowMutationsNames, rowNames } from '../reads/operation-shapes.js'
+import { PageResult } from '../reads/page-result.js'
+import { emptyRow, TableReads } from '../reads/table-reads.js'
+import { applyAtomic } from './atomic.js'
+import { ConditionReader } from './condition-reader.js'
+import { parseDurability } from './durability.js'
+import type { Intervention } from './intervention.js'
+import type { ListOutcome } from './list-outcome.js'
+import { MutationEncoder } from './mutation-encoder.js'
+import type { MutationWriter } from './mutation-writer.js'
+import { blocking, type Applied, type TableOperations } from './table-operations.js'
+
+/** The operations of one table; see the file header. */
+export class PlainOperations extends TableReads implements TableOperations {
+  private readonly encoder: MutationEncoder
+  private readonly writer: MutationWriter
+  private readonly conditions: ConditionReader
+
+  constructor(engine: Engine, table: TableState) {
+    super(engine, table)
+    this.encoder = new MutationEncoder(engine, this)
+    this.writer = this.encoder.writer
+    this.conditions = new ConditionReader(this)
+  }
+
+  own<T>(operation: T): T {
+    return operation
+  }
+
+  forNextCall(): this {
+    return this
+  }
+
+  put(put: Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
+    const table = this.writable()
+    let durability: Durability
+    try {
+      this.encoder.begin(table, put, 'put')
+      this.writer.addPut(put)
+      durability = this.durability(table, put.durability)
+    } catch (error) {
+      throw argumentError(error)
+    }
+    return this.apply(table, durability, mode, intervention)
+  }
+
+  /** As the interface says; all puts of one durability that fit are one group in the log. */
+  putGroup(puts: readonly Put[], from: number, _mode: ReadMode, outcome: ListOutcome): number {
+    const table = this.writable()
+    const { writer, encoder } = this
+    let durability = table.settings.durability
+    let at = from
+    writer.beginGroup(table, encoder.row, this.engine.now())
+    for (; at < puts.length && (at === from || writer.hasRoom); at++) {
+      const put = puts[at]
+      writer.beginMember()
+      try {
+        const own = this.durability(table, put.durability)
+        if (at === from) durability = own
+        if (own !== durability) {
+          writer.dropMember()
+          break
+        }
+        encoder.row.set(put.row)
+        writer.addPut(put)
+        writer.endMember()
+      } catch (error) {
+        writer.dropMember()
+        outcome.failed(at, argumentError(error))
+      }
+    }
+    try {
+      if (writer.applyGroup(durability)) outcome.applied(durability)
+    } catch (error) {
+      outcome.failedTogether(from, at, error)
+    }
+    return at
+  }
+
+  delete(deletion: Delete, mode: ReadMode, intervention?: Intervention): Durability {
+    const table = this.writable()
+    const durability = encode(() => {
+      this.encoder.begin(table, deletion, 'delete')
+      this.encoder.addDelete(table, deletion, mode, intervention)
+      return this.durability(table, deletion.durability)
+    })
+    return this.apply(table, durability, mode, intervention)
+  }
+
+  increment(increment: Increment, mode: ReadMode, intervention?: Intervention): Applied<Result> {
+    const table = this.writable()
+    const durability = this.encodeIncrement(table, increment, mode)
+    this.apply(table, durability, mode, intervention)
+    return { value: this.writtenResult(table), durability }
+  }
+
+  append(append: Append, mode: ReadMode, intervention?: Intervention): Applied<Result> {
+    const table = this.writable()
+    const durability = this.encodeAppend(table, append, mode)
+    this.apply(table, durability, mode, intervention)
+    return { value: this.writtenResult(table), durability }
+  }
+
+  /** An increment without its effect: reads the row, and finds mistakes. */
+  rehearseIncrement(increment: Increment, mode: ReadMode): void {
+    this.encodeIncrement(this.writable(), increment, mode)
+  }
+
+  /** An append without its effect. */
+  rehearseAppend(append: Append, mode: ReadMode): void {
+    this.encodeAppend(this.writable(), append, mode)
+  }
+
+  mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
+    const table = this.writable()
+    const durability = encode(() => {
+      this.encoder.begin(table, rowMutationsNames.check(mutations), 'mutateRow')
+      this.encoder.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
+      return this.durability(table, mutations.durability)
+    })
+    this.apply(table, durability, mode, intervention)
+    return { value: this.writtenResult(table, { exists: true }), durability }
+  }
+
+  mutateRows(
+    request: MultiRowMutations,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Applied<boolean> {
+    const { rows, checks, asked } = readArguments(() => {
+      multiRowNames.check(request)
+      const rows = checkArray(request.rows, 'rows of mutateRows')
+      if (rows.length === 0) throw invalidArgument('mutateRows needs at least one row')
+      const checks = checkArray(request.checks ?? [], 'checks of mutateRows')
+      return { rows, checks, asked: request.durability }
+    })
+    const all = checks.map((check) => ({ operations: this, check }))
+    const part = { operations: this, rows, intervention }
+    const { value, durability } = applyAtomic([part], all, asked, mode)
+    return { value: value.success, durability }
+  }
+
+  checkAndMutate(
+    check: Check,
+    action: CheckAction,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Applied<CheckAndMutateResult> {
+    const table = this.writable()
+    const matched = this.conditions.evaluate(table, check, mode)
+    if (intervention !== undefined && intervention.endsBehindCheck(matched !== undefined)) {
+      const durability = table.settings.durability
+      return { value: { success: false, result: undefined }, durability }
+    }
+    const act = intervention?.action ?? action
+    const { encoder, writer } = this
+    const durability = encode(() => {
+      encoder.row.set(check.row)
+      // The action is checked even if it is not carried out, so that mistakes show early.
+      writer.begin(table, encoder.row, matched, matched === undefined)
+      return this.durability(table, encoder.addAction(table, check.row, act, mode, intervention))
+    })
+    if (matched === undefined) return { value: { success: false, result: undefined }, durability }
+    this.apply(table, durability, mode, intervention)
+    const result = writer.givesResult ? this.writtenResult(table) : undefined
+    return { value: { success: true, result }, durability }
+  }
+
+  /** Whether a check of an atomic batch holds in the newest state. */
+  holds(check: Check, mode: ReadMode): boolean {
+    return this.conditions.evaluate(this.writable(), check, mode) !== undefined
+  }
+
+  /**
+   * Adds puts and deletes of several rows, and what observers add, to an atomic batch: to the
+   * mutation that another table's writer has begun, or to a new one. Returns the writer that holds
+   * the mutation now.
+   */
+  addRows(
+    rows: MultiRowMutations['rows'],
+    begun: MutationWriter | undefined,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): MutationWriter {
+    const table = this.writable()
+    const { writer, encoder } = this
+    let open = begun
+    encode(() => {
+      for (const each of rows) {
+        const { row, mutations } = rowNames.check(each)
+        encoder.row.set(row)
+        if (open === undefined) writer.begin(table, encoder.row)
+        else if (open === writer) writer.nextRow()
+        else writer.join(open, table, encoder.row)
+        open = writer
+        for (const mutation of checkArray(mutations, 'mutations')) {
+          checkObject(mutation, 'mutation')
+          if ('put' in mutation || 'delete' in mutation) continue
+          throw invalidArgument('mutations of several rows are puts and deletes')
+        }
+        encoder.addMutations(table, row, mutations, mode, intervention)
+      }
+    })
+    if (intervention !== undefined) encoder.addAdditions(table, intervention.additions, mode)
+    return writer
+  }
+
+  /** How durable a mutation of the table is that asks for so much. */
+  durabilityOf(asked: DurabilityOption | undefined): Durability {
+    return this.durability(this.writable(), asked)
+  }
+
+  private encodeIncrement(table: TableState, increment: Increment, mode: ReadMode): Durability {
+    return encode(() => {
+      this.encoder.begin(table, increment, 'increment')
+      this.encoder.addIncrement(increment, mode)
+      return this.durability(table, increment.durability)
+    })
+  }
+
+  private encodeAppend(table: TableState, append: Append, mode: ReadMode): Durability {
+    return encode(() => {
+      this.encoder.begin(table, append, 'append')
+      this.encoder.addAppend(append, mode)
+      return this.durability(table, append.durability)
+    })
+  }
+
+  private writable(): TableState {
+    const table = this.state()
+    this.engine.checkWritable()
+    if (!table.settings.readOnly) return table
+    throw new CellarError(ErrorCode.readOnly, `table '${this.name}' is read-only`)
+  }
+
+  private apply(
+    table: TableState,
+    durability: Durability,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): Durability {
+    if (intervention !== undefined) {
+      this.encoder.addAdditions(table, intervention.additions, mode)
+    }
+    this.writer.apply(durability)
+    return durability
+  }
+
+  private durability(table: TableState, asked: DurabilityOption | undefined): Durability {
+    return parseDurability(asked, table.settings.durability)
+  }
+
+  private writtenResult(table: TableState, marks?: { readonly exists: true }): Result {
+    const row = this.writer.hasResult ? this.writer.takeResult() : emptyRow
+    return PageResult.written(row, table.familyNames, marks)
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The reads of one table: its current state, the plans of its reads, and gets and scans by them.
+ *
+ * A table that was altered gets a new state. It is looked up again when an operation finds that the
+ * known one is outdated.
+ */
+import { argumentError, checkBoolean, readArguments } from '../../base/arguments.js'
+import { Moment } from '../../base/clock.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
+import type { Get, Scan } from '../../api/index.js'
+import type { Result } from '../../api/result.js'
+import type { TableState } from '../../engine/catalog.js'
+import type { Engine } from '../../engine/engine.js'
+import type { CollectedRow } from '../../scan/row-collector.js'
+import type { ReadMode } from '../../store/store-reader.js'
+import { RowKey } from '../arguments/row-key.js'
+import { checkGet } from './operation-shapes.js'
+import { PageResult } from './page-result.js'
+import { ReadPlans, withCaching, type ReadPlan } from './read-plan.js'
+import { RowReads } from './row-read.js'
+import { planScan } from './scan-plan.js'
+import { ScanPool } from './scan-pool.js'
+import { ScanSession } from './scan-session.js'
+import { readPointOf, readTimeOf } from './snapshot.js'
+
+/** A row without cells. */
+export const emptyRow: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
+
+/** Reads of one table; see the file header. */
+export class TableReads {
+  readonly engine: Engine
+  readonly name: string
+  private current: TableState
+  private rowReads: RowReads
+  private plans: ReadPlans
+  private scans: ScanPool
+  private readonly readRowKey = new RowKey()
+  private readonly moment: Moment
+
+  constructor(engine: Engine, table: TableState) {
+    this.engine = engine
+    this.name = table.name
+    this.current = table
+    this.rowReads = new RowReads(table)
+    this.plans = new ReadPlans(table)
+    this.scans = new ScanPool(table, engine.clock)
+    this.moment = new Moment(engine.clock)
+  }
+
+  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_NOT_ENABLED`. */
+  state(): TableState {
+    const table = this.description()
+    if (!table.settings.disabled) return table
+    const message = `table '${this.name}' is disabled; Admin.enableTable opens it again`
+    throw new CellarError(ErrorCode.tableNotEnabled, message)
+  }
+
+  /** As {@link state}, of a disabled table as well. */
+  description(): TableState {
+    this.engine.checkOpen()
+    return this.current.live ? this.current : this.refresh()
+  }
+
+  /** Reads a row, or with `existenceOnly` only whether there is one. */
+  get(get: Get, mode: ReadMode, existenceOnly = false): Result {
+    const table = this.state()
+    let plan: ReadPlan
+    let readPoint: number
+    let time: number | undefined
+    try {
+      checkGet(get)
+      existenceOnly ||= checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
+      this.readRowKey.set(get.row)
+      plan = this.plans.plan(get)
+      readPoint = readPointOf(get, this.engine)
+      time = readTimeOf(get)
+    } catch (error) {
+      throw argumentError(error)
+    }
+    const row = this.readRow(this.readRowKey, plan, readPoint, mode, existenceOnly, time)
+    if (!existenceOnly) return new PageResult(row, table.familyNames)
+    return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
+  }
+
+  /** Whether the row has a cell that the get asks for. */
+  exists(get: Get, mode: ReadMode): boolean {
+    return this.get(get, mode, true).exists!
+  }
+
+  /** Opens a scan. */
+  openScan(scan: Scan, mayBlock: boolean): ScanSession {
+    const table = this.state()
+    const { plan, readPoint, readTime } = readArguments(() => ({
+      plan: planScan(table, scan, this.plans),
+      readPoint: readPointOf(scan, this.engine),
+      readTime: readTimeOf(scan),
+    }))
+    return new ScanSession(this.engine, table, plan, readPoint, mayBlock, readTime, this.scans)
+  }
+
+  /** The plan of a read of the table as it is now. */
+  planOf(options: Parameters<ReadPlans['plan']>[0]): ReadPlan {
+    return this.plans.plan(options)
+  }
+
+  /** Reads the row of a key. */
+  readRow(
+    row: RowKey,
+    plan: ReadPlan,
+    readPoint: number,
+    mode: ReadMode,
+    existenceOnly = false,
+    time?: number,
+  ): CollectedRow {
+    const reads = this.rowReads
+    const read = reads.acquire()
+    try {
+      const { buffer, length } = row
+      if (plan.plain !== undefined && !existenceOnly) {
+        const cells = read.readPlain(plan, plan.plain, buffer, length, readPoint, mode.mayBlock)
+        if (cells !== undefined) return cells
+      }
+      const how = withCaching(mode, plan)
+      this.moment.renew(time)
+      read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
+      return read.step()
+    } finally {
+      reads.release(read)
+    }
+  }
+
+  private refresh(): TableState {
+    const table = this.engine.tables.get(this.name)
+    if (table === undefined || table.tableId !== this.current.tableId) {
+      throw new CellarError(ErrorCode.tableNotFound, `table '${this.name}' was dropped`)
+    }
+    this.current = table
+    this.rowReads = new RowReads(table)
+    this.plans = new ReadPlans(table)
+    this.scans = new ScanPool(table, this.engine.clock)
+    return table
+  }
+}
