@@ -79,7 +79,7 @@ export { FactoryLayout } from './hedwig/layout.js'
 export { MemoryHubRegistry, type HubRegistration, type HubRegistry } from './hedwig/hub-registry.js'
 export { LeaseHubRegistry, type LeaseOptions } from './hedwig/lease-hub-registry.js'
 export type { LeaseRegistration } from './hedwig/hub-lease.js'
-export type { LeaseClock } from './hedwig/lease-clock.js'
+export type { LeaseClock } from './kernel/lease-clock.js'
 export {
   TopicManager,
   type TopicManagerOptions,

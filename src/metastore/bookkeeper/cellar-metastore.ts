@@ -2,6 +2,7 @@
  * The MetaStore over Cellar: durable, with versions that are never used again and cursors over
  * snapshots.
  */
+import { warnOfListener } from '../kernel/listener-errors.js'
 import { MetastoreException } from './errors.js'
 import {
   closeShared,
@@ -41,11 +42,6 @@ const storeVersion = 1
 
 /** Names that are names of tables in every backend. */
 const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
-
-/** Hands what a listener threw to Node's warnings. */
-export function warnOfListener(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error))
-}
 
 /** A store object. Call `init` first. */
 export class CellarMetaStore implements MetaStore {

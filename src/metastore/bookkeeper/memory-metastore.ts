@@ -4,7 +4,7 @@
  *
  * A cursor keeps the rows of its range, which are never changed but replaced.
  */
-import { warnOfListener } from './cellar-metastore.js'
+import { warnOfListener } from '../kernel/listener-errors.js'
 import { badVersion, guardFailed, keyExists, MetastoreException, noKey } from './errors.js'
 import { compareKeys } from './keys.js'
 import { OperationOrder } from './operation-order.js'

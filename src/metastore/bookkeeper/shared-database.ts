@@ -5,6 +5,7 @@
  * with the same function the first opens the database and the last closes it.
  */
 import type { Database, Snapshot, TableOptions } from '../../api/index.js'
+import { SharedDatabases } from '../kernel/shared-databases.js'
 import { CellarRows, type SharedParts } from './cellar-rows.js'
 import { OpenViews, type ViewedTable } from './cellar-view.js'
 import { MetastoreException } from './errors.js'
@@ -107,47 +108,16 @@ async function openTable(
   })
 }
 
-/** A database that store objects opened by the same function. */
-interface OpenDatabase {
-  readonly opened: Promise<MetastoreDatabase>
-  users: number
-  /** Set when the last user has left. */
-  closed: Promise<void> | undefined
-}
-
-const openByFunction = new WeakMap<OpenMetastoreDatabase, OpenDatabase>()
+const openByFunction = new SharedDatabases<OpenMetastoreDatabase, MetastoreDatabase>(
+  async (database) => (await sharedByDatabase.get(database))?.drain(),
+)
 
 /** Opens a database, or takes part in the one that the function has opened already. */
-export async function openShared(open: OpenMetastoreDatabase): Promise<MetastoreDatabase> {
-  for (;;) {
-    const known = openByFunction.get(open)
-    if (known === undefined) {
-      const opened = open()
-      openByFunction.set(open, { opened, users: 1, closed: undefined })
-      opened.catch(() => openByFunction.delete(open))
-      return opened
-    }
-    if (known.closed === undefined) {
-      known.users++
-      return known.opened
-    }
-    await known.closed.catch(() => undefined)
-  }
+export function openShared(open: OpenMetastoreDatabase): Promise<MetastoreDatabase> {
+  return openByFunction.open(open, open)
 }
 
 /** Takes back {@link openShared}; the last one closes the database. */
-export async function closeShared(open: OpenMetastoreDatabase): Promise<void> {
-  const known = openByFunction.get(open)
-  if (known === undefined || --known.users > 0) return
-  known.closed = closeDatabase(known.opened).finally(() => openByFunction.delete(open))
-  return known.closed
-}
-
-async function closeDatabase(opened: Promise<MetastoreDatabase>): Promise<void> {
-  const database = await opened
-  try {
-    await (await sharedByDatabase.get(database))?.drain()
-  } finally {
-    await database.close()
-  }
+export function closeShared(open: OpenMetastoreDatabase): Promise<void> {
+  return openByFunction.close(open)
 }

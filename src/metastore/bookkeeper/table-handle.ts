@@ -28,7 +28,8 @@ import type {
 } from './types.js'
 import { ALL_FIELDS, type FieldSelection, type Value } from './value.js'
 import type { Version, Versioned } from './version.js'
-import type { ListenerErrorHandler, WatcherOwner } from './watchers.js'
+import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import type { WatcherOwner } from './watchers.js'
 
 const wholeTable: KeyRange = {
   firstKey: null,

@@ -4,10 +4,8 @@
  * They are told in a microtask after the promise of the operation was settled, so after whoever
  * waits for that promise and before whoever waits for the next one.
  */
+import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { MetastoreWatcher, WatchedEventType } from './types.js'
-
-/** Told about what a callback or watcher throws; nothing else becomes of it. */
-export type ListenerErrorHandler = (error: unknown) => void
 
 /** On whose behalf watchers are armed. */
 export interface WatcherOwner {

@@ -15,7 +15,7 @@ import { HedwigError, statusOf } from './errors.js'
 import { isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import { readHub, writeHub, type HubEntry } from './hub-row.js'
-import { at, type LeaseClock } from './lease-clock.js'
+import { at, type LeaseClock } from '../kernel/lease-clock.js'
 import type { HubInfoData } from './records.js'
 
 /** A hub's entry; {@link renew} has to be called well before the lease ends. */

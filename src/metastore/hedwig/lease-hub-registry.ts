@@ -29,7 +29,7 @@ import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
 import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
-import type { LeaseClock } from './lease-clock.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { HubInfoData } from './records.js'
 
 /** Settings of a registry of leases. */

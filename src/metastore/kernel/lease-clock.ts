@@ -1,6 +1,6 @@
-/** Time as leases need it: a clock, and a timer that goes by it. Both are injected. */
+/** Time as leases and sessions need it: a clock, and a timer that goes by it. Both are injected. */
 
-/** The clock and the timer of a registry of leases. */
+/** The clock and the timer of a registry of leases or of a store with sessions. */
 export interface LeaseClock {
   /** The wall clock in milliseconds, as `Date.now`. It must not go back. */
   readonly now: () => number
