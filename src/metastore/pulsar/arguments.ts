@@ -1,0 +1,161 @@
+/** Checks of what callers give to a metadata store. All throw; stores reject with what they throw. */
+import type { BytesLike } from '../../api/index.js'
+import { InvalidArgumentError } from './errors.js'
+import { checkPath } from './paths.js'
+import type { BatchOperation, Expected, PutOptions, ReadOptions } from './types.js'
+
+const putNames: Readonly<Record<keyof PutOptions, true>> = {
+  partitionKey: true,
+  ephemeral: true,
+  sequential: true,
+  secondaryIndexes: true,
+  sequenceKeysDeltas: true,
+}
+
+const readNames: Readonly<Record<keyof ReadOptions, true>> = { partitionKey: true }
+
+/** Options of a put that has none. */
+export const noPutOptions: PutOptions = Object.freeze({})
+
+/** The bytes of a value, in memory of the store's own. */
+export function checkValue(value: BytesLike): Buffer {
+  if (typeof value === 'string') return Buffer.from(value)
+  if (value instanceof Uint8Array) return Buffer.from(value)
+  throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
+}
+
+/** Checks an expectation; undefined = any state. */
+export function checkExpected(expected: unknown): asserts expected is Expected | undefined {
+  if (expected === undefined) return
+  if (typeof expected === 'object' && expected !== null && 'sequence' in expected) {
+    if (Number.isSafeInteger(expected.sequence) && (expected.sequence as number) >= 0) return
+  } else if (Number.isSafeInteger(expected) && (expected as number) >= -1) {
+    return
+  }
+  throw new InvalidArgumentError('an expected version is an integer >= -1, or { sequence }')
+}
+
+/** Checks options that only hint. */
+export function checkReadOptions(options: ReadOptions | undefined): void {
+  if (options === undefined) return
+  copyOfOptions(options, readNames, 'a read')
+}
+
+/** Checks the options of a put, with what it expects. */
+export function checkPutOptions(
+  options: PutOptions | undefined,
+  expected: Expected | undefined,
+): PutOptions {
+  if (options === undefined) return noPutOptions
+  const copy = copyOfOptions(options, putNames, 'a put')
+  checkFlag(copy.ephemeral, 'ephemeral')
+  checkFlag(copy.sequential, 'sequential')
+  if (copy.secondaryIndexes !== undefined) checkIndexes(copy.secondaryIndexes)
+  if (copy.sequenceKeysDeltas !== undefined) checkDeltas(copy.sequenceKeysDeltas)
+  const isNumbered = copy.sequential === true || copy.sequenceKeysDeltas !== undefined
+  if (isNumbered && expected !== undefined && expected !== -1) {
+    throw new InvalidArgumentError('a sequential put expects nothing or -1')
+  }
+  if (copy.sequential === true && copy.sequenceKeysDeltas !== undefined) {
+    throw new InvalidArgumentError('a put has either sequential or sequenceKeysDeltas')
+  }
+  return copy
+}
+
+/** A copy of options that have only known names. `ERR_METADATA_INVALID_ARGUMENT`. */
+export function copyOfOptions<T extends object>(
+  options: T,
+  names: Readonly<Record<keyof T, true>>,
+  what: string,
+): T {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new InvalidArgumentError(`the options of ${what} are an object`)
+  }
+  let copy: T
+  try {
+    copy = { ...options }
+  } catch (error) {
+    throw new InvalidArgumentError(`the options of ${what} cannot be read`, error)
+  }
+  for (const name of Object.keys(copy)) {
+    if (!(name in names)) throw new InvalidArgumentError(`unknown option '${name}' of ${what}`)
+  }
+  return copy
+}
+
+function checkFlag(value: unknown, name: string): void {
+  if (value === undefined || typeof value === 'boolean') return
+  throw new InvalidArgumentError(`${name} is true or false`)
+}
+
+/** Bytes of the longest name or key of an index. */
+const indexTextBytesMax = 8_000
+
+/** Checks the name or a key of an index. */
+export function checkIndexText(value: unknown, what: string): asserts value is string {
+  const isText =
+    typeof value === 'string' && (value as string & { isWellFormed(): boolean }).isWellFormed()
+  if (!isText || Buffer.byteLength(value) > indexTextBytesMax) {
+    throw new InvalidArgumentError(`${what} is a well-formed string of up to 8,000 bytes`)
+  }
+}
+
+function checkIndexes(indexes: unknown): void {
+  if (typeof indexes !== 'object' || indexes === null || Array.isArray(indexes)) {
+    throw new InvalidArgumentError('secondaryIndexes is an object of keys by name of index')
+  }
+  for (const [name, key] of Object.entries(indexes)) {
+    checkIndexText(name, 'the name of an index')
+    if (name === '') throw new InvalidArgumentError('the name of an index is not empty')
+    checkIndexText(key, 'the key of an index')
+  }
+}
+
+function checkDeltas(deltas: unknown): void {
+  const isValid =
+    Array.isArray(deltas) &&
+    deltas.length > 0 &&
+    deltas.every((delta, i) => Number.isSafeInteger(delta) && delta >= (i === 0 ? 1 : 0))
+  if (isValid) return
+  throw new InvalidArgumentError(
+    'sequenceKeysDeltas has at least one integer; the first is >= 1, the others >= 0',
+  )
+}
+
+/** Checks a function. */
+export function checkListener(listener: unknown): void {
+  if (typeof listener !== 'function') throw new InvalidArgumentError('a listener is a function')
+}
+
+/** The steps of a batch, checked. */
+export function checkBatch(operations: unknown): readonly BatchOperation[] {
+  if (!Array.isArray(operations) || operations.length === 0) {
+    throw new InvalidArgumentError('a batch is an array with at least one operation')
+  }
+  return operations.map((operation: BatchOperation) => {
+    if (typeof operation !== 'object' || operation === null) {
+      throw new InvalidArgumentError('an operation of a batch is an object')
+    }
+    if ('check' in operation) {
+      checkPath(operation.check)
+      checkExpected(operation.expected)
+      if ((operation.expected as unknown) === undefined) {
+        throw new InvalidArgumentError('a check expects something')
+      }
+      return { check: operation.check, expected: operation.expected }
+    }
+    if ('delete' in operation) {
+      checkPath(operation.delete)
+      checkExpected(operation.expected)
+      return { delete: operation.delete, expected: operation.expected }
+    }
+    if (!('put' in operation)) {
+      throw new InvalidArgumentError('an operation of a batch has check, put or delete')
+    }
+    const { put, value, expected, ephemeral, secondaryIndexes } = operation
+    checkPath(put)
+    checkExpected(expected)
+    checkPutOptions({ ephemeral, secondaryIndexes }, expected)
+    return { put, value: checkValue(value), expected, ephemeral, secondaryIndexes }
+  })
+}

@@ -1,0 +1,24 @@
+/** How caches learn of changes: before any listener, and with the new record if the store has it. */
+import type { GetResult, MetadataStore } from './types.js'
+
+/** A cache over a store. */
+export interface CacheSink {
+  /**
+   * A record has changed. `record` is the new one; undefined = it was removed; 'unknown' = the
+   * cache has to read it, and listeners wait for the promise. `sequence` is that of the change; 0 if
+   * the store does not know it.
+   */
+  changed(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void>
+  /** Changes may have been lost: nothing that is cached can be trusted. */
+  reset(): void
+}
+
+/** A store that tells caches. */
+export interface CachingStore extends MetadataStore {
+  /** Returns what takes the registration back. */
+  registerCache(sink: CacheSink): () => void
+}

@@ -1,0 +1,238 @@
+/** Opens stores by URL: `cellar:directory`, `memory:name`, `zk:hosts`. */
+import { resolve } from 'node:path'
+import type { Database } from '../../api/index.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { SharedDatabases } from '../kernel/shared-databases.js'
+import { copyOfOptions } from './arguments.js'
+import { CellarMetadataStore } from './cellar-store.js'
+import type { CachingStore } from './cache-sink.js'
+import {
+  asMetadataError,
+  InvalidArgumentError,
+  MetadataErrorCode,
+  MetadataStoreError,
+} from './errors.js'
+import { SessionRegistry } from './sessions.js'
+import { coreOf, forgetCore, type StoreCore } from './store-core.js'
+
+/** A URL of a store over tables, in parts. */
+export interface DatabaseUrl {
+  readonly scheme: 'cellar' | 'memory'
+  /** The directory, or the name of a database in memory. */
+  readonly address: string
+}
+
+/** Settings of a handle. */
+export interface MetadataStoreConfiguration {
+  /** Time without a heartbeat after which the session of the handle ends. Default 30,000. */
+  readonly sessionTimeoutMilliseconds?: number
+  /** Time and timers of the handle. Default: those of the machine. */
+  readonly clock?: LeaseClock
+  /** Told what listeners throw. Default: `process.emitWarning`. */
+  readonly onListenerError?: ListenerErrorHandler
+  /** A session of a handle that died, to be taken up before it expires. */
+  readonly sessionId?: number
+  /** For the handle that opens the store first: name of the store in its database. */
+  readonly storeName?: string
+  /** For the handle that opens the store first: time for which the feed is kept. Default one hour. */
+  readonly feedRetentionSeconds?: number
+  /** For the handle that opens the store first: time and timers of the sessions. Default `clock`. */
+  readonly storeClock?: LeaseClock
+  /**
+   * Opens the database of a URL, such as `({ address }) => Database.open(address)`. Needed for the
+   * schemes `cellar` and `memory`. Of the handles on one URL the first opens the database, the last
+   * closes it.
+   */
+  readonly openDatabase?: (url: DatabaseUrl) => Promise<Database>
+}
+
+const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true>> = {
+  sessionTimeoutMilliseconds: true,
+  clock: true,
+  onListenerError: true,
+  sessionId: true,
+  storeName: true,
+  feedRetentionSeconds: true,
+  storeClock: true,
+  openDatabase: true,
+}
+
+const sessionTimeoutDefault = 30_000
+const feedRetentionDefault = 3_600
+const storeNameDefault = 'pulsar'
+const systemClock: LeaseClock = { now: () => Date.now() }
+
+/** What the handles on one store share. */
+interface SharedStore {
+  readonly core: StoreCore
+  readonly sessions: SessionRegistry
+  users: number
+}
+
+const shared = new Map<Database, Map<string, Promise<SharedStore>>>()
+const databases = new SharedDatabases<string, Database>(async () => undefined)
+let privateMemories = 0
+
+/** Makes a store for the rest of a URL behind its scheme. */
+export type MetadataStoreProvider = (
+  address: string,
+  configuration: MetadataStoreConfiguration,
+) => Promise<CachingStore>
+
+const providers = new Map<string, MetadataStoreProvider>()
+
+/** Adds a scheme, such as `etcd`. Returns what takes the scheme back. */
+export function registerMetadataStoreProvider(
+  scheme: string,
+  provider: MetadataStoreProvider,
+): () => void {
+  providers.set(scheme, provider)
+  return () => void (providers.get(scheme) === provider && providers.delete(scheme))
+}
+
+/**
+ * Opens a handle on a store by URL. `cellar:directory` is durable; `memory:name` lives as long as
+ * there are handles in the process, `memory:local` is private. `ERR_METADATA_INVALID_IMPLEMENTATION`, `ERR_METADATA_INVALID_ARGUMENT`,
+ * `ERR_METADATA_STORE_FAILURE`.
+ */
+export async function openMetadataStore(
+  url: string,
+  configuration: MetadataStoreConfiguration = {},
+): Promise<CachingStore> {
+  checkConfiguration(configuration)
+  if (typeof url !== 'string') throw new InvalidArgumentError('a URL is a string')
+  const colon = url.indexOf(':')
+  const scheme = colon < 0 ? '' : url.slice(0, colon)
+  const address = url.slice(colon + 1)
+  const provider = providers.get(scheme)
+  if (provider !== undefined) return provider(address, configuration)
+  if (address !== '' && (scheme === 'cellar' || scheme === 'memory')) {
+    try {
+      return await openUrl({ scheme, address }, configuration)
+    } catch (error) {
+      throw asMetadataError(error)
+    }
+  }
+  throw invalidUrl(url)
+}
+
+/** Opens a handle on the store in a database, which stays the caller's. */
+export async function metadataStoreOf(
+  database: Database,
+  configuration: MetadataStoreConfiguration = {},
+): Promise<CellarMetadataStore> {
+  checkConfiguration(configuration)
+  try {
+    return await openHandle(database, configuration, async () => undefined)
+  } catch (error) {
+    throw asMetadataError(error)
+  }
+}
+
+async function openUrl(
+  url: DatabaseUrl,
+  configuration: MetadataStoreConfiguration,
+): Promise<CachingStore> {
+  const { openDatabase } = configuration
+  if (openDatabase === undefined) {
+    throw new InvalidArgumentError(`a store by ${url.scheme}: needs openDatabase`)
+  }
+  const key = keyOf(url)
+  const release = (): Promise<void> => databases.close(key)
+  const database = await databases.open(key, () => openDatabase(url))
+  try {
+    return await openHandle(database, configuration, release)
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** Handles with equal keys share a database. */
+function keyOf({ scheme, address }: DatabaseUrl): string {
+  if (scheme === 'cellar') return `cellar:${resolve(address)}`
+  return address === 'local' ? `memory:local ${++privateMemories}` : `memory:${address}`
+}
+
+async function openHandle(
+  database: Database,
+  configuration: MetadataStoreConfiguration,
+  release: () => Promise<void>,
+): Promise<CellarMetadataStore> {
+  const name = configuration.storeName ?? storeNameDefault
+  const clock = configuration.clock ?? systemClock
+  const store = await takePart(database, name, configuration)
+  const onClose = async (): Promise<void> => {
+    await leave(database, name)
+    await release()
+  }
+  try {
+    return await CellarMetadataStore.open({
+      core: store.core,
+      sessions: store.sessions,
+      clock,
+      sessionTimeoutMilliseconds: configuration.sessionTimeoutMilliseconds ?? sessionTimeoutDefault,
+      sessionId: configuration.sessionId,
+      onListenerError: configuration.onListenerError ?? warnOfListener,
+      onClose,
+    })
+  } catch (error) {
+    await leave(database, name)
+    throw error
+  }
+}
+
+async function takePart(
+  database: Database,
+  name: string,
+  configuration: MetadataStoreConfiguration,
+): Promise<SharedStore> {
+  let byName = shared.get(database)
+  if (byName === undefined) shared.set(database, (byName = new Map<string, Promise<SharedStore>>()))
+  let opened = byName.get(name)
+  if (opened === undefined) {
+    opened = openShared(database, name, configuration)
+    byName.set(name, opened)
+    opened.catch(() => byName.delete(name))
+  }
+  const store = await opened
+  store.users++
+  return store
+}
+
+async function openShared(
+  database: Database,
+  prefix: string,
+  configuration: MetadataStoreConfiguration,
+): Promise<SharedStore> {
+  const clock = configuration.storeClock ?? configuration.clock ?? systemClock
+  const feedRetentionSeconds = configuration.feedRetentionSeconds ?? feedRetentionDefault
+  const core = await coreOf(database, { prefix, now: clock.now, feedRetentionSeconds })
+  return { core, sessions: await SessionRegistry.load(core, clock), users: 0 }
+}
+
+async function leave(database: Database, name: string): Promise<void> {
+  const store = await shared.get(database)!.get(name)!
+  if (--store.users > 0) return
+  shared.get(database)?.delete(name)
+  store.sessions.stop()
+  forgetCore(database, name)
+  await store.core.close()
+}
+
+function checkConfiguration(configuration: MetadataStoreConfiguration): void {
+  copyOfOptions(configuration, configurationNames, 'a metadata store')
+  const { sessionTimeoutMilliseconds: timeout, storeName } = configuration
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
+    throw new InvalidArgumentError('sessionTimeoutMilliseconds is a positive number')
+  }
+  if (storeName !== undefined && !/^[A-Za-z0-9_]+$/.test(storeName)) {
+    throw new InvalidArgumentError('storeName has letters, digits and _')
+  }
+}
+
+function invalidUrl(url: string): MetadataStoreError {
+  const message = `no store goes by ${JSON.stringify(url)}; cellar:directory, memory:name and zk:hosts do`
+  return new MetadataStoreError(MetadataErrorCode.invalidImplementation, message)
+}

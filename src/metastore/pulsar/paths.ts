@@ -1,0 +1,74 @@
+/**
+ * Paths of records: `/` or segments that each follow a slash.
+ *
+ * Pulsar refuses null, blank and relative paths and those that end in a slash. This package also
+ * refuses empty segments, NUL and lone surrogates, which no two backends treat alike.
+ */
+import { InvalidPathError } from './errors.js'
+
+/** Bytes of the longest path as UTF-8; a row key is two bytes longer. */
+export const pathBytesMax = 32_000
+
+const emptySegment = '//'
+
+/** Checks a path. `ERR_METADATA_INVALID_PATH`. */
+export function checkPath(path: unknown): asserts path is string {
+  if (typeof path !== 'string') throw new InvalidPathError(`a path is a string, got ${typeof path}`)
+  if (path === '/') return
+  if (path.charCodeAt(0) !== 0x2f) throw refused(path, 'does not begin with a slash')
+  if (path.charCodeAt(path.length - 1) === 0x2f) throw refused(path, 'ends in a slash')
+  if (path.includes(emptySegment)) throw refused(path, 'has an empty segment')
+  if (path.includes('\0')) throw refused(path, 'holds NUL')
+  if (!(path as string & { isWellFormed(): boolean }).isWellFormed()) {
+    throw refused(path, 'holds a lone surrogate')
+  }
+  // No character has more than three bytes for each of its UTF-16 units.
+  if (path.length * 3 > pathBytesMax && Buffer.byteLength(path) > pathBytesMax) {
+    throw refused(path, `is longer than ${pathBytesMax} bytes`)
+  }
+}
+
+function refused(path: string, why: string): InvalidPathError {
+  const shown = path.length > 80 ? `${path.slice(0, 80)}…` : path
+  return new InvalidPathError(`the path ${JSON.stringify(shown)} ${why}`)
+}
+
+/** The path above; undefined for `/`. */
+export function parentOf(path: string): string | undefined {
+  if (path === '/') return undefined
+  const slash = path.lastIndexOf('/')
+  return slash === 0 ? '/' : path.slice(0, slash)
+}
+
+/** The last segment; empty for `/`. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** What the paths of all descendants begin with. */
+export function childPrefix(path: string): string {
+  return path === '/' ? '/' : `${path}/`
+}
+
+/** The path of a child. */
+export function childOf(path: string, name: string): string {
+  return childPrefix(path) + name
+}
+
+/** Whether a path is `ancestor` or lies below it. */
+export function isWithin(path: string, ancestor: string): boolean {
+  return path === ancestor || path.startsWith(childPrefix(ancestor))
+}
+
+/** Number of segments: 0 for `/`. */
+export function depthOf(path: string): number {
+  if (path === '/') return 0
+  let depth = 0
+  for (let i = 0; i < path.length; i++) if (path.charCodeAt(i) === 0x2f) depth++
+  return depth
+}
+
+/** Sorts names by their UTF-16 code units, in place. */
+export function sortNames(names: string[]): string[] {
+  return names.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+}

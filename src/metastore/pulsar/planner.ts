@@ -1,0 +1,266 @@
+/**
+ * What one commit does to the working state: its checks, its new nodes and its events.
+ *
+ * A commit is planned in one turn. When something is wrong, the caller rolls the state back, so
+ * nothing of the commit remains.
+ */
+import {
+  BadVersionError,
+  InvalidArgumentError,
+  NotEmptyError,
+  NotFoundError,
+  SessionLostError,
+} from './errors.js'
+import { nameOf, parentOf } from './paths.js'
+import { noIndexes, type StoredRecord } from './record-format.js'
+import { absentNode, counterRow, indexRow, ownedRow, type Node } from './rows.js'
+import type { Expected, Notification, PutOptions } from './types.js'
+import type { WorkingState } from './working-state.js'
+
+/** A put with checked arguments. */
+export interface PutStep {
+  readonly kind: 'put'
+  readonly path: string
+  readonly value: Buffer
+  readonly expected: Expected | undefined
+  readonly options: PutOptions
+}
+
+/** A delete or a check with checked arguments. */
+export interface ExpectStep {
+  readonly kind: 'delete' | 'check'
+  readonly path: string
+  readonly expected: Expected | undefined
+}
+
+/** A step of a commit. */
+export type Step = PutStep | ExpectStep
+
+/** A session as the planner sees it. */
+export interface OwningSession {
+  readonly id: number
+  readonly isAlive: boolean
+}
+
+const sequentialDigits = 10
+const deltaDigits = 20
+const noNumbers: readonly bigint[] = []
+const uint64End = 2n ** 53n
+
+/** A record that a step has written, with its final path. */
+export interface Written {
+  readonly path: string
+  readonly record: StoredRecord
+}
+
+/** One commit while it is planned. */
+export class CommitPlan {
+  readonly #state: WorkingState
+  readonly #sequence: number
+  readonly #now: number
+  readonly #session: OwningSession | undefined
+  readonly #events: Notification[] = []
+  readonly #parentsChanged = new Set<string>()
+
+  constructor(
+    state: WorkingState,
+    sequence: number,
+    now: number,
+    session: OwningSession | undefined,
+  ) {
+    this.#state = state
+    this.#sequence = sequence
+    this.#now = now
+    this.#session = session
+  }
+
+  /**
+   * The events of the commit: those of a single write and then `ChildrenChanged` of each path whose
+   * set of children changed, once. None for `/`.
+   */
+  events(): Notification[] {
+    for (const path of this.#parentsChanged) {
+      if (path !== '/') this.#events.push({ type: 'ChildrenChanged', path })
+    }
+    return this.#events
+  }
+
+  /** Carries out a step. Returns the record of a put. */
+  step(step: Step): Written | undefined {
+    if (step.kind === 'put') return this.#put(step)
+    if (step.kind === 'delete') this.#delete(step.path, step.expected)
+    else checkExpectation(step.path, this.#state.node(step.path).record, step.expected)
+    return undefined
+  }
+
+  #put(step: PutStep): Written {
+    const { options, expected } = step
+    const path = this.#finalPath(step)
+    const node = this.#state.node(path)
+    const before = node.record
+    checkExpectation(path, before, expected)
+    const record: StoredRecord = {
+      version: before === undefined ? 0 : before.version + 1,
+      sequence: this.#sequence,
+      creationSequence: before?.creationSequence ?? this.#sequence,
+      created: before?.created ?? this.#now,
+      modified: this.#now,
+      session: before === undefined ? this.#ownerOf(options) : before.session,
+      indexes: indexesOf(options, before),
+      value: step.value,
+    }
+    this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
+    if (before === undefined && record.session !== 0) {
+      const row = ownedRow(record.session, path)
+      this.#state.setEntry({ table: 'owned', row, value: Buffer.alloc(0) })
+    }
+    this.#state.setNode(path, { record, children: node.children })
+    this.#events.push({ type: before === undefined ? 'Created' : 'Modified', path })
+    if (isAbsent(node)) this.#addToParent(path)
+    return { path, record }
+  }
+
+  #ownerOf({ ephemeral }: PutOptions): number {
+    if (ephemeral !== true) return 0
+    if (this.#session === undefined) throw new InvalidArgumentError('the store has no session')
+    if (!this.#session.isAlive) throw new SessionLostError()
+    return this.#session.id
+  }
+
+  /** The path of a put after its numbers were given out. */
+  #finalPath({ path, options }: PutStep): string {
+    if (options.sequenceKeysDeltas !== undefined) {
+      return this.#deltaPath(path, options.sequenceKeysDeltas)
+    }
+    if (options.sequential !== true) return path
+    const row = counterRow('sequential', parentOf(path) ?? '/')
+    for (;;) {
+      const number = this.#state.counter(row)[0] ?? 0n
+      this.#state.setCounter(row, [number + 1n])
+      const numbered = path + String(number).padStart(sequentialDigits, '0')
+      // Somebody may have put a record there by its full name.
+      if (this.#state.node(numbered).record === undefined) return numbered
+    }
+  }
+
+  #deltaPath(prefix: string, deltas: readonly number[]): string {
+    const row = counterRow('deltas', prefix)
+    for (;;) {
+      const before = this.#state.counter(row)
+      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
+      if (numbers.some((number) => number >= uint64End)) {
+        throw new InvalidArgumentError(`the sequence of ${prefix} is exhausted`)
+      }
+      this.#state.setCounter(row, [...numbers, ...before.slice(deltas.length)])
+      const path = sequencePath(prefix, numbers)
+      if (this.#state.node(path).record === undefined) return path
+    }
+  }
+
+  #delete(path: string, expected: Expected | undefined): void {
+    const { record, children } = this.#state.node(path)
+    if (record === undefined) throw new NotFoundError(path)
+    checkExpectation(path, record, expected)
+    if (children > 0) throw new NotEmptyError(path)
+    this.removeRecord(path)
+  }
+
+  /** Removes a record, whatever it is; its children stay. Does nothing if there is none. */
+  removeRecord(path: string): void {
+    const { record, children } = this.#state.node(path)
+    if (record === undefined) return
+    this.#moveIndexes(path, record.indexes, noIndexes)
+    if (record.session !== 0) {
+      const row = ownedRow(record.session, path)
+      this.#state.setEntry({ table: 'owned', row, value: undefined })
+    }
+    this.#state.setNode(path, children === 0 ? absentNode : { record: undefined, children })
+    this.#events.push({ type: 'Deleted', path })
+    if (children === 0) this.#removeFromParent(path)
+  }
+
+  #addToParent(path: string): void {
+    for (let child = path; ;) {
+      const parent = parentOf(child)
+      if (parent === undefined) return
+      const node = this.#state.node(parent)
+      this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
+      this.#parentsChanged.add(parent)
+      if (!isAbsent(node)) return
+      child = parent
+    }
+  }
+
+  #removeFromParent(path: string): void {
+    for (let child = path; ;) {
+      const parent = parentOf(child)
+      if (parent === undefined) return
+      const { record, children } = this.#state.node(parent)
+      const node = { record, children: children - 1 }
+      this.#state.setNode(parent, isAbsent(node) ? absentNode : node)
+      this.#parentsChanged.add(parent)
+      if (!isAbsent(node)) return
+      child = parent
+    }
+  }
+
+  #moveIndexes(path: string, before: readonly string[], after: readonly string[]): void {
+    if (before === after) return
+    this.#setIndexes(path, before, undefined)
+    this.#setIndexes(path, after, Buffer.alloc(0))
+  }
+
+  #setIndexes(path: string, indexes: readonly string[], value: Buffer | undefined): void {
+    const parent = parentOf(path) ?? ''
+    for (let i = 0; i < indexes.length; i += 2) {
+      const row = indexRow(indexes[i], indexes[i + 1], parent, nameOf(path))
+      this.#state.setEntry({ table: 'index', row, value })
+    }
+  }
+}
+
+/** The stored path of a put with sequence keys. */
+export function sequencePath(prefix: string, numbers: readonly bigint[]): string {
+  const digits = numbers.map((number) => String(number).padStart(deltaDigits, '0'))
+  return `${prefix}-${digits.join('-')}`
+}
+
+/** Numbers of a stored counter. */
+export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
+  if (bytes === undefined) return noNumbers
+  const numbers: bigint[] = []
+  for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
+  return numbers
+}
+
+function isAbsent({ record, children }: Node): boolean {
+  return record === undefined && children === 0
+}
+
+function indexesOf(options: PutOptions, before: StoredRecord | undefined): readonly string[] {
+  const { secondaryIndexes } = options
+  if (secondaryIndexes === undefined) return before?.indexes ?? noIndexes
+  const indexes = Object.entries(secondaryIndexes).flat()
+  return indexes.length === 0 ? noIndexes : indexes
+}
+
+/** Fails with `ERR_METADATA_BAD_VERSION` unless a record is as expected. */
+export function checkExpectation(
+  path: string,
+  record: StoredRecord | undefined,
+  expected: Expected | undefined,
+): void {
+  if (expected === undefined) return
+  if (expected === -1) {
+    if (record !== undefined) throw new BadVersionError(path, 'the record exists already')
+    return
+  }
+  if (record === undefined) throw new BadVersionError(path, 'there is no record')
+  if (typeof expected === 'number') {
+    if (record.version === expected) return
+    throw new BadVersionError(path, `version ${record.version}, expected ${expected}`)
+  }
+  if (record.sequence === expected.sequence) return
+  const detail = `sequence ${record.sequence}, expected ${expected.sequence}`
+  throw new BadVersionError(path, detail)
+}

@@ -1,0 +1,196 @@
+/**
+ * Pulsar's metadata interface (PIP-45), for any backend.
+ *
+ * A store holds records by path. A record has bytes and a {@link Stat}; a path that only has
+ * descendants is an implied parent: listed among the children of its own parent, and no record.
+ */
+import type { BytesLike } from '../../api/index.js'
+
+/** What a store knows about a record besides its bytes. */
+export interface Stat {
+  readonly path: string
+  /** 0 for the first write, one more for each write after; starts again after a delete. */
+  readonly version: number
+  /** Milliseconds since the Unix epoch. */
+  readonly creationTimestamp: number
+  /** Milliseconds since the Unix epoch. */
+  readonly modificationTimestamp: number
+  /** Whether the record ends with the session that created it. */
+  readonly ephemeral: boolean
+  /** Whether the record is ephemeral and belongs to the session of this handle. */
+  readonly createdBySelf: boolean
+  /** Whether the record was never updated. */
+  readonly firstVersion: boolean
+  /** Sequence of the commit that wrote the record last: store-wide, growing, never used twice. */
+  readonly sequence: number
+  /** Sequence of the commit that created the record: the fencing token of locks and leaders. */
+  readonly creationSequence: number
+}
+
+/** A record. */
+export interface GetResult {
+  readonly value: Buffer
+  readonly stat: Stat
+}
+
+/**
+ * What a write expects of the record: -1 that it does not exist, a version of 0 or more, or the
+ * sequence of its last write, which no later record at the same path can have.
+ */
+export type Expected = number | { readonly sequence: number }
+
+/** Options of reads. */
+export interface ReadOptions {
+  /** Records with equal keys lie together on backends with partitions. A hint; no effect here. */
+  readonly partitionKey?: string
+}
+
+/** Options of puts. */
+export interface PutOptions extends ReadOptions {
+  /** The record ends with the session. Only a put that creates the record has to say so. */
+  readonly ephemeral?: boolean
+  /** Appends a growing number of ten digits to the path. */
+  readonly sequential?: boolean
+  /**
+   * Keys by name of index. Replaces all index entries of the record; absent keeps them, an empty
+   * object removes them.
+   */
+  readonly secondaryIndexes?: Readonly<Record<string, string>>
+  /**
+   * The path is a prefix: the stored path is `prefix-` and one number of 20 digits for each
+   * element, each grown by that element. The first is at least 1, the others at least 0.
+   */
+  readonly sequenceKeysDeltas?: readonly number[]
+}
+
+/** One step of {@link MetadataStore.batch}. */
+export type BatchOperation =
+  | { readonly check: string; readonly expected: Expected }
+  | ({
+      readonly put: string
+      readonly value: BytesLike
+      readonly expected?: Expected
+    } & Pick<PutOptions, 'ephemeral' | 'secondaryIndexes'>)
+  | { readonly delete: string; readonly expected?: Expected }
+
+/** What happened to a path. */
+export type NotificationType = 'Created' | 'Modified' | 'Deleted' | 'ChildrenChanged'
+
+/** An event, for everybody's writes, those of the same handle included. */
+export interface Notification {
+  readonly type: NotificationType
+  readonly path: string
+}
+
+/** All events of one commit. */
+export interface FeedCommit {
+  /** `sequence + 1` is where a feed goes on behind the commit. */
+  readonly sequence: number
+  readonly events: readonly Notification[]
+}
+
+/** Which commits a feed shows. */
+export interface SubscribeOptions {
+  /** Only events of this path and below it. Default `/`. */
+  readonly prefix?: string
+  /** The first sequence of interest, inclusive. Default: what is committed from now on. */
+  readonly fromSequence?: number
+  /** Ends the feed. */
+  readonly signal?: AbortSignal
+}
+
+/** The life of a session as its handle sees it. */
+export type SessionEvent = 'ConnectionLost' | 'Reconnected' | 'SessionLost' | 'SessionReestablished'
+
+/** Which records {@link MetadataStore.scanByIndex} gives. */
+export interface IndexScan extends ReadOptions {
+  /** Only direct children of this path. */
+  readonly prefix: string
+  readonly index: string
+  /** The lowest key, inclusive. Default: no bound. */
+  readonly from?: string
+  /** The highest key, inclusive. Default: no bound. */
+  readonly to?: string
+  /**
+   * Tells the records of the range from others on a backend without indexes, which lists all
+   * children. A backend with indexes does not call the function.
+   */
+  readonly fallbackFilter?: (record: GetResult) => boolean
+}
+
+/** Told of the records of a scan, then of its end: exactly one of `onCompleted` and `onError`. */
+export interface ScanConsumer {
+  /** The scan waits for a promise that is returned. */
+  onNext(record: GetResult): void | Promise<void>
+  onError?(error: unknown): void
+  onCompleted?(): void
+}
+
+/** What a backend can do. */
+export interface MetadataCapabilities {
+  /** `subscribe` goes on from any retained sequence. */
+  readonly resumableFeed: boolean
+  /** Secondary indexes are stored; without, scans by index filter all children. */
+  readonly secondaryIndexes: boolean
+  /** `expected` takes `{ sequence }`. */
+  readonly sequenceExpectations: boolean
+  /** `deleteRecursive` is one commit. */
+  readonly atomicDeleteRecursive: boolean
+}
+
+/** Something that can be ended. */
+export interface Closeable {
+  close(): void
+}
+
+/**
+ * A handle on a store. Handles on the same store see the same records; each has a session of its
+ * own. All errors come through promises as `MetadataStoreError`.
+ */
+export interface MetadataStore {
+  readonly capabilities: MetadataCapabilities
+  /** Whether the handle reaches its store. */
+  readonly isConnected: boolean
+  /** The record; undefined if there is none. */
+  get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
+  /** Sorted names of the direct children, implied ones included. */
+  getChildren(path: string, options?: ReadOptions): Promise<string[]>
+  /** As `getChildren`, past every cache: for decisions that destroy something. */
+  getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]>
+  /** Whether there is a record. An implied parent is none. */
+  exists(path: string, options?: ReadOptions): Promise<boolean>
+  /**
+   * Writes a record. `ERR_METADATA_BAD_VERSION` unless it is as expected; absent = whatever it is.
+   * The `path` of the result is the stored one.
+   */
+  put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat>
+  /** `ERR_METADATA_NOT_FOUND`, `ERR_METADATA_BAD_VERSION`, `ERR_METADATA_NOT_EMPTY`. */
+  delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
+  /** As `delete`, but an absent record is no error. */
+  deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
+  /** Removes the record and everything below it. */
+  deleteRecursive(path: string, options?: ReadOptions): Promise<void>
+  /** All steps or none, in one commit. The result has the stat of each put by position. */
+  batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
+  /** Later reads of this handle see everything that anybody was acknowledged before. */
+  sync(path: string): Promise<void>
+  /** Direct children that are records, in key order, read as the consumer asks for them. */
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
+  /** As the other form, for a consumer; the promise ends as the consumer was told. */
+  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  /** Records by the order of their keys in an index. */
+  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
+  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
+  /** Tells the newest path of a sequence; some in between may be left out. */
+  subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable>
+  /** Calls a function for every event, in the order of the commits. Returns what takes it back. */
+  registerListener(listener: (event: Notification) => unknown): () => void
+  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void
+  /**
+   * Commits in order, resumable from any sequence that is retained; `ERR_METADATA_FEED_GAP`
+   * otherwise.
+   */
+  subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
+  /** Ends the session: its ephemeral records are removed in one commit. */
+  close(): Promise<void>
+}

@@ -1,0 +1,162 @@
+/**
+ * What a group of commits has changed so far: nodes, index entries, owned records and counters, over
+ * what the tables hold. A commit that fails half-way is rolled back.
+ */
+import type { AtomicMutation, Mutation } from '../../api/index.js'
+import { uint64, encodeRecord } from './record-format.js'
+import {
+  childrenColumn,
+  nodeRow,
+  plainColumn,
+  recordColumn,
+  type Node,
+  type TableName,
+} from './rows.js'
+
+/** Thrown where a commit needs a node or counter that is not loaded; it is planned again later. */
+export class NotLoaded extends Error {
+  readonly path: string | undefined
+  readonly counter: string | undefined
+
+  constructor(path: string | undefined, counter: string | undefined) {
+    super('not loaded')
+    this.path = path
+    this.counter = counter
+  }
+}
+
+/** A row that is either there, with a value, or not. */
+interface Entry {
+  readonly table: TableName
+  readonly row: Buffer | string
+  /** Undefined removes the row. */
+  readonly value: Buffer | undefined
+}
+
+interface WorkingNode {
+  readonly stored: Node
+  now: Node
+}
+
+type Undo = () => void
+
+export class WorkingState {
+  readonly #nodes = new Map<string, WorkingNode>()
+  readonly #counters = new Map<string, readonly bigint[]>()
+  readonly #entries = new Map<string, Entry>()
+  #undo: Undo[] = []
+
+  /** Paths whose nodes are known. */
+  hasNode(path: string): boolean {
+    return this.#nodes.has(path)
+  }
+
+  hasCounter(row: string): boolean {
+    return this.#counters.has(row)
+  }
+
+  /** Takes a node as the table has it. */
+  load(path: string, node: Node): void {
+    if (!this.#nodes.has(path)) this.#nodes.set(path, { stored: node, now: node })
+  }
+
+  loadCounter(row: string, numbers: readonly bigint[]): void {
+    if (!this.#counters.has(row)) this.#counters.set(row, numbers)
+  }
+
+  /** A node after the commits so far. Throws {@link NotLoaded}. */
+  node(path: string): Node {
+    const node = this.#nodes.get(path)
+    if (node === undefined) throw new NotLoaded(path, undefined)
+    return node.now
+  }
+
+  setNode(path: string, node: Node): void {
+    const working = this.#nodes.get(path)!
+    const before = working.now
+    this.#undo.push(() => (working.now = before))
+    working.now = node
+  }
+
+  /** Numbers of a counter; empty if it was never used. Throws {@link NotLoaded}. */
+  counter(row: string): readonly bigint[] {
+    const numbers = this.#counters.get(row)
+    if (numbers === undefined) throw new NotLoaded(undefined, row)
+    return numbers
+  }
+
+  setCounter(row: string, numbers: readonly bigint[]): void {
+    const before = this.#counters.get(row)!
+    this.#undo.push(() => this.#counters.set(row, before))
+    this.#counters.set(row, numbers)
+    const value = Buffer.concat(numbers.map((number) => uint64(Number(number))))
+    this.setEntry({ table: 'control', row, value })
+  }
+
+  /** Writes or removes a row that is not a node. */
+  setEntry(entry: Entry): void {
+    const key = `${entry.table} ${typeof entry.row === 'string' ? entry.row : entry.row.toString('latin1')}`
+    const before = this.#entries.get(key)
+    this.#undo.push(() => {
+      if (before === undefined) this.#entries.delete(key)
+      else this.#entries.set(key, before)
+    })
+    this.#entries.set(key, entry)
+  }
+
+  /** Keeps what was changed since the last commit or rollback. */
+  commit(): void {
+    this.#undo = []
+  }
+
+  /** Takes back what was changed since the last commit or rollback. */
+  rollBack(): void {
+    for (let i = this.#undo.length - 1; i >= 0; i--) this.#undo[i]()
+    this.#undo = []
+  }
+
+  /** Paths that the group has changed. */
+  *changedPaths(): Generator<string> {
+    for (const [path, { stored, now }] of this.#nodes) if (stored !== now) yield path
+  }
+
+  /** Everything that was changed, as mutations with the timestamp `sequence`. */
+  mutations(sequence: number): AtomicMutation[] {
+    const mutations: AtomicMutation[] = []
+    for (const [path, { stored, now }] of this.#nodes) {
+      if (stored === now) continue
+      const changes = nodeMutations(stored, now, sequence)
+      if (changes.length > 0) {
+        mutations.push({ table: 'nodes', row: nodeRow(path), mutations: changes })
+      }
+    }
+    for (const { table, row, value } of this.#entries.values()) {
+      const change = cellMutation(plainColumn, value, sequence)
+      mutations.push({ table, row, mutations: [change] })
+    }
+    return mutations
+  }
+}
+
+function nodeMutations(stored: Node, now: Node, sequence: number): Mutation[] {
+  const changes: Mutation[] = []
+  if (stored.record !== now.record) {
+    const bytes = now.record === undefined ? undefined : encodeRecord(now.record)
+    changes.push(cellMutation(recordColumn, bytes, sequence))
+  }
+  if (stored.children !== now.children) {
+    const bytes = now.children === 0 ? undefined : uint64(now.children)
+    changes.push(cellMutation(childrenColumn, bytes, sequence))
+  }
+  return changes
+}
+
+/** Puts a cell, or removes it. */
+export function cellMutation(
+  column: string,
+  value: Buffer | undefined,
+  timestamp: number,
+): Mutation {
+  if (value === undefined) return { delete: { columns: [column], timestamp } }
+  return { put: { cells: { [column]: value }, timestamp } }
+}
