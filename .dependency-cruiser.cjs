@@ -55,7 +55,7 @@ function isException(from, to) {
 }
 
 /** Modules that flush and compaction jobs load in their threads. */
-const hookFolder = '^src/messaging/prune-job/'
+const hookFolder = '^src/(messaging|transactions)/prune-job/'
 
 /** One rule per folder that names everything on its level and above. */
 const layerRules = levels.flatMap((level, index) =>

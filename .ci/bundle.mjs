@@ -21,6 +21,7 @@ const folder = 'build/package'
 const workers = {
   'job-worker': 'build/src/job/job-worker.js',
   'prune-job/prune-hook': 'build/src/messaging/prune-job/prune-hook.js',
+  'prune-job/processor-hook': 'build/src/transactions/prune-job/processor-hook.js',
 }
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */

@@ -4,8 +4,11 @@
  * The embedded engine implements these interfaces, and other backends may. Everything above tables
  * (the metastore, messaging) compiles against this folder alone.
  */
+export { OptionNames, shown } from '../base/arguments.js'
+export { systemClock, type Clock } from '../base/clock.js'
 export { CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export { requirePackage } from '../base/load-package.js'
+export type { CellView } from '../cell/cell-view.js'
 export type { CellTypeName } from '../cell/cell-type.js'
 export type { BytesLike, ColumnName } from '../cell/column-name.js'
 export type { Timestamp } from '../cell/timestamp.js'
@@ -20,6 +23,7 @@ export type {
 } from '../coprocessor/cell-hook.js'
 export type * from '../coprocessor/job-observer.js'
 export { CoprocessorPriority } from '../coprocessor/priority.js'
+export { FilterCode, type Filter, type RowCells } from '../filter/filter.js'
 export type * from './atomic.js'
 export { requireCapability, type Capabilities, type Capability } from './capabilities.js'
 export type * from './changes.js'

@@ -7,17 +7,22 @@
  * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
  */
 import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../api/index.js'
-import { largestPointer, packPointers, packTopics } from './pack.js'
+import { packTopics } from './pack.js'
 import {
   emptyPruneContext,
-  type PackedPointers,
   type PackedTopics,
   type PruneContext,
 } from './prune-job/prune-context.js'
 import type { PruneCounts, PrunedRows, PruneReport } from './prune-job/prune-hook.js'
-import type { PruneState } from './prune-state.js'
 import type { TopicRecord } from './topic.js'
-import { pruneUpperBound, type TransactionSnapshot } from './transactions.js'
+import {
+  largestPointer,
+  packPointers,
+  pruneUpperBound,
+  type PackedPointers,
+  type PruneState,
+  type TransactionSnapshot,
+} from '../transactions/index.js'
 
 /** Options of {@link messagingPruning}. */
 export interface MessagingPruningOptions {

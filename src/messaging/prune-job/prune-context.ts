@@ -7,6 +7,7 @@
  * changed.
  */
 import { compareBytes } from '../../base/bytes.js'
+import type { PackedPointers } from '../../transactions/prune-job/packed-pointers.js'
 
 /** Topics by the bytes of their prefix, ascending and unique. */
 export interface PackedTopics {
@@ -19,13 +20,6 @@ export interface PackedTopics {
   readonly generations: Int32Array
   /** See `TopicState.ttlMilliseconds`. */
   readonly ttlMilliseconds: Float64Array
-}
-
-/** Write pointers, ascending and unique, in halves. */
-export interface PackedPointers {
-  readonly count: number
-  readonly high: Uint32Array
-  readonly low: Uint32Array
 }
 
 /** The context of one pruning job. Structured-cloneable. */
@@ -123,42 +117,5 @@ export class TopicIndex {
       else high = middle - 1
     }
     return NoTopic.unknown
-  }
-}
-
-/** Says whether a write pointer is in a list, remembering the last one. */
-export class PointerSet {
-  private readonly pointers: PackedPointers
-  private lastHigh = 0
-  private lastLow = 0
-  private lastFound = false
-
-  /** REQUIRES that the pointer 0 is not in the list: it is no pointer. */
-  constructor(pointers: PackedPointers) {
-    this.pointers = pointers
-  }
-
-  /** `high` and `low` are unsigned 32-bit halves. */
-  has(high: number, low: number): boolean {
-    if (high !== this.lastHigh || low !== this.lastLow) {
-      this.lastHigh = high
-      this.lastLow = low
-      this.lastFound = this.search(high, low)
-    }
-    return this.lastFound
-  }
-
-  private search(high: number, low: number): boolean {
-    const { count, high: highs, low: lows } = this.pointers
-    let first = 0
-    let last = count - 1
-    while (first <= last) {
-      const middle = (first + last) >>> 1
-      const order = highs[middle] === high ? lows[middle] - low : highs[middle] - high
-      if (order === 0) return true
-      if (order < 0) first = middle + 1
-      else last = middle - 1
-    }
-    return false
   }
 }

@@ -24,11 +24,11 @@ import { invalidArgument } from '../../base/errors.js'
 import {
   emptyPruneContext,
   NoTopic,
-  PointerSet,
   TopicIndex,
   type PackedTopics,
   type PruneContext,
 } from './prune-context.js'
+import { PointerSet } from '../../transactions/prune-job/packed-pointers.js'
 import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
 import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
 import { StoredRow } from './stored-row.js'

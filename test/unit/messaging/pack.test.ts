@@ -1,8 +1,10 @@
 /** The form in which jobs are told of topics and transactions. CELLAR_SEED repeats a run. */
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
-import { largestPointer, packPointers, packTopics } from '../../../src/messaging/pack.js'
-import { NoTopic, PointerSet, TopicIndex } from '../../../src/messaging/prune-job/prune-context.js'
+import { packTopics } from '../../../src/messaging/pack.js'
+import { largestPointer, packPointers } from '../../../src/transactions/index.js'
+import { PointerSet } from '../../../src/transactions/prune-job/packed-pointers.js'
+import { NoTopic, TopicIndex } from '../../../src/messaging/prune-job/prune-context.js'
 import { topicPrefix, type TopicRecord } from '../../../src/messaging/topic.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)

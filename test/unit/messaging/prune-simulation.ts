@@ -6,10 +6,10 @@ import type { Random } from '../../../src/base/random.js'
 import type { Observer, StoreJob } from '../../../src/index.js'
 import type { PruneContext } from '../../../src/messaging/prune-job/prune-context.js'
 import { messagingPruning } from '../../../src/messaging/prune-observer.js'
-import { PruneState } from '../../../src/messaging/prune-state.js'
+import { PruneState } from '../../../src/transactions/index.js'
 import { decodePointer, encodeMessageRow, encodePointer } from '../../../src/messaging/rows.js'
 import type { TopicRecord } from '../../../src/messaging/topic.js'
-import type { TransactionSnapshot } from '../../../src/messaging/transactions.js'
+import type { TransactionSnapshot } from '../../../src/transactions/index.js'
 import { jobOf, outcomeOf, runHook, type MadeCell } from './prune-support.js'
 
 const lifetimeMilliseconds = 1000

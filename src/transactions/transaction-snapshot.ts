@@ -5,6 +5,7 @@
  * Write pointers are about 1.8e18, beyond exact doubles: bigints here, pairs of 32-bit halves in
  * the jobs.
  */
+import { idsPerMillisecond } from './transaction.js'
 
 /** The state of the transaction system at one moment (Tephra: TransactionSnapshot). */
 export interface TransactionSnapshot {
@@ -18,9 +19,6 @@ export interface TransactionSnapshot {
   /** Transactions that run, with their checkpoints; in any order. */
   readonly inProgress: Iterable<bigint>
 }
-
-/** Ids handed out for each millisecond: an id divided by it is the start of the transaction. */
-export const idsPerMillisecond = 1_000_000n
 
 /**
  * The largest pointer such that no data of an invalid transaction up to it is left in a store that

@@ -21,10 +21,9 @@
  *
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */
-import { invalidArgument } from './invalid-argument.js'
 import type { Table } from '../api/index.js'
-import { messagingFamily } from './prune-job/row-layout.js'
-import { inactiveBound } from './transactions.js'
+import { invalidArgument } from './errors.js'
+import { inactiveBound } from './transaction-snapshot.js'
 
 /** What is remembered of one table. */
 export interface PruneRecord {
@@ -55,6 +54,7 @@ export interface PruneStateOptions {
 }
 
 const hourMilliseconds = 3_600_000
+const stateFamily = 'd'
 const stateQualifier = 's'
 const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
 /** What an empty table is rewritten up to. */
@@ -84,7 +84,7 @@ export class PruneState {
   static async open(options: PruneStateOptions = {}): Promise<PruneState> {
     const state = new PruneState(options)
     if (options.table === undefined) return state
-    const column = `${messagingFamily}:${stateQualifier}`
+    const column = `${stateFamily}:${stateQualifier}`
     for await (const row of options.table.scan({ columns: [column] })) {
       const record = decodeRecord(row.value(column))
       if (record !== undefined) state.records.set(row.row!.toString('utf8'), record)
@@ -167,7 +167,7 @@ export class PruneState {
     const record: PruneRecord = { rewritten, flushedTime, bound }
     this.records.set(tableName, record)
     if (this.table === undefined) return
-    const cells = { [`${messagingFamily}:${stateQualifier}`]: encodeRecord(record) }
+    const cells = { [`${stateFamily}:${stateQualifier}`]: encodeRecord(record) }
     const write = this.table.put({ row: tableName, cells })
     this.writes = Promise.all([this.writes, write]).then(
       () => undefined,

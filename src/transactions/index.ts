@@ -1,0 +1,47 @@
+/** Transactions with snapshot isolation over tables. The public entry `cellardb/transactions`. */
+export { TransactionError, TransactionErrorCode, type ConflictDetail } from './errors.js'
+export {
+  idsPerMillisecond,
+  pointerMax,
+  startOf,
+  Transaction,
+  type TransactionFields,
+  type TransactionType,
+  type VisibilityLevel,
+} from './transaction.js'
+export { PointerList } from './pointer-list.js'
+export { decodeTransaction, encodeTransaction } from './thrift-form.js'
+export {
+  pointerOf,
+  transactionFromJson,
+  transactionToJson,
+  type TransactionJson,
+} from './json-form.js'
+export { TransactionManager, type CommitOptions, type StartOptions } from './manager.js'
+export type { ClientRetention, TransactionManagerOptions } from './options.js'
+export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './manager-snapshot.js'
+export type { TransactionClient, TransactionParticipant } from './participant.js'
+export { TransactionContext } from './context.js'
+export { runTransaction, type ExecutorOptions } from './executor.js'
+export {
+  TransactionalTable,
+  transactionalFamily,
+  type ConflictLevel,
+  type TransactionalDelete,
+  type TransactionalGet,
+  type TransactionalPut,
+  type TransactionalScan,
+  type TransactionalTableOptions,
+} from './transactional-table.js'
+export { TransactionVisibilityFilter, type VisibilityOptions } from './visibility-filter.js'
+export { transactionProcessor, type TransactionProcessorOptions } from './processor.js'
+export {
+  pruneStatePlugin,
+  TransactionPruningService,
+  type PruningPlugin,
+  type PruningServiceOptions,
+} from './pruning-service.js'
+export { PruneState, type PruneRecord, type PruneStateOptions } from './prune-state.js'
+export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from './transaction-snapshot.js'
+export { largestPointer, packPointers } from './pack-pointers.js'
+export type { PackedPointers } from './prune-job/packed-pointers.js'

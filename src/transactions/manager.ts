@@ -1,0 +1,456 @@
+/**
+ * The transaction manager (Tephra: TransactionManager): hands out transactions with snapshot
+ * isolation, detects conflicts, and knows which pointers are invalid.
+ *
+ * Every change of state is a mutation of one table (state-rows.ts), so it shares the log with the
+ * data. A commit is one frame of that log: the writes of the client, the removal of the running
+ * transaction, the change set and the pointers; see {@link TransactionManager.commit}.
+ *
+ * Order, which recovery leans on: the record of a start or a checkpoint is in the log before its
+ * first write can be, so no write is found without it. The memory of the manager changes in one
+ * turn, without an `await` between check and change. Only a commit waits for its frame: meanwhile
+ * it is still in progress for everybody, its keys are claimed, and nothing else can end it.
+ *
+ * What a crash can lose are records of aborts, of invalidations and of `canCommit`. The transaction
+ * is then found running, and its timeout makes it invalid.
+ *
+ * Failure behaviour: if state cannot be written, all further calls fail with
+ * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
+ */
+import type { AtomicMutation, Database } from '../api/index.js'
+import { ChangeSets, type ChangeSet } from './change-sets.js'
+import { invalidArgument, notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
+import {
+  checkMilliseconds,
+  managerSettings,
+  type ManagerSettings,
+  type TransactionManagerOptions,
+} from './options.js'
+import { PointerList } from './pointer-list.js'
+import { RunningSet, type RunningTransaction } from './running-set.js'
+import { StateLog } from './state-log.js'
+import { takeSnapshot, type ManagerSnapshot, type ManagerStatistics } from './manager-snapshot.js'
+import { idsPerMillisecond, startOf, Transaction, type TransactionType } from './transaction.js'
+
+/** Options of one start. */
+export interface StartOptions {
+  /** Default: the manager's. */
+  readonly timeoutMilliseconds?: number
+  /** Name of the client, for messages about conflicts. */
+  readonly client?: string
+}
+
+/** What is committed together with the transaction. */
+export interface CommitOptions {
+  /** Writes of the client that become part of the frame of the commit. */
+  readonly writes?: readonly AtomicMutation[]
+  /**
+   * Applies the mutations of the commit, all or none, in one frame with others; resolves when they
+   * are durable. Default: `Database.atomic`.
+   */
+  readonly carry?: (mutations: readonly AtomicMutation[]) => Promise<void>
+}
+
+/** See the file header. */
+export class TransactionManager {
+  readonly #settings: ManagerSettings
+  readonly #log: StateLog
+  readonly #running = new RunningSet()
+  readonly #changes = new ChangeSets()
+  readonly #counts = { started: 0, committed: 0, aborted: 0, invalidated: 0, conflicts: 0 }
+  #invalid = PointerList.empty
+  #readPointer = 0n
+  #lastWritePointer = 0n
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  private constructor(settings: ManagerSettings, log: StateLog) {
+    this.#settings = settings
+    this.#log = log
+  }
+
+  /**
+   * Opens the manager of a database, which must outlive it. One manager may be open for a table of
+   * state. `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` without atomic batches over tables.
+   */
+  static async open(
+    database: Database,
+    options: TransactionManagerOptions = {},
+  ): Promise<TransactionManager> {
+    const settings = managerSettings(options)
+    const log = await StateLog.open(database, settings)
+    const manager = new TransactionManager(settings, log)
+    await manager.#recover()
+    if (settings.sweepMilliseconds > 0) {
+      manager.#timer = setInterval(() => manager.#sweep(), settings.sweepMilliseconds)
+      manager.#timer.unref()
+    }
+    return manager
+  }
+
+  /** How long a transaction may write, in milliseconds. */
+  get lifetimeMilliseconds(): number {
+    return this.#settings.lifetimeMilliseconds
+  }
+
+  /** Starts a transaction that detects conflicts. `ERR_INVALID_ARGUMENT` for its timeout. */
+  async startShort(options: StartOptions = {}): Promise<Transaction> {
+    const { timeoutMilliseconds = this.#settings.timeoutMilliseconds, client } = options
+    checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
+    if (timeoutMilliseconds > this.#settings.timeoutMillisecondsMax) {
+      throw invalidArgument(
+        `timeoutMilliseconds is at most ${this.#settings.timeoutMillisecondsMax}`,
+      )
+    }
+    return this.#start('SHORT', timeoutMilliseconds, client)
+  }
+
+  /** Starts a transaction without conflicts that cannot be rolled back. */
+  async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
+    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, options.client)
+  }
+
+  /**
+   * Checks whether a transaction with these changes could commit now, and remembers them for
+   * `commit`; a second call takes the place of the first. Keys are bytes, or latin1 text.
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS`, `ERR_TRANSACTION_CONFLICT`, `ERR_TRANSACTION_TOO_LARGE`.
+   */
+  async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
+    this.#log.checkOpen()
+    const running = this.#find(transaction.transactionId, 'commit')
+    const set = this.#changeSet(running.id, changes)
+    this.#refuseConflict(running, set)
+    running.committing = set
+    if (set.length > 0) await this.#log.append([this.#log.rows.committing(running.id, set)])
+  }
+
+  /**
+   * Commits: the changes of `canCommit` are checked again, then one frame is written; afterwards
+   * later transactions see the writes. Without `canCommit` there are no changes.
+   *
+   * After `ERR_TRANSACTION_CONFLICT`, and after a frame that was refused, nothing is applied and
+   * the transaction still runs. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   */
+  async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
+    this.#log.checkOpen()
+    const running = this.#find(transaction.transactionId, 'commit')
+    const changes = running.committing ?? []
+    try {
+      this.#refuseConflict(running, changes)
+    } catch (error) {
+      running.committing = undefined
+      throw error
+    }
+    const last = running.checkpoints.at(-1) ?? running.id
+    const { rows } = this.#log
+    const mutations: AtomicMutation[] = [...(options.writes ?? []), rows.ended(running.id)]
+    if (changes.length > 0) {
+      const pointer = this.#lastWritePointer + 1n
+      mutations.push(rows.committed({ pointer, id: running.id, changes, client: running.client }))
+    }
+    mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#lastWritePointer))
+    running.isFinishing = true
+    this.#changes.claim(changes, running.client)
+    try {
+      await this.#log.commit(mutations, options.carry)
+    } finally {
+      running.isFinishing = false
+      this.#changes.release(changes)
+    }
+    this.#running.remove(running)
+    this.#raiseReadPointer(last)
+    const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
+    this.#changes.add(this.#lastWritePointer + 1n, running.id, changes, client)
+    this.#changes.discardBelow(this.#running.firstShort, (pointer, id) => {
+      this.#log.later(rows.forgotten(pointer, id))
+    })
+    this.#counts.committed++
+  }
+
+  /**
+   * Ends a transaction whose writes were undone by its client. A LONG one becomes invalid. Of a
+   * transaction that timed out, the id leaves the invalid list. Unknown or finished: no effect.
+   */
+  async abort(transaction: Transaction): Promise<void> {
+    this.#log.checkOpen()
+    const { transactionId: id } = transaction
+    const running = this.#running.get(id)
+    if (running?.isFinishing === true) return
+    if (running !== undefined ? running.type === 'LONG' : transaction.type === 'LONG') {
+      await this.invalidate(id)
+      return
+    }
+    const pointers = [id, ...(running?.checkpoints ?? transaction.checkpointWritePointers)]
+    const { rows } = this.#log
+    if (running !== undefined) {
+      this.#running.remove(running)
+      this.#counts.aborted++
+      this.#raiseReadPointer(pointers.at(-1)!)
+      await this.#log.append([rows.ended(id), this.#pointersRow()])
+      return
+    }
+    if (!this.#invalid.has(id)) return
+    for (const pointer of pointers) this.#invalid = this.#invalid.without(pointer)
+    await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
+  }
+
+  /** Gives a transaction up whose writes may still be there. False if it was not in progress. */
+  async invalidate(transactionId: bigint): Promise<boolean> {
+    this.#log.checkOpen()
+    const running = this.#running.get(transactionId)
+    if (running === undefined || running.isFinishing) return false
+    await this.#log.append(this.#invalidated(running))
+    return true
+  }
+
+  /**
+   * Gives the transaction a new write pointer; its reads stay as they are.
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   */
+  async checkpoint(transaction: Transaction): Promise<Transaction> {
+    this.#log.checkOpen()
+    const running = this.#find(transaction.transactionId, 'make a checkpoint of')
+    const pointer = this.#nextId()
+    this.#running.addCheckpoint(running, pointer)
+    await this.#log.append([this.#log.rows.running(running), this.#pointersRow()])
+    return transaction.withCheckpoint(pointer)
+  }
+
+  /** Takes pointers off the invalid list; true if one of them was on it. */
+  async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
+    this.#log.checkOpen()
+    const gone = PointerList.of(pointers)
+    return this.#truncate((pointer) => gone.has(pointer))
+  }
+
+  /**
+   * Takes transactions that started before a time (milliseconds) off the invalid list.
+   * `ERR_INVALID_TRUNCATE_TIME` if a running one had started before it.
+   */
+  async truncateInvalidBefore(milliseconds: number): Promise<boolean> {
+    this.#log.checkOpen()
+    checkMilliseconds(milliseconds, 'the time', 0)
+    const bound = BigInt(milliseconds) * idsPerMillisecond
+    const first = this.#running.pointers.first
+    if (first !== undefined && first < bound) {
+      const message = `transaction ${first} runs since before ${milliseconds}`
+      throw new TransactionError(TransactionErrorCode.invalidTruncateTime, message)
+    }
+    return this.#truncate((pointer) => pointer < bound)
+  }
+
+  /** Takes all pointers up to a bound off the invalid list; how many, and the largest. */
+  async pruneInvalid(bound: bigint): Promise<{ pruned: number; largest: bigint | undefined }> {
+    this.#log.checkOpen()
+    const gone = this.#invalid.toArray().filter((pointer) => pointer <= bound)
+    await this.#truncate((pointer) => pointer <= bound)
+    return { pruned: gone.length, largest: gone.at(-1) }
+  }
+
+  /** Makes transactions invalid whose time is over, LONG ones too; how many. */
+  async cleanUp(): Promise<number> {
+    this.#log.checkOpen()
+    const now = this.#settings.clock.now()
+    const mutations: AtomicMutation[] = []
+    let count = 0
+    for (const running of this.#running.values()) {
+      if (running.isFinishing || running.expiration > now) continue
+      mutations.push(...this.#invalidated(running))
+      count++
+    }
+    if (count > 0) await this.#log.append(mutations)
+    return count
+  }
+
+  /** Forgets all transactions; ids still ascend. For tests and for an empty store. */
+  async resetState(): Promise<void> {
+    this.#log.checkOpen()
+    this.#running.clear()
+    this.#changes.clear()
+    this.#invalid = PointerList.empty
+    this.#readPointer = this.#nextId()
+    await this.#log.clear(this.#pointersRow())
+  }
+
+  /** The state at this moment, for the prunings and for inspection. */
+  snapshot(): ManagerSnapshot {
+    return takeSnapshot({
+      time: this.#settings.clock.now(),
+      readPointer: this.#readPointer,
+      writePointer: this.#lastWritePointer,
+      invalid: this.#invalid,
+      running: this.#running,
+      changes: this.#changes,
+    })
+  }
+
+  /** Whether a transaction runs. */
+  isInProgress(transactionId: bigint): boolean {
+    return this.#running.get(transactionId) !== undefined
+  }
+
+  /** Numbers for monitoring; counters since the open. */
+  statistics(): ManagerStatistics {
+    let committing = 0
+    for (const { committing: changes } of this.#running.values()) if (changes) committing++
+    return {
+      inProgress: this.#running.size,
+      invalid: this.#invalid.size,
+      committing,
+      committedSets: this.#changes.size,
+      ...this.#counts,
+    }
+  }
+
+  /** `ERR_TRANSACTION_TOO_OLD` for a pointer whose transaction may no longer write. */
+  checkLifetime(pointer: bigint): void {
+    if (this.#settings.clock.now() - startOf(pointer) <= this.#settings.lifetimeMilliseconds) return
+    const message = `transaction ${pointer} is older than ${this.#settings.lifetimeMilliseconds} ms`
+    throw new TransactionError(TransactionErrorCode.tooOld, message)
+  }
+
+  /** Ends the sweeps and waits for what is being written. The database stays open. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#log.close()
+  }
+
+  async #start(
+    type: TransactionType,
+    timeoutMilliseconds: number,
+    client: string | undefined,
+  ): Promise<Transaction> {
+    this.#log.checkOpen()
+    const inProgress = this.#running.pointers
+    const firstShortInProgress = this.#running.firstShort
+    const readPointer = this.#readPointer
+    const id = this.#nextId()
+    const transaction = new Transaction({
+      readPointer,
+      transactionId: id,
+      invalids: this.#invalid,
+      inProgress,
+      firstShortInProgress,
+      type,
+    })
+    const running: RunningTransaction = {
+      id,
+      type,
+      expiration: this.#settings.clock.now() + timeoutMilliseconds,
+      visibilityUpperBound: transaction.visibilityUpperBound,
+      checkpoints: [],
+      committing: undefined,
+      client: this.#settings.clientRetention === 'OFF' ? undefined : client,
+      isFinishing: false,
+    }
+    this.#running.add(running)
+    this.#counts.started++
+    await this.#log.append([this.#log.rows.running(running), this.#pointersRow()])
+    return transaction
+  }
+
+  #find(id: bigint, what: string): RunningTransaction {
+    const running = this.#running.get(id)
+    if (running === undefined || running.isFinishing) throw notInProgress(id, what)
+    return running
+  }
+
+  #changeSet(id: bigint, changes: Iterable<Uint8Array | string>): ChangeSet {
+    const set = new Set<string>()
+    let bytes = 0
+    for (const change of changes) {
+      const key = typeof change === 'string' ? change : Buffer.from(change).toString('latin1')
+      bytes += key.length
+      set.add(key)
+    }
+    const { changesMax, changeBytesMax } = this.#settings
+    if (set.size <= changesMax && bytes <= changeBytesMax) return [...set]
+    const message = `transaction ${id} has ${set.size} changes of ${bytes} bytes`
+    throw new TransactionError(TransactionErrorCode.tooLarge, message)
+  }
+
+  #refuseConflict({ id }: RunningTransaction, changes: ChangeSet): void {
+    const conflict = this.#changes.conflict(id, changes)
+    if (conflict === undefined) return
+    this.#counts.conflicts++
+    const key = readableKey(conflict.key)
+    const by = conflict.client === undefined ? '' : ` by '${conflict.client}'`
+    const message = `transaction ${id} conflicts: '${key}' was changed meanwhile${by}`
+    throw new TransactionError(TransactionErrorCode.conflict, message, {
+      conflict: { transactionId: id, key, otherClient: conflict.client },
+    })
+  }
+
+  /** Moves a running transaction to the invalid list; the mutations that store it. */
+  #invalidated(running: RunningTransaction): AtomicMutation[] {
+    const pointers = [running.id, ...running.checkpoints]
+    this.#running.remove(running)
+    for (const pointer of pointers) this.#invalid = this.#invalid.with(pointer)
+    this.#counts.invalidated++
+    if (running.type === 'SHORT') this.#raiseReadPointer(pointers.at(-1)!)
+    const { rows } = this.#log
+    const stored = pointers.map((pointer) => rows.invalid(pointer))
+    return [rows.ended(running.id), ...stored, this.#pointersRow()]
+  }
+
+  async #truncate(goes: (pointer: bigint) => boolean): Promise<boolean> {
+    const before = this.#invalid
+    this.#invalid = before.filtered(goes)
+    if (this.#invalid === before) return false
+    await this.#log.appendMany([...before].filter(goes), (pointer) => this.#log.rows.valid(pointer))
+    return true
+  }
+
+  #raiseReadPointer(pointer: bigint): void {
+    if (pointer > this.#readPointer) this.#readPointer = pointer
+    this.#log.readPointer = this.#readPointer
+  }
+
+  #pointersRow(): AtomicMutation {
+    return this.#log.rows.pointers(this.#log.readAtLeast(this.#readPointer), this.#lastWritePointer)
+  }
+
+  #nextId(): bigint {
+    const now = BigInt(this.#settings.clock.now()) * idsPerMillisecond
+    const next = this.#lastWritePointer + 1n
+    this.#lastWritePointer = now > next ? now : next
+    return this.#lastWritePointer
+  }
+
+  async #recover(): Promise<void> {
+    const stored = await this.#log.read()
+    if (stored.pointers === undefined) {
+      this.#readPointer = this.#nextId()
+      this.#log.readPointer = this.#readPointer
+      await this.#log.append([this.#pointersRow()])
+      return
+    }
+    this.#lastWritePointer = stored.pointers.lastWrite
+    this.#raiseReadPointer(stored.pointers.read)
+    this.#invalid = PointerList.of(stored.invalid)
+    for (const each of stored.running) this.#running.add({ ...each, isFinishing: false })
+    const committed = stored.committed.map((commit) => {
+      // A transaction that started while this commit was written did not see it, and must conflict
+      // with it, so the pointer of the commit has to lie behind the start.
+      const wasUnderWay = stored.running.some(
+        ({ id, visibilityUpperBound }) => id >= commit.pointer && commit.id > visibilityUpperBound,
+      )
+      return wasUnderWay ? { ...commit, pointer: this.#lastWritePointer + 1n } : commit
+    })
+    committed.sort((a, b) => (a.pointer < b.pointer ? -1 : a.pointer > b.pointer ? 1 : 0))
+    for (const { pointer, id, changes, client } of committed) {
+      this.#changes.add(pointer, id, changes, client)
+    }
+  }
+
+  #sweep(): void {
+    if (!this.#log.isOpen) return
+    this.cleanUp().catch(() => undefined)
+  }
+}
+
+/** A key as text for messages. */
+function readableKey(key: string): string {
+  const bytes = Buffer.from(key, 'latin1')
+  const text = bytes.toString('utf8')
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : bytes.toString('hex')
+}

@@ -1,0 +1,42 @@
+/** What takes part in transactions (Tephra: TransactionAware). */
+import type { AtomicMutation } from '../api/index.js'
+import type { CommitOptions, StartOptions } from './manager.js'
+import type { Transaction } from './transaction.js'
+
+/** A value, at once or later. */
+type MaybeLater<T> = T | Promise<T>
+
+/** A participant of transactions; see `TransactionContext` for the order of the calls. */
+export interface TransactionParticipant {
+  /** For messages. */
+  readonly name: string
+  /** A transaction begins. */
+  startTx(transaction: Transaction): MaybeLater<void>
+  /** The transaction has a new write pointer. Absent: checkpoints are refused. */
+  updateTx?(transaction: Transaction): MaybeLater<void>
+  /** Keys that the transaction changed, for the detection of conflicts. */
+  getTxChanges(): Iterable<Uint8Array | string>
+  /** Persists what is not yet; false or an error fails the commit. */
+  commitTx(): MaybeLater<boolean>
+  /** Writes that become part of the frame of the commit; asked behind `commitTx`. */
+  commitWrites?(): readonly AtomicMutation[]
+  /**
+   * Writes the frame of the commit together with writes of its own. At most one participant of a
+   * transaction may have it; undefined if it has nothing to add this time.
+   */
+  commitCarrier?(): CommitOptions['carry'] | undefined
+  /** The transaction is committed. */
+  postTxCommit?(): MaybeLater<void>
+  /** Undoes all that the transaction wrote; false or an error makes the transaction invalid. */
+  rollbackTx(): MaybeLater<boolean>
+}
+
+/** The calls of a transaction manager that clients need. */
+export interface TransactionClient {
+  startShort(options?: StartOptions): Promise<Transaction>
+  canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void>
+  commit(transaction: Transaction, options?: CommitOptions): Promise<void>
+  abort(transaction: Transaction): Promise<void>
+  invalidate(transactionId: bigint): Promise<boolean>
+  checkpoint(transaction: Transaction): Promise<Transaction>
+}

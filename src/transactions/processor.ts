@@ -1,0 +1,143 @@
+/**
+ * The coprocessor of transactional tables (Tephra: TransactionProcessor): gives each flush and
+ * compaction the transactions as they are when it starts, and keeps the books of what was dropped,
+ * so that the list of invalid transactions can be pruned. The hook that decides is
+ * prune-job/processor-hook.ts.
+ *
+ * Failure behaviour: a source that throws never fails a job; nothing is dropped then, and `onError`
+ * is told.
+ */
+import type {
+  Coprocessor,
+  Observer,
+  ObserverContext,
+  StoreJob,
+  StoreJobOutcome,
+  Table,
+} from '../api/index.js'
+import { packPointers } from './pack-pointers.js'
+import type { ProcessorContext, ProcessorReport } from './prune-job/processor-hook.js'
+import type { PruneState } from './prune-state.js'
+import { pruneUpperBound, type TransactionSnapshot } from './transaction-snapshot.js'
+import { transactionalTtl } from './transactional-table.js'
+
+/** Options of {@link transactionProcessor}. */
+export interface TransactionProcessorOptions {
+  /** Names of the tables; they need not exist yet. */
+  readonly tables: readonly string[]
+  /** The transactions as they are now; undefined if not known, and then nothing is dropped. */
+  readonly transactions: () => TransactionSnapshot | undefined
+  /** Where it is remembered which invalid transactions may be forgotten. */
+  readonly state?: PruneState
+  /** Told what a finished job did. */
+  readonly onProcessed?: (
+    job: StoreJob,
+    dropped: { invalid: number; expired: number; covered: number },
+  ) => void
+  /** Told when a source throws. */
+  readonly onError?: (error: unknown) => void
+}
+
+/**
+ * Makes the coprocessor of transactional tables; to be registered whenever the database is open.
+ */
+export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
+  const module = new URL('./prune-job/processor-hook.js', import.meta.url).href
+  return {
+    name: `transactions of ${options.tables.join(', ')}`,
+    tables: options.tables,
+    observer: new ProcessorObserver(options),
+    cellHook: { module },
+  }
+}
+
+class ProcessorObserver implements Observer {
+  readonly #options: TransactionProcessorOptions
+  readonly #tables = new Map<string, Table>()
+
+  constructor(options: TransactionProcessorOptions) {
+    this.#options = options
+  }
+
+  postOpen({ table }: ObserverContext): void {
+    this.#tables.set(table.name, table)
+  }
+
+  jobContext(job: StoreJob): ProcessorContext | undefined {
+    try {
+      const snapshot = this.#options.transactions()
+      if (snapshot === undefined) return undefined
+      const visible = visibleBound(snapshot)
+      const table = this.#tables.get(job.table)
+      const ttl = table === undefined ? 0 : (transactionalTtl(table)[job.family] ?? 0)
+      return {
+        invalid: packPointers(snapshot.invalid),
+        visibleHigh: Number((visible >> 32n) & 0xffff_ffffn),
+        visibleLow: Number(visible & 0xffff_ffffn),
+        oldestMilliseconds: ttl > 0 ? job.now - ttl : 0,
+        pruneBound: pruneUpperBound(snapshot),
+        epoch: this.#options.state?.epoch(job.table) ?? 0,
+      }
+    } catch (error) {
+      this.#options.onError?.(error)
+      return undefined
+    }
+  }
+
+  postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
+    if (state === undefined) return
+    if (outcome.storeIsEmpty) state.noteEmpty(job.table, job.now)
+    else if (outcome.entriesRead === 0 || boundOf(reports, outcome) !== undefined) {
+      state.noteFlush(job.table, job.now)
+    } else state.noteUncleanFlush(job.table)
+  }
+
+  postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
+    if (state === undefined) return
+    const bound = boundOf(reports, outcome)
+    if (outcome.storeIsEmpty) state.noteEmpty(job.table, job.now)
+    else if (job.wholeStore && bound !== undefined) {
+      state.noteRewrite(job.table, job.now, bound, reports[0].epoch)
+    }
+  }
+
+  #tell(job: StoreJob, outcome: StoreJobOutcome): readonly ProcessorReport[] {
+    const reports = outcome.reports as readonly ProcessorReport[]
+    const total = { invalid: 0, expired: 0, covered: 0 }
+    for (const report of reports) {
+      total.invalid += report.invalid
+      total.expired += report.expired
+      total.covered += report.covered
+    }
+    if (reports.length > 0) this.#options.onProcessed?.(job, total)
+    return reports
+  }
+}
+
+/** Up to it every transaction, running or to come, sees the same. */
+function visibleBound(snapshot: TransactionSnapshot): bigint {
+  let first: bigint | undefined = undefined
+  for (const pointer of snapshot.inProgress) {
+    if (first === undefined || pointer < first) first = pointer
+  }
+  const { readPointer } = snapshot
+  return first === undefined || first > readPointer ? readPointer : first - 1n
+}
+
+/** Up to which pointer a job left nothing; undefined if that is not known. */
+function boundOf(
+  reports: readonly ProcessorReport[],
+  outcome: StoreJobOutcome,
+): bigint | undefined {
+  if (outcome.hookNotAsked > 0 || reports.length === 0) return undefined
+  let lowest: bigint | undefined = undefined
+  for (const { pruneBound } of reports) {
+    if (pruneBound === undefined) return undefined
+    if (lowest === undefined || pruneBound < lowest) lowest = pruneBound
+  }
+  return lowest
+}

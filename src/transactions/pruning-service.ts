@@ -1,0 +1,92 @@
+/**
+ * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up to
+ * which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
+ */
+import { systemClock, type Clock } from '../api/index.js'
+import type { TransactionManager } from './manager.js'
+import type { PruneState } from './prune-state.js'
+import { inactiveBound } from './transaction-snapshot.js'
+
+/** A store that holds data of transactions. */
+export interface PruningPlugin {
+  /**
+   * Up to which pointer the store holds nothing of invalid transactions; -1 if it does not know.
+   * `inactive` is the largest pointer whose transaction can write nothing any more.
+   */
+  fetchPruneUpperBound(time: number, inactive: bigint): bigint | Promise<bigint>
+  /** The list was pruned up to this pointer. */
+  pruneComplete?(time: number, largestPruned: bigint): void | Promise<void>
+}
+
+/** Options of {@link TransactionPruningService}. */
+export interface PruningServiceOptions {
+  readonly manager: Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
+  readonly plugins: readonly PruningPlugin[]
+  /** Default: the machine's clock. */
+  readonly clock?: Clock
+  /** Added to the lifetime of transactions. Default 0: plugins have a grace of their own. */
+  readonly bufferMilliseconds?: number
+  /** Told when a run fails. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** The plugin of tables whose prunings keep their books in a `PruneState`. */
+export function pruneStatePlugin(
+  state: Pick<PruneState, 'bound'>,
+  tables: () => Iterable<string>,
+): PruningPlugin {
+  return {
+    fetchPruneUpperBound: (_time, inactive) => {
+      const bound = state.bound(tables())
+      return bound < inactive ? bound : inactive
+    },
+  }
+}
+
+/** See the file header. */
+export class TransactionPruningService {
+  readonly #options: PruningServiceOptions
+  readonly #clock: Clock
+  #timer: ReturnType<typeof setInterval> | undefined
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(options: PruningServiceOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+  }
+
+  /** Runs every so many milliseconds (Tephra: 6 hours) until `stop`. */
+  start(milliseconds = 6 * 3_600_000): void {
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => {
+      this.#running = this.run().catch((error: unknown) => this.#options.onError?.(error))
+    }, milliseconds)
+    this.#timer.unref()
+  }
+
+  /** Ends the runs and waits for the one under way. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  /**
+   * Prunes once; the number of pointers that left the list. Nothing is pruned if a plugin fails,
+   * which rejects, or does not know.
+   */
+  async run(): Promise<number> {
+    const { manager, plugins, bufferMilliseconds = 0 } = this.#options
+    const time = this.#clock.now()
+    const inactive = inactiveBound(time, manager.lifetimeMilliseconds + bufferMilliseconds)
+    if (plugins.length === 0) return 0
+    const bounds = await Promise.all(
+      plugins.map(async (plugin) => plugin.fetchPruneUpperBound(time, inactive)),
+    )
+    const bound = bounds.reduce((least, each) => (each < least ? each : least))
+    if (bound <= 0n) return 0
+    const { pruned, largest } = await manager.pruneInvalid(bound)
+    if (largest === undefined) return 0
+    for (const plugin of plugins) await plugin.pruneComplete?.(time, largest)
+    return pruned
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Where the manager writes its state: atomic batches to the table of state, in the order of the
+ * calls. A batch that fails for another reason than its content closes the log for good, because
+ * memory and disk may then differ.
+ */
+import {
+  CellarError,
+  ErrorCode,
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+} from '../api/index.js'
+import { TransactionError, TransactionErrorCode } from './errors.js'
+import type { ManagerSettings } from './options.js'
+import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
+
+/** Codes of batches that were refused as a whole: nothing was applied, and the next may succeed. */
+const refusals: ReadonlySet<string> = new Set([
+  ErrorCode.invalidArgument,
+  ErrorCode.tableNotFound,
+  ErrorCode.noSuchColumnFamily,
+  ErrorCode.readOnly,
+  ErrorCode.tableNotEnabled,
+  ErrorCode.tooLarge,
+  ErrorCode.failedSanityCheck,
+  ErrorCode.coprocessor,
+])
+/** Rows that one batch changes at most when many rows change. */
+const batchRowsMax = 4096
+
+export class StateLog {
+  readonly rows: StateRows
+  /** The newest read pointer, kept by the manager. */
+  readPointer = 0n
+  readonly #database: Database
+  readonly #settings: ManagerSettings
+  /** Rows of forgotten change sets, for the frame of the next commit. */
+  #late: AtomicMutation[] = []
+  /** The largest pointer of commits under way: their frames lie before all that follow. */
+  #readPromised = 0n
+  #pending = new Set<Promise<unknown>>()
+  #failure: unknown
+  #isClosed = false
+
+  private constructor(database: Database, settings: ManagerSettings) {
+    this.#database = database
+    this.#settings = settings
+    this.rows = new StateRows(settings.table)
+  }
+
+  /** Opens or makes the table of state. */
+  static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
+    requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
+    if (!(await database.admin.tableExists(settings.table))) {
+      await database.createTable(settings.table, { families: { [stateFamily]: {} } })
+    }
+    return new StateLog(database, settings)
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed && this.#failure === undefined
+  }
+
+  /** `ERR_TRANSACTIONS_UNAVAILABLE` if the log is closed or has failed. */
+  checkOpen(): void {
+    if (this.isOpen) return
+    const message = this.#isClosed
+      ? 'the transaction manager is closed'
+      : 'the state of transactions could not be written'
+    const options = this.#failure === undefined ? {} : { cause: this.#failure }
+    throw new TransactionError(TransactionErrorCode.unavailable, message, options)
+  }
+
+  read(): Promise<StoredState> {
+    return readState(this.#database.table(this.#settings.table))
+  }
+
+  /** The read pointer behind all commits whose frames are written or on their way. */
+  readAtLeast(pointer: bigint): bigint {
+    if (pointer > this.#readPromised) this.#readPromised = pointer
+    return this.#readPromised > this.readPointer ? this.#readPromised : this.readPointer
+  }
+
+  /** Writes without waiting for the disk: the frames of later commits lie behind it. */
+  async append(mutations: readonly AtomicMutation[]): Promise<void> {
+    await this.#write(() => this.#database.atomic({ mutations, durability: 'ASYNC_WAL' }))
+  }
+
+  /** As `append`, in batches of bounded size. */
+  async appendMany(
+    pointers: readonly bigint[],
+    mutation: (pointer: bigint) => AtomicMutation,
+  ): Promise<void> {
+    for (let at = 0; at < pointers.length; at += batchRowsMax) {
+      await this.append(pointers.slice(at, at + batchRowsMax).map(mutation))
+    }
+  }
+
+  /** Writes the frame of a commit, by `carry` if it is given. */
+  async commit(
+    mutations: readonly AtomicMutation[],
+    carry?: (mutations: readonly AtomicMutation[]) => Promise<void>,
+  ): Promise<void> {
+    const late = this.#late
+    this.#late = []
+    const frame = late.length === 0 ? mutations : [...mutations, ...late]
+    const { durability } = this.#settings
+    try {
+      await this.#write(() =>
+        carry === undefined
+          ? this.#database.atomic({ mutations: frame, durability })
+          : carry(frame),
+      )
+    } catch (error) {
+      this.#late.push(...late)
+      throw error
+    }
+  }
+
+  /** Adds a mutation to the frame of the next commit. */
+  later(mutation: AtomicMutation): void {
+    this.#late.push(mutation)
+  }
+
+  /** Removes all rows, and writes the one given. */
+  async clear(pointers: AtomicMutation): Promise<void> {
+    const { running, committed, invalid } = await this.read()
+    const gone = [
+      ...running.map(({ id }) => this.rows.ended(id)),
+      ...committed.map(({ pointer, id }) => this.rows.forgotten(pointer, id)),
+      ...invalid.map((pointer) => this.rows.valid(pointer)),
+    ]
+    await this.append([...gone, pointers])
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#pending)
+  }
+
+  async #write(apply: () => Promise<unknown>): Promise<void> {
+    const written = apply()
+    this.#pending.add(written)
+    try {
+      await written
+    } catch (error) {
+      if (!isRefusal(error)) this.#failure ??= error
+      throw error
+    } finally {
+      this.#pending.delete(written)
+    }
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof CellarError && refusals.has(error.code)
+}

@@ -1,0 +1,133 @@
+/**
+ * A transaction as its client holds it (Tephra: Transaction): which versions it reads, and the
+ * version that it writes. Ids and pointers are about 1.8e18, beyond exact doubles, hence bigints.
+ */
+import { PointerList } from './pointer-list.js'
+
+/** The largest pointer. */
+export const pointerMax = 2n ** 63n - 1n
+/** Ids handed out for each millisecond: an id divided by it is the start of the transaction. */
+export const idsPerMillisecond = 1_000_000n
+
+/** SHORT: conflicts are detected, and it times out. LONG: no conflicts, cannot be rolled back. */
+export type TransactionType = 'SHORT' | 'LONG'
+
+/**
+ * Which of its own writes a transaction sees: all ('SNAPSHOT'), all but those since its newest
+ * checkpoint ('SNAPSHOT_EXCLUDE_CURRENT'), or all with every version ('SNAPSHOT_ALL').
+ */
+export type VisibilityLevel = 'SNAPSHOT' | 'SNAPSHOT_EXCLUDE_CURRENT' | 'SNAPSHOT_ALL'
+
+/** What a {@link Transaction} is made of; the lists may be in any order. */
+export interface TransactionFields {
+  readonly readPointer: bigint
+  readonly transactionId: bigint
+  /** Default: `transactionId`. */
+  readonly writePointer?: bigint
+  readonly invalids?: Iterable<bigint>
+  readonly inProgress?: Iterable<bigint>
+  /** Default: the largest pointer. */
+  readonly firstShortInProgress?: bigint
+  readonly type?: TransactionType
+  readonly checkpointWritePointers?: readonly bigint[]
+  readonly visibilityLevel?: VisibilityLevel
+}
+
+/** A running transaction; immutable. */
+export class Transaction {
+  /** The largest pointer that may be visible. */
+  readonly readPointer: bigint
+  /** Identity in all calls to the manager; the first write pointer. */
+  readonly transactionId: bigint
+  /** Version of its writes: the id, or the newest checkpoint. */
+  readonly writePointer: bigint
+  /** Transactions that may have left data behind that nobody undid. */
+  readonly invalids: PointerList
+  /** Transactions that ran at the start, with their checkpoints. */
+  readonly inProgress: PointerList
+  /** The first of them that is not LONG, or the largest pointer. */
+  readonly firstShortInProgress: bigint
+  readonly type: TransactionType
+  readonly checkpointWritePointers: readonly bigint[]
+  readonly visibilityLevel: VisibilityLevel
+
+  constructor(fields: TransactionFields) {
+    this.readPointer = fields.readPointer
+    this.transactionId = fields.transactionId
+    this.writePointer = fields.writePointer ?? fields.transactionId
+    this.invalids = PointerList.of(fields.invalids ?? PointerList.empty)
+    this.inProgress = PointerList.of(fields.inProgress ?? PointerList.empty)
+    this.firstShortInProgress = fields.firstShortInProgress ?? pointerMax
+    this.type = fields.type ?? 'SHORT'
+    this.checkpointWritePointers = fields.checkpointWritePointers ?? []
+    this.visibilityLevel = fields.visibilityLevel ?? 'SNAPSHOT'
+  }
+
+  /** A transaction that sees everything, and the newest version of it. */
+  static readonly allVisibleLatest = new Transaction({
+    readPointer: pointerMax,
+    transactionId: pointerMax,
+  })
+
+  /** Whether the pointer is one of this transaction's own: its id or a checkpoint. */
+  isOwn(pointer: bigint): boolean {
+    if (pointer === this.transactionId || pointer === this.writePointer) return true
+    return this.checkpointWritePointers.includes(pointer)
+  }
+
+  /** Whether the transaction sees what was written with a pointer. */
+  isVisible(pointer: bigint): boolean {
+    if (this.isOwn(pointer)) {
+      return this.visibilityLevel !== 'SNAPSHOT_EXCLUDE_CURRENT' || pointer !== this.writePointer
+    }
+    return (
+      pointer <= this.readPointer && !this.inProgress.has(pointer) && !this.invalids.has(pointer)
+    )
+  }
+
+  /** Every pointer up to it is final: visible to all later transactions, or invalid. */
+  get visibilityUpperBound(): bigint {
+    const first = this.inProgress.first
+    if (first !== undefined) return first - 1n
+    const before = this.transactionId - 1n
+    return before < this.readPointer ? before : this.readPointer
+  }
+
+  /** When it started, in milliseconds since the epoch. */
+  get startMilliseconds(): number {
+    return startOf(this.transactionId)
+  }
+
+  /** The same transaction with another visibility of its own writes. */
+  withVisibility(visibilityLevel: VisibilityLevel): Transaction {
+    return new Transaction({ ...this.fields(), visibilityLevel })
+  }
+
+  /** The same reads, with a new write pointer behind those so far. */
+  withCheckpoint(writePointer: bigint): Transaction {
+    const checkpointWritePointers = [...this.checkpointWritePointers, writePointer]
+    return new Transaction({ ...this.fields(), writePointer, checkpointWritePointers })
+  }
+
+  /** All fields, for copies. */
+  fields(): TransactionFields {
+    const { readPointer, transactionId, writePointer, invalids, inProgress } = this
+    const { firstShortInProgress, type, checkpointWritePointers, visibilityLevel } = this
+    return {
+      readPointer,
+      transactionId,
+      writePointer,
+      invalids,
+      inProgress,
+      firstShortInProgress,
+      type,
+      checkpointWritePointers,
+      visibilityLevel,
+    }
+  }
+}
+
+/** When the transaction of an id or pointer started, in milliseconds since the epoch. */
+export function startOf(pointer: bigint): number {
+  return Number(pointer / idsPerMillisecond)
+}

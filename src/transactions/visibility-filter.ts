@@ -1,0 +1,116 @@
+/**
+ * Shows of each column the newest version that a transaction sees (Tephra:
+ * TransactionVisibilityFilter). The timestamps of the cells are write pointers; a table must keep
+ * all versions. An empty value is the deletion of its column; an empty value in the empty column,
+ * that of its family.
+ *
+ * A filter of the user is asked about visible cells only; of both answers the more restrictive
+ * counts.
+ */
+import { FilterCode, type CellView, type Filter, type RowCells } from '../api/index.js'
+import { idsPerMillisecond, type Transaction } from './transaction.js'
+
+/** Timestamps below it are plain milliseconds, from before a table became transactional. */
+const plainTimestampMax = 10_000_000_000_000n
+
+/** Options of {@link TransactionVisibilityFilter}. */
+export interface VisibilityOptions {
+  /** Milliseconds that cells live, by family; absent or 0 = forever. */
+  readonly ttlMilliseconds?: Readonly<Record<string, number>>
+  readonly filter?: Filter | undefined
+}
+
+/** The write pointer of a transactional cell; that of its time for a plain one. */
+export function pointerOfTimestamp(timestamp: bigint): bigint {
+  return timestamp < plainTimestampMax ? timestamp * idsPerMillisecond : timestamp
+}
+
+/** See the file header. */
+export class TransactionVisibilityFilter implements Filter {
+  readonly #transaction: Transaction
+  readonly #filter: Filter | undefined
+  readonly #ttl: Readonly<Record<string, number>>
+  #family = ''
+  #oldest = 0n
+  #familyDelete = -1n
+
+  constructor(transaction: Transaction, options: VisibilityOptions = {}) {
+    this.#transaction = transaction
+    this.#filter = options.filter
+    this.#ttl = options.ttlMilliseconds ?? {}
+  }
+
+  get hasFilterRow(): boolean {
+    return this.#filter?.hasFilterRow ?? false
+  }
+
+  reset(): void {
+    this.#family = ''
+    this.#familyDelete = -1n
+    this.#filter?.reset()
+  }
+
+  filterAllRemaining(): boolean {
+    return this.#filter?.filterAllRemaining() ?? false
+  }
+
+  filterRowKey(row: Buffer): boolean {
+    return this.#filter?.filterRowKey(row) ?? false
+  }
+
+  filterCell(cell: CellView): FilterCode {
+    if (cell.family !== this.#family) this.#startFamily(cell.family)
+    const timestamp = cell.timestampExact
+    if (pointerOfTimestamp(timestamp) < this.#oldest) return FilterCode.nextColumn
+    if (!this.#transaction.isVisible(timestamp)) return FilterCode.skip
+    if (this.#transaction.visibilityLevel === 'SNAPSHOT_ALL') {
+      return this.#filter?.filterCell(cell) ?? FilterCode.include
+    }
+    const isDeletion = cell.contentBytes === 0
+    if (isDeletion && cell.qualifierStart === cell.qualifierEnd) {
+      this.#familyDelete = timestamp
+      return FilterCode.nextColumn
+    }
+    if (isDeletion || timestamp <= this.#familyDelete) return FilterCode.nextColumn
+    return this.#narrow(this.#filter?.filterCell(cell))
+  }
+
+  transformCell(cell: CellView): Buffer | undefined {
+    return this.#filter?.transformCell?.(cell)
+  }
+
+  filterRowCells(cells: RowCells): void {
+    this.#filter?.filterRowCells?.(cells)
+  }
+
+  filterRow(): boolean {
+    return this.#filter?.filterRow() ?? false
+  }
+
+  setReversed(reversed: boolean): void {
+    this.#filter?.setReversed?.(reversed)
+  }
+
+  readsValue(cell: CellView): boolean {
+    return this.#filter?.readsValue?.(cell) ?? this.#filter !== undefined
+  }
+
+  #startFamily(family: string): void {
+    this.#family = family
+    this.#familyDelete = -1n
+    const ttl = this.#ttl[family] ?? 0
+    const { transactionId } = this.#transaction
+    this.#oldest = ttl > 0 ? transactionId - BigInt(ttl) * idsPerMillisecond : 0n
+  }
+
+  /** Never a second version of a column, whatever the user's filter says. */
+  #narrow(answer: FilterCode | undefined): FilterCode {
+    if (answer === undefined || answer === FilterCode.include) {
+      return FilterCode.includeAndNextColumn
+    }
+    if (answer === FilterCode.skip || answer === FilterCode.seekUsingHint) {
+      return FilterCode.nextColumn
+    }
+    return answer
+  }
+}
