@@ -32,7 +32,7 @@ export interface FamilyOptions {
    * with that filter. 0 (the default) with the others.
    */
   readonly rowPrefixBytes?: number
-  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 16 KiB. */
+  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 4 KiB. */
   readonly blockBytes?: number
   /** COMPRESSION. Default 'LZ4'. ZSTD needs Node 22.15, else `ERR_MISSING_PACKAGE`. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD'

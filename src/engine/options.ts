@@ -2,6 +2,7 @@
 import { checkBoolean, checkChoice, checkObject, checkText, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { systemClock, type Clock } from '../base/clock.js'
+import { cacheBytesFor, machineMemoryBytes } from '../base/machine-memory.js'
 import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
 import { cellBytesMaxDefault } from '../cell/limits.js'
@@ -23,7 +24,11 @@ export interface DatabaseOptions {
   readonly memtableBytesMax?: number
   /** A memtable of this size is frozen and flushed. Default 32 MiB, at least 64 KiB. */
   readonly flushBytes?: number
-  /** Budget of decompressed blocks kept in memory. Default 128 MiB; 0 keeps none. */
+  /**
+   * Budget of decompressed blocks kept in memory; 0 keeps none. Default: a sixteenth of the memory
+   * that the process may use (the machine's, or its control group's), at least 32 MiB and at most 1
+   * GiB. `statistics().blockCache` says what came of it.
+   */
   readonly blockCacheBytesMax?: number
   /**
    * Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256
@@ -147,6 +152,8 @@ export interface ResolvedOptions {
   readonly memtableBytesMax: number
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
+  /** Undefined if the size of the cache was given. */
+  readonly blockCacheSizedForBytes: number | undefined
   readonly logBytesMax: number
   readonly logRetentionBytes: number
   readonly manifestBytesMax: number
@@ -281,6 +288,21 @@ function executorOfEnvironment(): ResolvedOptions['executor'] {
   return (process.env['CELLAR_EXECUTOR'] ?? 'auto') as ResolvedOptions['executor']
 }
 
+/** The size of the block cache, and the memory that it was derived from if it was not given. */
+function blockCacheOptions(
+  options: DatabaseOptions,
+): Pick<ResolvedOptions, 'blockCacheBytesMax' | 'blockCacheSizedForBytes'> {
+  if (options.blockCacheBytesMax !== undefined) {
+    const blockCacheBytesMax = bytesOption(options, 'blockCacheBytesMax', 0, 0)
+    return { blockCacheBytesMax, blockCacheSizedForBytes: undefined }
+  }
+  const memoryBytes = machineMemoryBytes()
+  return {
+    blockCacheBytesMax: cacheBytesFor(memoryBytes),
+    blockCacheSizedForBytes: memoryBytes,
+  }
+}
+
 /** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
 export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   const executor = options.executor ?? executorOfEnvironment()
@@ -305,7 +327,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
       bytesOption(options, 'flushBytes', 32 * mebibyte, 64 * kibibyte),
       Math.floor(memtableBytesMax / 2),
     ),
-    blockCacheBytesMax: bytesOption(options, 'blockCacheBytesMax', 128 * mebibyte, 0),
+    ...blockCacheOptions(options),
     logBytesMax: bytesOption(options, 'logBytesMax', 256 * mebibyte, 64 * kibibyte),
     logRetentionBytes: bytesOption(options, 'logRetentionBytes', 0, 0),
     manifestBytesMax: bytesOption(options, 'manifestBytesMax', 4 * mebibyte, kibibyte),

@@ -11,12 +11,20 @@
  * A lookup does not come here: the table holds an array from block index to block, and a hit adds
  * one to the block's `frequency`. All operations are O(1), those that evict in the long run.
  *
- * Ownership: the cache drops its reference to an evicted block and never reuses memory, so bytes
- * that were handed out stay right. Pinned blocks are outside the queues and are never evicted; they
- * count as used, so `bytesUsed` exceeds the bound by no more than what is pinned.
+ * Ownership: a cursor holds each block before it looks into it (`Block.holders`), and lets go when
+ * its caller says that nothing refers to bytes of earlier reads. The memory of a block that leaves
+ * the cache without a holder goes to the pool ({@link BlockCache.memory}) and serves another
+ * block. Memory of a block that is held at this moment is left to the garbage collector: whoever
+ * never lets go costs memory its second use, and never sees foreign bytes.
+ *
+ * Pinned blocks are outside the queues and are never evicted; they count as used, so `bytesUsed`
+ * exceeds the bound by no more than what is pinned.
  */
 import { assert } from '../base/assert.js'
+import { emptyBytes } from '../base/bytes.js'
+import { checksInvariants } from '../base/invariants.js'
 import type { Block } from './block.js'
+import { BufferPool } from './buffer-pool.js'
 import { RowLocations } from './row-locations.js'
 
 /** Rough cost of a block's object, buffer object and queue links, in bytes. */
@@ -29,6 +37,14 @@ const probationFraction = 0.1
 
 /** The part of the bytes that locations of rows may take. */
 const locationsFraction = 1 / 32
+
+/**
+ * The bytes that are set apart for memory of evicted blocks, which waits there for the next ones:
+ * each miss takes some and, as a rule, evicts as much.
+ */
+function pooledBytesOf(bytesMax: number): number {
+  return Math.min(bytesMax / 32, 1024 * 1024)
+}
 
 /** A first-in-first-out queue through the blocks' own links. */
 class BlockQueue {
@@ -70,6 +86,8 @@ class BlockQueue {
 export class BlockCache {
   /** Where rows were found in the blocks. */
   readonly rows: RowLocations
+  /** Memory for blocks that are to come. */
+  readonly memory: BufferPool
   private maximum: number
   private used = 0
   private evictions = 0
@@ -80,6 +98,7 @@ export class BlockCache {
   constructor(bytesMax: number) {
     this.maximum = bytesMax
     this.rows = new RowLocations(bytesMax * locationsFraction)
+    this.memory = new BufferPool(pooledBytesOf(bytesMax))
   }
 
   /** The bound in bytes. */
@@ -87,15 +106,19 @@ export class BlockCache {
     return this.maximum
   }
 
-  /** Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations. */
+  /**
+   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, of locations, and of
+   * memory that waits to be used again.
+   */
   get bytesUsed(): number {
-    return this.used + this.rows.bytes
+    return this.used + this.rows.bytes + this.memory.bytes
   }
 
   /** Changes the bound and evicts what exceeds it. */
   resize(bytesMax: number): void {
     this.maximum = bytesMax
     this.rows.resize(bytesMax * locationsFraction)
+    this.memory.resize(pooledBytesOf(bytesMax))
     this.evict()
   }
 
@@ -169,7 +192,8 @@ export class BlockCache {
 
   private evict(): void {
     const { probation, main } = this
-    while (this.bytesUsed > this.maximum) {
+    const bytesMax = this.maximum - this.memory.bytesMax
+    while (this.used + this.rows.bytes > bytesMax) {
       const tight = probation.bytes > this.maximum * probationFraction || main.count === 0
       const oldest = tight ? probation.oldest : main.oldest
       if (oldest === undefined) return
@@ -205,6 +229,11 @@ export class BlockCache {
     this.used -= costOf(block)
     block.queue = 0
     block.owner.blocks[block.index] = undefined
+    if (block.holders > 0) return
+    const { buffer } = block
+    block.buffer = emptyBytes
+    if (checksInvariants) buffer.fill(0xdb)
+    this.memory.give(buffer)
   }
 }
 

@@ -6,10 +6,10 @@
  * order, so any of them is found by binary search over the slots without decoding neighbours, and
  * the next one starts where the value of the one before ends.
  *
- * Ownership: a {@link Block} owns its buffer alone and never changes it once it is in use, so
- * results may go on referring to it after the block has left the cache. Before that, the keys of a
- * table that was taken in from outside get their sequence ({@link assignSequence}), the one place
- * where this layer knows what a key ends with.
+ * Ownership: a {@link Block} owns its buffer alone and does not change it while somebody holds the
+ * block (`holders`). A block that nobody holds loses its buffer when it leaves the cache. Before a
+ * block is used, the keys of a table that was taken in from outside get their sequence
+ * ({@link assignSequence}), the one place where this layer knows what a key ends with.
  *
  * Failure behaviour: block bytes are checked against their checksum before they come here. Lengths
  * are still compared with the block before they are used, so bytes that carry a right checksum
@@ -30,6 +30,9 @@ import { growBuffer, growNumbers } from './grow.js'
  */
 const hotFrequency = 2
 
+/** Set in {@link Block.holders} if nobody can tell when the block is no longer referred to. */
+export const heldForGood = 1 << 20
+
 /** What a block needs of the table it belongs to. */
 export interface BlockOwner {
   readonly inMemory: boolean
@@ -48,7 +51,8 @@ export class Block {
   readonly owner: BlockOwner
   /** Position of the block in its table, from 0. */
   readonly index: number
-  readonly buffer: Buffer
+  /** Uncompressed payload, and whatever lies behind it; empty once the block has lost it. */
+  buffer: Buffer
   /** Number of entries, at least 1. */
   readonly count: number
   /** Where the entries end and the slots start. */
@@ -67,6 +71,11 @@ export class Block {
   frequency = 0
   /** @internal Loads that were not released yet. */
   pins = 0
+  /**
+   * @internal Cursors whose callers may refer to the buffer; {@link heldForGood} and more if that
+   * does not end. The cache uses the memory of an evicted block again if this is 0.
+   */
+  holders = 0
   /** @internal 0 outside the cache, 1 probation queue, 2 main queue. */
   queue = 0
   /** @internal Neighbour towards the head of the queue (newer). */

@@ -1,9 +1,10 @@
 /**
  * A cursor over one SSTable. See `src/cursor/cursor.ts` for the contract.
  *
- * It holds a reference to the block it stands in, so its entry stays readable when the block leaves
- * the cache, and until the reader is closed and beyond; only moves that need another block, and all
- * seeks, throw `ERR_CLOSED` then.
+ * It holds every block that it enters, so its entries stay readable when the block leaves the
+ * cache, and until the reader is closed and beyond; only moves that need another block, and all
+ * seeks, throw `ERR_CLOSED` then. A caller that remembers nothing of earlier reads says so
+ * ({@link SsTableCursor.beginRead}), and the memory of the blocks may be used again.
  *
  * A block that was needed on the way of a call that then met `BlockMissing` is remembered, so a
  * repeated call makes progress even with a cache that keeps nothing.
@@ -14,7 +15,7 @@ import type { Hash64 } from '../base/hash.js'
 import { readVarint, varintLength } from '../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
-import { damagedEntry, entryOffset, lowerBound } from './block.js'
+import { damagedEntry, entryOffset, heldForGood, lowerBound } from './block.js'
 import type { Block } from './block.js'
 import { frequencyMax } from './block-cache.js'
 import type { BlockSource } from './block-source.js'
@@ -22,6 +23,9 @@ import type { BlockStream } from './block-stream.js'
 import { readAheadBytes } from './read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
+
+/** Blocks of a read that a cursor can let go of: it keeps them alive until the next read. */
+const heldMax = 2
 
 /** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
 export class SsTableCursor implements BackwardCursor {
@@ -58,10 +62,32 @@ export class SsTableCursor implements BackwardCursor {
   private aheadFrom = 0
   /** Blocks entered one after the other since the last seek. */
   private run = 0
+  /** Whether the caller uses {@link beginRead}; else all blocks are held for good. */
+  private letsGo = false
+  /** Blocks that were needed since {@link beginRead}, and the one that the cursor stood in then. */
+  private readonly held: Block[] = []
 
   /** @internal */
   constructor(reader: BlockSource) {
     this.reader = reader
+  }
+
+  /**
+   * Begins a read. REQUIRES that nothing refers to entries of earlier reads any more, but for the
+   * cursor itself. Whoever never calls this keeps blocks from being used again, no more.
+   */
+  beginRead(): void {
+    const { held, block } = this
+    this.letsGo = true
+    if (held.length === 0 || (held.length === 1 && held[0] === block)) return
+    let kept: Block | undefined
+    for (let i = 0; i < held.length; i++) {
+      if (held[i] === block && kept === undefined) kept = block
+      else held[i].holders--
+    }
+    held.length = 0
+    if (kept !== undefined) held.push(kept)
+    this.fetched = undefined
   }
 
   seek(key: Uint8Array, length: number): void {
@@ -265,11 +291,14 @@ export class SsTableCursor implements BackwardCursor {
     this.valueEnd = valueEnd
   }
 
-  /** Block `index` from wherever it can be had. Throws BlockMissing before anything changed. */
+  /**
+   * Block `index` from wherever it can be had, held. Throws BlockMissing before anything changed.
+   */
   private fetch(index: number): Block {
     const { reader } = this
     const cached = reader.blocks[index]
     if (cached === undefined) return this.fetchMissing(index)
+    this.hold(cached)
     const { frequency } = cached
     // Below zero it is here because this call, made before, asked for it: not a hit.
     if (frequency >= 0) reader.counters.cacheHits++
@@ -295,13 +324,30 @@ export class SsTableCursor implements BackwardCursor {
     if (bytes === 0) return this.admit(reader.readBlockSync(index))
     const blocks: Block[] = []
     reader.readBlocksSync(index, reader.adjacentEnd(index, bytes), blocks)
+    for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
     this.ahead = blocks
     this.aheadFrom = index
     return this.admit(blocks[0])
   }
 
+  /** Held before it is admitted: a cache without room drops it again at once. */
   private admit(block: Block): Block {
-    return this.cacheBlocks ? this.reader.cache.admit(block) : block
+    this.hold(block)
+    if (!this.cacheBlocks) return block
+    const admitted = this.reader.cache.admit(block)
+    if (admitted !== block) this.hold(admitted)
+    return admitted
+  }
+
+  private hold(block: Block): void {
+    const { held } = this
+    if (held.length > 0 && held[held.length - 1] === block) return
+    if (!this.letsGo || held.length === heldMax) {
+      block.holders |= heldForGood
+    } else {
+      held.push(block)
+      block.holders++
+    }
   }
 
   private failClosed(): never {

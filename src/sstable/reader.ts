@@ -5,7 +5,7 @@
  * is used (`ERR_CORRUPTION` names file, offset, expected, found). Lengths are compared with the
  * file's size before memory is allocated for them.
  *
- * Ownership: the reader owns its file. Blocks are immutable; whoever holds one may keep it. After
+ * Ownership: the reader owns its file. Blocks are immutable while somebody holds them. After
  * `closeSync` everything that needs the file throws `ERR_CLOSED`; the file itself is closed when
  * the asynchronous reads that were under way have settled.
  */
@@ -17,7 +17,6 @@ import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { assignSequence, Block } from './block.js'
-import { frequencyMax } from './block-cache.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
 import type { BlockMemoryPool } from './block-memory.js'
@@ -206,24 +205,6 @@ export class SsTableReader implements BlockSource {
     return damaged(this, this.index.offsets[index], expected, found)
   }
 
-  /**
-   * @internal Block `index` from the cache, which counts as a hit, or else from the file, if the
-   * read `mayBlock`; undefined if it may not.
-   */
-  find(index: number, mayBlock: boolean): Block | undefined {
-    const block = this.blocks[index]
-    if (block === undefined) {
-      if (!mayBlock) return undefined
-      this.counters.cacheMisses++
-      return this.cache.admit(this.readBlockSync(index))
-    }
-    const { frequency } = block
-    // Below zero it is here because a call asked for it that is made again now.
-    if (frequency >= 0) this.counters.cacheHits++
-    if (frequency < frequencyMax) block.frequency = frequency + 1
-    return block
-  }
-
   /** @internal Reads block `index` from the file, past the cache. */
   readBlockSync(index: number): Block {
     const blocks: Block[] = []
@@ -240,8 +221,8 @@ export class SsTableReader implements BlockSource {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
     // A raw block keeps the memory it was read into; all else is decoded out of the scratch buffer.
-    const raw = to - from === 1 && this.meta.codecId === CodecId.none
-    const stored = raw || length > scratch.length ? Buffer.allocUnsafeSlow(length) : scratch
+    const isOwn = to - from === 1 && this.meta.codecId === CodecId.none
+    const stored = isOwn || length > scratch.length ? this.cache.memory.take(length) : scratch
     this.readStoredSync(from, to, stored)
     this.decodeBlocks(stored, from, to, target)
   }
@@ -345,7 +326,7 @@ export class SsTableReader implements BlockSource {
   private async readBlocks(from: number, to: number, target: Block[]): Promise<void> {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
-    const stored = Buffer.allocUnsafeSlow(length)
+    const stored = this.cache.memory.take(length)
     let found: number
     this.readsUnderWay++
     try {
@@ -360,25 +341,28 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Decodes blocks [from, to), stored from the start of `stored`, which they may keep if it holds
-   * one alone.
+   * Decodes blocks [from, to), stored from the start of `stored`. One alone keeps that memory if it
+   * is raw and the memory is not the scratch buffer; else the pool gets the memory.
    */
   private decodeBlocks(stored: Buffer, from: number, to: number, target: Block[]): void {
     const { offsets } = this.index
+    const { memory } = this.cache
     const base = offsets[from]
+    const isOwn = stored !== scratch
+    let isKept = false
     for (let index = from; index < to; index++) {
       const start = offsets[index] - base
       const end = offsets[index + 1] - base
       const length = this.checkBlock(stored, start, end, index)
-      const keep = start === 0 && end === stored.length && stored !== scratch
-      const raw = keep && stored[end - trailerBytes] === CodecId.none
-      const buffer = raw ? stored : Buffer.allocUnsafeSlow(length)
-      if (raw) this.countBlock(end - start)
+      isKept = isOwn && to - from === 1 && stored[end - trailerBytes] === CodecId.none
+      const buffer = isKept ? stored : memory.take(length)
+      if (isKept) this.countBlock(end - start)
       else this.decodeBlock(stored, start, end, index, buffer, length)
       const block = new Block(this, index, buffer, length)
       if (this.sequenceAssigned !== undefined) assignSequence(block, this.sequenceAssigned)
       target.push(block)
     }
+    if (isOwn && !isKept) memory.give(stored)
   }
 
   private countBlock(storedBytes: number): void {

@@ -224,6 +224,8 @@ export class PlainRowReader {
     const cursor = this.tableCursors[position] ?? this.makeCursor(position, table)
     cursor.mayBlock = this.mayBlock && needed
     cursor.rowBytes = this.rowLength
+    // What the read before has collected was taken, so nothing refers to the blocks of that read.
+    cursor.beginRead()
     return cursor
   }
 

@@ -42,6 +42,8 @@ export interface DatabaseStatistics {
   readonly blockCache: {
     readonly bytesUsed: number
     readonly bytesMax: number
+    /** Memory of the machine that `bytesMax` was derived from; undefined if it was given. */
+    readonly sizedForBytes: number | undefined
     readonly hits: number
     readonly misses: number
   }
@@ -144,6 +146,7 @@ export function collectStatistics(
     blockCache: {
       bytesUsed: cache.bytesUsed,
       bytesMax: cache.bytesMax,
+      sizedForBytes: engine.options.blockCacheSizedForBytes,
       hits: counters.cacheHits,
       misses: counters.cacheMisses,
     },

@@ -2,7 +2,9 @@ import t from 'tap'
 import { loadChecksums } from '../../../src/codec/checksum.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import { BlockCache } from '../../../src/sstable/block-cache.js'
+import type { SsTableCursor } from '../../../src/sstable/cursor.js'
 import { ReadCounters } from '../../../src/sstable/read-counters.js'
+import type { SsTableReader } from '../../../src/sstable/reader.js'
 import {
   CountingFileSystem,
   build,
@@ -177,4 +179,89 @@ void t.test('pinnedBytes covers index and filter', async (t) => {
   const least = (entries.length * 10) / 8 + reader.properties.blockCount * 20
   t.ok(reader.pinnedBytes > least)
   t.ok(reader.pinnedBytes < least * 2.5)
+})
+
+/** Reads entries at random and remembers them by where they lie, until it begins another read. */
+class RememberingReader {
+  private readonly cursor: SsTableCursor
+  private readonly letsGo: boolean
+  private remembered: { readonly view: Buffer; readonly bytes: Buffer }[] = []
+
+  constructor(reader: SsTableReader, letsGo: boolean, cacheBlocks: boolean) {
+    this.cursor = reader.cursor()
+    this.cursor.cacheBlocks = cacheBlocks
+    this.letsGo = letsGo
+  }
+
+  read(random: () => number): void {
+    if (this.letsGo || this.remembered.length > 200) this.remembered = []
+    if (this.letsGo) this.cursor.beginRead()
+    const { cursor } = this
+    const seeks = 1 + Math.floor(random() * 4)
+    for (let i = 0; i < seeks; i++) {
+      const { key } = entries[Math.floor(random() ** 2 * entries.length)]
+      cursor.seek(key, key.length)
+      for (let steps = Math.floor(random() * 40); steps >= 0 && cursor.valid; steps--) {
+        const view = cursor.buffer.subarray(cursor.keyStart, cursor.valueEnd)
+        this.remembered.push({ view, bytes: Buffer.from(view) })
+        cursor.next()
+      }
+    }
+  }
+
+  get areAllRight(): boolean {
+    return this.remembered.every(({ view, bytes }) => view.equals(bytes))
+  }
+}
+
+void t.test(`memory is used again, but none that a read refers to, seed ${seed}`, async (t) => {
+  for (const codec of ['none', 'lz4'] as const) {
+    const fileSystem = new CountingFileSystem()
+    build(fileSystem, entries, { blockBytes: 1024, codec })
+    const cache = new BlockCache(150_000)
+    const reader = open(fileSystem, { cache, counters: new ReadCounters() })
+    const readers = Array.from(
+      { length: 9 },
+      (_, i) => new RememberingReader(reader, i % 3 > 0, i < 7),
+    )
+    const random = randomFrom(seed)
+    const buffers = new Set<Buffer>()
+    let blocks = 0
+    for (let i = 0; i < 4000; i++) {
+      const misses = reader.counters.cacheMisses
+      const one = readers[Math.floor(random() * readers.length)]
+      one.read(random)
+      blocks += reader.counters.cacheMisses - misses
+      if (i % 50 === 0) {
+        // A load that is under way, and one whose block is never asked for.
+        const index = Math.floor(random() * reader.index.blockCount)
+        await reader.loadBlock(index)
+        reader.releaseBlock(index)
+      }
+      for (const block of reader.blocks) if (block !== undefined) buffers.add(block.buffer)
+      if (!readers.every((each) => each.areAllRight)) {
+        t.fail(`${codec}: a remembered entry has changed after read ${i}`)
+        break
+      }
+    }
+    t.comment(`${codec}: ${blocks} blocks in ${buffers.size} buffers`)
+    t.ok(cache.bytesUsed <= 150_000)
+  }
+})
+
+void t.test('reads that let go use few buffers for many blocks', async (t) => {
+  const { cache, reader, counters } = table(100_000)
+  const cursor = reader.cursor()
+  const random = randomFrom(seed)
+  const buffers = new Set<Buffer>()
+  for (let i = 0; i < 5000; i++) {
+    const entry = entries[Math.floor(random() * entries.length)]
+    cursor.beginRead()
+    cursor.seek(entry.key, entry.key.length)
+    if (!valueOf(cursor).equals(entry.value)) t.fail(`read ${i}`)
+    buffers.add(cursor.buffer)
+  }
+  t.ok(counters.cacheMisses > 4000)
+  t.ok(buffers.size < 200, `${counters.cacheMisses} blocks in ${buffers.size} buffers`)
+  t.ok(cache.memory.bytes <= 100_000 / 32)
 })
