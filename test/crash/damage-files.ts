@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { NodeFileSystem } from '../../src/fs/node-fs.js'
 import type { Stop } from './damage-oracle.js'
 import { DamageTest, type Loaded } from './damage-runner.js'
+import { childEnvironment } from '../helpers/child-environment.js'
 
 const program = new URL('./damage-child.js', import.meta.url).pathname
 const stops: readonly Stop[] = ['closed', 'killed', 'machine stopped']
@@ -40,6 +41,7 @@ async function leave(directory: string, seed: number, stop: Stop): Promise<Loade
   const steps = String(2 + (seed % 5))
   const child = spawn(process.execPath, [program, directory, String(seed), steps, stop], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: childEnvironment,
   })
   const ended = once(child, 'close')
   const lines = createInterface({ input: child.stdout })

@@ -8,6 +8,7 @@ import { Database } from '../../src/index.js'
 import { lastOf, tableOf, tables, valueOf, WriterModel, writerCount } from './kill-plan.js'
 import type { ChildPlan } from './kill-plan.js'
 import { RecoveryError } from './recovery.js'
+import { childEnvironment } from '../helpers/child-environment.js'
 
 const childPath = fileURLToPath(new URL('kill-child.js', import.meta.url))
 
@@ -75,6 +76,7 @@ export class KillTest {
     const output = openSync(outputPath, 'w')
     const child = spawn(process.execPath, [childPath, JSON.stringify(plan)], {
       stdio: ['ignore', output, 'pipe', 'ipc'],
+      env: childEnvironment,
     })
     closeSync(output)
     let complaint = ''

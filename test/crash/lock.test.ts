@@ -22,6 +22,7 @@ import { NodeFileSystem } from '../../src/fs/node-fs.js'
 import { CellarError, Database } from '../../src/index.js'
 import { fileHeaderBytes } from '../../src/record/format.js'
 import { newFileSystem } from './power-cut-runner.js'
+import { childEnvironment } from '../helpers/child-environment.js'
 
 const indexUrl = new URL('../../src/index.js', import.meta.url).href
 
@@ -62,6 +63,7 @@ async function startOwner(directory: string) {
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: childEnvironment,
   })
   await once(child.stdout, 'data')
   return child

@@ -15,6 +15,7 @@ import { seed } from '../unit/version/fixtures.js'
 import { noteOf, tableName, type Note } from './metastore-plan.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'
+import { childEnvironment } from '../helpers/child-environment.js'
 
 const rounds = lengthOf('CELLAR_METASTORE_KILL_ROUNDS', 2, 10)
 const childPath = fileURLToPath(new URL('metastore-child.js', import.meta.url))
@@ -26,6 +27,7 @@ async function load(home: string, round: number, milliseconds: number): Promise<
   const plan = JSON.stringify({ directory: join(home, 'database'), round })
   const child = spawn(process.execPath, [childPath, plan], {
     stdio: ['ignore', output, 'pipe', 'ipc'],
+    env: childEnvironment,
   })
   closeSync(output)
   let complaint = ''

@@ -6,10 +6,13 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Database } from '../../../src/index.js'
+import { lengthOf } from '../../helpers/length.js'
+import { childEnvironment } from '../../helpers/child-environment.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260)
 const main = fileURLToPath(new URL('../../../bench/cities/main.js', import.meta.url))
 const cityCount = 3000
+const kills = lengthOf('CELLAR_CITIES_KILLS', 1, 2)
 const limit = ['--limit', String(cityCount)]
 
 interface Outcome {
@@ -25,7 +28,10 @@ function run(
   onOutput: (output: string, kill: (signal: NodeJS.Signals) => void) => void = () => {},
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...words], { stdio: 'pipe' })
+    const child = spawn(process.execPath, [main, ...words], {
+      stdio: 'pipe',
+      env: childEnvironment,
+    })
     let output = ''
     let errors = ''
     child.stdout.on('data', (chunk: Buffer) => {
@@ -77,7 +83,7 @@ void t.test(`a load killed at any moment is picked up by the next run, seed ${se
   const random = randomNumbers(seed)
   const words = ['--directory', directory, ...limit, '--batch', '7', '--executor', 'inline']
   let continued = 0
-  for (let kill = 0; kill < 2; kill++) {
+  for (let kill = 0; kill < kills; kill++) {
     // Killed a little after the first line of progress that reaches this far.
     const tenth = 1 + Math.floor(random() * 8)
     const delayMilliseconds = random() * 10

@@ -7,9 +7,12 @@ import { seededRandom } from '../../../src/base/random.js'
 import { choosePolicy, policyNames } from '../../../src/compaction/choose-policy.js'
 import type { CompactionPolicy, PolicyName } from '../../../src/compaction/choice.js'
 import { entryBytes, rowName, SimulatedStore, type RunningJob } from './simulation.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20_251)
 const flushEntries = 100
+/** Steps of the history in which one policy follows another. */
+const steps = lengthOf('CELLAR_POLICY_STEPS', 120, 400)
 
 /** Policies whose sizes suit flushes of 100 entries. */
 const smallPolicies: Readonly<Record<PolicyName, CompactionPolicy>> = {
@@ -73,8 +76,8 @@ for (const name of policyNames) {
 /** Writes, flushes, and several jobs at once that end in any order; policies change on the way. */
 function runConcurrently(store: SimulatedStore, random: () => number, names: PolicyName[]): void {
   const jobs: RunningJob[] = []
-  for (let step = 0; step < 400; step++) {
-    const policy = smallPolicies[names[Math.floor((step / 400) * names.length)]]
+  for (let step = 0; step < steps; step++) {
+    const policy = smallPolicies[names[Math.floor((step / steps) * names.length)]]
     const dice = random()
     if (dice < 0.4) {
       // Stretches of the key space, so that not everything overlaps everything.

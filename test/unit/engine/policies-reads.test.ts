@@ -19,9 +19,12 @@ import {
   type Snapshot,
 } from '../../../src/index.js'
 import { findPool } from '../../../src/job/worker-executor.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const start = 1_700_000_000_000
+/** Each step changes 40 rows, and most of them are followed by a flush or a compaction. */
+const steps = lengthOf('CELLAR_POLICY_STEPS', 16, 40)
 
 interface Configuration {
   readonly name: string
@@ -98,7 +101,7 @@ async function run({ name, database: options, family }: Configuration): Promise<
   await database.createTable('t', { families: { f: settings } })
   const seen: string[] = []
   const snapshots: Snapshot[] = []
-  for (let step = 0; step < 40; step++) {
+  for (let step = 0; step < steps; step++) {
     const table = database.table('t')
     for (let i = 0; i < 40; i++) {
       clock.milliseconds += 1 + random(20)

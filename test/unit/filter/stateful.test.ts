@@ -29,6 +29,7 @@ import {
 } from './naive.js'
 import { makeTable, newest, rowsOf, scanTable, show, tableStates } from './random-table.js'
 import type { TableState } from './random-table.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_102)
 
@@ -259,6 +260,8 @@ const kinds: Readonly<Record<string, MakeStateful>> = {
 /** Kinds that rely on not seeing the rest of a column that they want to leave. */
 const leavesColumns: ReadonlySet<string> = new Set(['pagination', 'columnCount', 'eitherJumps'])
 
+const rounds = lengthOf('CELLAR_FILTER_ROUNDS', 2, 8)
+
 async function compareKinds(
   t: Test,
   choice: Choice,
@@ -287,7 +290,7 @@ for (const state of tableStates) {
   void t.test(`counting filters match naive evaluation [${state}, seed ${seed}]`, async (t) => {
     const choice = new Choice(seededRandom(seed + tableStates.indexOf(state)))
     const names = Object.keys(kinds)
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < rounds; round++) {
       await compareKinds(t, choice, state, names, false)
       const rest = names.filter((name) => !leavesColumns.has(name))
       await compareKinds(t, choice, state, rest, true)
@@ -297,7 +300,7 @@ for (const state of tableStates) {
 
 void t.test(`the empty column counts once [seed ${seed}]`, async (t) => {
   const choice = new Choice(seededRandom(seed))
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < rounds; round++) {
     await compareKinds(t, choice, 'flushed', [...leavesColumns], true)
   }
 })

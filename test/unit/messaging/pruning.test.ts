@@ -8,9 +8,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runHistory } from './prune-history.js'
 import { cellsOf, MessagingTables, pointersOf, start, V } from './messaging-tables.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const withoutPool = findPool() === undefined && 'piscina is not installed'
+
+/** Tests that run on threads too; the long form takes all of them. */
+let threadTests = lengthOf('CELLAR_PRUNING_THREAD_TESTS', 4, Infinity)
 
 /** Runs a test with both executors. */
 function both(name: string, body: (t: Test, tables: MessagingTables) => Promise<void>): void {
@@ -19,11 +23,13 @@ function both(name: string, body: (t: Test, tables: MessagingTables) => Promise<
     await body(t, tables)
     await tables.close()
   })
-  void t.test(`${name} (worker)`, { skip: withoutPool }, async (t) => {
-    const tables = await MessagingTables.open('worker', t.testdir())
-    await body(t, tables)
-    await tables.close()
-  })
+  if (threadTests-- > 0) {
+    void t.test(`${name} (worker)`, { skip: withoutPool }, async (t) => {
+      const tables = await MessagingTables.open('worker', t.testdir())
+      await body(t, tables)
+      await tables.close()
+    })
+  }
 }
 
 both('73 a payload is there before its TTL and gone after it', async (t, tables) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Report } from '../../../bench/harness/record.js'
+import { childEnvironment } from '../../helpers/child-environment.js'
 
 const bench = join(import.meta.dirname, '../../../bench/main.js')
 
@@ -13,7 +14,7 @@ void t.test('Cellar and the store in memory give equal answers', async (t) => {
   const out = join(directory, 'metastore.json')
   const engines = ['--engines', 'cellar,memory']
   const args = [bench, 'metastore', '--quick', ...engines, '--directory', directory, '--out', out]
-  await promisify(execFile)(process.execPath, args)
+  await promisify(execFile)(process.execPath, args, { env: childEnvironment })
   const { results } = JSON.parse(readFileSync(out, 'utf8')) as Report
   t.equal(results.length, 14)
   for (const { workload, operations, opsPerSecond, checksum } of results) {
@@ -28,6 +29,6 @@ void t.test('Cellar and the store in memory give equal answers', async (t) => {
 
 void t.test('unknown stores end with code 2', async (t) => {
   const args = [bench, 'metastore', '--engines', 'nothing']
-  const failed = promisify(execFile)(process.execPath, args)
+  const failed = promisify(execFile)(process.execPath, args, { env: childEnvironment })
   await t.rejects(failed, { name: 'Error', message: /there are cellar, lmdb/ })
 })
