@@ -22,6 +22,8 @@ export interface Capabilities {
   readonly filters: boolean
   /** Scans take `raw`. */
   readonly rawScans: boolean
+  /** `Admin.flush`, `compact` and `majorCompact` act at once. */
+  readonly upkeep: boolean
 }
 
 /** The name of a capability. */

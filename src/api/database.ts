@@ -24,6 +24,15 @@ export interface Admin {
   getDescriptor(name: string): Awaitable<TableDescription>
   /** Changes options, adds and drops families. */
   modifyTable(name: string, alteration: TableAlteration): Promise<TableDescription>
+  /**
+   * Writes what is in memory of a table, of one family of it, or of all tables. Needs the
+   * capability `upkeep`, as the two that follow.
+   */
+  flush(name?: string, family?: string): Promise<void>
+  /** Flushes, then merges what is worth merging. */
+  compact(name?: string, family?: string): Promise<void>
+  /** Flushes, then merges everything and drops delete markers. */
+  majorCompact(name?: string, family?: string): Promise<void>
 }
 
 /**

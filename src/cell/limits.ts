@@ -8,6 +8,8 @@ import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 export const rowBytesMax = 32_767
 /** Longest family name in bytes. */
 export const familyBytesMax = 127
+/** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
+export const cellOverheadBytes = 20
 /** Default for the largest cell in bytes: row + family + qualifier + value + fixed parts. */
 export const cellBytesMaxDefault = 10 * 1024 * 1024
 
@@ -35,6 +37,15 @@ export function checkFamilyName(name: string): void {
     throw invalidArgument(`column family name ${shown} holds a control character, ':', '/' or '\\'`)
   }
   if (name === 'recovered.edits') throw invalidArgument(`column family name '${name}' is reserved`)
+}
+
+/** The namespace of tables whose name has none. */
+export const defaultNamespace = 'default'
+
+/** The namespace in a table's name. */
+export function namespaceOf(table: string): string {
+  const colon = table.indexOf(':')
+  return colon < 0 ? defaultNamespace : table.slice(0, colon)
 }
 
 /** Table name: `[A-Za-z0-9_.-]`, not starting with `.` or `-`, optionally `namespace:table`. */

@@ -6,6 +6,7 @@
  * from thinking about half-made tables.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
+import { defaultNamespace, namespaceOf } from '../cell/limits.js'
 import type { JsonObject } from '../version/json-fields.js'
 import type { TableDefinition } from '../version/catalog.js'
 import { changeBytes } from '../version/space-reserve.js'
@@ -187,15 +188,6 @@ export class Ddl {
     this.running = run.catch(() => undefined)
     return run
   }
-}
-
-/** The namespace of tables whose name has none. */
-export const defaultNamespace = 'default'
-
-/** The namespace in a table's name. */
-export function namespaceOf(table: string): string {
-  const colon = table.indexOf(':')
-  return colon < 0 ? defaultNamespace : table.slice(0, colon)
 }
 
 /** `ERR_NAMESPACE_NOT_FOUND`. */

@@ -1,20 +1,13 @@
 /** The change feed as users see it: mutations of the log as cells of tables. */
-import {
-  OptionNames,
-  checkArray,
-  checkChoice,
-  checkSignal,
-  readArguments,
-  shown,
-} from '../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { readArguments } from '../base/arguments.js'
 import { cellTypeName, type CellTypeCode } from '../cell/cell-type.js'
 import { CellView } from '../cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../engine/change-feed.js'
 import type { Engine } from '../engine/engine.js'
 import { emptyCursor } from '../scan/entry-cursor.js'
 import type { Change, ChangedCell, ChangeOptions } from '../api/changes.js'
-import { plainTableName } from './arguments/table-name.js'
+import { parseChangeOptions } from '../api/checks/changes.js'
+import { noSuchTable } from '../api/checks/names.js'
 
 /** The feed; see `Database.changes`. */
 export async function* changes(
@@ -22,7 +15,9 @@ export async function* changes(
   options: ChangeOptions,
 ): AsyncGenerator<Change, void> {
   engine.checkOpen()
-  const { fromSequence, durability, signal, tables } = readArguments(() => checkOptions(options))
+  const { fromSequence, durability, signal, tables } = readArguments(() =>
+    parseChangeOptions(options),
+  )
   const wanted = tables === undefined ? undefined : tablesWanted(engine, tables)
   const decoder = new ChangeDecoder(engine, wanted)
   const start = Math.max(1, fromSequence ?? engine.lastSequence + 1)
@@ -32,34 +27,10 @@ export async function* changes(
   }
 }
 
-const changeNames = new OptionNames<ChangeOptions>('a change feed', {
-  fromSequence: true,
-  table: true,
-  durability: true,
-  signal: true,
-})
-
-function checkOptions(options: ChangeOptions): {
-  readonly fromSequence: number | undefined
-  readonly durability: 'SYNC_WAL' | 'FSYNC_WAL'
-  readonly signal: AbortSignal | undefined
-  readonly tables: readonly string[] | undefined
-} {
-  const { fromSequence, durability = 'FSYNC_WAL', signal, table } = changeNames.copy(options)
-  if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
-    throw invalidArgument(`fromSequence must be a whole number, got ${shown(fromSequence)}`)
-  }
-  checkChoice(durability, 'durability', ['SYNC_WAL', 'FSYNC_WAL'])
-  checkSignal(signal)
-  if (table === undefined) return { fromSequence, durability, signal, tables: undefined }
-  const tables = typeof table === 'string' ? [table] : checkArray(table, 'table')
-  return { fromSequence, durability, signal, tables: tables.map(plainTableName) }
-}
-
 function tablesWanted(engine: Engine, names: readonly string[]): ReadonlySet<string> {
   for (const name of names) {
     if (engine.tables.has(name)) continue
-    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
+    throw noSuchTable(name)
   }
   return new Set(names)
 }

@@ -56,6 +56,7 @@ const embeddedCapabilities: Capabilities = Object.freeze({
   coprocessors: true,
   filters: true,
   rawScans: true,
+  upkeep: true,
 })
 
 /** Events of a database and their arguments. */

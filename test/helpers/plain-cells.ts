@@ -1,33 +1,8 @@
-/**
- * Cells as plain strings, in which the reference model and the engine are compared.
- *
- * Bytes are "binary strings": one UTF-16 unit per byte, so that `<` compares bytes unsigned.
- */
-import type { CellTypeName } from '../../src/cell/cell-type.js'
+/** Results as plain strings, in which the reference model and the engine are compared. */
 import type { Result } from '../../src/api/index.js'
-import type { BytesLike } from '../../src/api/index.js'
+import { binary, type PlainCell, type PlainResult } from '../../src/memory/plain-cells.js'
 
-/** A cell without its sequence. */
-export interface PlainCell {
-  readonly row: string
-  readonly family: string
-  readonly qualifier: string
-  readonly timestamp: bigint
-  readonly type: CellTypeName
-  readonly value: string
-}
-
-/** A result of a scan. */
-export interface PlainResult {
-  readonly cells: readonly PlainCell[]
-  readonly partial: boolean
-}
-
-/** One UTF-16 unit per byte. */
-export function binary(bytes: BytesLike): string {
-  const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : Buffer.from(bytes)
-  return buffer.toString('latin1')
-}
+export { binary, type PlainCell, type PlainResult }
 
 /** Decodes a result of the engine. */
 export function plainResult(result: Result): PlainResult {

@@ -16,7 +16,8 @@ import { TestDatabase } from '../helpers/test-database.js'
 import { filterOf, keepsCell, type FilterTree } from './filter-trees.js'
 import { familyOptions, startTime, type Operation } from './operations.js'
 import { MergeFollower } from './merge-follower.js'
-import { ModelError, ReferenceModel, type ModelSnapshot } from './reference-model.js'
+import type { ReferenceTable, View } from '../../src/memory/reference-table.js'
+import { ReferenceModel, type ModelSnapshot } from '../../src/memory/reference-model.js'
 
 const fullScans: readonly Scan[] = [
   { versions: 'all' },
@@ -35,6 +36,7 @@ export interface Setup {
 class Comparison {
   private readonly clock: ManualClock
   private readonly model: ReferenceModel
+  private readonly table: ReferenceTable
   private readonly test: TestDatabase
   private readonly form: CallForm
   private readonly snapshots: { engine: Snapshot; model: ModelSnapshot }[] = []
@@ -44,6 +46,7 @@ class Comparison {
   private constructor(
     test: TestDatabase,
     model: ReferenceModel,
+    table: ReferenceTable,
     merges: MergeFollower,
     form: CallForm,
   ) {
@@ -51,6 +54,7 @@ class Comparison {
     this.clock = test.clock
     this.test = test
     this.model = model
+    this.table = table
     this.form = form
     this.calls = callsOf(test.database.table('table'), form)
   }
@@ -62,8 +66,9 @@ class Comparison {
   ): Promise<Comparison> {
     const clock = new ManualClock(startTime)
     const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
-    const model = new ReferenceModel(options, clock)
-    const merges = new MergeFollower(model)
+    const model = new ReferenceModel(clock)
+    const table = model.createTable('table', options)
+    const merges = new MergeFollower(model, table)
     const coprocessors = [{ name: 'merges', observer: merges.observer }]
     const test = await TestDatabase.open({
       fileSystem,
@@ -72,7 +77,7 @@ class Comparison {
       options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100 },
     })
     await test.database.createTable('table', { families: options })
-    return new Comparison(test, model, merges, form)
+    return new Comparison(test, model, table, merges, form)
   }
 
   async close(): Promise<void> {
@@ -162,37 +167,33 @@ class Comparison {
   }
 
   private onModel(operation: Operation): string {
-    const model = this.model
+    const { model, table } = this
     switch (operation.kind) {
       case 'put':
-        model.put(operation.put)
+        model.put(table, operation.put)
         return 'done'
       case 'delete':
-        model.delete(operation.delete)
+        model.delete(table, operation.delete)
         return 'done'
       case 'increment':
-        return showResult(model.increment(operation.increment))
+        return showCells(model.increment(table, operation.increment))
       case 'append':
-        return showResult(model.append(operation.append))
+        return showCells(model.append(table, operation.append))
       case 'mutateRow':
-        return showResult(model.mutateRow(operation.mutateRow))
+        return showCells(model.mutateRow(table, operation.mutateRow))
       case 'mutateRows':
-        model.mutateRows(operation.mutateRows)
+        model.mutateRows(table, operation.mutateRows)
         return 'true'
       case 'check': {
-        const { success, result } = model.checkAndMutate(operation.check, operation.action)
-        return `${success} ${result === undefined ? 'no result' : showResult(result)}`
+        const { success, result } = model.checkAndMutate(table, operation.check, operation.action)
+        return `${success} ${result === undefined ? 'no result' : showCells(result)}`
       }
       case 'get':
         return showResult(
-          model.get(operation.get, this.snapshot(operation.view)?.model, keepsOf(operation.tree)),
+          table.get(operation.get, this.viewOf(operation.view), keepsOf(operation.tree)),
         )
       case 'scan':
-        return this.scanModel(
-          operation.scan,
-          this.snapshot(operation.view)?.model,
-          keepsOf(operation.tree),
-        )
+        return this.scanModel(operation.scan, this.viewOf(operation.view), keepsOf(operation.tree))
       case 'openSnapshot':
         // The engine's side has opened both.
         return 'done'
@@ -205,11 +206,11 @@ class Comparison {
         return 'done'
       }
       case 'flush':
-        model.flush()
+        model.flush(table)
         return 'done'
       case 'compact':
       case 'merge':
-        model.flush()
+        model.flush(table)
         this.merges.follow()
         return 'done'
       case 'reopen':
@@ -222,13 +223,13 @@ class Comparison {
     }
   }
 
-  private scanModel(
-    scan: Scan,
-    view: ModelSnapshot | undefined,
-    keeps: ReturnType<typeof keepsOf>,
-  ): string {
-    const found = this.model.scan(scan, view, keeps)
+  private scanModel(scan: Scan, view: View, keeps: ReturnType<typeof keepsOf>): string {
+    const found = this.table.scan(scan, view, keeps)
     return show(isCutByBytes(scan) ? joined(found) : found)
+  }
+
+  private viewOf(view: number | undefined): View {
+    return this.model.viewOf(this.table, this.snapshot(view)?.model)
   }
 
   private snapshot(view: number | undefined) {
@@ -265,6 +266,10 @@ function joined(pieces: readonly PlainResult[]): PlainResult[] {
   return rows
 }
 
+function showCells(cells: readonly PlainCell[]): string {
+  return showResult({ cells, partial: false })
+}
+
 function showOne(result: Result): string {
   return showResult(plainResult(result))
 }
@@ -278,7 +283,7 @@ async function outcome(run: () => Promise<string>): Promise<string> {
   try {
     return await run()
   } catch (error) {
-    if (error instanceof CellarError || error instanceof ModelError) return error.code
+    if (error instanceof CellarError) return error.code
     throw error
   }
 }

@@ -3,7 +3,8 @@
  * files were merged, and those are the runs of the model that were made in the same order.
  */
 import type { Observer } from '../../src/index.js'
-import type { ReferenceModel } from './reference-model.js'
+import type { ReferenceModel } from '../../src/memory/reference-model.js'
+import type { ReferenceTable } from '../../src/memory/reference-table.js'
 
 type Event =
   | {
@@ -19,13 +20,15 @@ export class MergeFollower {
   /** To be registered with the database. */
   readonly observer: Observer
   private readonly model: ReferenceModel
+  private readonly table: ReferenceTable
   private events: Event[] = []
   /** By family: the run of each file that was seen. */
   private readonly runs = new Map<string, Map<number, number>>()
   private readonly chosen = new Map<string, readonly number[]>()
 
-  constructor(model: ReferenceModel) {
+  constructor(model: ReferenceModel, table: ReferenceTable) {
     this.model = model
+    this.table = table
     this.observer = {
       postCompactSelection: ({ family, files }, chosen) => {
         const numberOf = ({ fileNumber }: { readonly fileNumber: number }): number => fileNumber
@@ -53,6 +56,7 @@ export class MergeFollower {
       }
       const merged = this.chosen.get(family) ?? []
       this.model.merge(
+        this.table,
         family,
         merged.map((file) => runs.get(file)!),
         event.major,
@@ -65,11 +69,11 @@ export class MergeFollower {
   private recognize(family: string, runs: Map<number, number>, files: readonly number[]): void {
     for (const [file, run] of runs) {
       if (files.includes(file)) continue
-      this.model.dropRun(family, run)
+      this.table.dropRun(family, run)
       runs.delete(file)
     }
     const known = new Set(runs.values())
-    const newRuns = this.model.runsOf(family).filter((run) => !known.has(run))
+    const newRuns = this.table.runsOf(family).filter((run) => !known.has(run))
     const newFiles = files.filter((file) => !runs.has(file)).sort((a, b) => a - b)
     if (newRuns.length !== newFiles.length) {
       throw new Error(`${family} has ${newFiles.length} new files, not ${newRuns.length}`)

@@ -1,7 +1,8 @@
 /** Namespaces of tables: names with properties, which mean nothing to the store. */
 import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { defaultNamespace, noSuchNamespace, type Ddl } from '../../engine/ddl.js'
+import { defaultNamespace } from '../../cell/limits.js'
+import { noSuchNamespace, type Ddl } from '../../engine/ddl.js'
 import type { Engine } from '../../engine/engine.js'
 import { checkNamespaceName, systemNamespace } from '../arguments/table-name.js'
 

@@ -1,8 +1,7 @@
 /** Encodes the rows that callers give, into memory that is reused. */
-import { checkBytesLike } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
 import { writeEscaped } from '../../cell/cell-key.js'
-import { checkRowLength, rowBytesMax } from '../../cell/limits.js'
+import { rowBytesMax } from '../../cell/limits.js'
+import { boundBytes, rowBytes } from '../../api/checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 
 /**
@@ -24,13 +23,7 @@ export class RowKey {
   /** Sets the row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
   set(row: BytesLike): void {
     if (typeof row === 'string' && row.length <= loopCharactersMax && this.setText(row)) return
-    checkBytesLike(row, 'row')
-    const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
-    if (bytes.length === 0) {
-      throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
-    }
-    checkRowLength(bytes.length)
-    this.length = writeEscaped(this.buffer, 0, bytes)
+    this.length = writeEscaped(this.buffer, 0, rowBytes(row))
   }
 
   /** A copy of the escaped row. */
@@ -52,13 +45,14 @@ export class RowKey {
   }
 }
 
-/** Encodes a scan bound: undefined for an absent or empty one. */
+/** Escapes a row of a checked length. */
+export function escapeRow(row: Uint8Array): Buffer {
+  const target = Buffer.allocUnsafe(2 * row.length)
+  return target.subarray(0, writeEscaped(target, 0, row))
+}
+
+/** Encodes a bound of rows: undefined for an absent or empty one. */
 export function encodeBound(row: BytesLike | undefined, what: string): Buffer | undefined {
-  if (row === undefined) return undefined
-  checkBytesLike(row, what)
-  const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
-  if (bytes.length === 0) return undefined
-  checkRowLength(bytes.length)
-  const target = Buffer.allocUnsafe(2 * bytes.length)
-  return target.subarray(0, writeEscaped(target, 0, bytes))
+  const bytes = boundBytes(row, what)
+  return bytes && escapeRow(bytes)
 }

@@ -1,36 +1,24 @@
-/** Encodes increments and appends: read the newest cell, compute, write (spec 2.9). */
-import { checkBoolean, checkBytesLike, OptionNames, shown } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+/** Encodes increments and appends: read the newest cell, compute, write. */
 import { toBytes } from '../../base/bytes.js'
+import {
+  checkAmount,
+  checkTail,
+  columnsOfAppend,
+  columnsOfIncrement,
+  notACounter,
+  parseUpdate,
+  type ColumnUpdate,
+} from '../../api/checks/updates.js'
 import type { CellView } from '../../cell/cell-view.js'
 import { CellType } from '../../cell/cell-type.js'
-import { checkTimestamp, latestTimestamp, type Timestamp } from '../../cell/timestamp.js'
+import { parseSingleColumn, type ColumnName } from '../../cell/column-name.js'
+import { latestTimestamp, type Timestamp } from '../../cell/timestamp.js'
 import type { FamilyState } from '../../engine/catalog.js'
-import { parseSingleColumn } from '../../cell/column-name.js'
 import { planColumns } from './deletes.js'
-import { checkTtl, listColumns, type MutationWriter } from './mutation-writer.js'
-import { parseTimeRange, type FamilyPlan } from '../reads/read-plan.js'
+import type { MutationWriter } from './mutation-writer.js'
+import type { FamilyPlan } from '../reads/read-plan.js'
 import type { StoredCells } from '../reads/stored-cells.js'
-import type { Append, BytesLike, ColumnName, Increment, RowOperation } from '../../api/index.js'
-
-/** Increments and appends have the same. */
-const modifyNames = new OptionNames<Increment>('an increment or append', {
-  row: true,
-  columns: true,
-  timestamp: true,
-  timeRange: true,
-  ttl: true,
-  returnResults: true,
-  durability: true,
-})
-const amountNames = new OptionNames<{ column: ColumnName; amount?: unknown }>(
-  'a column of an increment',
-  { column: true, amount: true },
-)
-const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a column of an append', {
-  column: true,
-  value: true,
-})
+import type { Append, Increment, RowOperation } from '../../api/index.js'
 
 /** Reads the newest cell of each planned column of the mutated row. */
 export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells
@@ -48,13 +36,7 @@ export function addIncrement(
   increment: RowOperation<Increment>,
   read: ReadNewest,
 ): void {
-  const targets = resolve(
-    writer,
-    listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
-      const given: { readonly column: ColumnName; readonly amount?: number | bigint } = entry
-      return amountNames.check(given).amount ?? 1
-    }),
-  )
+  const targets = resolve(writer, columnsOfIncrement(increment))
   for (const { amount } of targets) checkAmount(amount)
   modify(writer, increment, targets, read, (stored, target) => {
     const base = stored === undefined ? 0n : counterValue(stored, target)
@@ -70,23 +52,15 @@ export function addAppend(
   append: RowOperation<Append>,
   read: ReadNewest,
 ): void {
-  const targets = resolve(
-    writer,
-    listColumns<BytesLike>(append.columns, 'append', (entry) => {
-      return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
-    }),
-  )
-  for (const { amount } of targets) checkBytesLike(amount, 'appended value')
+  const targets = resolve(writer, columnsOfAppend(append))
+  for (const { amount } of targets) checkTail(amount)
   modify(writer, append, targets, read, (stored, { amount }) => {
     const tail = toBytes(amount)
     return stored === undefined ? tail : Buffer.concat([stored.copyValue(), tail])
   })
 }
 
-function resolve<T>(
-  writer: MutationWriter,
-  columns: readonly { column: ColumnName; amount: T }[],
-): Target<T>[] {
+function resolve<T>(writer: MutationWriter, columns: readonly ColumnUpdate<T>[]): Target<T>[] {
   const targets = columns.map(({ column, amount }) => {
     const { family, escapedQualifier } = parseSingleColumn(column)
     return { column, family: writer.family(family), escapedQualifier, amount }
@@ -113,15 +87,10 @@ function modify<T>(
   read: ReadNewest,
   compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
 ): void {
-  modifyNames.check(operation)
-  const ttl = checkTtl(operation.ttl)
-  const { timestamp } = operation
-  const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)
-  if (timestamp !== undefined && timestamp !== latestTimestamp) {
-    checkTimestamp(timestamp, 'timestamp')
-    writer.checkSlop(timestamp)
-  }
-  const cells = read(planColumns(targets, parseTimeRange(operation.timeRange)))
+  const { ttl, timestamp, returnResults, timeRange } = parseUpdate(operation, (timestamp) =>
+    writer.checkSlop(timestamp),
+  )
+  const cells = read(planColumns(targets, timeRange))
   writer.givesResult = true
   for (const target of targets) {
     const { family, escapedQualifier } = target
@@ -144,20 +113,9 @@ function newerThan(writer: MutationWriter, stored: CellView): Timestamp {
   return newer >= latestTimestamp ? latestTimestamp - 1n : newer
 }
 
-function checkAmount(amount: number | bigint): void {
-  if (typeof amount === 'bigint') {
-    if (BigInt.asIntN(64, amount) === amount) return
-  } else if (Number.isSafeInteger(amount)) return
-  throw invalidArgument(`increment amount must be a 64-bit integer, got ${shown(amount)}`)
-}
-
 function counterValue(stored: CellView, target: Target<unknown>): bigint {
   const start = stored.contentStart
   const length = stored.valueEnd - start
   if (length === 8) return stored.buffer.readBigInt64BE(start)
-  throw new CellarError(
-    ErrorCode.notACounter,
-    `cannot increment a column of family '${target.family.name}': ` +
-      `its value is ${length * 8} bits wide, a counter has 64`,
-  )
+  throw notACounter(target.family.name, length)
 }

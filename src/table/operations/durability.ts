@@ -1,27 +1,2 @@
-/** The durability of mutations: how an option is read, and which of two is the stronger. */
-import { shown } from '../../base/arguments.js'
-import type { DurabilityOption } from '../../api/mutations.js'
-import { invalidArgument } from '../../base/errors.js'
-import type { Durability } from '../../wal/log.js'
-
-const strengths: Readonly<Record<Durability, number>> = {
-  SKIP_WAL: 0,
-  ASYNC_WAL: 1,
-  SYNC_WAL: 2,
-  FSYNC_WAL: 3,
-}
-
-/** The more durable of two. */
-export function stronger(a: Durability, b: Durability): Durability {
-  return strengths[a] >= strengths[b] ? a : b
-}
-
-/** The durability that an operation asks for, else `fallback`. `ERR_INVALID_ARGUMENT`. */
-export function parseDurability(
-  asked: DurabilityOption | undefined,
-  fallback: Durability,
-): Durability {
-  if (asked === undefined || asked === 'USE_DEFAULT') return fallback
-  if (typeof asked === 'string' && Object.hasOwn(strengths, asked)) return asked
-  throw invalidArgument(`unknown durability ${shown(asked)}`)
-}
+/** The durability of mutations. */
+export { parseDurability, stronger } from '../../api/checks/durability.js'

@@ -7,20 +7,17 @@
  * Several mutations may be applied together, as a group: `beginGroup`, then for each `beginMember`,
  * `add…` and `endMember`, or `dropMember`. Each has a sequence of its own.
  */
+import { isWellFormed, loneSurrogate } from '../../base/arguments.js'
 import {
-  checkArray,
-  checkBytesLike,
-  countNames,
-  isBytes,
-  isWellFormed,
-  loneSurrogate,
-  OptionNames,
-  shown,
-} from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+  checkSlop,
+  checkValue,
+  markerWithQualifier,
+  readPut,
+  type PutTarget,
+} from '../../api/checks/puts.js'
 import { isFamilyMarker } from '../../cell/cell-key.js'
-import { CellType, cellTypeCode, type CellTypeCode } from '../../cell/cell-type.js'
-import { checkCellBytes } from '../../cell/limits.js'
+import { CellType, type CellTypeCode } from '../../cell/cell-type.js'
+import { cellOverheadBytes, checkCellBytes } from '../../cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
@@ -35,55 +32,9 @@ import type { Durability } from '../../wal/log.js'
 import type { CollectedRow } from '../../scan/row-collector.js'
 import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'
-import type {
-  Append,
-  BytesLike,
-  ColumnName,
-  Increment,
-  Put,
-  PutCell,
-  PutValue,
-  RowOperation,
-} from '../../api/index.js'
+import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'
 
-/** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
-export const cellOverheadBytes = 20
-
-/** A value with a timestamp of its own. */
-export type TimedValue = Exclude<PutValue, BytesLike>
-
-const putNames = new OptionNames<Put>('a put', {
-  row: true,
-  cells: true,
-  timestamp: true,
-  ttl: true,
-  durability: true,
-})
-/** The names of a cell of a put, in the long form. */
-export const cellNames = new OptionNames<PutCell>('a cell of a put', {
-  column: true,
-  value: true,
-  timestamp: true,
-  type: true,
-})
-/** The names of a value with a timestamp of its own. */
-export const valueNames = new OptionNames<TimedValue>('a value of a put', {
-  value: true,
-  timestamp: true,
-})
-
-/** How many of its names a put has with a value. */
-function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }): number {
-  let count = 0
-  if (put.cells !== undefined) count++
-  if (put.row !== undefined) count++
-  if (put.timestamp !== undefined) count++
-  if (put.ttl !== undefined) count++
-  if (put.durability !== undefined) count++
-  return count
-}
-
-export class MutationWriter {
+export class MutationWriter implements PutTarget {
   readonly engine: Engine
   /** The mutation will not be applied. */
   isTrial = false
@@ -197,66 +148,13 @@ export class MutationWriter {
 
   /** Encodes the cells of a put. */
   addPut(put: RowOperation<Put>): void {
-    const { cells, timestamp } = put
-    if (countNames(put) !== knownNames(put)) putNames.check(put)
-    const ttl = checkTtl(put.ttl)
-    if (typeof cells !== 'object' || cells === null) {
-      throw invalidArgument('put needs cells: an object of columns or an array of cells')
-    }
     this.isPut = true
-    let place = 0
-    if (Array.isArray(cells)) {
-      for (const cell of cells as readonly PutCell[]) {
-        this.addPutCell(cell, place++, timestamp, ttl)
-      }
-    } else {
-      for (const name in cells as Readonly<Record<string, unknown>>) {
-        const value = (cells as Readonly<Record<string, unknown>>)[name]
-        this.addNamedValue(name, place++, value, timestamp, ttl)
-      }
-    }
+    readPut(put, this)
     this.isPut = false
-    if (place === 0) throw invalidArgument('put has no cells')
-  }
-
-  private addNamedValue(
-    name: string,
-    place: number,
-    value: unknown,
-    timestamp: Timestamp | undefined,
-    ttl: number,
-  ): void {
-    if (typeof value === 'string' || isBytes(value)) {
-      this.addCell(name, place, CellType.put, timestamp, ttl, value)
-      return
-    }
-    if (typeof value !== 'object' || value === null) {
-      throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
-    }
-    const { value: content, timestamp: own } = value as TimedValue
-    if (content === undefined || countNames(value) !== (own === undefined ? 1 : 2))
-      valueNames.check(value as TimedValue)
-    this.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
-  }
-
-  private addPutCell(
-    cell: PutCell,
-    place: number,
-    timestamp: Timestamp | undefined,
-    ttl: number,
-  ): void {
-    if (typeof cell !== 'object' || cell === null) {
-      throw invalidArgument('each cell of a put must be an object {column, value}')
-    }
-    const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
-    cellNames.check(cell)
-    const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
-    if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)
-    this.addCell(column, place, type, own, ttl, value)
   }
 
   /** Encodes one cell by its column's name. */
-  private addCell(
+  addCell(
     name: ColumnName,
     place: number,
     type: CellTypeCode,
@@ -265,9 +163,9 @@ export class MutationWriter {
     value: BytesLike,
   ): void {
     const column = this.columns.find(name, place)
-    if (typeof value !== 'string') checkBytesLike(value, 'value')
+    checkValue(value)
     if (type !== CellType.put && isFamilyMarker(type) && column.escapedQualifier.length > 0) {
-      throw invalidArgument('a marker of a whole family has the empty qualifier')
+      throw markerWithQualifier()
     }
     this.encode(column.family, column.escapedQualifier, type, timestamp, ttl, value)
   }
@@ -370,49 +268,6 @@ export class MutationWriter {
    */
   checkSlop(timestamp: Timestamp): void {
     const slop = this.engine.options.timestampSlopMilliseconds
-    if (slop === Infinity) return
-    const latest = this.engine.now() + slop
-    if (timestamp <= latest) return
-    throw new CellarError(
-      ErrorCode.failedSanityCheck,
-      `timestamp ${timestamp} is more than ${slop} ms ahead of the clock`,
-    )
+    if (slop !== Infinity) checkSlop(timestamp, this.engine.now(), slop)
   }
 }
-
-/** Checks a cell TTL in milliseconds; 0 = none. */
-export function checkTtl(ttl: number | undefined): number {
-  if (ttl === undefined) return 0
-  if (typeof ttl !== 'number' || !Number.isInteger(ttl) || ttl < 1 || ttl >= 2 ** 48) {
-    throw invalidArgument(`ttl must be an integer of 1 to 2^48-1 milliseconds, got ${shown(ttl)}`)
-  }
-  return ttl
-}
-
-/** The columns of an increment or append as a list, whichever form they were given in. */
-export function listColumns<T>(
-  columns: Readonly<Record<string, T>> | readonly { readonly column: ColumnName }[],
-  what: string,
-  read: (entry: { readonly column: ColumnName }) => T,
-): { column: ColumnName; amount: T }[] {
-  if (typeof columns !== 'object' || columns === null) {
-    throw invalidArgument(`${what} needs columns: an object or an array`)
-  }
-  const list: { column: ColumnName; amount: T }[] = []
-  if (Array.isArray(columns)) {
-    for (const entry of checkArray(columns as readonly { readonly column: ColumnName }[], what)) {
-      if (typeof entry !== 'object' || entry === null) {
-        throw invalidArgument(`each column of ${what} must be an object`)
-      }
-      list.push({ column: entry.column, amount: read(entry) })
-    }
-  } else {
-    for (const [column, amount] of Object.entries(columns))
-      list.push({ column, amount: amount as T })
-  }
-  if (list.length === 0) throw invalidArgument(`${what} has no columns`)
-  return list
-}
-
-/** What increments and appends have in common. */
-export type ReadModifyWrite = RowOperation<Increment> | RowOperation<Append>

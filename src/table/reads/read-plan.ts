@@ -4,16 +4,22 @@
  * Plans of reads that name nothing, or one column and nothing else, are kept by whoever keeps the
  * table's state, because they are what hot reads use.
  */
-import { checkArray, checkBoolean, checkInteger, checkObject, shown } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
-import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../../cell/timestamp.js'
+import { checkBoolean, checkInteger } from '../../base/arguments.js'
+import { allTime } from '../../cell/timestamp.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
 import type { Filter } from '../../filter/filter.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import type { StoreQuery } from '../../scan/query.js'
-import { parseColumn } from '../../cell/column-name.js'
-import { noSuchFamily } from '../arguments/column-name.js'
-import type { ColumnName, ReadOptions, TimeRangeOption } from '../../api/index.js'
+import {
+  checkFilter,
+  groupColumns,
+  parseFamilyRanges,
+  parseTime,
+  parseVersions,
+} from '../../api/checks/reads.js'
+import type { ColumnName, ReadOptions } from '../../api/index.js'
+
+export { parseTimeRange } from '../../api/checks/reads.js'
 
 /** What is read of one family. */
 export interface FamilyPlan {
@@ -42,9 +48,6 @@ export interface ReadPlan {
 export interface PlainRead {
   readonly qualifier: Buffer | undefined
 }
-
-/** "All versions": what HBase's readAllVersions sets. */
-const allVersions = 2_147_483_647
 
 /** Kept plans of one table state. */
 export class ReadPlans {
@@ -140,86 +143,6 @@ export function planRead(table: TableState, options: ReadOptions, raw: boolean):
   }
   const plain = cacheBlocks ? plainOf(families) : undefined
   return { families, filter: options.filter, cacheBlocks, onDemand, versions, plain }
-}
-
-function parseVersions(versions: ReadOptions['versions']): number {
-  if (versions === undefined) return 1
-  if (versions === 'all') return allVersions
-  if (typeof versions !== 'number' || !Number.isInteger(versions) || versions < 1) {
-    throw invalidArgument(`versions must be an integer >= 1 or 'all', got ${shown(versions)}`)
-  }
-  return versions
-}
-
-/** Parses a `[min, max)` option. */
-export function parseTimeRange(range: TimeRangeOption | undefined): TimeRange {
-  if (range === undefined) return allTime
-  if (!Array.isArray(range) || range.length !== 2) {
-    throw invalidArgument('timeRange must be an array [min, max) of two timestamps')
-  }
-  return makeTimeRange(range[0], range[1])
-}
-
-function parseTime(options: ReadOptions): TimeRange {
-  if (options.timestamp === undefined) return parseTimeRange(options.timeRange)
-  if (options.timeRange !== undefined) {
-    throw invalidArgument('give timestamp or timeRange, not both')
-  }
-  return singleTimestamp(options.timestamp)
-}
-
-function parseFamilyRanges(
-  table: TableState,
-  ranges: ReadOptions['familyTimeRanges'],
-): Map<string, TimeRange> {
-  const parsed = new Map<string, TimeRange>()
-  if (ranges === undefined) return parsed
-  checkObject(ranges, 'familyTimeRanges')
-  for (const [family, range] of Object.entries(ranges)) {
-    if (!table.familyByName.has(family)) {
-      throw noSuchFamily(family, table.name, table.familyNames)
-    }
-    parsed.set(family, parseTimeRange(range))
-  }
-  return parsed
-}
-
-/**
- * Columns by family, escaped and sorted; undefined = everything. As with HBase's addFamily and
- * addColumn, the later mention wins: a column narrows a family named before it, a family widens.
- */
-function groupColumns(
-  table: TableState,
-  columns: readonly ColumnName[] | undefined,
-  raw: boolean,
-): Map<string, readonly Buffer[] | undefined> | undefined {
-  if (columns === undefined) return undefined
-  const list = checkArray(columns, 'columns')
-  if (list.length === 0) return undefined
-  const wanted = new Map<string, Buffer[] | undefined>()
-  for (const column of list) {
-    const { family, escapedQualifier } = parseColumn(column)
-    if (!table.familyByName.has(family)) throw noSuchFamily(family, table.name, table.familyNames)
-    if (escapedQualifier === undefined) {
-      wanted.set(family, undefined)
-      continue
-    }
-    if (raw) {
-      throw invalidArgument('a raw scan cannot be narrowed to columns, only to families')
-    }
-    const list = wanted.get(family)
-    if (list === undefined) wanted.set(family, [escapedQualifier])
-    else if (!list.some((known) => known.equals(escapedQualifier))) list.push(escapedQualifier)
-  }
-  for (const list of wanted.values()) list?.sort((a, b) => Buffer.compare(a, b))
-  return wanted
-}
-
-function checkFilter(filter: Filter | undefined): void {
-  if (filter === undefined) return
-  if (typeof filter !== 'object' || filter === null || typeof filter.filterCell !== 'function') {
-    throw invalidArgument('filter must be a Filter object')
-  }
 }
 
 /** The mode of a read for its plan. */

@@ -1,6 +1,6 @@
 /** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
-import { checkInteger } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
+import { checkBatchCount } from '../../api/checks/scans.js'
 import type { Engine } from '../../engine/engine.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/result.js'
@@ -58,7 +58,7 @@ export class AsyncScanner implements ResultScanner {
 
   nextBatch(count: number): Promise<Result[]> {
     return this.#enqueue(async () => {
-      checkCount(count)
+      checkBatchCount(count)
       const results: Result[] = []
       while (results.length < count) {
         if (this.#position >= this.#buffered.length) {
@@ -200,7 +200,7 @@ export class SyncScanner implements SyncResultScanner {
   }
 
   nextBatch(count: number): Result[] {
-    checkCount(count)
+    checkBatchCount(count)
     const results: Result[] = []
     while (results.length < count) {
       try {
@@ -233,13 +233,6 @@ export class SyncScanner implements SyncResultScanner {
 
   [Symbol.dispose](): void {
     this.close()
-  }
-}
-
-/** Infinity asks for all. */
-function checkCount(count: number): void {
-  if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
-    throw invalidArgument('nextBatch needs a count')
   }
 }
 

@@ -1,6 +1,6 @@
 /** Snapshots: read points that users hold. */
-import { shown } from '../../base/arguments.js'
 import { closedError, invalidArgument } from '../../base/errors.js'
+import { checkIsolation } from '../../api/checks/reads.js'
 import type { Engine } from '../../engine/engine.js'
 import type { ReadOptions, Snapshot } from '../../api/index.js'
 
@@ -52,14 +52,4 @@ export function readPointOf({ snapshot, isolation }: ReadOptions, engine: Engine
 /** The time at which a read sees cells expire: the snapshot's; undefined = now. */
 export function readTimeOf({ snapshot }: ReadOptions): number | undefined {
   return snapshot instanceof EngineSnapshot ? snapshot.milliseconds : undefined
-}
-
-function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {
-  if (isolation !== 'READ_COMMITTED' && isolation !== 'READ_UNCOMMITTED') {
-    const known = "'READ_COMMITTED' or 'READ_UNCOMMITTED'"
-    throw invalidArgument(`isolation must be ${known}, got ${shown(isolation)}`)
-  }
-  if (isolation === 'READ_UNCOMMITTED' && snapshot !== undefined) {
-    throw invalidArgument('a snapshot cannot be read uncommitted')
-  }
 }

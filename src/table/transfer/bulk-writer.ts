@@ -36,7 +36,7 @@ import {
 import { CellType, cellTypeCode } from '../../cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../../cell/cell-value.js'
 import { CellView } from '../../cell/cell-view.js'
-import { cellBytesMaxDefault, checkCellBytes } from '../../cell/limits.js'
+import { cellBytesMaxDefault, cellOverheadBytes, checkCellBytes } from '../../cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
@@ -54,13 +54,7 @@ import { noDatabaseId } from '../../sstable/format.js'
 import { tableFormatOf, type FamilySettings } from '../../store/family-settings.js'
 import { parseSingleColumn } from '../../cell/column-name.js'
 import { noSuchFamily } from '../arguments/column-name.js'
-import {
-  cellNames,
-  cellOverheadBytes,
-  checkTtl,
-  valueNames,
-  type TimedValue,
-} from '../operations/mutation-writer.js'
+import { cellNames, checkTtl, valueNames, type TimedValue } from '../../api/checks/puts.js'
 import { checkDirectory, checkFileSystem } from '../../engine/options.js'
 import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'

@@ -16,7 +16,7 @@ import {
   flushedCells,
   readFamily,
   type StoredCell,
-} from '../../model/reading-rules.js'
+} from '../../../src/memory/reading-rules.js'
 import {
   cellOf,
   escaped,

@@ -11,7 +11,11 @@ import { writeValueHeader } from '../../../src/cell/cell-value.js'
 import { CellView } from '../../../src/cell/cell-view.js'
 import { emptyCursor } from '../../../src/scan/entry-cursor.js'
 import type { RetentionOptions } from '../../../src/scan/query.js'
-import { compareCells, type FamilyRules, type StoredCell } from '../../model/reading-rules.js'
+import {
+  compareCells,
+  type FamilyRules,
+  type StoredCell,
+} from '../../../src/memory/reading-rules.js'
 
 /** Times lie around this. */
 export const now = 1_000_000

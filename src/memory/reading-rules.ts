@@ -1,10 +1,9 @@
 /**
- * HBase's rules of reading and of flushing one family of one row (spec 2.3 to 2.5), written as
- * plainly as possible: sort, filter, loop. Shares nothing with the engine but the names of cell
- * types.
+ * HBase's rules of reading and of flushing one family of one row, written as plainly as possible:
+ * sort, filter, loop. Shares nothing with the embedded engine but the names of cell types.
  */
-import type { CellTypeName } from '../../src/cell/cell-type.js'
-import type { PlainCell } from '../helpers/plain-cells.js'
+import type { CellTypeName } from '../cell/cell-type.js'
+import type { PlainCell } from './plain-cells.js'
 
 /** A cell as the model keeps it. */
 export interface StoredCell extends PlainCell {
@@ -38,8 +37,10 @@ export interface FamilyRead {
   readonly qualifiers: readonly string[] | undefined
   readonly offset: number
   readonly limit: number
-  /** A filter; not with `raw`. */
+  /** Judges cells one by one; not with `raw`. */
   readonly keeps?: ((cell: StoredCell) => boolean) | undefined
+  /** A filter will judge the cells: every version that the family keeps is wanted, uncut. */
+  readonly isFiltered?: boolean | undefined
 }
 
 const typeCodes: Readonly<Record<CellTypeName, number>> = {
@@ -50,7 +51,7 @@ const typeCodes: Readonly<Record<CellTypeName, number>> = {
   DeleteFamily: 14,
 }
 
-/** HBase's order of cells within one row and family (spec 2.1). */
+/** HBase's order of cells within one row and family. */
 export function compareCells(a: StoredCell, b: StoredCell): number {
   if (a.qualifier !== b.qualifier) return a.qualifier < b.qualifier ? -1 : 1
   if (a.timestamp !== b.timestamp) return a.timestamp > b.timestamp ? -1 : 1
@@ -104,22 +105,22 @@ export function readFamily(
   now: bigint,
 ): StoredCell[] {
   const found: StoredCell[] = []
-  const { keeps } = read
+  const { keeps, isFiltered = false } = read
   // A filter sees all versions that the family keeps, and the versions asked for come behind it.
-  const asked = keeps === undefined ? read.versions : Infinity
+  const asked = keeps === undefined && !isFiltered ? read.versions : Infinity
   const columns = byColumn(cells.filter((cell) => !outlivedOwnTtl(cell, now)))
   const markers = read.raw ? [] : markersThatApply(cells, rules, read, now)
   for (const column of columns) {
     if (read.qualifiers !== undefined && !read.qualifiers.includes(column[0].qualifier)) continue
     const inRange = column.filter(({ timestamp }) => timestamp >= read.min && timestamp < read.max)
-    if (read.raw) found.push(...rawVersions(inRange, read.versions))
+    if (read.raw) found.push(...rawVersions(inRange, asked))
     else if (rules.newVersionBehavior) {
       const alive = new Set(replayed(column, markers, rules.versions))
       const visible = inRange.filter((cell) => alive.has(cell))
       found.push(...passing(liveVersions(visible, [], rules, asked, now), read))
     } else found.push(...passing(liveVersions(inRange, markers, rules, asked, now), read))
   }
-  return found.slice(read.offset, read.offset + read.limit)
+  return isFiltered ? found : found.slice(read.offset, read.offset + read.limit)
 }
 
 /** What a filter leaves of the versions of a column, and the newest of that. */
@@ -204,7 +205,7 @@ function rawVersions(column: readonly StoredCell[], versionsAsked: number): Stor
 }
 
 /**
- * What a flush keeps of one family of one row (spec 2.5): markers always, if they have not expired;
+ * What a flush keeps of one family of one row: markers always, if they have not expired;
  * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. Cells up to
  * `sequenceKept`, which an open snapshot sees, are kept and not looked at.
  */
@@ -246,7 +247,7 @@ export function flushedCells(
 }
 
 /**
- * What a major compaction keeps of one family of one row (spec 2.5). As a flush, but markers go
+ * What a major compaction keeps of one family of one row. As a flush, but markers go
  * too: all, or with KEEP_DELETED_CELLS those over VERSIONS and those older than `earliestPut`, the
  * timestamp of the oldest put of the store.
  */

@@ -1,0 +1,45 @@
+/** Checks atomic batches. */
+import { checkArray, checkObject, OptionNames } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
+import type { AtomicBatch } from '../atomic.js'
+import type { Check, DurabilityOption, MultiRowMutations } from '../mutations.js'
+import type { Table } from '../table.js'
+
+const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {
+  checks: true,
+  mutations: true,
+  durability: true,
+})
+
+/** The members of an atomic batch, each with its table apart. */
+export interface ParsedAtomic {
+  readonly checks: readonly { readonly table: string | Table; readonly check: Check }[]
+  readonly mutations: readonly {
+    readonly table: string | Table
+    readonly row: MultiRowMutations['rows'][number]
+  }[]
+  readonly durability: DurabilityOption | undefined
+}
+
+/** A batch whose members are copied; what is in them is checked by the tables. */
+export function readAtomic(batch: AtomicBatch): ParsedAtomic {
+  const given = batchNames.copy(batch)
+  const mutations = checkArray(given.mutations, 'mutations of an atomic batch')
+  if (mutations.length === 0) throw invalidArgument('an atomic batch needs at least one mutation')
+  return {
+    checks: checkArray(given.checks ?? [], 'checks of an atomic batch').map((each) => {
+      const { table, ...check } = checkObject(each, 'check')
+      return { table, check }
+    }),
+    mutations: mutations.map((each) => {
+      const { table, ...row } = checkObject(each, 'each mutation of an atomic batch')
+      return { table, row }
+    }),
+    durability: given.durability,
+  }
+}
+
+/** The error for a table that the database does not have. */
+export function foreignTable(): Error {
+  return invalidArgument('the table of an atomic batch must be of the same database')
+}

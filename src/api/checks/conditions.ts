@@ -1,0 +1,67 @@
+/** Checks the conditions of checkAndMutate. */
+import { checkBytesLike, OptionNames, shown } from '../../base/arguments.js'
+import { emptyBytes, toBytes } from '../../base/bytes.js'
+import { invalidArgument } from '../../base/errors.js'
+import type { BytesLike } from '../../cell/column-name.js'
+import type { Check, CompareOperator } from '../mutations.js'
+
+const operators: ReadonlySet<string> = new Set([
+  'LESS',
+  'LESS_OR_EQUAL',
+  'EQUAL',
+  'NOT_EQUAL',
+  'GREATER_OR_EQUAL',
+  'GREATER',
+])
+
+/** A condition on one column's newest cell. */
+export interface ValueCondition {
+  readonly operator: CompareOperator
+  /** Empty stands for "absent or empty". */
+  readonly expected: Buffer
+}
+
+const checkNames = new OptionNames<Check>('a check', {
+  row: true,
+  column: true,
+  equals: true,
+  notExists: true,
+  operator: true,
+  value: true,
+  filter: true,
+  timeRange: true,
+})
+
+/** Checks the shape of a check; undefined means that it is a filter condition. */
+export function parseCondition(check: Check): ValueCondition | undefined {
+  const { equals, notExists, operator, filter, column } = checkNames.check(check)
+  const count =
+    Number(equals !== undefined) +
+    Number(notExists !== undefined) +
+    Number(operator !== undefined) +
+    Number(filter !== undefined)
+  if (count === 0) {
+    throw invalidArgument('the check has no condition: give equals, notExists, operator or filter')
+  }
+  if (count > 1) throw invalidArgument('the check has more than one condition')
+  if (filter !== undefined) {
+    if (column !== undefined) throw invalidArgument('a check with a filter takes no column')
+    return undefined
+  }
+  if (column === undefined) throw invalidArgument('the check needs a column')
+  if (notExists !== undefined) {
+    if (notExists !== true) throw invalidArgument('notExists can only be true')
+    return { operator: 'EQUAL', expected: emptyBytes }
+  }
+  if (operator === undefined) return { operator: 'EQUAL', expected: expectedBytes(equals) }
+  if (!operators.has(operator)) {
+    throw invalidArgument(`unknown compare operator ${shown(operator)}`)
+  }
+  return { operator, expected: expectedBytes(check.value) }
+}
+
+function expectedBytes(value: BytesLike | null | undefined): Buffer {
+  if (value === null || value === undefined) return emptyBytes
+  checkBytesLike(value, 'the expected value')
+  return toBytes(value)
+}

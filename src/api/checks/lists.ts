@@ -1,0 +1,115 @@
+/** Checks lists of operations and mixed batches. */
+import { checkArray, checkObject, OptionNames, readArguments } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type {
+  BatchOperation,
+  BatchResult,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+  Put,
+} from '../mutations.js'
+import { ListFailures } from './list-failures.js'
+
+/** A copy of a caller's list, each element checked. */
+export function readList<T>(
+  list: readonly T[],
+  what: string,
+  check?: (element: T) => void,
+): readonly T[] {
+  return readArguments(() => {
+    const copy = checkArray(list, what)
+    if (check !== undefined) for (const element of copy) check(element)
+    return copy
+  })
+}
+
+/** A put without cells fails the whole list before anything is written. */
+export function checkHasCells(put: Put): void {
+  const cells: unknown = checkObject(put, 'put').cells
+  if (typeof cells !== 'object' || cells === null || isEmpty(cells)) {
+    throw invalidArgument('a put of the list has no cells')
+  }
+}
+
+function isEmpty(cells: object): boolean {
+  if (Array.isArray(cells)) return cells.length === 0
+  for (const name in cells) if (name !== undefined) return false
+  return true
+}
+
+const kinds: ReadonlySet<string> = new Set([
+  'get',
+  'put',
+  'delete',
+  'increment',
+  'append',
+  'mutateRow',
+  'checkAndMutate',
+])
+
+/** Checks that an operation of a batch is of one known kind. */
+export function checkOperation(operation: BatchOperation): BatchOperation {
+  return readArguments(() => ({ ...checkKind(operation) }))
+}
+
+function checkKind(operation: BatchOperation): BatchOperation {
+  let names = 0
+  let known = false
+  if (typeof operation === 'object' && operation !== null) {
+    for (const name in operation) {
+      names++
+      known = kinds.has(name)
+    }
+  }
+  if (names === 1 && known) return operation
+  throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
+}
+
+const checkAndActionNames = new OptionNames<{
+  readonly check: Check
+  readonly action: CheckAction
+}>('a checkAndMutate', { check: true, action: true })
+
+/** Checks the shape of a checkAndMutate of a list. */
+export function readCheck<T extends { readonly check: Check; readonly action: CheckAction }>(
+  given: T,
+): T {
+  return readArguments(() => {
+    const checked = checkAndActionNames.check(given)
+    checkObject(checked.check, 'the check of a checkAndMutate')
+    return checked
+  })
+}
+
+/** A list of checks as the operations of a batch; `ERR_INVALID_ARGUMENT`. */
+export function operationsOfChecks(
+  list: readonly { readonly check: Check; readonly action: CheckAction }[],
+): BatchOperation[] {
+  return readArguments(() => checkArray(list, 'checks')).map((each) => {
+    const { check, action } = readCheck(each)
+    return { checkAndMutate: { check, action } }
+  })
+}
+
+/** The outcomes of a list of checks; `ERR_BATCH_FAILED` if any failed. */
+export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
+  const failures = new ListFailures()
+  const outcomes: CheckAndMutateResult[] = []
+  for (const [position, each] of results.entries()) {
+    if (!each.ok) failures.failed(position, each.error)
+    else {
+      const result = each.result.isEmpty ? undefined : each.result
+      outcomes.push({ success: each.success === true, result })
+    }
+  }
+  failures.throwFailures(results.length)
+  return outcomes
+}
+
+/** Anything but a CellarError is a bug; it is passed on with its cause. */
+export function asCellarError(error: unknown): CellarError {
+  if (error instanceof CellarError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new CellarError(ErrorCode.jobFailed, message, { cause: error })
+}

@@ -1,0 +1,98 @@
+/** What operations on rows look like: the names that they may have, and which kind they are. */
+import { OptionNames, checkArray, checkObject } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
+import type {
+  CheckAction,
+  DurabilityOption,
+  MultiRowMutations,
+  Mutation,
+  RowMutations,
+} from '../mutations.js'
+
+/** The names of a mutateRow. */
+export const rowMutationsNames = new OptionNames<RowMutations>('a mutateRow', {
+  row: true,
+  mutations: true,
+  durability: true,
+})
+
+/** The names of a mutateRows. */
+export const multiRowNames = new OptionNames<MultiRowMutations>('a mutateRows', {
+  rows: true,
+  checks: true,
+  durability: true,
+})
+
+/** The names of one of its rows. */
+export const rowNames = new OptionNames<MultiRowMutations['rows'][number]>('a row of mutateRows', {
+  row: true,
+  mutations: true,
+})
+
+/** Untyped callers may give one to a mutation of a row. */
+export function durabilityOf(operation: object): DurabilityOption | undefined {
+  return (operation as { durability?: DurabilityOption }).durability
+}
+
+/** As `Object.keys(value).length === 1`, without making the keys. */
+export function hasOneKey(value: object): boolean {
+  let first: string | undefined
+  for (const name in value) {
+    if (first !== undefined) return false
+    first = name
+  }
+  return first !== undefined
+}
+
+/** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
+export function isMutations(action: object): boolean {
+  const names = Object.keys(action)
+  return (
+    names.includes('mutations') &&
+    names.every((name) => ['mutations', 'row', 'durability'].includes(name))
+  )
+}
+
+/** Checks that the action of a check is one mutation or a list of them. */
+export function checkAction(action: CheckAction): void {
+  checkObject(action, 'the action of a check')
+  if (hasOneKey(action) || isMutations(action)) return
+  throw invalidArgument(
+    'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
+  )
+}
+
+/** Checks the list of a row's mutations: at least one. */
+export function checkMutations(mutations: readonly Mutation[]): Mutation[] {
+  const list = checkArray(mutations, 'mutations')
+  if (list.length === 0) throw invalidArgument('mutations needs at least one mutation')
+  return list
+}
+
+/** Checks that a mutation has one member. */
+export function checkMutation(mutation: Mutation): void {
+  if (hasOneKey(checkObject(mutation, 'mutation'))) return
+  throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
+}
+
+/** Checks the list of a row's mutations in a batch of several rows: puts and deletes. */
+export function checkPutsAndDeletes(mutations: readonly Mutation[]): void {
+  for (const mutation of checkArray(mutations, 'mutations')) {
+    checkObject(mutation, 'mutation')
+    if ('put' in mutation || 'delete' in mutation) continue
+    throw invalidArgument('mutations of several rows are puts and deletes')
+  }
+}
+
+/** Rows, checks and durability of a mutateRows. REQUIRES that errors of getters are caught. */
+export function readMultiRow(request: MultiRowMutations): Required<
+  Pick<MultiRowMutations, 'rows' | 'checks'>
+> & {
+  readonly durability: DurabilityOption | undefined
+} {
+  multiRowNames.check(request)
+  const rows = checkArray(request.rows, 'rows of mutateRows')
+  if (rows.length === 0) throw invalidArgument('mutateRows needs at least one row')
+  const checks = checkArray(request.checks ?? [], 'checks of mutateRows')
+  return { rows, checks, durability: request.durability }
+}

@@ -1,0 +1,149 @@
+/** Checks puts and hands their cells to whoever stores them. */
+import { checkBytesLike, countNames, isBytes, OptionNames, shown } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { CellType, cellTypeCode, type CellTypeCode } from '../../cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../../cell/column-name.js'
+import type { Timestamp } from '../../cell/timestamp.js'
+import type { Put, PutCell, PutValue, RowOperation } from '../mutations.js'
+
+/** A value with a timestamp of its own. */
+export type TimedValue = Exclude<PutValue, BytesLike>
+
+const putNames = new OptionNames<Put>('a put', {
+  row: true,
+  cells: true,
+  timestamp: true,
+  ttl: true,
+  durability: true,
+})
+/** The names of a cell of a put, in the long form. */
+export const cellNames = new OptionNames<PutCell>('a cell of a put', {
+  column: true,
+  value: true,
+  timestamp: true,
+  type: true,
+})
+/** The names of a value with a timestamp of its own. */
+export const valueNames = new OptionNames<TimedValue>('a value of a put', {
+  value: true,
+  timestamp: true,
+})
+
+/** How many of its names a put has with a value. */
+function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }): number {
+  let count = 0
+  if (put.cells !== undefined) count++
+  if (put.row !== undefined) count++
+  if (put.timestamp !== undefined) count++
+  if (put.ttl !== undefined) count++
+  if (put.durability !== undefined) count++
+  return count
+}
+
+/** Takes the cells of a put, one by one. */
+export interface PutTarget {
+  /**
+   * `place` counts the cells of the put from 0, `ttl` is in milliseconds, 0 = none. The target
+   * checks the column and the value.
+   */
+  addCell(
+    column: ColumnName,
+    place: number,
+    type: CellTypeCode,
+    timestamp: Timestamp | undefined,
+    ttl: number,
+    value: BytesLike,
+  ): void
+}
+
+/** Hands the cells of a put to a target; `ERR_INVALID_ARGUMENT`. */
+export function readPut(put: RowOperation<Put>, target: PutTarget): void {
+  const { cells, timestamp } = put
+  if (countNames(put) !== knownNames(put)) putNames.check(put)
+  const ttl = checkTtl(put.ttl)
+  if (typeof cells !== 'object' || cells === null) {
+    throw invalidArgument('put needs cells: an object of columns or an array of cells')
+  }
+  let place = 0
+  if (Array.isArray(cells)) {
+    for (const cell of cells as readonly PutCell[]) {
+      readCell(target, cell, place++, timestamp, ttl)
+    }
+  } else {
+    for (const name in cells as Readonly<Record<string, unknown>>) {
+      const value = (cells as Readonly<Record<string, unknown>>)[name]
+      readNamedValue(target, name, place++, value, timestamp, ttl)
+    }
+  }
+  if (place === 0) throw invalidArgument('put has no cells')
+}
+
+function readNamedValue(
+  target: PutTarget,
+  name: string,
+  place: number,
+  value: unknown,
+  timestamp: Timestamp | undefined,
+  ttl: number,
+): void {
+  if (typeof value === 'string' || isBytes(value)) {
+    target.addCell(name, place, CellType.put, timestamp, ttl, value)
+    return
+  }
+  if (typeof value !== 'object' || value === null) {
+    throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
+  }
+  const { value: content, timestamp: own } = value as TimedValue
+  if (content === undefined || countNames(value) !== (own === undefined ? 1 : 2))
+    valueNames.check(value as TimedValue)
+  target.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
+}
+
+function readCell(
+  target: PutTarget,
+  cell: PutCell,
+  place: number,
+  timestamp: Timestamp | undefined,
+  ttl: number,
+): void {
+  if (typeof cell !== 'object' || cell === null) {
+    throw invalidArgument('each cell of a put must be an object {column, value}')
+  }
+  const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
+  cellNames.check(cell)
+  const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
+  if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)
+  target.addCell(column, place, type, own, ttl, value)
+}
+
+/** Checks the value of a cell. */
+export function checkValue(value: BytesLike): void {
+  if (typeof value !== 'string') checkBytesLike(value, 'value')
+}
+
+/** The error for a marker of a family that names a column. */
+export function markerWithQualifier(): CellarError {
+  return invalidArgument('a marker of a whole family has the empty qualifier')
+}
+
+/** Checks a cell TTL in milliseconds; 0 = none. */
+export function checkTtl(ttl: number | undefined): number {
+  if (ttl === undefined) return 0
+  if (typeof ttl !== 'number' || !Number.isInteger(ttl) || ttl < 1 || ttl >= 2 ** 48) {
+    throw invalidArgument(`ttl must be an integer of 1 to 2^48-1 milliseconds, got ${shown(ttl)}`)
+  }
+  return ttl
+}
+
+/**
+ * Refuses a timestamp of a put, an increment or an append that is more than `slop` milliseconds
+ * ahead of the clock: `ERR_FAILED_SANITY_CHECK`. Deletes have no such limit, as in HBase: what was
+ * written before the limit can still be deleted.
+ */
+export function checkSlop(timestamp: Timestamp, now: number, slop: number): void {
+  if (timestamp <= now + slop) return
+  throw new CellarError(
+    ErrorCode.failedSanityCheck,
+    `timestamp ${timestamp} is more than ${slop} ms ahead of the clock`,
+  )
+}

@@ -1,0 +1,73 @@
+/** Checks the rows that callers give. */
+import { checkBytesLike, checkObject } from '../../base/arguments.js'
+import { prefixSuccessor, toBytes } from '../../base/bytes.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type { BytesLike } from '../../cell/column-name.js'
+import { checkRowLength } from '../../cell/limits.js'
+import type { Scan } from '../reads.js'
+
+/** The row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
+export function rowBytes(row: BytesLike): Uint8Array {
+  checkBytesLike(row, 'row')
+  const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
+  if (bytes.length === 0) {
+    throw invalidArgument('row is empty; a row has 1 to 32767 bytes')
+  }
+  checkRowLength(bytes.length)
+  return bytes
+}
+
+/** The bound of a scan: undefined for an absent or empty one. */
+export function boundBytes(row: BytesLike | undefined, what: string): Uint8Array | undefined {
+  if (row === undefined) return undefined
+  checkBytesLike(row, what)
+  const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
+  if (bytes.length === 0) return undefined
+  checkRowLength(bytes.length)
+  return bytes
+}
+
+/** The rows of a scan, in its direction. */
+export interface ScanBounds {
+  readonly start: Uint8Array | undefined
+  readonly startInclusive: boolean
+  readonly stop: Uint8Array | undefined
+  readonly stopInclusive: boolean
+  readonly reversed: boolean
+}
+
+/** The rows that a scan asks for. */
+export function parseBounds(scan: Scan): ScanBounds {
+  const reversed = scan.reversed ?? false
+  if (scan.prefix !== undefined) return prefixBounds(scan, scan.prefix, reversed)
+  return {
+    start: boundBytes(scan.startRow, 'startRow'),
+    startInclusive: scan.startInclusive ?? true,
+    stop: boundBytes(scan.stopRow, 'stopRow'),
+    stopInclusive: scan.stopInclusive ?? false,
+    reversed,
+  }
+}
+
+/** A prefix means the same rows in both directions, unlike in HBase's helper. */
+function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBounds {
+  if (scan.startRow !== undefined || scan.stopRow !== undefined) {
+    throw invalidArgument('give prefix or startRow and stopRow, not both')
+  }
+  checkBytesLike(prefix, 'prefix')
+  const bytes = typeof prefix === 'string' ? Buffer.from(prefix, 'utf8') : prefix
+  const first = boundBytes(bytes, 'prefix')
+  const behind = boundBytes(prefixSuccessor(bytes), 'prefix')
+  return reversed
+    ? { start: behind, startInclusive: false, stop: first, stopInclusive: true, reversed }
+    : { start: first, startInclusive: true, stop: behind, stopInclusive: false, reversed }
+}
+
+/** A row that an operation inside a row mutation names must be the row that the mutation names. */
+export function checkSameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
+  checkObject(operation, 'mutation')
+  if (operation.row === undefined) return
+  checkBytesLike(operation.row, 'the row of a mutation')
+  if (toBytes(operation.row).equals(toBytes(row))) return
+  throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
+}

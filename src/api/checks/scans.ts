@@ -1,0 +1,134 @@
+/** Checks the options that only scans have. */
+import {
+  OptionNames,
+  checkBoolean,
+  checkInteger,
+  checkObject,
+  checkSignal,
+  countNames,
+  shown,
+} from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
+import type { Filter } from '../../filter/filter.js'
+import type { Scan } from '../reads.js'
+
+const scanNames = new OptionNames<Scan>('a scan', {
+  columns: true,
+  versions: true,
+  timeRange: true,
+  timestamp: true,
+  familyTimeRanges: true,
+  filter: true,
+  cellsPerFamilyMax: true,
+  cellsPerFamilyOffset: true,
+  cacheBlocks: true,
+  snapshot: true,
+  isolation: true,
+  loadFamiliesOnDemand: true,
+  startRow: true,
+  startInclusive: true,
+  stopRow: true,
+  stopInclusive: true,
+  prefix: true,
+  reversed: true,
+  limit: true,
+  batch: true,
+  maxResultBytes: true,
+  allowPartialResults: true,
+  needCursorResult: true,
+  caching: true,
+  readType: true,
+  asyncPrefetch: true,
+  raw: true,
+  signal: true,
+})
+
+/** Checks the names of a scan, its flags, and the hints that have no effect. */
+export function checkScan(scan: Scan): void {
+  checkNames(scan)
+  checkFlags(scan)
+  checkHints(scan)
+}
+
+/** Scans of the usual names are only counted, which costs less than to look each name up. */
+function checkNames(scan: Scan): void {
+  checkObject(scan, 'scan')
+  let usual = 0
+  if (scan.startRow !== undefined) usual++
+  if (scan.stopRow !== undefined) usual++
+  if (scan.prefix !== undefined) usual++
+  if (scan.limit !== undefined) usual++
+  if (scan.columns !== undefined) usual++
+  if (countNames(scan) !== usual) scanNames.check(scan)
+}
+
+const readTypes: readonly string[] = ['DEFAULT', 'STREAM', 'PREAD']
+
+/** One by one: a loop over names would look each of them up by its text. */
+function checkFlags(scan: Scan): void {
+  checkBoolean(scan.startInclusive, 'startInclusive', false)
+  checkBoolean(scan.stopInclusive, 'stopInclusive', false)
+  checkBoolean(scan.reversed, 'reversed', false)
+  checkBoolean(scan.raw, 'raw', false)
+  checkBoolean(scan.allowPartialResults, 'allowPartialResults', false)
+  checkBoolean(scan.needCursorResult, 'needCursorResult', false)
+  checkBoolean(scan.asyncPrefetch, 'asyncPrefetch', false)
+}
+
+/** What has no effect must still make sense. */
+function checkHints(scan: Scan): void {
+  checkInteger(scan.caching, 'caching', 1)
+  const { readType } = scan
+  if (readType !== undefined && !readTypes.includes(readType)) {
+    throw invalidArgument(`readType must be DEFAULT, STREAM or PREAD, got ${shown(readType)}`)
+  }
+}
+
+/** How the results of a scan are cut. */
+export interface ScanCuts {
+  /** Most rows; Infinity = all. */
+  readonly limit: number
+  /** Most cells per result; negative = whole rows. */
+  readonly batch: number
+  /** Bytes after which a result is cut; Infinity = never. */
+  readonly bytesMax: number
+  /** Say where the scan is when nothing comes. */
+  readonly needCursorResult: boolean
+  /** Ends the scan. */
+  readonly signal: AbortSignal | undefined
+}
+
+/** Most rows of a scan. Checked before what is read of them. */
+export function parseLimits(scan: Scan): Pick<ScanCuts, 'limit' | 'batch'> {
+  return {
+    limit: checkInteger(scan.limit, 'limit', 1) ?? Infinity,
+    batch: checkInteger(scan.batch, 'batch', 1) ?? -1,
+  }
+}
+
+/** How a scan with that filter cuts its results. */
+export function parseCuts(
+  scan: Scan,
+  { limit, batch }: Pick<ScanCuts, 'limit' | 'batch'>,
+  filter: Filter | undefined,
+): ScanCuts {
+  if (batch > 0 && filter?.hasFilterRow === true) {
+    throw invalidArgument('batch cannot be combined with a filter that judges whole rows')
+  }
+  const bytes = checkInteger(scan.maxResultBytes, 'maxResultBytes', 1) ?? Infinity
+  const isCut = scan.allowPartialResults === true && filter?.hasFilterRow !== true
+  return {
+    limit,
+    batch,
+    bytesMax: isCut ? bytes : Infinity,
+    needCursorResult: scan.needCursorResult ?? false,
+    signal: checkSignal(scan.signal),
+  }
+}
+
+/** Checks the count of `nextBatch`; Infinity asks for all. */
+export function checkBatchCount(count: number): void {
+  if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
+    throw invalidArgument('nextBatch needs a count')
+  }
+}

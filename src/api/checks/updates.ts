@@ -1,0 +1,134 @@
+/** Checks increments and appends. */
+import {
+  checkArray,
+  checkBoolean,
+  checkBytesLike,
+  OptionNames,
+  shown,
+} from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import type { BytesLike, ColumnName } from '../../cell/column-name.js'
+import {
+  checkTimestamp,
+  latestTimestamp,
+  type TimeRange,
+  type Timestamp,
+} from '../../cell/timestamp.js'
+import type { Append, Increment, RowOperation } from '../mutations.js'
+import { checkTtl } from './puts.js'
+import { parseTimeRange } from './reads.js'
+
+/** Increments and appends have the same. */
+const updateNames = new OptionNames<Increment>('an increment or append', {
+  row: true,
+  columns: true,
+  timestamp: true,
+  timeRange: true,
+  ttl: true,
+  returnResults: true,
+  durability: true,
+})
+const amountNames = new OptionNames<{ column: ColumnName; amount?: unknown }>(
+  'a column of an increment',
+  { column: true, amount: true },
+)
+const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a column of an append', {
+  column: true,
+  value: true,
+})
+
+/** A column of an increment or append, and what is added to it. */
+export interface ColumnUpdate<T> {
+  readonly column: ColumnName
+  readonly amount: T
+}
+
+/** The columns of an increment in the order given. Amounts are not checked. */
+export function columnsOfIncrement(
+  increment: RowOperation<Increment>,
+): ColumnUpdate<number | bigint>[] {
+  return listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
+    const given: { readonly column: ColumnName; readonly amount?: number | bigint } = entry
+    return amountNames.check(given).amount ?? 1
+  })
+}
+
+/** The columns of an append in the order given. Values are not checked. */
+export function columnsOfAppend(append: RowOperation<Append>): ColumnUpdate<BytesLike>[] {
+  return listColumns<BytesLike>(append.columns, 'append', (entry) => {
+    return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
+  })
+}
+
+/** The columns of an increment or append as a list, whichever form they were given in. */
+function listColumns<T>(
+  columns: Readonly<Record<string, T>> | readonly { readonly column: ColumnName }[],
+  what: string,
+  read: (entry: { readonly column: ColumnName }) => T,
+): ColumnUpdate<T>[] {
+  if (typeof columns !== 'object' || columns === null) {
+    throw invalidArgument(`${what} needs columns: an object or an array`)
+  }
+  const list: ColumnUpdate<T>[] = []
+  if (Array.isArray(columns)) {
+    for (const entry of checkArray(columns as readonly { readonly column: ColumnName }[], what)) {
+      if (typeof entry !== 'object' || entry === null) {
+        throw invalidArgument(`each column of ${what} must be an object`)
+      }
+      list.push({ column: entry.column, amount: read(entry) })
+    }
+  } else {
+    for (const [column, amount] of Object.entries(columns))
+      list.push({ column, amount: amount as T })
+  }
+  if (list.length === 0) throw invalidArgument(`${what} has no columns`)
+  return list
+}
+
+/** Checks what is added to a counter. */
+export function checkAmount(amount: number | bigint): void {
+  if (typeof amount === 'bigint') {
+    if (BigInt.asIntN(64, amount) === amount) return
+  } else if (Number.isSafeInteger(amount)) return
+  throw invalidArgument(`increment amount must be a 64-bit integer, got ${shown(amount)}`)
+}
+
+/** Checks what is appended to a value. */
+export function checkTail(tail: BytesLike): void {
+  checkBytesLike(tail, 'appended value')
+}
+
+/** The options of an increment or append beside its columns. */
+export interface UpdateOptions {
+  /** Milliseconds; 0 = that of the old cell. */
+  readonly ttl: number
+  /** For a column without cell; undefined: the server's time. */
+  readonly timestamp: Timestamp | undefined
+  readonly timeRange: TimeRange
+  readonly returnResults: boolean
+}
+
+/** Checks the options of an increment or append; `checkAhead` refuses times too far ahead. */
+export function parseUpdate(
+  operation: RowOperation<Increment> | RowOperation<Append>,
+  checkAhead: (timestamp: Timestamp) => void,
+): UpdateOptions {
+  updateNames.check(operation)
+  const ttl = checkTtl(operation.ttl)
+  const { timestamp } = operation
+  const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)
+  if (timestamp !== undefined && timestamp !== latestTimestamp) {
+    checkTimestamp(timestamp, 'timestamp')
+    checkAhead(timestamp)
+  }
+  return { ttl, timestamp, returnResults, timeRange: parseTimeRange(operation.timeRange) }
+}
+
+/** The error for a stored value that is no counter. */
+export function notACounter(family: string, valueBytes: number): CellarError {
+  return new CellarError(
+    ErrorCode.notACounter,
+    `cannot increment a column of family '${family}': ` +
+      `its value is ${valueBytes * 8} bits wide, a counter has 64`,
+  )
+}

@@ -1,0 +1,287 @@
+/**
+ * Checks the arguments of operations before the model sees them, by the checks that all backends
+ * share. Nothing is computed here: what the arguments mean is the model's business.
+ */
+import {
+  checkBoolean,
+  checkInteger,
+  checkObject,
+  isWellFormed,
+  loneSurrogate,
+} from '../base/arguments.js'
+import type { Clock } from '../base/clock.js'
+import { invalidArgument } from '../base/errors.js'
+import { parseCondition } from '../api/checks/conditions.js'
+import { parseDelete } from '../api/checks/deletes.js'
+import { parseDurability, type Durability } from '../api/checks/durability.js'
+import {
+  checkAction,
+  checkMutation,
+  checkMutations,
+  checkPutsAndDeletes,
+  durabilityOf,
+  readMultiRow,
+  rowMutationsNames,
+  rowNames,
+} from '../api/checks/operations.js'
+import { checkSlop, checkValue, markerWithQualifier, readPut } from '../api/checks/puts.js'
+import {
+  checkFilter,
+  checkGet,
+  checkIsolation,
+  groupColumns,
+  noSuchFamily,
+  parseFamilyRanges,
+  parseTime,
+  parseTimeRange,
+  parseVersions,
+} from '../api/checks/reads.js'
+import { checkSameRow, parseBounds, rowBytes } from '../api/checks/rows.js'
+import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../api/checks/scans.js'
+import {
+  checkAmount,
+  checkTail,
+  columnsOfAppend,
+  columnsOfIncrement,
+  parseUpdate,
+} from '../api/checks/updates.js'
+import type {
+  Append,
+  Check,
+  CheckAction,
+  Delete,
+  Increment,
+  MultiRowMutations,
+  Mutation,
+  Put,
+  RowMutations,
+  RowOperation,
+} from '../api/mutations.js'
+import type { Get, ReadOptions, Scan } from '../api/reads.js'
+import { isFamilyMarker } from '../cell/cell-key.js'
+import { CellType } from '../cell/cell-type.js'
+import {
+  escapeQualifier,
+  parseSingleColumn,
+  type BytesLike,
+  type ColumnName,
+} from '../cell/column-name.js'
+import { cellOverheadBytes, checkCellBytes } from '../cell/limits.js'
+import { bytesOf, type PlainCell } from './plain-cells.js'
+import { checkTimestamp, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
+
+/** Limits of a database. */
+export interface MemoryLimits {
+  readonly clock: Clock
+  /** Largest cell; 0 = no limit. */
+  readonly cellBytesMax: number
+  /** Timestamps further ahead of the clock are refused. */
+  readonly timestampSlopMilliseconds: number
+}
+
+/** What the checks need to know of a table. */
+export interface CheckedTable {
+  readonly name: string
+  readonly familyByName: ReadonlyMap<string, unknown>
+  readonly familyNames: readonly string[]
+  readonly durability: Durability
+}
+
+/** Checks of one table's operations. Each returns how durable the mutation is to be. */
+export class ArgumentChecks {
+  private readonly limits: MemoryLimits
+  private readonly table: CheckedTable
+
+  constructor(limits: MemoryLimits, table: CheckedTable) {
+    this.limits = limits
+    this.table = table
+  }
+
+  put(put: Put): Durability {
+    rowBytes(checkObject(put, 'put').row)
+    this.cellsOfPut(put)
+    return this.durability(put)
+  }
+
+  delete(deletion: Delete): Durability {
+    rowBytes(checkObject(deletion, 'delete').row)
+    this.markersOfDelete(deletion)
+    return this.durability(deletion)
+  }
+
+  increment(increment: Increment): Durability {
+    rowBytes(checkObject(increment, 'increment').row)
+    this.columnsOfIncrement(increment)
+    return this.durability(increment)
+  }
+
+  append(append: Append): Durability {
+    rowBytes(checkObject(append, 'append').row)
+    this.columnsOfAppend(append)
+    return this.durability(append)
+  }
+
+  mutateRow(request: RowMutations): Durability {
+    const { row } = checkObject(rowMutationsNames.check(request), 'mutateRow')
+    this.mutations(row, request.mutations)
+    return this.durability(request)
+  }
+
+  mutateRows(request: MultiRowMutations): Durability {
+    const { rows, checks } = readMultiRow(request)
+    for (const check of checks) this.check(check)
+    for (const row of rows) this.rowOfSeveral(row)
+    return this.durability(request)
+  }
+
+  /** A row in a mutation of several: puts and deletes. */
+  rowOfSeveral(given: MultiRowMutations['rows'][number]): void {
+    const { row, mutations } = rowNames.check(given)
+    rowBytes(row)
+    checkPutsAndDeletes(mutations)
+    this.mutations(row, mutations)
+  }
+
+  /** The condition of a check, or its filter. */
+  check(check: Check): void {
+    const condition = parseCondition(checkObject(check, 'check'))
+    rowBytes(check.row)
+    parseTimeRange(check.timeRange)
+    if (condition === undefined) checkFilter(check.filter)
+    else this.family(check.column!)
+  }
+
+  /** The action is checked even if it is not carried out, so that mistakes show early. */
+  action(row: BytesLike, action: CheckAction): Durability {
+    checkAction(action)
+    if ('mutations' in action) this.mutations(row, action.mutations)
+    else this.mutation(row, action)
+    const [operation] = Object.values(action) as object[]
+    return this.durability('mutations' in action ? action : operation)
+  }
+
+  get(get: Get): void {
+    checkGet(get)
+    checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
+    rowBytes(get.row)
+    this.read(get, false)
+  }
+
+  scan(scan: Scan): ScanCuts {
+    checkScan(scan)
+    const limits = parseLimits(scan)
+    this.read(scan, scan.raw ?? false)
+    parseBounds(scan)
+    return parseCuts(scan, limits, scan.filter)
+  }
+
+  /** The size of a cell, which increments and appends make. */
+  cellBytes({ row, family, qualifier, value }: PlainCell): void {
+    const rowPart = escapeQualifier(bytesOf(row)).length
+    const qualifierPart = escapeQualifier(bytesOf(qualifier)).length
+    const bytes = rowPart + family.length + qualifierPart + value.length + cellOverheadBytes
+    checkCellBytes(bytes, this.limits.cellBytesMax)
+  }
+
+  private read(options: ReadOptions, raw: boolean): void {
+    parseVersions(options.versions)
+    parseTime(options)
+    groupColumns(this.table, options.columns, raw)
+    checkInteger(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0)
+    checkInteger(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0)
+    parseFamilyRanges(this.table, options.familyTimeRanges)
+    checkFilter(options.filter)
+    checkBoolean(options.cacheBlocks, 'cacheBlocks', true)
+    checkBoolean(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
+    if (options.isolation !== undefined) checkIsolation(options.isolation, options.snapshot)
+  }
+
+  private mutations(row: BytesLike, mutations: readonly Mutation[]): void {
+    rowBytes(row)
+    for (const mutation of checkMutations(mutations)) this.mutation(row, mutation)
+  }
+
+  private mutation(row: BytesLike, mutation: Mutation): void {
+    checkMutation(mutation)
+    const [operation] = Object.values(mutation) as readonly { readonly row?: BytesLike }[]
+    if ('put' in mutation) {
+      checkSameRow(row, operation)
+      this.cellsOfPut(mutation.put)
+    } else if ('delete' in mutation) {
+      checkSameRow(row, operation)
+      this.markersOfDelete(mutation.delete)
+    } else if ('increment' in mutation) {
+      checkSameRow(row, operation)
+      this.columnsOfIncrement(mutation.increment)
+    } else if ('append' in mutation) {
+      checkSameRow(row, operation)
+      this.columnsOfAppend(mutation.append)
+    } else throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
+    this.durability(operation)
+  }
+
+  private cellsOfPut(put: RowOperation<Put>): void {
+    readPut(put, {
+      addCell: (name, _place, type, timestamp, _ttl, value) => {
+        const { escapedQualifier } = this.family(name)
+        checkValue(value)
+        const hasQualifier = escapedQualifier.length > 0
+        if (type !== CellType.put && isFamilyMarker(type) && hasQualifier) {
+          throw markerWithQualifier()
+        }
+        if (typeof value === 'string' && !isWellFormed(value)) throw loneSurrogate('value')
+        this.timestamp(timestamp, true)
+      },
+    })
+  }
+
+  private markersOfDelete(deletion: RowOperation<Delete>): void {
+    const { markers, versions, timestamp } = parseDelete(deletion)
+    for (const marker of [...markers, ...versions]) {
+      this.knownFamily(marker.family)
+      this.timestamp(marker.timestamp, false)
+    }
+    this.timestamp(timestamp, false)
+  }
+
+  private columnsOfIncrement(increment: RowOperation<Increment>): void {
+    const columns = columnsOfIncrement(increment)
+    for (const { column } of columns) this.family(column)
+    for (const { amount } of columns) checkAmount(amount)
+    this.updateOptions(increment)
+  }
+
+  private columnsOfAppend(append: RowOperation<Append>): void {
+    const columns = columnsOfAppend(append)
+    for (const { column } of columns) this.family(column)
+    for (const { amount } of columns) checkTail(amount)
+    this.updateOptions(append)
+  }
+
+  private updateOptions(operation: RowOperation<Increment> | RowOperation<Append>): void {
+    parseUpdate(operation, (timestamp) => this.timestamp(timestamp, true))
+  }
+
+  /** The family and qualifier of a column; `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  private family(column: ColumnName): { family: string; escapedQualifier: Buffer } {
+    const parsed = parseSingleColumn(column)
+    this.knownFamily(parsed.family)
+    return parsed
+  }
+
+  private knownFamily(family: string): void {
+    const { familyByName, name, familyNames } = this.table
+    if (!familyByName.has(family)) throw noSuchFamily(family, name, familyNames)
+  }
+
+  private timestamp(timestamp: Timestamp | undefined, isPut: boolean): void {
+    if (timestamp === undefined || timestamp === latestTimestamp) return
+    checkTimestamp(timestamp, 'timestamp')
+    const { clock, timestampSlopMilliseconds: slop } = this.limits
+    if (isPut && slop !== Infinity) checkSlop(timestamp, clock.now(), slop)
+  }
+
+  private durability(operation: object): Durability {
+    return parseDurability(durabilityOf(operation), this.table.durability)
+  }
+}

@@ -1,0 +1,121 @@
+/** The mutations of a database in order, for the change feed. */
+import { readArguments } from '../base/arguments.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import type { Change, ChangeOptions } from '../api/changes.js'
+import { parseChangeOptions } from '../api/checks/changes.js'
+import { noSuchTable } from '../api/checks/names.js'
+import { asChangedCell } from './encoded-cell.js'
+import type { ModelWrite } from './reference-model.js'
+import type { ReferenceTable } from './reference-table.js'
+
+/** What a feed needs of its database. */
+export interface ChangeSource {
+  /** `ERR_CLOSED`. */
+  checkOpen(): void
+  /** Sequence of the newest mutation. */
+  readonly sequence: number
+  /** The table of that name; undefined if there is none. */
+  tableOf(name: string): ReferenceTable | undefined
+}
+
+/** Keeps the newest mutations and wakes the feeds that wait for more. */
+export class ChangeLog {
+  private readonly source: ChangeSource
+  private readonly changesMax: number
+  private writes: ModelWrite[] = []
+  /** Sequence of the newest mutation that is no longer kept. */
+  private goneUpTo = 0
+  private waiting: (() => void)[] = []
+
+  constructor(source: ChangeSource, changesMax: number) {
+    this.source = source
+    this.changesMax = changesMax
+  }
+
+  add(write: ModelWrite): void {
+    this.writes.push(write)
+    // A copy now and then costs less than one shift a mutation.
+    if (this.writes.length > 2 * this.changesMax) {
+      const gone = this.writes.splice(0, this.writes.length - this.changesMax)
+      this.goneUpTo = gone[gone.length - 1].sequence
+    }
+    this.wake()
+  }
+
+  /** Lets waiting feeds look again: there is more, or the database was closed. */
+  wake(): void {
+    const { waiting } = this
+    this.waiting = []
+    for (const resolve of waiting) resolve()
+  }
+
+  async *read(options: ChangeOptions): AsyncGenerator<Change, void> {
+    this.source.checkOpen()
+    const { fromSequence, signal, tables } = readArguments(() => parseChangeOptions(options))
+    for (const name of tables ?? []) {
+      if (this.source.tableOf(name) === undefined) throw noSuchTable(name)
+    }
+    let next = Math.max(1, fromSequence ?? this.source.sequence + 1)
+    for (;;) {
+      this.check(signal, next)
+      const write = this.firstFrom(next)
+      if (write === undefined) {
+        await this.more(signal)
+        continue
+      }
+      next = write.sequence + 1
+      const change = this.changeOf(write, tables)
+      if (change.cells.length > 0) yield change
+    }
+  }
+
+  private check(signal: AbortSignal | undefined, next: number): void {
+    if (signal?.aborted === true) {
+      const cause: unknown = signal.reason
+      throw new CellarError(ErrorCode.aborted, 'the change feed was aborted', { cause })
+    }
+    this.source.checkOpen()
+    if (next > this.goneUpTo) return
+    const message = `changes from sequence ${next} on are no longer kept; changesMax keeps more`
+    throw new CellarError(ErrorCode.changesGone, message)
+  }
+
+  /** The first mutation from a sequence on, by binary search. */
+  private firstFrom(sequence: number): ModelWrite | undefined {
+    let low = 0
+    let high = this.writes.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.writes[middle].sequence < sequence) low = middle + 1
+      else high = middle
+    }
+    return this.writes.at(low)
+  }
+
+  private more(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      signal?.addEventListener('abort', done)
+      this.waiting.push(done)
+    })
+  }
+
+  /** Cells of tables and families that are gone have no name any more. */
+  private changeOf(
+    { sequence, serverTime, cells }: ModelWrite,
+    tables: readonly string[] | undefined,
+  ): Change {
+    const shown = cells.filter(({ table, cell }) => {
+      if (this.source.tableOf(table.name) !== table || !table.hasFamily(cell)) return false
+      return tables?.includes(table.name) ?? true
+    })
+    return {
+      sequence,
+      timestamp: serverTime === 0n ? undefined : Number(serverTime),
+      cells: shown.map(({ table, cell }) => asChangedCell(table.name, cell)),
+    }
+  }
+}

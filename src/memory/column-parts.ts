@@ -1,0 +1,45 @@
+/** Column names, read as plainly as possible. */
+import type { ColumnName } from '../cell/column-name.js'
+import type { Timestamp } from '../cell/timestamp.js'
+import { binary } from './plain-cells.js'
+
+/** A column or, without qualifier, a whole family. */
+export interface Column {
+  readonly family: string
+  readonly qualifier: string | undefined
+}
+
+const latest = 2n ** 63n - 1n
+
+/** The parts of a column's name. Family names are text, qualifiers binary strings. */
+export function columnOf(column: ColumnName): Column {
+  if (typeof column === 'object' && 'family' in column) {
+    const { family, qualifier } = column
+    return {
+      family: familyOf(binary(family)),
+      qualifier: qualifier === undefined || qualifier === null ? undefined : binary(qualifier),
+    }
+  }
+  const text = binary(column)
+  const colon = text.indexOf(':')
+  if (colon < 0) return { family: familyOf(text), qualifier: undefined }
+  return { family: familyOf(text.slice(0, colon)), qualifier: text.slice(colon + 1) }
+}
+
+/** The name of a family as text. */
+export function familyOf(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8')
+}
+
+/** A timestamp that was given; undefined: the server's is wanted. */
+export function explicit(timestamp: Timestamp | undefined): bigint | undefined {
+  if (timestamp === undefined || BigInt(timestamp) === latest) return undefined
+  return BigInt(timestamp)
+}
+
+/** The timestamp that a target of a delete brings. */
+export function timestampOf(target: unknown): Timestamp | undefined {
+  return typeof target === 'object' && target !== null && 'timestamp' in target
+    ? (target.timestamp as Timestamp | undefined)
+    : undefined
+}

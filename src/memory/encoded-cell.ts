@@ -1,0 +1,90 @@
+/** Cells of the model in the forms that filters, results and the change feed show. */
+import type { ChangedCell } from '../api/changes.js'
+import type { Cell } from '../api/result.js'
+import { escapeQualifier } from '../cell/column-name.js'
+import {
+  keyBytesBound,
+  writeEscaped,
+  writeKeySuffix,
+  writeTerminator,
+  writeTimestamp,
+} from '../cell/cell-key.js'
+import { cellTypeCode } from '../cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
+import { CellView } from '../cell/cell-view.js'
+import { timestampHigh, timestampLow } from '../cell/timestamp.js'
+import type { CellHint } from '../filter/filter.js'
+import { bytesOf, type PlainCell } from './plain-cells.js'
+import type { StoredCell } from './reading-rules.js'
+
+/** A cell as results show it. */
+export function asCell(cell: StoredCell): Cell {
+  return {
+    row: bytesOf(cell.row),
+    family: cell.family,
+    qualifier: bytesOf(cell.qualifier),
+    timestamp: Number(cell.timestamp),
+    timestampExact: cell.timestamp,
+    type: cell.type,
+    value: bytesOf(cell.value),
+    sequence: cell.sequence,
+  }
+}
+
+/** A cell as the change feed shows it. */
+export function asChangedCell(table: string, cell: StoredCell): ChangedCell {
+  return { ...asCell(cell), table, ttl: cell.ttl }
+}
+
+/** A cell as filters see it; `familyIndex` is the place of its family. */
+export function viewOf(cell: StoredCell, familyIndex: number): CellView {
+  const key = keyOf(cell)
+  const content = bytesOf(cell.value)
+  const header = Buffer.alloc(valueHeaderBytes(cell.ttl))
+  writeValueHeader(header, 0, cell.ttl)
+  const buffer = Buffer.concat([key, header, content])
+  const view = new CellView()
+  view.set({
+    buffer,
+    keyStart: 0,
+    keyEnd: key.length,
+    valueStart: key.length,
+    valueEnd: buffer.length,
+  })
+  view.familyIndex = familyIndex
+  view.family = cell.family
+  return view
+}
+
+/** The key of a cell; keys sort as cells do within a family. */
+function keyOf({ row, qualifier, timestamp, type, sequence }: StoredCell): Buffer {
+  const rowBytes = bytesOf(row)
+  const qualifierBytes = bytesOf(qualifier)
+  const key = Buffer.alloc(keyBytesBound(rowBytes.length, qualifierBytes.length))
+  const rowEnd = writeEscaped(key, 0, rowBytes)
+  const columnStart = writeTerminator(key, rowEnd)
+  const columnEnd = writeTerminator(key, writeEscaped(key, columnStart, qualifierBytes))
+  const high = timestampHigh(timestamp)
+  const low = timestampLow(timestamp)
+  const end = writeKeySuffix(key, columnEnd, high, low, cellTypeCode(type)!, sequence, rowEnd)
+  return key.subarray(0, end)
+}
+
+/** The first key at or behind a hint. Without `byTime` the timestamp of the hint is left out. */
+export function keyOfHint(hint: CellHint, byTime: boolean): Buffer {
+  const { row, qualifier, timestampHigh: high, timestampLow: low } = hint
+  const rowPart = Buffer.concat([escapeQualifier(row), terminator])
+  if (qualifier === undefined) return rowPart
+  const column = Buffer.concat([rowPart, escapeQualifier(qualifier), terminator])
+  if (!byTime || high === undefined || low === undefined) return column
+  const time = Buffer.alloc(8)
+  writeTimestamp(time, 0, high, low)
+  return Buffer.concat([column, time])
+}
+
+const terminator = Buffer.from([0, 1])
+
+/** Bytes of a cell as it would be stored. */
+export function encodedBytes({ row, qualifier, value }: PlainCell): number {
+  return keyBytesBound(0, 0) + row.length + qualifier.length + 1 + value.length
+}

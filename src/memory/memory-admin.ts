@@ -1,0 +1,128 @@
+/** Schema and upkeep of an in-memory database. */
+import { checkText } from '../base/arguments.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { requireCapability, type Capabilities } from '../api/capabilities.js'
+import { newTableName, plainTableName, tableExists } from '../api/checks/names.js'
+import { noSuchFamily } from '../api/checks/reads.js'
+import { describeAlteration, describeNewTable, type DescribedTable } from '../api/checks/schema.js'
+import type { Admin } from '../api/database.js'
+import type { TableAlteration, TableDescription, TableOptions } from '../api/schema.js'
+import { defaultNamespace, namespaceOf } from '../cell/limits.js'
+import type { MemoryCore, MemoryTableState } from './memory-core.js'
+import { MemoryTable } from './memory-table.js'
+
+/** Made by `MemoryDatabase`. Tables have no namespaces but the default one. */
+export class MemoryAdmin implements Admin {
+  readonly #core: MemoryCore
+  readonly #capabilities: Capabilities
+
+  /** @internal */
+  constructor(core: MemoryCore, capabilities: Capabilities) {
+    this.#core = core
+    this.#capabilities = capabilities
+  }
+
+  async createTable(name: string, options: TableOptions): Promise<MemoryTable> {
+    const core = this.#core
+    core.checkOpen()
+    const plain = newTableName(name)
+    const described = describeNewTable(plain, options, () => this.#refuseCoprocessors())
+    if (core.tables.has(plain)) throw tableExists(plain)
+    if (namespaceOf(plain) !== defaultNamespace) {
+      const message = `namespace '${namespaceOf(plain)}' does not exist`
+      throw new CellarError(ErrorCode.namespaceNotFound, message)
+    }
+    const description = descriptionOf(plain, described)
+    core.install(description, core.model.createTable(plain, description.families))
+    return new MemoryTable(core, core.find(plain))
+  }
+
+  async deleteTable(name: string): Promise<void> {
+    const { name: plain, reference } = this.#core.find(name)
+    this.#core.model.dropTable(reference)
+    this.#core.tables.delete(plain)
+  }
+
+  /** Running scans go on; snapshots no longer see the rows. */
+  async truncateTable(name: string): Promise<void> {
+    const { id, description, reference } = this.#core.find(name)
+    const { model } = this.#core
+    model.dropTable(reference)
+    const empty = model.createTable(description.name, description.families)
+    this.#core.install(description, empty, id)
+  }
+
+  tableExists(name: string): boolean {
+    this.#core.checkOpen()
+    return this.#core.tables.has(plainTableName(name))
+  }
+
+  listTableNames(): string[] {
+    this.#core.checkOpen()
+    return [...this.#core.tables.keys()].sort()
+  }
+
+  getDescriptor(name: string): TableDescription {
+    return this.#core.find(name).description
+  }
+
+  async modifyTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+    const { id, description, reference } = this.#core.find(name)
+    const altered = describeAlteration(description, alteration, () => this.#refuseCoprocessors())
+    const after = descriptionOf(description.name, altered)
+    reference.alter(after.families, this.#core.sequence)
+    this.#core.install(after, reference, id)
+    return after
+  }
+
+  /** Drops what HBase's flush drops, of a table, of one family of it, or of all tables. */
+  async flush(name?: string, family?: string): Promise<void> {
+    for (const { reference } of this.#tablesOf(name, family)) {
+      this.#core.model.flush(reference, family)
+    }
+  }
+
+  /** Flushes, then drops what a minor compaction of all files drops. */
+  async compact(name?: string, family?: string): Promise<void> {
+    await this.#compact(false, name, family)
+  }
+
+  /** Flushes, then drops what a major compaction drops, delete markers too. */
+  async majorCompact(name?: string, family?: string): Promise<void> {
+    await this.#compact(true, name, family)
+  }
+
+  async #compact(major: boolean, name?: string, family?: string): Promise<void> {
+    await this.flush(name, family)
+    for (const { reference } of this.#tablesOf(name, family)) {
+      const families = family === undefined ? [...reference.families.keys()] : [family]
+      for (const each of families) {
+        this.#core.model.merge(reference, each, reference.runsOf(each), major)
+      }
+    }
+  }
+
+  #tablesOf(name: string | undefined, family: string | undefined): MemoryTableState[] {
+    this.#core.checkOpen()
+    if (family !== undefined) checkText(family, 'family')
+    if (name === undefined) return [...this.#core.tables.values()]
+    const state = this.#core.find(name)
+    if (family !== undefined && !state.reference.families.has(family)) {
+      throw noSuchFamily(family, state.name, state.reference.families.keys())
+    }
+    return [state]
+  }
+
+  #refuseCoprocessors(): void {
+    requireCapability(this.#capabilities, 'coprocessors', 'a coprocessor of a table')
+  }
+}
+
+function descriptionOf(
+  name: string,
+  { families, settings }: DescribedTable<unknown>,
+): TableDescription {
+  const entries = families.map((family) => [family.name, family.options] as const)
+  const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return { name, families: Object.fromEntries(sorted), ...settings }
+}

@@ -1,0 +1,145 @@
+/** What the objects of one in-memory database share: the model, the schema, the change log. */
+import type { Clock } from '../base/clock.js'
+import { CellarError, closedError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { Durability } from '../api/checks/durability.js'
+import { noSuchTable, plainTableName } from '../api/checks/names.js'
+import type { Snapshot } from '../api/reads.js'
+import type { TableDescription } from '../api/schema.js'
+import { ArgumentChecks, type MemoryLimits } from './argument-checks.js'
+import { ChangeLog } from './change-log.js'
+import { filteredRow } from './filtered-rows.js'
+import { binary } from './plain-cells.js'
+import { ReferenceModel, type ModelSnapshot, type ModelWrite } from './reference-model.js'
+import type { ReferenceTable } from './reference-table.js'
+
+/** Options of an in-memory database, all filled in. */
+export interface MemorySettings extends MemoryLimits {
+  readonly clock: Clock
+  /** Mutations that the change feed can go back to, at least. */
+  readonly changesMax: number
+}
+
+/** A table as it is now. */
+export interface MemoryTableState {
+  /** Never used twice: a table that is made again under the same name is another one. */
+  readonly id: number
+  readonly name: string
+  readonly description: TableDescription
+  readonly reference: ReferenceTable
+  readonly checks: ArgumentChecks
+}
+
+/** The shared part of one database. */
+export class MemoryCore {
+  readonly model: ReferenceModel
+  readonly settings: MemorySettings
+  readonly tables = new Map<string, MemoryTableState>()
+  readonly changes: ChangeLog
+  private isOpen = true
+  private lastId = 0
+  /** How durable the mutation under way asks to be. */
+  private durability: Durability = 'SYNC_WAL'
+
+  constructor(settings: MemorySettings) {
+    this.settings = settings
+    this.model = new ReferenceModel(settings.clock, (table, check, view) => {
+      const { row, filter, timeRange } = check
+      return filteredRow(table, binary(row), { timeRange }, view, filter!)[0]
+    })
+    this.changes = new ChangeLog(this, settings.changesMax)
+    this.model.onWrite = (write) => this.written(write)
+    this.model.checkCell = (table, cell) => this.tables.get(table.name)!.checks.cellBytes(cell)
+  }
+
+  /** `ERR_CLOSED`. */
+  checkOpen(): void {
+    if (!this.isOpen) throw closedError('the database')
+  }
+
+  get sequence(): number {
+    return this.model.sequence
+  }
+
+  tableOf(name: string): ReferenceTable | undefined {
+    return this.tables.get(name)?.reference
+  }
+
+  /** The table of that name; `ERR_TABLE_NOT_FOUND`. */
+  find(name: string): MemoryTableState {
+    this.checkOpen()
+    const plain = plainTableName(name)
+    const state = this.tables.get(plain)
+    if (state === undefined) throw noSuchTable(plain)
+    return state
+  }
+
+  /** Makes a table part of the database, or takes the place of what it was. */
+  install(description: TableDescription, reference: ReferenceTable, id = ++this.lastId): void {
+    const { name, durability, families } = description
+    const familyNames = Object.keys(families).sort()
+    const familyByName = new Map(Object.entries(families))
+    const checked = { name, durability, familyNames, familyByName }
+    const checks = new ArgumentChecks(this.settings, checked)
+    this.tables.set(name, { id, name, description, reference, checks })
+  }
+
+  /** Runs a mutation that asks for that durability. What is SKIP_WAL is not in the change feed. */
+  mutate<T>(durability: Durability, step: () => T): T {
+    this.durability = durability
+    return step()
+  }
+
+  private written(write: ModelWrite): void {
+    if (this.durability !== 'SKIP_WAL') this.changes.add(write)
+    for (const { table, cell } of write.cells) table.tidyRow(cell.row, this.model.times.now())
+  }
+
+  /** Ends everything; what waits is told. */
+  close(): void {
+    this.isOpen = false
+    this.changes.wake()
+  }
+}
+
+/** A snapshot of an in-memory database. */
+export class MemorySnapshot implements Snapshot {
+  readonly #core: MemoryCore
+  readonly #snapshot: ModelSnapshot
+  #open = true
+
+  constructor(core: MemoryCore) {
+    this.#core = core
+    this.#snapshot = core.model.openSnapshot()
+  }
+
+  get sequence(): number {
+    return this.#snapshot.sequence
+  }
+
+  close(): void {
+    this.#open = false
+    this.#core.model.closeSnapshot(this.#snapshot)
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  /** What a read with a snapshot sees; undefined without one. */
+  static of(core: MemoryCore, snapshot: Snapshot | undefined): ModelSnapshot | undefined {
+    if (snapshot === undefined) return undefined
+    if (!(snapshot instanceof MemorySnapshot)) {
+      throw invalidArgument('snapshot must come from Database.snapshot')
+    }
+    if (snapshot.#core !== core) {
+      throw invalidArgument('the snapshot belongs to another database')
+    }
+    if (!snapshot.#open) throw closedError('the snapshot')
+    return snapshot.#snapshot
+  }
+}
+
+/** The error for a table that is no longer there. */
+export function droppedTable(name: string): CellarError {
+  return new CellarError(ErrorCode.tableNotFound, `table '${name}' was dropped`)
+}

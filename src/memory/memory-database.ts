@@ -1,0 +1,163 @@
+/**
+ * A database in memory, for tests and for data that need not outlive the process: HBase's semantics
+ * by the reference model, without files, threads or tuning. Every operation takes time in
+ * proportion to the cells of its rows, a scan to the rows of its table.
+ */
+import { checkInteger, OptionNames, readArguments, shown } from '../base/arguments.js'
+import { systemClock, type Clock } from '../base/clock.js'
+import { invalidArgument } from '../base/errors.js'
+import type { AtomicBatch, AtomicResult } from '../api/atomic.js'
+import type { Capabilities } from '../api/capabilities.js'
+import type { Change, ChangeOptions } from '../api/changes.js'
+import { foreignTable, readAtomic } from '../api/checks/atomic.js'
+import { parseDurability, stronger, type Durability } from '../api/checks/durability.js'
+import type { Database } from '../api/database.js'
+import type { Snapshot } from '../api/reads.js'
+import type { TableOptions } from '../api/schema.js'
+import type { Table } from '../api/table.js'
+import { copyArguments } from '../base/copy-arguments.js'
+import { cellBytesMaxDefault } from '../cell/limits.js'
+import { MemoryAdmin } from './memory-admin.js'
+import {
+  MemoryCore,
+  MemorySnapshot,
+  type MemorySettings,
+  type MemoryTableState,
+} from './memory-core.js'
+import { checkWritable, MemoryTable } from './memory-table.js'
+
+const capabilities: Capabilities = Object.freeze({
+  sync: true,
+  snapshots: true,
+  changes: true,
+  atomicAcrossRows: true,
+  atomicAcrossTables: true,
+  coprocessors: false,
+  filters: true,
+  rawScans: true,
+  upkeep: true,
+})
+
+/** What {@link MemoryDatabase.open} takes. */
+export interface MemoryDatabaseOptions {
+  /** Time of mutations without timestamp, and of expiry. Default: the machine's. */
+  readonly clock?: Clock
+  /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
+  readonly cellBytesMax?: number
+  /**
+   * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`.
+   * Default Infinity: no check.
+   */
+  readonly timestampSlopMilliseconds?: number
+  /** Mutations that a change feed can go back to, at least. Default 65,536. */
+  readonly changesMax?: number
+}
+
+const optionNames = new OptionNames<MemoryDatabaseOptions>('a database in memory', {
+  clock: true,
+  cellBytesMax: true,
+  timestampSlopMilliseconds: true,
+  changesMax: true,
+})
+
+/** An open database in memory. Made by {@link MemoryDatabase.open}. */
+export class MemoryDatabase implements Database<MemoryTable> {
+  /** What this backend can do: everything but coprocessors. */
+  readonly capabilities = capabilities
+  readonly admin: MemoryAdmin
+  readonly #core: MemoryCore
+
+  private constructor(settings: MemorySettings) {
+    this.#core = new MemoryCore(settings)
+    this.admin = new MemoryAdmin(this.#core, capabilities)
+  }
+
+  /** Opens an empty database. `ERR_INVALID_ARGUMENT`. */
+  static async open(options: MemoryDatabaseOptions = {}): Promise<MemoryDatabase> {
+    return new MemoryDatabase(readArguments(() => parseOptions(optionNames.copy(options))))
+  }
+
+  /** Creates a table. `ERR_UNSUPPORTED` if its options name coprocessors. */
+  createTable(name: string, options: TableOptions): Promise<MemoryTable> {
+    return this.admin.createTable(name, options)
+  }
+
+  /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
+  table(name: string): MemoryTable {
+    return new MemoryTable(this.#core, this.#core.find(name))
+  }
+
+  snapshot(): Snapshot {
+    this.#core.checkOpen()
+    return new MemorySnapshot(this.#core)
+  }
+
+  changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
+    return this.#core.changes.read(options)
+  }
+
+  async atomic(batch: AtomicBatch): Promise<AtomicResult> {
+    const core = this.#core
+    core.checkOpen()
+    const { checks, parts, durability } = readArguments(() => this.#parse(batch))
+    const { failedCheck, sequence } = core.mutate(durability, () =>
+      core.model.atomic(checks, parts),
+    )
+    return { success: failedCheck === undefined, failedCheck, sequence }
+  }
+
+  #parse(batch: AtomicBatch) {
+    const { checks, mutations, durability: asked } = readAtomic(copyArguments(batch).value)
+    let durability: Durability = 'SKIP_WAL'
+    const checked = checks.map(({ table, check }) => {
+      return { state: this.#stateOf(table), check }
+    })
+    const parts = mutations.map(({ table, row }) => ({ state: this.#stateOf(table), row }))
+    for (const { state } of parts) {
+      checkWritable(state)
+      durability = stronger(durability, parseDurability(asked, state.description.durability))
+    }
+    for (const { state, check } of checked) {
+      checkWritable(state)
+      state.checks.check(check)
+    }
+    for (const { state, row } of parts) state.checks.rowOfSeveral(row)
+    return {
+      checks: checked.map(({ state, check }) => ({ ...check, table: state.reference })),
+      parts: parts.map(({ state, row }) => ({ ...row, table: state.reference })),
+      durability,
+    }
+  }
+
+  #stateOf(table: string | Table): MemoryTableState {
+    if (typeof table === 'string') return this.#core.find(table)
+    const state = table instanceof MemoryTable ? table.stateIn(this.#core) : undefined
+    if (state === undefined) throw foreignTable()
+    return state
+  }
+
+  /** Ends all work. What the database held is gone. */
+  async close(): Promise<void> {
+    this.#core.close()
+  }
+}
+
+function parseOptions(options: MemoryDatabaseOptions): MemorySettings {
+  const { clock = systemClock, timestampSlopMilliseconds = Infinity } = options
+  if (typeof clock !== 'object' || clock === null || typeof clock.now !== 'function') {
+    throw invalidArgument(`option clock must have a function now, got ${shown(clock)}`)
+  }
+  if (typeof timestampSlopMilliseconds !== 'number' || !(timestampSlopMilliseconds >= 0)) {
+    throw invalidArgument(
+      'option timestampSlopMilliseconds must be a number >= 0, ' +
+        `got ${shown(timestampSlopMilliseconds)}`,
+    )
+  }
+  return {
+    clock,
+    timestampSlopMilliseconds,
+    cellBytesMax:
+      checkInteger(options.cellBytesMax, 'option cellBytesMax', 0) ?? cellBytesMaxDefault,
+    changesMax: checkInteger(options.changesMax, 'option changesMax', 1) ?? 65_536,
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Cells as plain strings. Bytes are "binary strings": one UTF-16 unit per byte, so that `<`
+ * compares bytes unsigned.
+ */
+import type { CellTypeName } from '../cell/cell-type.js'
+import type { BytesLike } from '../cell/column-name.js'
+
+/** A cell without its sequence. */
+export interface PlainCell {
+  readonly row: string
+  readonly family: string
+  readonly qualifier: string
+  readonly timestamp: bigint
+  readonly type: CellTypeName
+  readonly value: string
+}
+
+/** A result of a read. */
+export interface PlainResult {
+  readonly cells: readonly PlainCell[]
+  readonly partial: boolean
+}
+
+/** One UTF-16 unit per byte. */
+export function binary(bytes: BytesLike): string {
+  const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : Buffer.from(bytes)
+  return buffer.toString('latin1')
+}
+
+/** The bytes of a binary string. */
+export function bytesOf(text: string): Buffer {
+  return Buffer.from(text, 'latin1')
+}
+
+/** Orders binary strings by their bytes. */
+export function compareStrings(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,263 @@
+/**
+ * A database as HBase means it: tables, one sequence, one clock. The in-memory backend is this
+ * model behind the interfaces of tables; the embedded engine is compared with it.
+ */
+import type { AtomicCheck } from '../api/atomic.js'
+import type {
+  Append,
+  Check,
+  CheckAction,
+  Delete,
+  Increment,
+  MultiRowMutations,
+  Mutation,
+  Put,
+  RowMutations,
+} from '../api/mutations.js'
+import type { FamilyOptions } from '../api/schema.js'
+import type { BytesLike } from '../cell/column-name.js'
+import type { Clock } from '../base/clock.js'
+import { cellsOf, type NewCell, type RowState } from './mutation-cells.js'
+import { binary, type PlainCell } from './plain-cells.js'
+import type { StoredCell } from './reading-rules.js'
+import { ReferenceTable, type View } from './reference-table.js'
+import { ServerTimes } from './server-times.js'
+
+/** What a snapshot shows, for good. */
+export interface ModelSnapshot {
+  /** Sequence of the newest mutation that it sees. */
+  readonly sequence: number
+  /** Milliseconds; cells expire as of then. */
+  readonly now: bigint
+  readonly views: ReadonlyMap<ReferenceTable, View>
+}
+
+/** A mutation as it was written. */
+export interface ModelWrite {
+  readonly sequence: number
+  /** The highest timestamp that the clock gave to it; 0 = none. */
+  readonly serverTime: bigint
+  readonly cells: readonly { readonly table: ReferenceTable; readonly cell: StoredCell }[]
+}
+
+/** Mutations of a row of a table, for one write. */
+export interface ModelPart {
+  readonly table: ReferenceTable
+  readonly row: BytesLike
+  readonly mutations: readonly Mutation[]
+}
+
+/** A check of a row of a table. */
+export type ModelCheck = Omit<AtomicCheck, 'table'> & { readonly table: ReferenceTable }
+
+/** What a check and its mutations came to. */
+export interface ModelOutcome {
+  readonly success: boolean
+  /** Cells of increments and appends; undefined if the mutations have neither. */
+  readonly result: readonly StoredCell[] | undefined
+}
+
+/** What an atomic batch came to; as `AtomicResult`. */
+export interface ModelAtomic {
+  readonly failedCheck: number | undefined
+  readonly sequence: number | undefined
+}
+
+/** Decides a check with a filter, which the model cannot; see `filtered-row.ts`. */
+export type JudgeFilter = (
+  table: ReferenceTable,
+  check: Check,
+  view: View,
+) => StoredCell | undefined
+
+/** Tables with their rows. */
+export class ReferenceModel {
+  readonly times: ServerTimes
+  /** Sequence of the newest mutation. */
+  sequence = 0
+  /** Refuses cells before anything is written, by throwing. */
+  checkCell: ((table: ReferenceTable, cell: PlainCell) => void) | undefined = undefined
+  /** Told of each mutation in the moment in which it is written. */
+  onWrite: ((write: ModelWrite) => void) | undefined = undefined
+  private readonly openSnapshots = new Set<ModelSnapshot>()
+  private readonly tables = new Set<ReferenceTable>()
+  private readonly judge: JudgeFilter
+
+  constructor(clock: Clock, judge: JudgeFilter = refuseFilter) {
+    this.times = new ServerTimes(clock)
+    this.judge = judge
+  }
+
+  createTable(name: string, families: Readonly<Record<string, FamilyOptions>>): ReferenceTable {
+    const table = new ReferenceTable(name, families)
+    this.tables.add(table)
+    return table
+  }
+
+  dropTable(table: ReferenceTable): void {
+    this.tables.delete(table)
+  }
+
+  // Writing
+
+  put(table: ReferenceTable, put: Put): void {
+    this.mutate(table, put.row, [{ put }])
+  }
+
+  delete(table: ReferenceTable, deletion: Delete): void {
+    this.mutate(table, deletion.row, [{ delete: deletion }])
+  }
+
+  increment(table: ReferenceTable, increment: Increment): readonly StoredCell[] {
+    return this.mutate(table, increment.row, [{ increment }])
+  }
+
+  append(table: ReferenceTable, append: Append): readonly StoredCell[] {
+    return this.mutate(table, append.row, [{ append }])
+  }
+
+  mutateRow(table: ReferenceTable, { row, mutations }: RowMutations): readonly StoredCell[] {
+    return this.mutate(table, row, mutations)
+  }
+
+  /** False if a check does not hold. */
+  mutateRows(table: ReferenceTable, { rows, checks = [] }: MultiRowMutations): boolean {
+    const parts = rows.map((each) => ({ ...each, table }))
+    const outcome = this.atomic(
+      checks.map((check) => ({ ...check, table })),
+      parts,
+    )
+    return outcome.failedCheck === undefined
+  }
+
+  checkAndMutate(table: ReferenceTable, check: Check, action: CheckAction): ModelOutcome {
+    const mutations = 'mutations' in action ? action.mutations : [action]
+    const checked = this.evaluate(table, check)
+    if (!checked.holds) return { success: false, result: undefined }
+    const putTimeMin = checked.cell?.timestamp ?? 0n
+    const cells = this.mutate(table, check.row, mutations, putTimeMin)
+    const hasResult = mutations.some((each) => 'increment' in each || 'append' in each)
+    return { success: true, result: hasResult ? cells : undefined }
+  }
+
+  /**
+   * All or nothing, under one sequence. Rows are written by table, the tables in the order in which
+   * the batch names them first, checks before mutations.
+   */
+  atomic(checks: readonly ModelCheck[], parts: readonly ModelPart[]): ModelAtomic {
+    for (const [position, check] of checks.entries()) {
+      if (this.evaluate(check.table, check).holds) continue
+      return { failedCheck: position, sequence: undefined }
+    }
+    const order = [...new Set([...checks, ...parts].map(({ table }) => table))]
+    const byTable = order.flatMap((table) => parts.filter((part) => part.table === table))
+    this.times.begin()
+    const written = byTable.map(({ table, row, mutations }) => {
+      const name = binary(row)
+      const { cells } = cellsOf(this.stateOf(table, name), mutations, this.times.of(name))
+      return { table, row: name, cells }
+    })
+    this.write(written)
+    return { failedCheck: undefined, sequence: this.sequence }
+  }
+
+  /** Whether a check holds, and the cell that it looked at. */
+  private evaluate(
+    table: ReferenceTable,
+    check: Check,
+  ): { readonly holds: boolean; readonly cell: StoredCell | undefined } {
+    if (check.filter !== undefined) {
+      const cell = this.judge(table, check, this.present(table))
+      return { holds: cell !== undefined, cell }
+    }
+    const cell = table.checkedCell(check, this.stateOf(table, binary(check.row)))
+    return { holds: ReferenceTable.holds(check, cell), cell }
+  }
+
+  private mutate(
+    table: ReferenceTable,
+    row: BytesLike,
+    mutations: readonly Mutation[],
+    putTimeMin = 0n,
+  ): readonly StoredCell[] {
+    const name = binary(row)
+    this.times.begin()
+    const time = this.times.of(name)
+    const { cells, results } = cellsOf(this.stateOf(table, name), mutations, time, putTimeMin)
+    const written = this.write([{ table, row: name, cells }])
+    return results.map((cell) => written[cells.indexOf(cell)])
+  }
+
+  /** Writes everything under one sequence; returns the cells in the order given. */
+  private write(
+    parts: readonly {
+      readonly table: ReferenceTable
+      readonly row: string
+      readonly cells: readonly NewCell[]
+    }[],
+  ): StoredCell[] {
+    for (const { table, row, cells } of parts) {
+      for (const cell of cells) this.checkCell?.(table, { ...cell, row })
+    }
+    const sequence = ++this.sequence
+    const serverTime = this.times.accept()
+    const stored = parts.flatMap(({ table, row, cells }) => {
+      return table.write(row, cells, sequence).map((cell) => ({ table, cell }))
+    })
+    this.onWrite?.({ sequence, serverTime, cells: stored })
+    return stored.map(({ cell }) => cell)
+  }
+
+  private stateOf(table: ReferenceTable, row: string): RowState {
+    return table.stateOf(row, this.sequence, this.times.now())
+  }
+
+  // Reading
+
+  /** A table as it is now. */
+  present(table: ReferenceTable): View {
+    return table.view(this.sequence, this.times.now())
+  }
+
+  /** A table as a snapshot shows it; a table that is younger shows nothing. */
+  viewOf(table: ReferenceTable, snapshot: ModelSnapshot | undefined): View {
+    if (snapshot === undefined) return this.present(table)
+    const { sequence, now } = snapshot
+    return snapshot.views.get(table) ?? { sequence, now, rows: new Map() }
+  }
+
+  // Snapshots and flushes
+
+  /** Opens a snapshot of all tables. */
+  openSnapshot(): ModelSnapshot {
+    const views = new Map([...this.tables].map((table) => [table, this.present(table)]))
+    const snapshot = { sequence: this.sequence, now: this.times.now(), views }
+    this.openSnapshots.add(snapshot)
+    return snapshot
+  }
+
+  closeSnapshot(snapshot: ModelSnapshot): void {
+    this.openSnapshots.delete(snapshot)
+  }
+
+  /** Drops what a flush of a table, or of one family, drops. */
+  flush(table: ReferenceTable, family?: string): void {
+    const sequences = [...this.openSnapshots].map(({ sequence }) => sequence)
+    table.flush(this.times.now(), Math.max(0, ...sequences), family)
+  }
+
+  /** Drops what a compaction of some runs of a family drops, and makes them one. */
+  merge(table: ReferenceTable, family: string, runs: readonly number[], major: boolean): void {
+    table.merge(family, runs, major, this.times.now())
+  }
+
+  /** What a close and an open leave: everything, in the same memtables, without snapshots. */
+  reopen(): void {
+    this.openSnapshots.clear()
+    this.times.reopen()
+  }
+}
+
+function refuseFilter(): never {
+  throw new Error('this model has no filters')
+}

@@ -1,0 +1,368 @@
+/**
+ * A table as HBase means it: every cell ever written by its row, and each operation as the
+ * specification words it. Slow, complete and without cleverness; the embedded engine is compared
+ * with it.
+ */
+import type { Check } from '../api/mutations.js'
+import type { FamilyOptions } from '../api/schema.js'
+import { noSuchFamily } from '../api/checks/reads.js'
+import type { Get, Scan, TimeRangeOption } from '../api/reads.js'
+import { columnOf, type Column } from './column-parts.js'
+import type { NewCell, RowState } from './mutation-cells.js'
+import { binary, compareStrings, type PlainResult } from './plain-cells.js'
+import { inBounds, qualifiersOf, rangeOf, type RowReadOptions } from './read-options.js'
+import {
+  compactedCells,
+  compareCells,
+  flushedCells,
+  readFamily,
+  type FamilyRead,
+  type FamilyRules,
+  type StoredCell,
+} from './reading-rules.js'
+
+/** The cells of a table by row. Arrays only grow until a flush or compaction makes new ones. */
+type Rows = Map<string, StoredCell[]>
+
+/** Cells of a row before what nobody sees is dropped. */
+const cellsBeforeTidying = 1024
+
+/** What a read sees. */
+export interface View {
+  /** Sequence of the newest mutation that it sees. */
+  readonly sequence: number
+  /** Milliseconds; cells expire as of then. */
+  readonly now: bigint
+  readonly rows: ReadonlyMap<string, readonly StoredCell[]>
+}
+
+/** The rules of a family's options. */
+export function rulesOf(options: FamilyOptions): FamilyRules {
+  const seconds = options.ttl ?? Infinity
+  return {
+    versions: options.versions ?? 1,
+    minVersions: options.minVersions ?? 0,
+    ttl: seconds === Infinity ? undefined : BigInt(seconds) * 1000n,
+    keepDeletedCells: options.keepDeletedCells ?? false,
+    newVersionBehavior: options.newVersionBehavior ?? false,
+  }
+}
+
+/** Rows of one table, with its families. */
+export class ReferenceTable {
+  readonly name: string
+  families = new Map<string, FamilyRules>()
+  /** By family: the sequence at which it was added. */
+  private readonly since = new Map<string, number>()
+  private rows: Rows = new Map()
+  /** The names of all rows in order, while no other row was added. */
+  private rowNames: readonly string[] | undefined = undefined
+  private lastRun = 0
+  /** By row: the number of cells at which it is tidied next, if not the usual. */
+  private readonly tidyAt = new Map<string, number>()
+
+  constructor(name: string, families: Readonly<Record<string, FamilyOptions>>) {
+    this.name = name
+    this.alter(families)
+  }
+
+  /** Gives the table other families; the cells of those that are no longer named go. */
+  alter(families: Readonly<Record<string, FamilyOptions>>, sequence = 0): void {
+    for (const name of Object.keys(families)) {
+      if (!this.families.has(name)) this.since.set(name, sequence)
+    }
+    const entries = Object.entries(families).map(([name, options]) => {
+      return [name, rulesOf(options)] as const
+    })
+    this.families = new Map(entries.sort(([a], [b]) => compareStrings(a, b)))
+    this.keep(({ family }) => this.families.has(family))
+  }
+
+  // Writing
+
+  /**
+   * Adds the cells of one mutation of a row; of cells equal in everything the later one stays.
+   * Returns them as they are stored, in the order given.
+   */
+  write(row: string, cells: readonly NewCell[], sequence: number): StoredCell[] {
+    let stored = this.rows.get(row)
+    if (stored === undefined) {
+      stored = []
+      this.rows.set(row, stored)
+      this.rowNames = undefined
+    }
+    return cells.map((cell) => {
+      const added: StoredCell = { ...cell, row, sequence, inMemtable: true, run: 0 }
+      // Cells of the same mutation are the last ones.
+      for (let i = stored.length - 1; i >= 0 && stored[i].sequence === sequence; i--) {
+        if (stored[i].family !== added.family || compareCells(stored[i], added) !== 0) continue
+        stored.splice(i, 1)
+        break
+      }
+      stored.push(added)
+      return added
+    })
+  }
+
+  /** The newest state of a row, as mutations and checks look at it. */
+  stateOf(row: string, sequence: number, now: bigint): RowState {
+    const view = this.view(sequence, now)
+    return {
+      table: this.name,
+      families: this.families,
+      newest: (column, versions, timeRange) => this.newest(row, column, versions, view, timeRange),
+    }
+  }
+
+  private newest(
+    row: string,
+    { family, qualifier }: Column,
+    versions: number,
+    view: View,
+    timeRange?: TimeRangeOption,
+  ): readonly StoredCell[] {
+    if (!this.families.has(family)) throw noSuchFamily(family, this.name, this.families.keys())
+    const name = { family, qualifier: Buffer.from(qualifier ?? '', 'latin1') }
+    return this.rowCells(row, { columns: [name], versions, timeRange }, view)
+  }
+
+  // Reading
+
+  /** Everything up to a sequence. */
+  view(sequence: number, now: bigint): View {
+    return { sequence, now, rows: this.rows }
+  }
+
+  get(get: Get, view: View, keeps?: FamilyRead['keeps']): PlainResult {
+    return { cells: this.rowCells(binary(get.row), get, view, keeps), partial: false }
+  }
+
+  scan(scan: Scan, view: View, keeps?: FamilyRead['keeps']): PlainResult[] {
+    const results: PlainResult[] = []
+    let rowCount = 0
+    for (const row of this.rowsOf(scan, view)) {
+      if (rowCount === (scan.limit ?? Infinity)) break
+      const cells = this.rowCells(row, scan, view, keeps)
+      if (cells.length === 0) continue
+      rowCount++
+      const batch = scan.batch ?? cells.length
+      for (let start = 0; start < cells.length; start += batch) {
+        const partial = start + batch < cells.length
+        results.push({ cells: cells.slice(start, start + batch), partial })
+      }
+    }
+    return results
+  }
+
+  /** The rows that a scan comes by, in its order. */
+  rowsOf(scan: Scan, view: View): string[] {
+    const rows = this.namesOf(view).filter((row) => inBounds(row, scan))
+    return scan.reversed === true ? rows.reverse() : rows
+  }
+
+  private namesOf({ rows }: View): readonly string[] {
+    if (rows !== this.rows) return [...rows.keys()].sort(compareStrings)
+    this.rowNames ??= [...rows.keys()].sort(compareStrings)
+    return this.rowNames
+  }
+
+  /** What a read returns of a row. */
+  rowCells(
+    row: string,
+    options: RowReadOptions,
+    view: View,
+    keeps?: FamilyRead['keeps'],
+  ): readonly StoredCell[] {
+    const found: StoredCell[] = []
+    for (const family of this.families.keys()) {
+      const cells = this.familyCells(row, family, options, view, { keeps })
+      if (cells !== undefined) found.push(...cells)
+    }
+    return found
+  }
+
+  /** What a read returns of a family of a row; undefined if the family is not asked for. */
+  familyCells(
+    row: string,
+    family: string,
+    options: RowReadOptions,
+    view: View,
+    filtering: Pick<FamilyRead, 'keeps' | 'isFiltered'>,
+  ): readonly StoredCell[] | undefined {
+    const qualifiers = qualifiersOf(options, family)
+    if (qualifiers === undefined) return undefined
+    const [min, max] = rangeOf(options, family)
+    const versions = options.versions ?? 1
+    const read: FamilyRead = {
+      versions: versions === 'all' ? Infinity : versions,
+      min,
+      max,
+      raw: options.raw ?? false,
+      qualifiers: qualifiers === 'all' ? undefined : qualifiers,
+      offset: options.cellsPerFamilyOffset ?? 0,
+      limit: options.cellsPerFamilyMax ?? Infinity,
+      ...filtering,
+    }
+    return readFamily(
+      this.storedCells(row, family, view),
+      this.families.get(family)!,
+      read,
+      view.now,
+    )
+  }
+
+  /** The cells of a family of a row that a view sees, in the order of writing. */
+  storedCells(row: string, family: string, { rows, sequence }: View): StoredCell[] {
+    const since = this.since.get(family) ?? 0
+    return (rows.get(row) ?? []).filter((cell) => {
+      return cell.family === family && cell.sequence <= sequence && cell.sequence > since
+    })
+  }
+
+  /** Whether a read comes by a row, whatever it then sees of the row. */
+  hasRow(row: string, options: RowReadOptions, view: View): boolean {
+    return [...this.families.keys()].some((family) => {
+      const isAsked = qualifiersOf(options, family) !== undefined
+      return isAsked && this.storedCells(row, family, view).length > 0
+    })
+  }
+
+  /** Whether the family that a cell was written to is still there. */
+  hasFamily({ family, sequence }: StoredCell): boolean {
+    return this.families.has(family) && sequence > (this.since.get(family) ?? 0)
+  }
+
+  /** Whether a check of a value holds for the newest cell (undefined = none). */
+  static holds(check: Check, stored: StoredCell | undefined): boolean {
+    const operator = check.operator ?? 'EQUAL'
+    const given = check.operator === undefined ? check.equals : check.value
+    const expected = binary(given ?? '')
+    if (expected === '') {
+      if (stored === undefined) return operator !== 'NOT_EQUAL'
+      return operator === 'NOT_EQUAL' ? stored.value !== '' : stored.value === ''
+    }
+    return stored !== undefined && compares(operator, expected, stored.value)
+  }
+
+  /** The cell that a check of a column looks at. */
+  checkedCell(check: Check, state: RowState): StoredCell | undefined {
+    return state.newest(columnOf(check.column!), 1, check.timeRange)[0]
+  }
+
+  // Flushes and compactions
+
+  /** Drops what a flush drops. Cells up to `sequenceKept`, which a snapshot sees, are kept. */
+  flush(now: bigint, sequenceKept: number, only?: string): void {
+    const run = ++this.lastRun
+    this.rewrite((cells, rules, family) => {
+      if (only !== undefined && family !== only) return cells
+      const kept = cells.filter((cell) => !cell.inMemtable)
+      const memtable = cells.filter((cell) => cell.inMemtable)
+      for (const cell of flushedCells(memtable, rules, sequenceKept, now)) {
+        cell.inMemtable = false
+        cell.run = run
+        kept.push(cell)
+      }
+      return kept
+    })
+  }
+
+  /** A file of the engine was removed unread. */
+  dropRun(family: string, run: number): void {
+    this.keep((cell) => cell.family !== family || cell.run !== run)
+  }
+
+  /** The runs of a family that hold anything, ascending. */
+  runsOf(family: string): number[] {
+    const runs = new Set<number>()
+    for (const cells of this.rows.values()) {
+      for (const cell of cells) if (cell.family === family && !cell.inMemtable) runs.add(cell.run)
+    }
+    return [...runs].sort((a, b) => a - b)
+  }
+
+  /** Drops what a compaction of some runs of a family drops, and makes them one. */
+  merge(family: string, runs: readonly number[], major: boolean, now: bigint): void {
+    const isInput = (cell: StoredCell): boolean => !cell.inMemtable && runs.includes(cell.run)
+    const run = ++this.lastRun
+    const earliestPut = this.earliestPut((cell) => cell.family === family && isInput(cell))
+    this.rewrite((cells, rules, name) => {
+      if (name !== family) return cells
+      const inputs = cells.filter(isInput)
+      const left = major
+        ? compactedCells(inputs, rules, now, earliestPut)
+        : flushedCells(inputs, rules, 0, now)
+      for (const cell of left) cell.run = run
+      return [...cells.filter((cell) => !isInput(cell)), ...left]
+    })
+  }
+
+  /**
+   * Drops what nobody can see any more of a row that has many cells, as a compaction at this moment
+   * would, so that rows which change often stay small.
+   */
+  tidyRow(row: string, now: bigint): void {
+    const cells = this.rows.get(row)!
+    if (cells.length < (this.tidyAt.get(row) ?? cellsBeforeTidying)) return
+    const left: StoredCell[] = []
+    for (const [family, rules] of this.families) {
+      const own = cells.filter((cell) => cell.family === family)
+      left.push(...compactedCells(own, rules, now, 0n))
+    }
+    // Views keep the map that they have.
+    this.rows = new Map(this.rows)
+    this.rows.set(row, left)
+    this.tidyAt.set(row, Math.max(cellsBeforeTidying, 2 * left.length))
+  }
+
+  private earliestPut(isInput: (cell: StoredCell) => boolean): bigint {
+    let earliest = 2n ** 63n - 1n
+    for (const cells of this.rows.values()) {
+      for (const cell of cells) {
+        if (cell.type === 'Put' && cell.timestamp < earliest && isInput(cell)) {
+          earliest = cell.timestamp
+        }
+      }
+    }
+    return earliest
+  }
+
+  /** Replaces the cells of each family of each row. Views keep what they have. */
+  private rewrite(
+    change: (cells: StoredCell[], rules: FamilyRules, family: string) => StoredCell[],
+  ): void {
+    const rows: Rows = new Map()
+    for (const [row, cells] of this.rows) {
+      const left: StoredCell[] = []
+      for (const [family, rules] of this.families) {
+        const own = cells.filter((cell) => cell.family === family)
+        if (own.length > 0) left.push(...change(own, rules, family))
+      }
+      if (left.length > 0) rows.set(row, left)
+    }
+    this.rows = rows
+    this.rowNames = undefined
+  }
+
+  private keep(isKept: (cell: StoredCell) => boolean): void {
+    this.rewrite((cells) => cells.filter(isKept))
+  }
+}
+
+/** `expected operator stored`, bytes unsigned. */
+function compares(operator: string, expected: string, stored: string): boolean {
+  switch (operator) {
+    case 'LESS':
+      return expected < stored
+    case 'LESS_OR_EQUAL':
+      return expected <= stored
+    case 'EQUAL':
+      return expected === stored
+    case 'NOT_EQUAL':
+      return expected !== stored
+    case 'GREATER_OR_EQUAL':
+      return expected >= stored
+    default:
+      return expected > stored
+  }
+}
