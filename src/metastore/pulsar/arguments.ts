@@ -1,4 +1,4 @@
-/** Checks of what callers give to a metadata store. All throw; stores reject with what they throw. */
+/** Checks of arguments. They throw; stores reject with the errors. */
 import type { BytesLike } from '../../api/index.js'
 import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'

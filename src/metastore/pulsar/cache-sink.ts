@@ -1,12 +1,12 @@
-/** How caches learn of changes: before any listener, and with the new record if the store has it. */
+/** How caches learn of changes: before any listener, with the new record if the store has it. */
 import type { GetResult, MetadataStore } from './types.js'
 
 /** A cache over a store. */
 export interface CacheSink {
   /**
    * A record has changed. `record` is the new one; undefined = it was removed; 'unknown' = the
-   * cache has to read it, and listeners wait for the promise. `sequence` is that of the change; 0 if
-   * the store does not know it.
+   * cache has to read it, and listeners wait for the promise. `sequence` is that of the change; 0
+   * if the store does not know it.
    */
   changed(
     path: string,

@@ -4,7 +4,28 @@
  */
 export type { CacheSink, CachingStore } from './cache-sink.js'
 export { CellarMetadataStore } from './cellar-store.js'
-export * from './errors.js'
+export {
+  AlreadyClosedError,
+  AlreadyExistsError,
+  BadVersionError,
+  ConflictError,
+  ConnectionLostError,
+  ContentDeserializationError,
+  FeedGapError,
+  IllegalStateError,
+  InvalidArgumentError,
+  InvalidPathError,
+  LockBusyError,
+  MetadataErrorCode,
+  MetadataStoreError,
+  NotEmptyError,
+  NotFoundError,
+  SessionLostError,
+  TimeoutError,
+  UnsupportedError,
+  asMetadataError,
+  hasCode,
+} from './errors.js'
 export {
   metadataStoreOf,
   openMetadataStore,
@@ -13,3 +34,25 @@ export {
   type MetadataStoreProvider,
 } from './open-store.js'
 export type * from './types.js'
+export {
+  MetadataCache,
+  type CacheGetResult,
+  type IndexExtractor,
+  type MetadataCacheOptions,
+} from './cache.js'
+export type { BackoffOptions } from './backoff.js'
+export { jsonSerde, textSerde, type MetadataSerde } from './serde.js'
+export type { LeaseClock } from '../kernel/lease-clock.js'
+export {
+  CoordinationService,
+  LeaderElection,
+  LockManager,
+  MetadataTableView,
+  ResourceLock,
+  nextCounterValue,
+  type LeaderElectionOptions,
+  type LeaderElectionState,
+  type LockOptions,
+  type LockState,
+  type TableViewOptions,
+} from '../coordination/index.js'

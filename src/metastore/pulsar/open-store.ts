@@ -13,6 +13,7 @@ import {
   MetadataErrorCode,
   MetadataStoreError,
 } from './errors.js'
+import { systemClock } from './backoff.js'
 import { SessionRegistry } from './sessions.js'
 import { coreOf, forgetCore, type StoreCore } from './store-core.js'
 
@@ -35,9 +36,9 @@ export interface MetadataStoreConfiguration {
   readonly sessionId?: number
   /** For the handle that opens the store first: name of the store in its database. */
   readonly storeName?: string
-  /** For the handle that opens the store first: time for which the feed is kept. Default one hour. */
+  /** For the handle that opens the store first: how long the feed is kept. Default 3,600. */
   readonly feedRetentionSeconds?: number
-  /** For the handle that opens the store first: time and timers of the sessions. Default `clock`. */
+  /** For the handle that opens the store first: time of the sessions. Default `clock`. */
   readonly storeClock?: LeaseClock
   /**
    * Opens the database of a URL, such as `({ address }) => Database.open(address)`. Needed for the
@@ -61,7 +62,6 @@ const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true
 const sessionTimeoutDefault = 30_000
 const feedRetentionDefault = 3_600
 const storeNameDefault = 'pulsar'
-const systemClock: LeaseClock = { now: () => Date.now() }
 
 /** What the handles on one store share. */
 interface SharedStore {
@@ -93,7 +93,9 @@ export function registerMetadataStoreProvider(
 
 /**
  * Opens a handle on a store by URL. `cellar:directory` is durable; `memory:name` lives as long as
- * there are handles in the process, `memory:local` is private. `ERR_METADATA_INVALID_IMPLEMENTATION`, `ERR_METADATA_INVALID_ARGUMENT`,
+ * there are handles in the process, `memory:local` is private.
+ *
+ * Errors: `ERR_METADATA_INVALID_IMPLEMENTATION`, `ERR_METADATA_INVALID_ARGUMENT`,
  * `ERR_METADATA_STORE_FAILURE`.
  */
 export async function openMetadataStore(
@@ -208,7 +210,7 @@ async function openShared(
 ): Promise<SharedStore> {
   const clock = configuration.storeClock ?? configuration.clock ?? systemClock
   const feedRetentionSeconds = configuration.feedRetentionSeconds ?? feedRetentionDefault
-  const core = await coreOf(database, { prefix, now: clock.now, feedRetentionSeconds })
+  const core = await coreOf(database, { prefix, now: () => clock.now(), feedRetentionSeconds })
   return { core, sessions: await SessionRegistry.load(core, clock), users: 0 }
 }
 
@@ -233,6 +235,7 @@ function checkConfiguration(configuration: MetadataStoreConfiguration): void {
 }
 
 function invalidUrl(url: string): MetadataStoreError {
-  const message = `no store goes by ${JSON.stringify(url)}; cellar:directory, memory:name and zk:hosts do`
+  const known = 'cellar:directory, memory:name and zk:hosts do'
+  const message = `no store goes by ${JSON.stringify(url)}; ${known}`
   return new MetadataStoreError(MetadataErrorCode.invalidImplementation, message)
 }

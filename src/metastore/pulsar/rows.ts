@@ -1,13 +1,11 @@
 /**
- * How a store lies in tables.
+ * How a store lies in tables: table, row and cells.
  *
- * | table     | row                                  | cells                                        |
- * | --------- | ------------------------------------ | -------------------------------------------- |
- * | `nodes`   | depth (2 bytes), path                | `n:r` the record, `n:c` number of children   |
- * | `index`   | index name, parent path, key, name   | `n:`, empty                                  |
- * | `owned`   | session (8 bytes), path              | `n:`, empty                                  |
- * | `feed`    | first sequence of a group (8 bytes)  | `n:`, the events of the group's commits      |
- * | `control` | `sequence`, sessions, counters       | `n:`                                         |
+ *     nodes    depth (2 bytes), path               n:r the record, n:c the number of children
+ *     index    index name, parent path, key, name  n: empty
+ *     owned    session (8 bytes), path             n: empty
+ *     feed     first sequence of a group           n: the events of the group's commits
+ *     control  sequence, sessions, counters        n:
  *
  * The depth in front puts the children of a path side by side, without their own descendants, so a
  * listing reads the children and nothing else. An implied parent is a row without a record. The

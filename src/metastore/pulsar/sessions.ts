@@ -36,6 +36,7 @@ const lastSessionRow = 'last-session'
 /** Time after which the end of a session is tried again when its commit failed. */
 const retryMilliseconds = 1_000
 
+/** The sessions of one store; see the file header. */
 export class SessionRegistry {
   readonly #core: StoreCore
   readonly #clock: LeaseClock

@@ -274,7 +274,7 @@ export class StoreCore {
     await this.nodes.load(state, paths, counters)
   }
 
-  /** Plans a commit, loading what turns out to be needed. Rejects without having changed anything. */
+  /** Plans a commit, loading what turns out to be needed. A rejection has changed nothing. */
   async #plan(
     submission: Submission,
     state: WorkingState,

@@ -1,6 +1,6 @@
 /**
- * What a group of commits has changed so far: nodes, index entries, owned records and counters, over
- * what the tables hold. A commit that fails half-way is rolled back.
+ * What a group of commits has changed so far: nodes, index entries, owned records and counters,
+ * over what the tables hold. A commit that fails half-way is rolled back.
  */
 import type { AtomicMutation, Mutation } from '../../api/index.js'
 import { uint64, encodeRecord } from './record-format.js'
@@ -40,6 +40,7 @@ interface WorkingNode {
 
 type Undo = () => void
 
+/** The changes of one group; see the file header. */
 export class WorkingState {
   readonly #nodes = new Map<string, WorkingNode>()
   readonly #counters = new Map<string, readonly bigint[]>()
@@ -95,7 +96,8 @@ export class WorkingState {
 
   /** Writes or removes a row that is not a node. */
   setEntry(entry: Entry): void {
-    const key = `${entry.table} ${typeof entry.row === 'string' ? entry.row : entry.row.toString('latin1')}`
+    const { table, row } = entry
+    const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
     const before = this.#entries.get(key)
     this.#undo.push(() => {
       if (before === undefined) this.#entries.delete(key)

@@ -1,0 +1,32 @@
+/** Numbers that nobody gets twice, over restarts and over all processes of a store. */
+import {
+  hasCode,
+  MetadataErrorCode,
+  MetadataStoreError,
+  type MetadataStore,
+} from '../pulsar/store.js'
+
+const attemptsMax = 5
+
+/**
+ * The next number of a counter: unique for its path, growing, not dense.
+ * `ERR_METADATA_STORE_FAILURE` when the conflicts do not end.
+ */
+export async function nextCounterValue(store: MetadataStore, path: string): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (!(await store.exists(path))) await store.put(path, '', -1)
+      break
+    } catch (error) {
+      if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      if (attempt < attemptsMax) continue
+      const message = `${path}: the number of retries has exhausted`
+      throw new MetadataStoreError(MetadataErrorCode.storeFailure, message, error)
+    }
+  }
+  const options = { ephemeral: true, sequential: true }
+  const stat = await store.put(`${path}/-`, '', -1, options)
+  // Only the number was wanted; the record would stay until the session ends.
+  await store.deleteIfExists(stat.path)
+  return Number(stat.path.slice(path.length + 2))
+}

@@ -1,0 +1,11 @@
+/** Locks, elections, counters and table views on metadata stores. */
+export { nextCounterValue } from './counter.js'
+export {
+  LeaderElection,
+  type LeaderElectionOptions,
+  type LeaderElectionState,
+} from './leader-election.js'
+export { LockManager, type LockOptions } from './lock-manager.js'
+export { ResourceLock, type LockState } from './resource-lock.js'
+export { CoordinationService } from './service.js'
+export { MetadataTableView, type TableViewOptions } from './table-view.js'

@@ -1,0 +1,138 @@
+/**
+ * Locks of one type on a store: acquired at once or refused, and kept through reconnections.
+ *
+ * A lock is an ephemeral record. Nobody takes a lock because its value is equal to his own: only
+ * the session that created the record owns it, or an owner that the manager recognises.
+ */
+import {
+  AlreadyClosedError,
+  hasCode,
+  MetadataCache,
+  MetadataErrorCode,
+  systemClock,
+  type CachingStore,
+  type LeaseClock,
+  type MetadataSerde,
+} from '../pulsar/store.js'
+import { ResourceLock } from './resource-lock.js'
+
+/** Settings of locks. */
+export interface LockOptions<T> {
+  readonly clock?: LeaseClock
+  /** Wait between attempts to revalidate a lock. Default 1,000. */
+  readonly retryMilliseconds?: number
+  /**
+   * The logical owner that a value names. A lock of a dead session with the same owner is taken
+   * over at once instead of `ERR_METADATA_LOCK_BUSY`. Default: nobody is recognised.
+   */
+  readonly ownerOf?: (value: T) => string
+}
+
+/** The locks of all managers of a handle, so that one path has one lock in a session. */
+const locksByStore = new WeakMap<CachingStore, Map<string, ResourceLock<unknown>>>()
+
+/** The locks of one handle; see the file header. */
+export class LockManager<T> {
+  readonly #store: CachingStore
+  readonly #serde: MetadataSerde<T>
+  readonly #options: LockOptions<T>
+  readonly #cache: MetadataCache<T>
+  readonly #locks = new Map<string, ResourceLock<T>>()
+  readonly #unregister: readonly (() => void)[]
+  #closed: Promise<void> | undefined = undefined
+
+  constructor(store: CachingStore, serde: MetadataSerde<T>, options: LockOptions<T> = {}) {
+    this.#store = store
+    this.#serde = serde
+    this.#options = options
+    this.#cache = new MetadataCache(store, serde, { clock: options.clock })
+    this.#unregister = [
+      store.registerListener(({ type, path }) => {
+        if (type === 'Deleted') void this.#locks.get(path)?.revalidate()
+      }),
+      store.registerSessionListener((event) => this.#onSession(event)),
+    ]
+  }
+
+  /** Value of a lock; undefined if nobody holds it. */
+  readLock(path: string): Promise<T | undefined> {
+    return this.#cache.get(path)
+  }
+
+  /** Acquires a lock, or fails with `ERR_METADATA_LOCK_BUSY` without waiting. */
+  async acquireLock(path: string, value: T): Promise<ResourceLock<T>> {
+    if (this.#closed !== undefined) throw new AlreadyClosedError('the lock manager')
+    const lock: ResourceLock<T> = new ResourceLock(path, value, {
+      store: this.#store,
+      serde: this.#serde,
+      clock: this.#options.clock ?? systemClock,
+      retryMilliseconds: this.#options.retryMilliseconds ?? 1_000,
+      ownerOf: this.#options.ownerOf,
+      onEnd: () => this.#forget(lock),
+    })
+    await lock.acquire()
+    if (this.#closed !== undefined) {
+      await lock.release()
+      throw new AlreadyClosedError('the lock manager')
+    }
+    this.#remember(lock)
+    return lock
+  }
+
+  /** Names of the locks below a path. */
+  listLocks(path: string): Promise<string[]> {
+    return this.#store.getChildren(path)
+  }
+
+  /** Paths of the locks that this manager holds. */
+  get heldPaths(): string[] {
+    return [...this.#locks.keys()]
+  }
+
+  /** Releases all locks. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    const outcomes = await Promise.allSettled([...this.#locks.values()].map((l) => l.release()))
+    for (const unregister of this.#unregister) unregister()
+    this.#cache.close()
+    for (const outcome of outcomes) {
+      if (outcome.status === 'fulfilled') continue
+      if (hasCode(outcome.reason, MetadataErrorCode.alreadyClosed)) continue
+      throw outcome.reason
+    }
+  }
+
+  #remember(lock: ResourceLock<T>): void {
+    let all = locksByStore.get(this.#store)
+    if (all === undefined) {
+      all = new Map<string, ResourceLock<unknown>>()
+      locksByStore.set(this.#store, all)
+    }
+    // A newer lock of the same session is the one that counts.
+    all.get(lock.path)?.retire()
+    if (lock.state !== 'Valid') return
+    all.set(lock.path, lock as ResourceLock<unknown>)
+    this.#locks.set(lock.path, lock)
+  }
+
+  #forget(lock: ResourceLock<T>): void {
+    if (this.#locks.get(lock.path) === lock) this.#locks.delete(lock.path)
+    const all = locksByStore.get(this.#store)
+    if (all?.get(lock.path) === (lock as ResourceLock<unknown>)) all.delete(lock.path)
+  }
+
+  #onSession(event: string): void {
+    for (const lock of [...this.#locks.values()]) {
+      if (event === 'ConnectionLost' || event === 'SessionLost') lock.suspect()
+      else if (event === 'SessionReestablished') void lock.revalidate()
+      // A record may have been removed unseen while the connection was away.
+      else if (event === 'Reconnected' && (lock.mustRevalidate || lock.isSuspect)) {
+        void lock.revalidate()
+      }
+    }
+  }
+}

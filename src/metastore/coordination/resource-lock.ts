@@ -1,0 +1,276 @@
+/**
+ * One lock: an ephemeral record that this session created.
+ *
+ * The token is the sequence of the record's creation. Tokens of one path grow from holder to
+ * holder, so a resource that refuses lower tokens than it has seen cannot be changed by a holder that does
+ * not know yet that it lost the lock. `store.batch` does the same for records: a check with
+ * `expected: { sequence }` beside the writes.
+ */
+import {
+  after,
+  asMetadataError,
+  hasCode,
+  IllegalStateError,
+  LockBusyError,
+  MetadataErrorCode,
+  type CachingStore,
+  type Expected,
+  type GetResult,
+  type LeaseClock,
+  type MetadataSerde,
+  type Stat,
+} from '../pulsar/store.js'
+
+/** What a lock does at the moment. */
+export type LockState = 'Init' | 'Valid' | 'Releasing' | 'Released'
+
+/** What a lock is made of. */
+export interface LockParts<T> {
+  readonly store: CachingStore
+  readonly serde: MetadataSerde<T>
+  readonly clock: LeaseClock
+  /** Waits between attempts to find out about the lock. */
+  readonly retryMilliseconds: number
+  /** Equal owners may take each other's locks; absent = nobody may. */
+  readonly ownerOf: ((value: T) => string) | undefined
+  /** Called when the lock ends, for whatever reason. */
+  readonly onEnd: (lock: ResourceLock<T>) => void
+}
+
+const attemptsMax = 2
+
+/** A lock of a {@link LockManager}. */
+export class ResourceLock<T> {
+  readonly path: string
+  /** Resolves when the lock is lost or released. */
+  readonly expired: Promise<void>
+  readonly #parts: LockParts<T>
+  #value: T
+  #state: LockState = 'Init'
+  #stat: Stat | undefined = undefined
+  #isSuspect = false
+  #mustRevalidate = false
+  #resolveExpired!: () => void
+  /** The operations of the lock, one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(path: string, value: T, parts: LockParts<T>) {
+    this.path = path
+    this.#value = value
+    this.#parts = parts
+    this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
+  }
+
+  get value(): T {
+    return this.#value
+  }
+
+  get state(): LockState {
+    return this.#state
+  }
+
+  /** True while the session is lost or unreachable: somebody else may hold the lock. */
+  get isSuspect(): boolean {
+    return this.#isSuspect
+  }
+
+  /** The fencing token. It grows when the record had to be created again. */
+  get token(): number {
+    return this.#stat?.creationSequence ?? 0
+  }
+
+  /** Whether the last attempt to find out about the lock failed. */
+  get mustRevalidate(): boolean {
+    return this.#mustRevalidate
+  }
+
+  /** `ERR_METADATA_LOCK_BUSY`. Called once, by the manager. */
+  acquire(): Promise<void> {
+    return this.#run(async () => {
+      try {
+        await this.#claim(this.#value)
+      } catch (error) {
+        this.#end()
+        throw error
+      }
+      this.#state = 'Valid'
+    })
+  }
+
+  /** Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid. */
+  updateValue(value: T): Promise<void> {
+    return this.#run(async () => {
+      if (this.#state !== 'Valid') throw new IllegalStateError(`the lock ${this.path} is not valid`)
+      try {
+        this.#stat = await this.#put(value, this.#expectation())
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        await this.#claimOrEnd(value)
+      }
+      this.#value = value
+    })
+  }
+
+  /** Gives the lock up. Does nothing if it has ended. */
+  release(): Promise<void> {
+    return this.#run(async () => {
+      if (this.#state === 'Released') return
+      this.#state = 'Releasing'
+      try {
+        await this.#parts.store.delete(this.path, this.#expectation())
+      } catch (error) {
+        if (hasCode(error, MetadataErrorCode.badVersion)) await this.#releaseOther()
+        else if (!isGone(error)) {
+          this.#state = 'Valid'
+          throw error
+        }
+      }
+      this.#end()
+    })
+  }
+
+  /**
+   * Finds out whether the lock is still held, and takes it again if it is free. Ends the lock if
+   * somebody else has it. Tries again after other errors.
+   */
+  revalidate(): Promise<void> {
+    return this.#run(async () => {
+      if (this.#state !== 'Valid') return
+      try {
+        await this.#claimOrEnd(this.#value)
+        this.#isSuspect = false
+        this.#mustRevalidate = false
+      } catch (error) {
+        if (this.#ended) return
+        this.#mustRevalidate = true
+        this.#retry(asMetadataError(error))
+      }
+    })
+  }
+
+  /** The session was lost or cannot be reached. */
+  suspect(): void {
+    if (this.#state === 'Valid') this.#isSuspect = true
+  }
+
+  /** A newer handle in the same session has the lock. */
+  retire(): void {
+    this.#end()
+  }
+
+  #retry({ code }: { readonly code: string }): void {
+    if (code === MetadataErrorCode.alreadyClosed) return
+    const { clock, retryMilliseconds } = this.#parts
+    void after(clock, retryMilliseconds).then(() => {
+      if (this.#mustRevalidate) void this.revalidate()
+    })
+  }
+
+  get #ended(): boolean {
+    return this.#state === 'Released'
+  }
+
+  #run<R>(operation: () => Promise<R>): Promise<R> {
+    const result = this.#last.then(operation, operation)
+    this.#last = result.catch(() => undefined)
+    return result
+  }
+
+  #end(): void {
+    if (this.#state === 'Released') return
+    this.#state = 'Released'
+    this.#isSuspect = false
+    this.#resolveExpired()
+    this.#parts.onEnd(this)
+  }
+
+  #expectation(stat: Stat | undefined = this.#stat): Expected | undefined {
+    if (stat === undefined) return undefined
+    const { sequence, version } = stat
+    return this.#parts.store.capabilities.sequenceExpectations ? { sequence } : version
+  }
+
+  #put(value: T, expected: Expected | undefined): Promise<Stat> {
+    const { store, serde } = this.#parts
+    const bytes = serde.serialize(this.path, value)
+    return store.put(this.path, bytes, expected, { ephemeral: true })
+  }
+
+  async #claimOrEnd(value: T): Promise<void> {
+    try {
+      await this.#claim(value)
+    } catch (error) {
+      const isLost =
+        hasCode(error, MetadataErrorCode.lockBusy) || hasCode(error, MetadataErrorCode.badVersion)
+      if (isLost) this.#end()
+      throw error
+    }
+  }
+
+  /** Makes the record this session's, or fails with `ERR_METADATA_LOCK_BUSY`. */
+  async #claim(value: T): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#stat = await this.#claimOnce(value)
+        return
+      } catch (error) {
+        const isRace =
+          hasCode(error, MetadataErrorCode.badVersion) || hasCode(error, MetadataErrorCode.notFound)
+        if (!isRace) throw error
+        if (attempt >= attemptsMax) throw new LockBusyError(this.path)
+      }
+    }
+  }
+
+  async #claimOnce(value: T): Promise<Stat> {
+    const { store } = this.#parts
+    if (this.#state === 'Init') {
+      try {
+        return await this.#put(value, -1)
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      }
+    }
+    const found = await store.get(this.path)
+    if (found === undefined) return this.#put(value, -1)
+    if (!found.stat.ephemeral) throw new LockBusyError(this.path)
+    if (found.stat.createdBySelf) return this.#adopt(value, found)
+    if (!this.#isSameOwner(value, found)) throw new LockBusyError(this.path)
+    await store.delete(this.path, this.#expectation(found.stat))
+    return this.#put(value, -1)
+  }
+
+  /** Takes over a record of the same session. */
+  async #adopt(value: T, { stat, value: bytes }: GetResult): Promise<Stat> {
+    const wanted = this.#parts.serde.serialize(this.path, value)
+    if (bytes.equals(wanted)) return stat
+    return this.#put(value, this.#expectation(stat))
+  }
+
+  #isSameOwner(value: T, found: GetResult): boolean {
+    const { ownerOf, serde } = this.#parts
+    if (ownerOf === undefined) return false
+    try {
+      return ownerOf(serde.deserialize(this.path, found.value)) === ownerOf(value)
+    } catch {
+      return false
+    }
+  }
+
+  /** The record has changed: removes the record if it is this session's all the same. */
+  async #releaseOther(): Promise<void> {
+    const { store } = this.#parts
+    const found = await store.get(this.path)
+    if (found?.stat.createdBySelf !== true) return
+    try {
+      await store.delete(this.path, this.#expectation(found.stat))
+    } catch (error) {
+      if (!isGone(error) && !hasCode(error, MetadataErrorCode.badVersion)) throw error
+    }
+  }
+}
+
+/** The record is gone, or goes with its session. */
+function isGone(error: unknown): boolean {
+  return hasCode(error, MetadataErrorCode.notFound) || hasCode(error, MetadataErrorCode.sessionLost)
+}

@@ -1,0 +1,230 @@
+/** All values below a prefix in memory, kept up to date. */
+import {
+  AlreadyClosedError,
+  Backoff,
+  ConflictError,
+  hasCode,
+  MetadataErrorCode,
+  NotFoundError,
+  systemClock,
+  systemRandom,
+  TimeoutError,
+  type CacheSink,
+  type CachingStore,
+  type Expected,
+  type GetResult,
+  type LeaseClock,
+  type MetadataSerde,
+  type Stat,
+} from '../pulsar/store.js'
+
+/** Settings of a {@link MetadataTableView}. */
+export interface TableViewOptions<T> {
+  /** Everything below this path; keys are the rest of the paths. */
+  readonly prefix: string
+  /** Keys that the view leaves out. */
+  readonly filter?: (key: string) => boolean
+  /** Whether a new value may take the place of an old one. Default: any. */
+  readonly isAllowed?: (before: T | undefined, after: T) => boolean
+  /** Told of the values that were there when the view was filled. */
+  readonly onExisting?: (key: string, value: T) => void
+  /** Told of later changes; null = removed. */
+  readonly onChange?: (key: string, value: T | null) => void
+  /** Told that the view may be outdated, when the session is lost. */
+  readonly onOutdated?: () => void
+  /** Whether the view is emptied when the session is lost. Default false. */
+  readonly clearsWhenOutdated?: boolean
+  readonly clock?: LeaseClock
+  readonly random?: () => number
+}
+
+interface Item<T> {
+  readonly value: T
+  readonly stat: Stat
+}
+
+/** The values below a prefix; see the file header. */
+export class MetadataTableView<T> implements CacheSink {
+  readonly #store: CachingStore
+  readonly #serde: MetadataSerde<T>
+  readonly #options: TableViewOptions<T>
+  readonly #items = new Map<string, Item<T>>()
+  /** Sequence of the last change of a key, so that an older load cannot undo it. */
+  readonly #changedAt = new Map<string, number>()
+  #unregister: (() => void)[] = []
+  #isClosed = false
+  #filling: Promise<void> | undefined = undefined
+
+  constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
+    this.#store = store
+    this.#serde = serde
+    this.#options = options
+  }
+
+  /** Fills the view. */
+  async start(): Promise<void> {
+    this.#check()
+    this.#unregister = [
+      this.#store.registerCache(this),
+      this.#store.registerSessionListener((event) => {
+        if (event !== 'SessionLost') return
+        if (this.#options.clearsWhenOutdated === true) this.#items.clear()
+        this.#options.onOutdated?.()
+      }),
+    ]
+    await this.#fill((key, value) => this.#options.onExisting?.(key, value))
+  }
+
+  /** The value of a key; undefined if there is none. */
+  get(key: string): T | undefined {
+    this.#check()
+    return this.#items.get(key)?.value
+  }
+
+  /** All keys with their values, sorted. */
+  entries(): [string, T][] {
+    this.#check()
+    return [...this.#items]
+      .map(([key, { value }]): [string, T] => [key, value])
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+  }
+
+  /** Writes a value. `ERR_METADATA_CONFLICT` if the stored one forbids that. */
+  async put(key: string, value: T): Promise<void> {
+    this.#check()
+    const path = this.#pathOf(key)
+    const sources = {
+      clock: this.#options.clock ?? systemClock,
+      random: this.#options.random ?? systemRandom,
+    }
+    const backoff = new Backoff({}, sources)
+    for (;;) {
+      const found = await this.#store.get(path)
+      const before = found === undefined ? undefined : this.#serde.deserialize(path, found.value)
+      if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
+      try {
+        const bytes = this.#serde.serialize(path, value)
+        const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
+        this.#apply(path, { value: Buffer.from(bytes), stat }, stat.sequence)
+        return
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!(await backoff.wait())) throw new TimeoutError(`${path}: conflicts`, error)
+      }
+    }
+  }
+
+  /** `ERR_METADATA_NOT_FOUND`. */
+  async delete(key: string): Promise<void> {
+    this.#check()
+    const path = this.#pathOf(key)
+    const found = await this.#store.get(path)
+    if (found === undefined) throw new NotFoundError(path)
+    await this.#store.delete(path, this.#expectation(found.stat))
+    if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const unregister of this.#unregister) unregister()
+    this.#items.clear()
+  }
+
+  /** Called by the store. */
+  changed(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void> {
+    const key = this.#keyOf(path)
+    if (key === undefined) return
+    if (record !== 'unknown') return this.#apply(path, record, sequence)
+    return this.#store.get(path).then(
+      (found) => this.#apply(path, found, found?.stat.sequence ?? sequence),
+      () => undefined,
+    )
+  }
+
+  /** Called by the store when changes may have been lost. */
+  reset(): void {
+    if (!this.#isClosed) void this.#refill().catch(() => undefined)
+  }
+
+  async #refill(): Promise<void> {
+    const before = new Set(this.#items.keys())
+    await this.#fill(() => undefined, before)
+    for (const key of before) {
+      const found = await this.#store.get(this.#pathOf(key))
+      if (found === undefined) this.#apply(this.#pathOf(key), undefined, 0)
+    }
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new AlreadyClosedError('the table view')
+  }
+
+  #expectation(stat: Stat | undefined): Expected {
+    if (stat === undefined) return -1
+    const { sequence, version } = stat
+    return this.#store.capabilities.sequenceExpectations ? { sequence } : version
+  }
+
+  #pathOf(key: string): string {
+    return this.#options.prefix === '/' ? `/${key}` : `${this.#options.prefix}/${key}`
+  }
+
+  #keyOf(path: string): string | undefined {
+    const start = this.#pathOf('')
+    if (!path.startsWith(start) || path.length === start.length) return undefined
+    const key = path.slice(start.length)
+    return this.#options.filter?.(key) === false ? undefined : key
+  }
+
+  #fill(onExisting: (key: string, value: T) => void, seen?: Set<string>): Promise<void> {
+    this.#filling ??= this.#walk(this.#options.prefix, onExisting, seen).finally(() => {
+      this.#filling = undefined
+    })
+    return this.#filling
+  }
+
+  async #walk(
+    path: string,
+    onExisting: (key: string, value: T) => void,
+    seen: Set<string> | undefined,
+  ): Promise<void> {
+    for (const name of await this.#store.getChildren(path)) {
+      const child = path === '/' ? `/${name}` : `${path}/${name}`
+      const key = this.#keyOf(child)
+      const found = key === undefined ? undefined : await this.#store.get(child)
+      if (key !== undefined && found !== undefined) {
+        seen?.delete(key)
+        const isNew = !this.#items.has(key)
+        this.#apply(child, found, found.stat.sequence, seen === undefined)
+        const item = this.#items.get(key)
+        if (isNew && item !== undefined) onExisting(key, item.value)
+      }
+      await this.#walk(child, onExisting, seen)
+    }
+  }
+
+  #apply(path: string, record: GetResult | undefined, sequence: number, isQuiet = false): void {
+    const key = this.#keyOf(path)
+    if (key === undefined || this.#isClosed) return
+    if (sequence !== 0 && sequence <= (this.#changedAt.get(key) ?? 0)) return
+    this.#changedAt.set(key, sequence)
+    if (record === undefined) {
+      if (this.#items.delete(key) && !isQuiet) this.#options.onChange?.(key, null)
+      return
+    }
+    let value: T
+    try {
+      value = this.#serde.deserialize(path, record.value)
+    } catch {
+      // A record of another kind below the prefix is none of the view's.
+      this.#items.delete(key)
+      return
+    }
+    this.#items.set(key, { value, stat: record.stat })
+    if (!isQuiet) this.#options.onChange?.(key, value)
+  }
+}

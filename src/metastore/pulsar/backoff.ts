@@ -1,0 +1,59 @@
+/** Waiting between attempts: doubling, with jitter, up to a deadline. */
+import { randomInt } from 'node:crypto'
+import { systemClock } from '../../api/index.js'
+import { at, type LeaseClock } from '../kernel/lease-clock.js'
+
+/** Settings of {@link Backoff}. */
+export interface BackoffOptions {
+  /** The first wait. Default 5. */
+  readonly initialMilliseconds?: number
+  /** The longest wait. Default 3,000. */
+  readonly maxMilliseconds?: number
+  /** Time after which there are no more attempts. Default 30,000. 0 = only one attempt. */
+  readonly stopMilliseconds?: number
+}
+
+/** Where waits get time and chance from. */
+export interface BackoffSources {
+  readonly clock: LeaseClock
+  /** At least 0 and below 1. */
+  readonly random: () => number
+}
+
+export { systemClock }
+
+/** The machine's chance. */
+export function systemRandom(): number {
+  return randomInt(2 ** 32) / 2 ** 32
+}
+
+/** The waits of one operation that is tried again. */
+export class Backoff {
+  readonly #sources: BackoffSources
+  readonly #max: number
+  readonly #stopAt: number
+  #next: number
+
+  constructor(options: BackoffOptions, sources: BackoffSources) {
+    this.#sources = sources
+    this.#next = options.initialMilliseconds ?? 5
+    this.#max = options.maxMilliseconds ?? 3_000
+    this.#stopAt = sources.clock.now() + (options.stopMilliseconds ?? 30_000)
+  }
+
+  /** Waits before the next attempt; false if there is to be none. */
+  async wait(): Promise<boolean> {
+    const { clock, random } = this.#sources
+    const left = this.#stopAt - clock.now()
+    if (left <= 0) return false
+    const wait = Math.min(this.#next * (0.5 + random() / 2), left)
+    this.#next = Math.min(this.#next * 2, this.#max)
+    await after(clock, wait)
+    return true
+  }
+}
+
+/** Resolves after a time. */
+export function after(clock: LeaseClock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => at(clock.now() + milliseconds, clock, resolve))
+}

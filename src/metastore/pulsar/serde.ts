@@ -1,0 +1,22 @@
+/** How values of caches, locks and elections become bytes. */
+
+/** Writes and reads values of one type. */
+export interface MetadataSerde<T> {
+  serialize(path: string, value: T): Uint8Array
+  /** May throw anything for bytes that are no value. */
+  deserialize(path: string, bytes: Buffer): T
+}
+
+/** Values as JSON. */
+export function jsonSerde<T>(): MetadataSerde<T> {
+  return {
+    serialize: (_path, value) => Buffer.from(JSON.stringify(value)),
+    deserialize: (_path, bytes) => JSON.parse(bytes.toString()) as T,
+  }
+}
+
+/** Texts as UTF-8. */
+export const textSerde: MetadataSerde<string> = {
+  serialize: (_path, value) => Buffer.from(value),
+  deserialize: (_path, bytes) => bytes.toString(),
+}
