@@ -47,6 +47,8 @@ export class LeaderElection<T> {
   /** The election that is under way. */
   #electing: Promise<LeaderElectionState> | undefined = undefined
   #mustElectAgain = false
+  /** Ends the wait before the next attempt. */
+  #wake: (() => void) | undefined = undefined
 
   constructor(
     store: CachingStore,
@@ -172,6 +174,7 @@ export class LeaderElection<T> {
     if (this.#proposal === undefined) return
     if (this.#electing !== undefined) {
       this.#mustElectAgain = true
+      this.#wake?.()
       return
     }
     await this.#run().catch(() => undefined)
@@ -195,9 +198,20 @@ export class LeaderElection<T> {
         if (hasCode(error, MetadataErrorCode.badVersion)) continue
         if (hasCode(error, MetadataErrorCode.notFound)) continue
         if (hasCode(error, MetadataErrorCode.alreadyClosed)) throw error
-        await after(this.#clock, this.#options.retryMilliseconds ?? 5_000)
+        await this.#pause()
       }
     }
+  }
+
+  /** Waits before the next attempt, or until something has changed. */
+  #pause(): Promise<void> {
+    if (this.#mustElectAgain) return Promise.resolve()
+    return new Promise<void>((resolve) => {
+      this.#wake = resolve
+      void after(this.#clock, this.#options.retryMilliseconds ?? 5_000).then(resolve)
+    }).then(() => {
+      this.#wake = undefined
+    })
   }
 
   async #attempt(value: T): Promise<LeaderElectionState> {

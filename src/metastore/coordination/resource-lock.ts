@@ -2,8 +2,8 @@
  * One lock: an ephemeral record that this session created.
  *
  * The token is the sequence of the record's creation. Tokens of one path grow from holder to
- * holder, so a resource that refuses lower tokens than it has seen cannot be changed by a holder that does
- * not know yet that it lost the lock. `store.batch` does the same for records: a check with
+ * holder. A resource that refuses lower tokens than it has seen cannot be changed by a holder that
+ * does not know yet that it lost the lock. `store.batch` does the same for records: a check with
  * `expected: { sequence }` beside the writes.
  */
 import {

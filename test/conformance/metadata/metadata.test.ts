@@ -1,0 +1,12 @@
+/** The published suite of metadata stores against the stores over tables. */
+import t from 'tap'
+import { runMetadataSuite } from '../../../src/conformance/metadata/suite.js'
+import { cellarBackend, memoryBackend } from './backends.js'
+
+for (const backend of [cellarBackend, memoryBackend]) {
+  void t.test(`Metadata over ${backend.name}`, async (t) => {
+    const { run, skipped } = await runMetadataSuite(t, backend)
+    t.ok(run > 0, `${run} numbered cases run`)
+    t.equal(skipped, 0, 'cases left out')
+  })
+}
