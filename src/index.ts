@@ -23,7 +23,22 @@ export type { Imported, ImportOptions } from './table/transfer/import-table.js'
 export type { NamespaceDescription } from './table/admin/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export type { AggregateRequest } from './table/observers/endpoints.js'
-export { CellarError, CellDecision, CoprocessorPriority, ErrorCode, Result } from './api/index.js'
+export {
+  AsyncRows,
+  BatchError,
+  CellarError,
+  CellDecision,
+  CoprocessorPriority,
+  encodings,
+  ErrorCode,
+  readPage,
+  Result,
+  ResultScanner,
+  SyncResultScanner,
+  SyncRows,
+  TypedTable,
+  typedTable,
+} from './api/index.js'
 export type * from './api/index.js'
 export type { Clock } from './base/clock.js'
 export type { RandomBytes } from './base/random-bytes.js'

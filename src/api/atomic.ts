@@ -11,7 +11,7 @@ import type { Check, DurabilityOption, Mutation } from './mutations.js'
 import type { Table } from './table.js'
 
 /** A check of one row of one table. */
-export interface AtomicCheck extends Check {
+export type AtomicCheck = Check & {
   /** The name of a table, or a table of the same database. */
   readonly table: string | Table
 }
@@ -28,14 +28,14 @@ export interface AtomicMutation {
 /** What `Database.atomic` applies. */
 export interface AtomicBatch {
   /** All must hold in the state before the batch, or nothing is applied. Default none. */
-  readonly checks?: readonly AtomicCheck[]
+  readonly checks?: readonly AtomicCheck[] | undefined
   /**
    * At least one. A row may be named more than once; of cells that are equal in row, column,
    * timestamp and type the one that is named last stays.
    */
   readonly mutations: readonly AtomicMutation[]
   /** Default: the strongest durability of the tables that are written. */
-  readonly durability?: DurabilityOption
+  readonly durability?: DurabilityOption | undefined
 }
 
 /** Outcome of an atomic batch. */

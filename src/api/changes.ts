@@ -20,15 +20,15 @@ export interface Change {
 /** Which changes a feed shows, and when. */
 export interface ChangeOptions {
   /** The first sequence of interest, inclusive. Default: what is written from now on. */
-  readonly fromSequence?: number
+  readonly fromSequence?: number | undefined
   /** Only cells of these tables; mutations without any are left out. Default all. */
-  readonly table?: string | readonly string[]
+  readonly table?: string | readonly string[] | undefined
   /**
    * 'FSYNC_WAL': a change is shown when it is on the disk, so that it can never be lost behind the
    * reader; costs a sync per batch. 'SYNC_WAL': when it was handed to the system. Default
    * 'FSYNC_WAL'.
    */
-  readonly durability?: 'SYNC_WAL' | 'FSYNC_WAL'
+  readonly durability?: 'SYNC_WAL' | 'FSYNC_WAL' | undefined
   /** Ends the feed with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }

@@ -13,6 +13,11 @@ export type Awaitable<T> = T | Promise<T>
 export interface Admin {
   /** `ERR_TABLE_EXISTS`, `ERR_NAMESPACE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   createTable(name: string, options: TableOptions): Promise<Table>
+  /**
+   * The table of that name, created if it is absent. Families that an existing one lacks are added.
+   * An option that is given and differs is `ERR_TABLE_EXISTS`; else errors of {@link createTable}.
+   */
+  ensureTable(name: string, options: TableOptions): Promise<Table>
   /** Removes a table with all its rows. `ERR_TABLE_NOT_FOUND`. */
   deleteTable(name: string): Promise<void>
   /** Removes all rows of a table at once. `ERR_TABLE_NOT_FOUND`. */

@@ -6,7 +6,7 @@
  */
 export { OptionNames, shown } from '../base/arguments.js'
 export { systemClock, type Clock } from '../base/clock.js'
-export { CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
+export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export { requirePackage } from '../base/load-package.js'
 export type { CellView } from '../cell/cell-view.js'
 export type { CellTypeName } from '../cell/cell-type.js'
@@ -32,6 +32,32 @@ export type * from './database.js'
 export type * from './mutations.js'
 export type * from './observer.js'
 export type * from './reads.js'
+export { ResultScanner, SyncResultScanner } from './scanners.js'
+export { AsyncRows, type Told } from './async-rows.js'
+export { SyncRows, type SyncTold } from './sync-rows.js'
+export {
+  encodings,
+  type Encoding,
+  type EncodingByName,
+  type EncodingName,
+  type EncodingOption,
+  type ValueOf,
+} from './encodings.js'
+export { ensureTable } from './ensure-table.js'
+export { readPage, type Page, type PageScan } from './pages.js'
+export {
+  typedTable,
+  TypedTable,
+  type PropertyValue,
+  type TypedColumn,
+  type TypedColumns,
+  type TypedGetOptions,
+  type TypedPutOptions,
+  type TypedRow,
+  type TypedScanOptions,
+  type TypedValues,
+} from './typed-table.js'
+export type { CellDisplay, ResultDisplay } from './display.js'
 export { Result, type Cell, type ResultMarks } from './result.js'
 export type { ValuesByFamily } from './result-maps.js'
 export type * from './schema.js'

@@ -17,16 +17,17 @@ import type { Result } from './result.js'
 export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
 
 /** A value, or a value with its own timestamp. */
-export type PutValue = BytesLike | { readonly value: BytesLike; readonly timestamp?: Timestamp }
+export type PutValue =
+  BytesLike | { readonly value: BytesLike; readonly timestamp?: Timestamp | undefined }
 
 /** One cell of a put, in the long form. */
 export interface PutCell {
   readonly column: ColumnName
   /** Absent means empty. */
-  readonly value?: BytesLike
-  readonly timestamp?: Timestamp
+  readonly value?: BytesLike | undefined
+  readonly timestamp?: Timestamp | undefined
   /** A raw delete marker may be put as well (HBase: Put.add(Cell)). Default 'Put'. */
-  readonly type?: CellTypeName
+  readonly type?: CellTypeName | undefined
 }
 
 /** Cells for one row. Needs at least one cell, else `ERR_INVALID_ARGUMENT`. */
@@ -34,15 +35,15 @@ export interface Put {
   readonly row: BytesLike
   readonly cells: Readonly<Record<string, PutValue>> | readonly PutCell[]
   /** For the cells that have none of their own; default: the engine's clock. */
-  readonly timestamp?: Timestamp
+  readonly timestamp?: Timestamp | undefined
   /** Cell TTL in milliseconds. */
-  readonly ttl?: number
-  readonly durability?: DurabilityOption
+  readonly ttl?: number | undefined
+  readonly durability?: DurabilityOption | undefined
 }
 
 /** A family, with a timestamp of its own if wanted. */
 export type FamilyTarget =
-  BytesLike | { readonly family: BytesLike; readonly timestamp?: Timestamp }
+  BytesLike | { readonly family: BytesLike; readonly timestamp?: Timestamp | undefined }
 
 /** A column, with a timestamp of its own if wanted. */
 export type ColumnTarget =
@@ -50,8 +51,8 @@ export type ColumnTarget =
   | Uint8Array
   | {
       readonly family: BytesLike
-      readonly qualifier?: BytesLike
-      readonly timestamp?: Timestamp
+      readonly qualifier?: BytesLike | undefined
+      readonly timestamp?: Timestamp | undefined
     }
 
 /**
@@ -61,19 +62,19 @@ export type ColumnTarget =
 export interface Delete {
   readonly row: BytesLike
   /** For targets that have none of their own; default: the engine's clock ("up to now"). */
-  readonly timestamp?: Timestamp
+  readonly timestamp?: Timestamp | undefined
   /** All columns of the families, timestamps <= t (HBase: addFamily). */
-  readonly families?: readonly FamilyTarget[]
+  readonly families?: readonly FamilyTarget[] | undefined
   /** All columns of the families, timestamp = t exactly (HBase: addFamilyVersion). */
   readonly familyVersions?: readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[]
   /** All versions of the columns with timestamps <= t (HBase: addColumns). */
-  readonly columns?: readonly ColumnTarget[]
+  readonly columns?: readonly ColumnTarget[] | undefined
   /**
    * One version of each column: the one at t exactly; without t the newest, the n-th mention of a
    * column in the list meaning its n-th newest version (HBase: addColumn).
    */
-  readonly columnVersions?: readonly ColumnTarget[]
-  readonly durability?: DurabilityOption
+  readonly columnVersions?: readonly ColumnTarget[] | undefined
+  readonly durability?: DurabilityOption | undefined
 }
 
 /**
@@ -84,18 +85,18 @@ export interface Increment {
   readonly row: BytesLike
   readonly columns:
     | Readonly<Record<string, number | bigint>>
-    | readonly { readonly column: ColumnName; readonly amount?: number | bigint }[]
+    | readonly { readonly column: ColumnName; readonly amount?: number | bigint | undefined }[]
   /**
    * Takes effect for counters that do not exist yet; else the new timestamp is max(now, old + 1).
    */
-  readonly timestamp?: Timestamp
+  readonly timestamp?: Timestamp | undefined
   /** Only versions inside the range serve as base. */
-  readonly timeRange?: TimeRangeOption
+  readonly timeRange?: TimeRangeOption | undefined
   /** Cell TTL in milliseconds. */
-  readonly ttl?: number
+  readonly ttl?: number | undefined
   /** False: the result is empty. Default true. */
-  readonly returnResults?: boolean
-  readonly durability?: DurabilityOption
+  readonly returnResults?: boolean | undefined
+  readonly durability?: DurabilityOption | undefined
 }
 
 /**
@@ -107,17 +108,19 @@ export interface Append {
   readonly columns:
     | Readonly<Record<string, BytesLike>>
     | readonly { readonly column: ColumnName; readonly value: BytesLike }[]
-  readonly timestamp?: Timestamp
-  readonly timeRange?: TimeRangeOption
-  readonly ttl?: number
-  readonly returnResults?: boolean
-  readonly durability?: DurabilityOption
+  readonly timestamp?: Timestamp | undefined
+  readonly timeRange?: TimeRangeOption | undefined
+  readonly ttl?: number | undefined
+  readonly returnResults?: boolean | undefined
+  readonly durability?: DurabilityOption | undefined
 }
 
 /**
  * An operation inside a row mutation; a row of its own must equal the outer one (`ERR_WRONG_ROW`).
  */
-export type RowOperation<T> = Omit<T, 'row' | 'durability'> & { readonly row?: BytesLike }
+export type RowOperation<T> = Omit<T, 'row' | 'durability'> & {
+  readonly row?: BytesLike | undefined
+}
 
 /** One mutation of a row. Exactly one of the members is given. */
 export type Mutation =
@@ -133,7 +136,7 @@ export type Mutation =
 export interface RowMutations {
   readonly row: BytesLike
   readonly mutations: readonly Mutation[]
-  readonly durability?: DurabilityOption
+  readonly durability?: DurabilityOption | undefined
 }
 
 /**
@@ -147,30 +150,42 @@ export interface MultiRowMutations {
     readonly mutations: readonly Mutation[]
   }[]
   /** All must hold, or nothing is applied. */
-  readonly checks?: readonly Check[]
-  readonly durability?: DurabilityOption
+  readonly checks?: readonly Check[] | undefined
+  readonly durability?: DurabilityOption | undefined
 }
 
 /** HBase's CompareOperator. In checks: `expected operator stored` (the reverse of filters). */
 export type CompareOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
 
+/** The row that is checked, and which part of its time line. */
+export interface CheckTarget {
+  readonly row: BytesLike
+  /** Only versions inside the range are looked at. Default: all. */
+  readonly timeRange?: TimeRangeOption | undefined
+}
+
+/** The conditions of a {@link Check}: one of these forms, without members of the others. */
+export type CheckCondition =
+  | CheckOf<{ readonly column: ColumnName; readonly equals: BytesLike | null }>
+  | CheckOf<{ readonly column: ColumnName; readonly notExists: true }>
+  | CheckOf<{
+      readonly column: ColumnName
+      readonly operator: CompareOperator
+      readonly value?: BytesLike | null | undefined
+    }>
+  | CheckOf<{ readonly filter: Filter }>
+
+type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'value' | 'filter'
+
+type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]?: undefined }
+
 /**
  * The condition of a checkAndMutate. One of: `equals` (null or empty also matches an absent cell),
  * `notExists`, `operator` with `value`, or `filter` (matches if a get with it yields a cell).
- * None of them: `ERR_INVALID_ARGUMENT`.
+ * Anything else: `ERR_INVALID_ARGUMENT`.
  */
-export interface Check {
-  readonly row: BytesLike
-  /** The checked column; not used with `filter`. */
-  readonly column?: ColumnName
-  readonly equals?: BytesLike | null
-  readonly notExists?: true
-  readonly operator?: CompareOperator
-  readonly value?: BytesLike | null
-  readonly filter?: Filter
-  readonly timeRange?: TimeRangeOption
-}
+export type Check = CheckTarget & CheckCondition
 
 /** What a checkAndMutate does when the condition holds. */
 export type CheckAction = Mutation | { readonly mutations: readonly Mutation[] }
@@ -198,7 +213,7 @@ export type BatchOperation =
 
 /** Outcome of one operation of a batch, at the position of the operation. */
 export type BatchResult =
-  | { readonly ok: true; readonly result: Result; readonly success?: boolean }
+  | { readonly ok: true; readonly result: Result; readonly success?: boolean | undefined }
   | { readonly ok: false; readonly error: CellarError }
 
 /**

@@ -10,6 +10,9 @@ import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellTypeName } from '../cell/cell-type.js'
 import { escapeQualifier, parseColumn, type ColumnName } from '../cell/column-name.js'
+import { inspectSymbol, shownBytes, shownResult } from './display.js'
+import type { Inspect, ResultDisplay } from './display.js'
+import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from './encodings.js'
 import * as maps from './result-maps.js'
 
 /** One version of one column, or a delete marker in a raw scan. */
@@ -28,9 +31,9 @@ export interface Cell {
 
 /** What a result says beside its cells. */
 export interface ResultMarks {
-  readonly partial?: boolean
-  readonly exists?: boolean
-  readonly cursor?: Buffer
+  readonly partial?: boolean | undefined
+  readonly exists?: boolean | undefined
+  readonly cursor?: Buffer | undefined
 }
 
 /** The cells of one row (or of a piece of it); empty if there are none. */
@@ -84,7 +87,20 @@ export abstract class Result {
   }
 
   /** Value of the newest cell of a column, or undefined. */
-  value(column: ColumnName): Buffer | undefined {
+  value(column: ColumnName): Buffer | undefined
+  /**
+   * The same in an encoding: `'json'`, `'utf8'`, `'int64'`, `'bytes'` or one of your own.
+   * `ERR_INVALID_ARGUMENT` if the stored bytes do not fit it.
+   */
+  value<E extends EncodingOption>(column: ColumnName, encoding: E): ValueOf<E> | undefined
+  value(column: ColumnName, encoding?: EncodingOption): unknown {
+    const stored = this.storedValue(column)
+    if (encoding === undefined || stored === undefined) return stored
+    return decodeValue(encodingOf(encoding), stored, `column ${shown(column)}`)
+  }
+
+  /** What {@link value} returns without an encoding. */
+  protected storedValue(column: ColumnName): Buffer | undefined {
     return this.cell(column)?.value
   }
 
@@ -106,6 +122,27 @@ export abstract class Result {
 
   [Symbol.iterator](): IterableIterator<Cell> {
     return this.cells()[Symbol.iterator]()
+  }
+
+  /** The cells in a form for people, for `JSON.stringify`. Nothing reads that form back. */
+  toJSON(): ResultDisplay {
+    return shownResult(this)
+  }
+
+  /** Row and newest values, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    const { row, partial, exists } = this
+    const values: Record<string, string> = {}
+    for (const { family, qualifier, value } of this.cells()) {
+      values[`${family}:${shownBytes(qualifier)}`] ??= shownBytes(value)
+    }
+    const members = {
+      ...(row === undefined ? {} : { row: shownBytes(row) }),
+      ...values,
+      ...(partial ? { partial } : {}),
+      ...(exists === undefined ? {} : { exists }),
+    }
+    return `Result ${inspect(members, options)}`
   }
 
   /** Newest values by `'family:qualifier'`, qualifiers and values as UTF-8 strings, for display. */

@@ -15,8 +15,9 @@ import type {
   Put,
   RowMutations,
 } from './mutations.js'
-import type { Get, ResultScanner, Scan, SyncResultScanner } from './reads.js'
+import type { Get, Scan } from './reads.js'
 import type { Result } from './result.js'
+import type { ResultScanner, SyncResultScanner } from './scanners.js'
 import type { TableDescription } from './schema.js'
 
 /**

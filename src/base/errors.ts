@@ -130,6 +130,23 @@ export class CellarError extends Error {
   }
 }
 
+/**
+ * A {@link CellarError} of the code `ERR_BATCH_FAILED`: `error instanceof BatchError` narrows it,
+ * so that `failures` is there.
+ */
+export class BatchError extends CellarError {
+  declare readonly code: typeof ErrorCode.batchFailed
+  declare readonly failures: ReadonlyMap<number, CellarError>
+
+  constructor(message: string, failures: ReadonlyMap<number, CellarError>, cause?: unknown) {
+    super(ErrorCode.batchFailed, message, { failures, cause })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.code === ErrorCode.batchFailed
+  }
+}
+
 /** Makes an `ERR_INVALID_ARGUMENT`. */
 export function invalidArgument(message: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, message)

@@ -24,7 +24,7 @@ export type ColumnName = string | Uint8Array | ColumnParts
 /** A column by its parts; without `qualifier` the whole family. */
 export interface ColumnParts {
   readonly family: BytesLike
-  readonly qualifier?: BytesLike
+  readonly qualifier?: BytesLike | undefined
 }
 
 const partNames = new OptionNames<ColumnParts>('a column', { family: true, qualifier: true })

@@ -146,7 +146,7 @@ export class Engine implements FlushHost, CompactionHost, ReliefHost {
   /** The commit that was put off to the next turn of the event loop last. */
   private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
   private poisonedBy: CellarError | undefined = undefined
-  private state: 'open' | 'closing' | 'closed' = 'open'
+  state: 'open' | 'closing' | 'closed' = 'open'
   /** Changes under way that make files or edits: a close waits for their end. */
   private readonly changes = new Set<Promise<unknown>>()
   /** What a close ends because it may wait for its caller for ever. */

@@ -10,111 +10,111 @@ import { cellBytesMaxDefault } from '../cell/limits.js'
 /** What `Database.open` takes. Sizes are bytes. */
 export interface DatabaseOptions {
   /** Create the database if the directory is absent or empty. Default true. */
-  readonly createIfMissing?: boolean
+  readonly createIfMissing?: boolean | undefined
   /**
    * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it
    * and says so (`Database.recovery`), 'strict' refuses it with `ERR_CORRUPTION`. All other damage
    * is refused in any case. Default 'tornTail'.
    */
-  readonly recovery?: 'tornTail' | 'strict'
+  readonly recovery?: 'tornTail' | 'strict' | undefined
   /**
    * Budget of all memtables together, frozen ones included. At three quarters the largest memtable
    * is frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
    */
-  readonly memtableBytesMax?: number
+  readonly memtableBytesMax?: number | undefined
   /** A memtable of this size is frozen and flushed. Default 32 MiB, at least 64 KiB. */
-  readonly flushBytes?: number
+  readonly flushBytes?: number | undefined
   /**
    * Budget of decompressed blocks kept in memory; 0 keeps none. Default: a sixteenth of the memory
    * that the process may use (the machine's, or its control group's), at least 32 MiB and at most 1
    * GiB. `statistics().blockCache` says what came of it.
    */
-  readonly blockCacheBytesMax?: number
+  readonly blockCacheBytesMax?: number | undefined
   /**
    * Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256
    * MiB.
    */
-  readonly logBytesMax?: number
+  readonly logBytesMax?: number | undefined
   /**
    * Log bytes that are kept although their mutations are all in tables, for `Database.changes` to
    * start from. A feed that is running keeps what it has not read in any case. Default 0.
    */
-  readonly logRetentionBytes?: number
+  readonly logRetentionBytes?: number | undefined
   /**
    * The manifest is replaced by a fresh one when it is longer than this and than four times what
    * the fresh one would hold. Default 4 MiB, at least 1 KiB.
    */
-  readonly manifestBytesMax?: number
+  readonly manifestBytesMax?: number | undefined
   /**
    * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves
    * it to `Database.compact`. Default true.
    */
-  readonly compactionEnabled?: boolean
+  readonly compactionEnabled?: boolean | undefined
   /**
    * Read every file that a compaction has written back, and check it down to the last byte, before
    * it replaces its inputs. Default true.
    */
-  readonly compactionVerify?: boolean
+  readonly compactionVerify?: boolean | undefined
   /**
    * Merges into a level below 0 of at least so many bytes are cut into two jobs, each for a part of
    * the rows, which run side by side in worker threads. Default 64 MiB, at least 1.
    */
-  readonly compactionSplitBytesMin?: number
+  readonly compactionSplitBytesMin?: number | undefined
   /**
    * A family that has got no file for so long (at most twice as long) is at rest: its policy may
    * then remove stale data that it would else leave until there is more of it. Default 5000, at
    * least 1; Infinity = never.
    */
-  readonly compactionRestMilliseconds?: number
+  readonly compactionRestMilliseconds?: number | undefined
   /**
    * Bytes per second that all compactions together may read and write; see also
    * `Database.limitCompaction`. Default Infinity, at least 1024.
    */
-  readonly compactionBytesPerSecondMax?: number
+  readonly compactionBytesPerSecondMax?: number | undefined
   /**
    * Sorted runs of a family, beyond those that its policy has at rest, at which awaited mutations
    * stop until some are merged; from half of it they are slowed down. Default 24, at least 2.
    */
-  readonly compactionDebtRunsMax?: number
+  readonly compactionDebtRunsMax?: number | undefined
   /** The same for the bytes of all families that wait to be merged. Default 1 GiB. */
-  readonly compactionDebtBytesMax?: number
+  readonly compactionDebtBytesMax?: number | undefined
   /**
    * A job goes on in a new value file (family option `mob`) behind so many bytes. Default 256 MiB,
    * at least 1; a job writes 64 at most.
    */
-  readonly valueFileBytesMax?: number
+  readonly valueFileBytesMax?: number | undefined
   /**
    * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
    * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
    * `CELLAR_EXECUTOR`, else 'auto'.
    */
-  readonly executor?: 'auto' | 'worker' | 'inline'
+  readonly executor?: 'auto' | 'worker' | 'inline' | undefined
   /**
    * True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`.
    */
-  readonly nativeFree?: boolean
+  readonly nativeFree?: boolean | undefined
   /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
-  readonly cellBytesMax?: number
+  readonly cellBytesMax?: number | undefined
   /**
    * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`
    * (HBase: hbase.hregion.keyvalue.timestamp.slop.millisecs). Default Infinity: no check.
    */
-  readonly timestampSlopMilliseconds?: number
+  readonly timestampSlopMilliseconds?: number | undefined
   /**
    * A call of a coprocessor's cell hook that takes longer than this in a worker thread ends the
    * thread, and the job fails with `ERR_COPROCESSOR`. The inline executor cannot interrupt a hook.
    * Default 30 s, at least 100 ms.
    */
-  readonly cellHookMillisecondsMax?: number
+  readonly cellHookMillisecondsMax?: number | undefined
   /** Source of timestamps and expiry. Default: the machine's clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /**
    * Source of the 16 bytes that become the identity of a new database. Default: the machine's
    * cryptographic generator.
    */
-  readonly randomBytes?: RandomBytes
+  readonly randomBytes?: RandomBytes | undefined
   /** Where files live. Default: the machine's file system. */
-  readonly fileSystem?: FileSystem
+  readonly fileSystem?: FileSystem | undefined
 }
 
 /** The names of {@link DatabaseOptions}, to be checked together with those of other layers. */

@@ -6,6 +6,7 @@ import { newTableName, plainTableName, tableExists } from '../api/checks/names.j
 import { noSuchFamily } from '../api/checks/reads.js'
 import { describeAlteration, describeNewTable, type DescribedTable } from '../api/checks/schema.js'
 import type { Admin } from '../api/database.js'
+import { ensureTable } from '../api/ensure-table.js'
 import type { TableAlteration, TableDescription, TableOptions } from '../api/schema.js'
 import { defaultNamespace, namespaceOf } from '../cell/limits.js'
 import type { MemoryCore, MemoryTableState } from './memory-core.js'
@@ -35,6 +36,11 @@ export class MemoryAdmin implements Admin {
     const description = descriptionOf(plain, described)
     core.install(description, core.model.createTable(plain, description.families))
     return new MemoryTable(core, core.find(plain))
+  }
+
+  async ensureTable(name: string, options: TableOptions): Promise<MemoryTable> {
+    await ensureTable(this, name, options)
+    return new MemoryTable(this.#core, this.#core.find(name))
   }
 
   async deleteTable(name: string): Promise<void> {

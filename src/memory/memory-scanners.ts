@@ -1,8 +1,9 @@
 /** The rows of scans of the in-memory backend. */
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { checkBatchCount, type ScanCuts } from '../api/checks/scans.js'
-import type { ResultScanner, Scan, ScanMetrics, SyncResultScanner } from '../api/reads.js'
+import { checkResultCount, type ScanCuts } from '../api/checks/scans.js'
+import type { Scan, ScanMetrics } from '../api/reads.js'
 import { Result } from '../api/result.js'
+import { ResultScanner, SyncResultScanner } from '../api/scanners.js'
 import { asCell, encodedBytes } from './encoded-cell.js'
 import { FilteredRows } from './filtered-rows.js'
 import { bytesOf } from './plain-cells.js'
@@ -15,7 +16,7 @@ const barrenRowsMax = 512
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /** Rows of a synchronous scan. The rows of its table are taken when it is opened. */
-export class MemoryScanner implements SyncResultScanner {
+export class MemoryScanner extends SyncResultScanner {
   readonly #rows: Iterator<Result, undefined>
   readonly #checkOpen: () => void
   #closed = false
@@ -30,16 +31,13 @@ export class MemoryScanner implements SyncResultScanner {
     cuts: ScanCuts,
     checkOpen: () => void,
   ) {
+    super()
     this.#rows = this.#results(table, scan, view, table.rowsOf(scan, view), cuts)
     this.#checkOpen = checkOpen
   }
 
   get metrics(): ScanMetrics {
     return { ...this.#counts, blockMisses: 0 }
-  }
-
-  [Symbol.iterator](): this {
-    return this
   }
 
   next(): IteratorResult<Result, undefined> {
@@ -63,7 +61,7 @@ export class MemoryScanner implements SyncResultScanner {
   }
 
   nextBatch(count: number): Result[] {
-    checkBatchCount(count)
+    checkResultCount(count)
     const results: Result[] = []
     while (results.length < count) {
       try {
@@ -79,18 +77,9 @@ export class MemoryScanner implements SyncResultScanner {
     return results
   }
 
-  return(): IteratorReturnResult<undefined> {
-    this.close()
-    return endOfScan
-  }
-
   close(): void {
     this.#closed = true
     this.#failure = undefined
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 
   *#results(
@@ -152,22 +141,19 @@ function pieces(
 }
 
 /** Rows of a scan with promises. */
-export class AsyncMemoryScanner implements ResultScanner {
+export class AsyncMemoryScanner extends ResultScanner {
   readonly #scanner: MemoryScanner
   readonly #signal: AbortSignal | undefined
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(scanner: MemoryScanner, signal: AbortSignal | undefined) {
+    super()
     this.#scanner = scanner
     this.#signal = signal
   }
 
   get metrics(): ScanMetrics {
     return this.#scanner.metrics
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   next(): Promise<IteratorResult<Result, undefined>> {
@@ -178,18 +164,8 @@ export class AsyncMemoryScanner implements ResultScanner {
     return this.#enqueue(() => this.#scanner.nextBatch(count))
   }
 
-  return(): Promise<IteratorReturnResult<undefined>> {
-    this.close()
-    return Promise.resolve(endOfScan)
-  }
-
   close(): void {
     this.#scanner.close()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.close()
-    return Promise.resolve()
   }
 
   /** Calls run one after the other, as those of async generators do. */

@@ -2,7 +2,6 @@
  * A database as HBase means it: tables, one sequence, one clock. The in-memory backend is this
  * model behind the interfaces of tables; the embedded engine is compared with it.
  */
-import type { AtomicCheck } from '../api/atomic.js'
 import type {
   Append,
   Check,
@@ -48,7 +47,7 @@ export interface ModelPart {
 }
 
 /** A check of a row of a table. */
-export type ModelCheck = Omit<AtomicCheck, 'table'> & { readonly table: ReferenceTable }
+export type ModelCheck = Check & { readonly table: ReferenceTable }
 
 /** What a check and its mutations came to. */
 export interface ModelOutcome {

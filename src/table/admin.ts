@@ -6,6 +6,7 @@
  * `table` or `namespace:table`; `default:table` is `table`.
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
+import { ensureTable } from '../api/ensure-table.js'
 import {
   OptionNames,
   checkArray,
@@ -61,10 +62,10 @@ export interface SnapshotDescription {
 /** How a bulk load is carried out. */
 export interface BulkLoadOptions {
   /** Leave the files where they are. Default false: they are moved. */
-  readonly copy?: boolean
+  readonly copy?: boolean | undefined
   /** Told now and then which part of the bytes is verified, 0 to 1. */
-  readonly onProgress?: (part: number) => void
-  readonly signal?: AbortSignal
+  readonly onProgress?: ((part: number) => void) | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What a bulk load made part of a table. */
@@ -77,9 +78,9 @@ export interface BulkLoaded {
 /** How a compaction that was asked for reports and stops. */
 export interface CompactionWatch {
   /** Told now and then which part is done, 0 to 1. */
-  readonly onProgress?: (part: number) => void
+  readonly onProgress?: ((part: number) => void) | undefined
   /** Ends it with `ERR_ABORTED`; the files stay as they were. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Which rows a major compaction is about, besides how it reports and stops. */
@@ -87,9 +88,9 @@ export interface MajorCompaction extends CompactionWatch {
   /**
    * Only files with rows from this one on, and what shares rows with them. Default: from the first.
    */
-  readonly startRow?: BytesLike
+  readonly startRow?: BytesLike | undefined
   /** Only files with rows before this one. Default: to the last. */
-  readonly stopRow?: BytesLike
+  readonly stopRow?: BytesLike | undefined
 }
 
 /** Schema and upkeep of one database; see the file header. */
@@ -120,6 +121,16 @@ export class Admin implements BackendAdmin {
     const allocateId = this.#allocateId()
     const state = await this.#ddl.create(plain, () => defineTable(plain, options, allocateId))
     return new EmbeddedTable(this.#engine, state, this.#registry)
+  }
+
+  /**
+   * The table of that name, created if it is absent. Families that an existing one lacks are added.
+   * An option that is given and differs is `ERR_TABLE_EXISTS`; else errors of {@link createTable}.
+   */
+  async ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    this.#engine.checkWritable()
+    await ensureTable(this, name, options)
+    return new EmbeddedTable(this.#engine, this.#find(name), this.#registry)
   }
 
   /** Makes an empty table with the options and families of another. */
@@ -272,7 +283,7 @@ export class Admin implements BackendAdmin {
   async snapshot(
     name: string,
     table: string,
-    options: { readonly flush?: boolean } = {},
+    options: { readonly flush?: boolean | undefined } = {},
   ): Promise<SnapshotDescription> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
@@ -516,7 +527,9 @@ export class Admin implements BackendAdmin {
   }
 }
 
-const snapshotNames = new OptionNames<{ readonly flush?: boolean }>('a snapshot', { flush: true })
+const snapshotNames = new OptionNames<{ readonly flush?: boolean | undefined }>('a snapshot', {
+  flush: true,
+})
 const bulkLoadNames = new OptionNames<BulkLoadOptions>('a bulk load', {
   copy: true,
   onProgress: true,

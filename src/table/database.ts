@@ -21,6 +21,7 @@ import {
 import type { Recovery } from '../engine/recovery.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
+import { inspectSymbol, type Inspect } from '../api/display.js'
 import { Admin } from './admin.js'
 import { AtomicRequest, rowsOfAtomic, type AtomicTarget } from './calls/atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
@@ -110,29 +111,29 @@ export interface DatabaseEvents {
 /** What {@link Database.open} takes. */
 export interface OpenOptions extends DatabaseOptions {
   /** Live coprocessors, as by `registerCoprocessor`; they are there before any table is used. */
-  readonly coprocessors?: readonly Coprocessor[]
+  readonly coprocessors?: readonly Coprocessor[] | undefined
   /**
    * False opens tables without the coprocessors of their schemas, to repair a schema whose module
    * is lost (HBase: hbase.coprocessor.user.enabled). Default true.
    */
-  readonly schemaCoprocessorsEnabled?: boolean
+  readonly schemaCoprocessorsEnabled?: boolean | undefined
 }
 
 /** Options of {@link Database.compact}. */
 export interface CompactOptions {
   /** Default true. */
-  readonly major?: boolean
+  readonly major?: boolean | undefined
   /** Only this family of the table. */
-  readonly family?: string
+  readonly family?: string | undefined
   /**
    * Only files with rows from this one on, and what shares rows with them. Default: from the first.
    * Only with `major`.
    */
-  readonly startRow?: BytesLike
+  readonly startRow?: BytesLike | undefined
   /** Only files with rows before this one. Default: to the last. */
-  readonly stopRow?: BytesLike
-  readonly onProgress?: (part: number) => void
-  readonly signal?: AbortSignal
+  readonly stopRow?: BytesLike | undefined
+  readonly onProgress?: ((part: number) => void) | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
@@ -256,6 +257,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /** Creates a table: `Admin.createTable`. Durable when it resolves. */
   createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     return this.#admin.createTable(name, options)
+  }
+
+  /** The table of that name, created if it is absent: `Admin.ensureTable`. */
+  ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+    return this.#admin.ensureTable(name, options)
   }
 
   /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
@@ -461,6 +467,17 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** Directory, state and names of the tables, for `JSON.stringify`. */
+  toJSON(): { directory: string; open: boolean; tables: string[] } {
+    const { directory, state, tables } = this.#engine
+    return { directory, open: state === 'open', tables: [...tables.keys()].sort() }
+  }
+
+  /** The same, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    return `Database ${inspect(this.toJSON(), options)}`
   }
 }
 

@@ -10,6 +10,7 @@ import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { callEndpoint } from './observers/endpoints.js'
 import { ObservedOperations } from './observers/observed-operations.js'
 import type { ObserverChain } from './observers/observer-chain.js'
+import { inspectSymbol, type Inspect } from '../api/display.js'
 import { describeTable } from './admin/schema.js'
 import { AsyncScanner, SyncScanner } from './reads/scanners.js'
 import { PlainOperations } from './operations/plain-operations.js'
@@ -273,8 +274,24 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
    * the table, or `rowCount`, `sum`, `min`, `max` (see `endpoints.ts`). Rejects with what it
    * throws; `ERR_INVALID_ARGUMENT` if there is no such function.
    */
+  callEndpoint<N extends keyof types.Endpoints>(
+    name: N,
+    request?: types.Endpoints[N]['request'],
+  ): Promise<types.Endpoints[N]['answer']>
+  callEndpoint(name: string, request?: unknown): Promise<unknown>
   async callEndpoint(name: string, request?: unknown): Promise<unknown> {
     this.#plain.state()
     return callEndpoint(this, this.#registry.of(this.name), name, request)
+  }
+
+  /** Name and options, for `JSON.stringify`. */
+  toJSON(): types.TableDescription {
+    return this.describe()
+  }
+
+  /** Name and families, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    const members = { name: this.name, families: Object.keys(this.describe().families) }
+    return `Table ${inspect(members, options)}`
   }
 }

@@ -308,7 +308,7 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
   )
   const check = fc
     .record({ row, column, condition, timeRange: sometimes(timeRange, 4) })
-    .map(({ condition: how, ...rest }): Check => compact({ ...rest, ...how }))
+    .map(({ condition: how, ...rest }) => compact({ ...rest, ...how }) as Check)
   const weighted: [number, fc.Arbitrary<Operation>][] = [
     [24, fc.record({ row, put }).map((o) => ({ kind: 'put', put: { row: o.row, ...o.put } }))],
     [

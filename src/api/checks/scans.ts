@@ -126,9 +126,9 @@ export function parseCuts(
   }
 }
 
-/** Checks the count of `nextBatch`; Infinity asks for all. */
-export function checkBatchCount(count: number): void {
+/** Checks how many results are meant, of `nextBatch`, `take` and `drop`; Infinity means all. */
+export function checkResultCount(count: number): void {
   if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
-    throw invalidArgument('nextBatch needs a count')
+    throw invalidArgument('a count is needed: an integer, or Infinity')
   }
 }

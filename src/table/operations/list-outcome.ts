@@ -2,7 +2,7 @@
  * What became of the operations of a list: those that fail do not keep the others from being
  * applied, and all failures are reported together.
  */
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { BatchError, CellarError, ErrorCode } from '../../base/errors.js'
 import type { Durability } from '../../wal/log.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import { stronger } from './durability.js'
@@ -53,6 +53,6 @@ export class ListOutcome {
     const message =
       `${this.failures.size} of ${total} operations failed, the others were applied; ` +
       `the first failure: ${first.message}`
-    throw new CellarError(ErrorCode.batchFailed, message, { failures: this.failures, cause: first })
+    throw new BatchError(message, this.failures, first)
   }
 }

@@ -90,7 +90,7 @@ export class PageResult extends Result {
     return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
   }
 
-  override value(column: ColumnName): Buffer | undefined {
+  protected override storedValue(column: ColumnName): Buffer | undefined {
     const at = this.#find(column)
     return at < 0 ? undefined : this.#valueAt(at)
   }

@@ -1,11 +1,12 @@
 /** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import { checkBatchCount } from '../../api/checks/scans.js'
 import type { Engine } from '../../engine/engine.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/result.js'
 import type { ScanSession } from './scan-session.js'
-import type { ResultScanner, ScanMetrics, SyncResultScanner } from '../../api/index.js'
+import type { ScanMetrics } from '../../api/index.js'
+import { checkResultCount } from '../../api/checks/scans.js'
+import { ResultScanner, SyncResultScanner } from '../../api/scanners.js'
 
 /**
  * Results made in one turn of the event loop: enough to amortise a promise, short enough to be
@@ -22,7 +23,7 @@ const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefine
 const forgotten = new FinalizationRegistry<ScanSession>((session) => session.close())
 
 /** Asynchronous rows of a scan. */
-export class AsyncScanner implements ResultScanner {
+export class AsyncScanner extends ResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
   #buffered: Result[] = []
@@ -32,6 +33,7 @@ export class AsyncScanner implements ResultScanner {
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(engine: Engine, session: ScanSession) {
+    super()
     this.#engine = engine
     this.#session = session
     forgotten.register(this, session)
@@ -39,10 +41,6 @@ export class AsyncScanner implements ResultScanner {
 
   get metrics(): ScanMetrics {
     return this.#session.metrics
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
   }
 
   next(): Promise<IteratorResult<Result, undefined>> {
@@ -58,7 +56,7 @@ export class AsyncScanner implements ResultScanner {
 
   nextBatch(count: number): Promise<Result[]> {
     return this.#enqueue(async () => {
-      checkBatchCount(count)
+      checkResultCount(count)
       const results: Result[] = []
       while (results.length < count) {
         if (this.#position >= this.#buffered.length) {
@@ -77,21 +75,11 @@ export class AsyncScanner implements ResultScanner {
     })
   }
 
-  return(): Promise<IteratorReturnResult<undefined>> {
-    this.close()
-    return Promise.resolve(endOfScan)
-  }
-
   close(): void {
     this.#session.close()
     this.#buffered = []
     this.#position = 0
     this.#failure = undefined
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.close()
-    return Promise.resolve()
   }
 
   /** Calls run one after the other, as async generators do. */
@@ -159,23 +147,20 @@ export class AsyncScanner implements ResultScanner {
 }
 
 /** Synchronous rows of a scan. */
-export class SyncScanner implements SyncResultScanner {
+export class SyncScanner extends SyncResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
   /** What ended the scan behind the results that `nextBatch` has returned. */
   #failure: { readonly error: unknown } | undefined = undefined
 
   constructor(engine: Engine, session: ScanSession) {
+    super()
     this.#engine = engine
     this.#session = session
   }
 
   get metrics(): ScanMetrics {
     return this.#session.metrics
-  }
-
-  [Symbol.iterator](): this {
-    return this
   }
 
   next(): IteratorResult<Result, undefined> {
@@ -200,7 +185,7 @@ export class SyncScanner implements SyncResultScanner {
   }
 
   nextBatch(count: number): Result[] {
-    checkBatchCount(count)
+    checkResultCount(count)
     const results: Result[] = []
     while (results.length < count) {
       try {
@@ -221,18 +206,9 @@ export class SyncScanner implements SyncResultScanner {
     throw error
   }
 
-  return(): IteratorReturnResult<undefined> {
-    this.close()
-    return endOfScan
-  }
-
   close(): void {
     this.#session.close()
     this.#failure = undefined
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 }
 

@@ -68,15 +68,15 @@ export interface BulkWriterOptions {
    */
   readonly families: Readonly<Record<string, FamilyOptions>>
   /** A file is cut at the first row behind this many bytes. Default 256 MiB, at least 64 KiB. */
-  readonly fileBytesMax?: number
+  readonly fileBytesMax?: number | undefined
   /** For cells without one. Default: the time of the writer's creation. */
-  readonly timestamp?: Timestamp
+  readonly timestamp?: Timestamp | undefined
   /** As the option of the database. Default 10 MiB. */
-  readonly cellBytesMax?: number
+  readonly cellBytesMax?: number | undefined
   /** Default: the machine's file system. */
-  readonly fileSystem?: FileSystem
+  readonly fileSystem?: FileSystem | undefined
   /** As the option of the database. */
-  readonly nativeFree?: boolean
+  readonly nativeFree?: boolean | undefined
 }
 
 /** What a bulk writer has written. */

@@ -37,23 +37,23 @@ export interface TransferProgress {
 /** What is exported, and how. */
 export interface ExportOptions {
   /** Versions per column, 1 by default as in HBase's Export; 'all' = as many as are kept. */
-  readonly versions?: number | 'all'
+  readonly versions?: number | 'all' | undefined
   /** Only cells of this time, `[min, max)`. */
-  readonly timeRange?: TimeRangeOption
-  readonly startRow?: BytesLike
+  readonly timeRange?: TimeRangeOption | undefined
+  readonly startRow?: BytesLike | undefined
   /** Exclusive. */
-  readonly stopRow?: BytesLike
+  readonly stopRow?: BytesLike | undefined
   /** Families and columns; absent = all. */
-  readonly columns?: readonly string[]
+  readonly columns?: readonly string[] | undefined
   /** Delete markers and what they mask as well (HBase: include.deleted.rows). Default false. */
-  readonly raw?: boolean
+  readonly raw?: boolean | undefined
   /** The moment; default now. */
-  readonly snapshot?: Snapshot
+  readonly snapshot?: Snapshot | undefined
   /** Compression of the chunks. Default 'LZ4'. */
-  readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD'
+  readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
   /** Told after each chunk. */
-  readonly onProgress?: (progress: TransferProgress) => void
-  readonly signal?: AbortSignal
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Rows between two turns of the event loop, if no chunk is full before. */

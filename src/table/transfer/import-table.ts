@@ -37,12 +37,12 @@ import type { TableDescription } from '../../api/index.js'
 /** How an export is imported. */
 export interface ImportOptions {
   /** The table; default the name in the export. Made as the export says if it is missing. */
-  readonly table?: string
+  readonly table?: string | undefined
   /** Stands for the stream in errors. Default 'the export'. */
-  readonly source?: string
+  readonly source?: string | undefined
   /** Told after each chunk. */
-  readonly onProgress?: (progress: TransferProgress) => void
-  readonly signal?: AbortSignal
+  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What was imported. */

@@ -66,7 +66,7 @@ function checkA(max: number): Omit<Check, 'row'> {
 }
 
 function filterCheck(condition: Omit<Check, 'row'>, action: CheckAction, success: boolean): Step {
-  return { check: { row: 'r', ...condition }, action, success }
+  return { check: { row: 'r', ...condition } as Check, action, success }
 }
 
 const timestampRows = ['row0', 'row1', 'row2', 'row3', 'row4']

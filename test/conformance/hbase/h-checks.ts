@@ -22,7 +22,7 @@ const operators: readonly CompareOperator[] = [
 ]
 
 function step(condition: Condition, action: CheckAction, success: boolean, column = 'f:q'): Step {
-  return { check: { row: 'r', column, ...condition }, action, success }
+  return { check: { row: 'r', column, ...condition } as Check, action, success }
 }
 
 function putAction(value: string, column = 'f:q'): CheckAction {
@@ -214,7 +214,11 @@ export const checkCases: readonly HBaseCase[] = [
     states: ['memtable'],
     steps: [
       {
-        fails: { check: { row: 'r', column: 'f:q' }, action: putAction('b'), success: true },
+        fails: {
+          check: { row: 'r', column: 'f:q' } as Check,
+          action: putAction('b'),
+          success: true,
+        },
         code: 'ERR_INVALID_ARGUMENT',
       },
       { get: { row: 'r' }, cells: [] },

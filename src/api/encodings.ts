@@ -1,0 +1,148 @@
+/**
+ * Encodings: how values other than bytes become bytes, and bytes values again.
+ *
+ * A column of a typed table has one (typed-table.ts), a call may name one (`Result.value`), and
+ * {@link encodings} makes the bytes of a put. What is never asked for costs nothing.
+ */
+import { checkText, isBytes, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+
+/** Makes bytes of values and values of bytes. Own ones are objects with these members. */
+export interface Encoding<T> {
+  /** For messages. */
+  readonly name: string
+  /** The stored form. What it throws is the cause of an `ERR_INVALID_ARGUMENT`. */
+  encode(value: T): Uint8Array
+  /** The value of a stored form, of which the bytes may be kept. Errors as in `encode`. */
+  decode(bytes: Buffer): T
+}
+
+const counterBytes = 8
+
+function json<T = unknown>(): Encoding<T> {
+  return jsonEncoding as Encoding<T>
+}
+
+const jsonEncoding: Encoding<unknown> = {
+  name: 'json',
+  encode(value) {
+    const text = JSON.stringify(value) as string | undefined
+    if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
+    return Buffer.from(text)
+  },
+  decode: (bytes) => JSON.parse(bytes.toString('utf8')) as unknown,
+}
+
+const utf8: Encoding<string> = {
+  name: 'utf8',
+  encode: (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
+  decode: (bytes) => bytes.toString('utf8'),
+}
+
+const int64: Encoding<bigint> = {
+  name: 'int64',
+  encode(value) {
+    // A number is taken from callers without types; it must be exact.
+    const given: unknown = value
+    const integer = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given
+    if (typeof integer !== 'bigint' || BigInt.asIntN(64, integer) !== integer) {
+      throw invalidArgument(`a value of the encoding int64 must have 64 bits, got ${shown(given)}`)
+    }
+    const bytes = Buffer.allocUnsafe(counterBytes)
+    bytes.writeBigInt64BE(integer)
+    return bytes
+  },
+  decode(bytes) {
+    if (bytes.length === counterBytes) return bytes.readBigInt64BE(0)
+    throw invalidArgument(`a value of the encoding int64 has 8 bytes, found ${bytes.length}`)
+  },
+}
+
+const bytes: Encoding<Uint8Array> = {
+  name: 'bytes',
+  encode(value) {
+    if (isBytes(value)) return value
+    throw invalidArgument(`a value of the encoding bytes must be a Uint8Array, got ${shown(value)}`)
+  },
+  decode: (stored) => stored,
+}
+
+/** The encodings by name. */
+export interface EncodingByName {
+  /** JSON text. {@link encodings}`.json<T>()` says which type the values have. */
+  readonly json: Encoding<unknown>
+  /** Text as UTF-8. */
+  readonly utf8: Encoding<string>
+  /** Signed integers of 64 bits as bigints, big-endian: the form of counters. */
+  readonly int64: Encoding<bigint>
+  /** Bytes as they are. */
+  readonly bytes: Encoding<Uint8Array>
+}
+
+/** The name of an encoding. */
+export type EncodingName = keyof EncodingByName
+
+/** An encoding by its name, or one of your own. */
+export type EncodingOption = EncodingName | Encoding<unknown>
+
+/** The type of the values of an encoding. */
+export type ValueOf<E> = E extends EncodingName
+  ? EncodingByName[E] extends Encoding<infer T>
+    ? T
+    : never
+  : E extends Encoding<infer T>
+    ? T
+    : never
+
+/** The encodings of the package, to encode single values and to name types. */
+export const encodings: {
+  readonly utf8: Encoding<string>
+  readonly int64: Encoding<bigint>
+  readonly bytes: Encoding<Uint8Array>
+  /** JSON whose values have the type `T`; nothing is checked when they are read. */
+  json<T = unknown>(): Encoding<T>
+} = { utf8, int64, bytes, json }
+
+const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
+
+/** The encoding that an option names. `ERR_INVALID_ARGUMENT`. */
+export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {
+  if (typeof option === 'string') {
+    const known: object = byName
+    if (Object.hasOwn(known, option)) {
+      return (known as Readonly<Record<string, unknown>>)[option] as Encoding<ValueOf<E>>
+    }
+  } else if (isEncoding(option)) return option as Encoding<ValueOf<E>>
+  const names = Object.keys(byName).join(', ')
+  throw invalidArgument(`an encoding is one of ${names}, or an object, got ${shown(option)}`)
+}
+
+function isEncoding(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { encode, decode } = value as Partial<Encoding<unknown>>
+  return typeof encode === 'function' && typeof decode === 'function'
+}
+
+/** The stored form of a value; `where` names the column in messages. */
+export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): Uint8Array {
+  return translate(encoding, where, () => {
+    const made: unknown = encoding.encode(value)
+    if (isBytes(made)) return made
+    throw invalidArgument(`the encoding must make bytes, it made ${shown(made)}`)
+  })
+}
+
+/** The value of a stored form; `where` names the column in messages. */
+export function decodeValue<T>(encoding: Encoding<T>, stored: Buffer, where: string): T {
+  return translate(encoding, where, () => encoding.decode(stored))
+}
+
+function translate<T>(encoding: { readonly name: string }, where: string, run: () => T): T {
+  try {
+    return run()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `${where}, encoding '${encoding.name}': ${reason}`
+    throw new CellarError(ErrorCode.invalidArgument, message, { cause })
+  }
+}

@@ -1,0 +1,77 @@
+/** Creates a table if it is absent, and sees to it that it has the families that are needed. */
+import { checkObject, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { Admin } from './database.js'
+import type { FamilyOptions, TableDescription, TableOptions } from './schema.js'
+
+/**
+ * What `Admin.ensureTable` does, for every backend: creates the table if it is absent. Families
+ * that an existing table lacks are added. An option that is given and differs from the existing
+ * one's is `ERR_TABLE_EXISTS`, because a changed option may remove data; `modifyTable` changes it.
+ */
+export async function ensureTable(
+  admin: Admin,
+  name: string,
+  options: TableOptions,
+): Promise<void> {
+  if (!(await admin.tableExists(name))) {
+    try {
+      await admin.createTable(name, options)
+      return
+    } catch (error) {
+      // Somebody else has created it in between.
+      if (!(error instanceof CellarError) || error.code !== ErrorCode.tableExists) throw error
+    }
+  }
+  const found = await admin.getDescriptor(name)
+  const missing = missingFamilies(name, found, options)
+  if (Object.keys(missing).length > 0) await admin.modifyTable(name, { families: missing })
+}
+
+function missingFamilies(
+  table: string,
+  found: TableDescription,
+  options: TableOptions,
+): Record<string, FamilyOptions> {
+  const { families, ...ofTable } = checkObject(options, 'a table')
+  // The name is without effect, as everywhere in options.
+  checkEqual(`table '${table}'`, found, { ...ofTable, name: found.name })
+  const missing: Record<string, FamilyOptions> = {}
+  for (const [family, wanted] of Object.entries(checkObject(families, 'families'))) {
+    if (!Object.hasOwn(found.families, family)) missing[family] = wanted
+    else checkEqual(`column family '${family}' of '${table}'`, found.families[family], wanted)
+  }
+  return missing
+}
+
+/** Only what is given counts; objects of settings are compared by what they say. */
+function checkEqual(what: string, found: object, wanted: object): void {
+  for (const [option, value] of Object.entries(wanted)) {
+    if (value === undefined) continue
+    if (!(option in found) && option !== 'coprocessors') {
+      throw invalidArgument(`unknown option '${option}' of ${what}`)
+    }
+    const stored = (found as Readonly<Record<string, unknown>>)[option]
+    if (agrees(stored, value)) continue
+    const message =
+      `${what} exists with ${option} ${shownOption(stored)}, not ${shownOption(value)}; ` +
+      'modifyTable changes options'
+    throw new CellarError(ErrorCode.tableExists, message)
+  }
+}
+
+/** A description may say more than was given: defaults are filled in. */
+function agrees(stored: unknown, wanted: unknown): boolean {
+  if (typeof wanted === 'string' && isObject(stored)) return stored['policy'] === wanted
+  if (!isObject(wanted)) return Object.is(stored, wanted)
+  if (!isObject(stored)) return false
+  return Object.entries(wanted).every(([key, value]) => agrees(stored[key], value))
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function shownOption(value: unknown): string {
+  return isObject(value) ? JSON.stringify(value) : shown(value)
+}

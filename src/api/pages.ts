@@ -1,0 +1,91 @@
+/** Pages: a scan in pieces, each with a text that says where the next one begins. */
+import { checkBoolean, checkBytesLike, checkInteger, checkObject } from '../base/arguments.js'
+import { prefixSuccessor, toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import type { BytesLike } from '../cell/column-name.js'
+import type { Scan } from './reads.js'
+import type { Result } from './result.js'
+import type { Table } from './table.js'
+
+/** A scan whose `limit` is the size of a page. */
+export type PageScan = Omit<Scan, 'batch' | 'limit' | 'needCursorResult'> & {
+  /** Rows of a page, at least 1. */
+  readonly limit: number
+  /** `next` of the page before; undefined for the first. */
+  readonly page?: string | undefined
+}
+
+/** Some rows, and where the next ones begin. */
+export interface Page {
+  readonly rows: Result[]
+  /** For `page` of the next call; undefined if this was the last page. Safe in addresses. */
+  readonly next: string | undefined
+}
+
+const forward = 1
+const backward = 2
+
+/**
+ * Reads one page of a scan. A page is a scan of its own behind the last row of the page before:
+ * rows that are written between two pages appear in their place. Give both calls a `snapshot` to
+ * exclude that. Errors of `Table.scan`, and `ERR_INVALID_ARGUMENT` for a `page` that is not `next`
+ * of the same scan.
+ */
+export async function readPage(table: Table, scan: PageScan): Promise<Page> {
+  const { page, limit, ...rest } = checkObject(scan, 'a scan of pages')
+  if (checkInteger(limit, 'limit', 1) === undefined) {
+    throw invalidArgument('a scan of pages needs a limit')
+  }
+  const reversed = checkBoolean(rest.reversed, 'reversed', false)
+  const range = page === undefined ? rest : continuedBehind(readToken(page, reversed), rest)
+  // One row more says whether there is another page.
+  const rows = await table.scan({ ...range, limit: limit + 1 }).all()
+  if (rows.length <= limit) return { rows, next: undefined }
+  rows.length = limit
+  return { rows, next: makeToken(rows[limit - 1].row!, reversed) }
+}
+
+function makeToken(row: Buffer, reversed: boolean): string {
+  return Buffer.concat([Buffer.of(reversed ? backward : forward), row]).toString('base64url')
+}
+
+function readToken(page: unknown, reversed: boolean): Buffer {
+  const bytes = typeof page === 'string' ? Buffer.from(page, 'base64url') : undefined
+  if (bytes === undefined || bytes.length < 2 || bytes.toString('base64url') !== page) {
+    throw invalidArgument('page must be the next of the page before')
+  }
+  if (bytes[0] !== (reversed ? backward : forward)) {
+    throw invalidArgument('page belongs to a scan in the other direction')
+  }
+  return bytes.subarray(1)
+}
+
+/** The scan from behind a row on. */
+function continuedBehind(row: Buffer, scan: Partial<Scan>): Partial<Scan> {
+  const { prefix, startRow, ...rest } = scan
+  const reversed = rest.reversed === true
+  if (prefix === undefined) {
+    checkBehind(row, startRow, reversed)
+    return { ...rest, startRow: row, startInclusive: false }
+  }
+  checkBytesLike(prefix, 'prefix')
+  const bytes = toBytes(prefix)
+  if (!row.subarray(0, bytes.length).equals(bytes)) throw foreignPage()
+  const range = { ...rest, startRow: row, startInclusive: false }
+  if (reversed) return { ...range, stopRow: bytes, stopInclusive: true }
+  const end = prefixSuccessor(bytes)
+  return end === undefined ? range : { ...range, stopRow: end, stopInclusive: false }
+}
+
+function checkBehind(row: Buffer, startRow: BytesLike | undefined, reversed: boolean): void {
+  if (startRow === undefined) return
+  checkBytesLike(startRow, 'startRow')
+  const start = toBytes(startRow)
+  if (start.length === 0) return
+  const order = Buffer.compare(row, start)
+  if (reversed ? order > 0 : order < 0) throw foreignPage()
+}
+
+function foreignPage(): Error {
+  return invalidArgument('page lies outside of the rows of the scan')
+}

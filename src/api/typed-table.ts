@@ -1,0 +1,190 @@
+/**
+ * A typed table: rows as objects whose properties are columns with encodings.
+ *
+ * It stands on any backend's {@link Table} and adds no operation of its own: what it does not have
+ * is done with {@link TypedTable.table}.
+ */
+import { OptionNames, checkObject, shown } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import { parseSingleColumn } from '../cell/column-name.js'
+import type { BytesLike } from '../cell/column-name.js'
+import type { AsyncRows } from './async-rows.js'
+import { decodeValue, encodeValue, encodingOf } from './encodings.js'
+import type { Encoding, EncodingOption, ValueOf } from './encodings.js'
+import type { Delete, DurabilityOption } from './mutations.js'
+import type { Get, Scan } from './reads.js'
+import type { Result } from './result.js'
+import type { Table } from './table.js'
+
+/** One property of a typed row: a column and how its values are stored. */
+export interface TypedColumn<E extends EncodingOption = EncodingOption> {
+  /** `'family:qualifier'`. */
+  readonly column: string
+  /** Default 'utf8'. */
+  readonly encoding?: E | undefined
+}
+
+/** The properties of the rows of a typed table: a column, or a column with its encoding. */
+export type TypedColumns = Readonly<Record<string, string | TypedColumn>>
+
+/** The type of the values of one property. */
+export type PropertyValue<C> = C extends string
+  ? string
+  : C extends { readonly encoding: infer E }
+    ? ValueOf<E>
+    : string
+
+/** A row as it is written: properties that are absent are left as they are. */
+export type TypedValues<C extends TypedColumns> = {
+  readonly [K in keyof C]?: PropertyValue<C[K]> | undefined
+}
+
+/** A row as it is read: `row`, and the properties whose column has a value. */
+export type TypedRow<C extends TypedColumns> = { readonly row: string } & TypedValues<C>
+
+/** What single mutations of a typed table take. */
+export interface TypedPutOptions {
+  /** Milliseconds; default: the engine's clock. */
+  readonly timestamp?: number | bigint | undefined
+  readonly durability?: DurabilityOption | undefined
+}
+
+/** What reads of a typed table take of {@link Get}: all but row and columns. */
+export type TypedGetOptions = Omit<Get, 'row' | 'columns' | 'checkExistenceOnly'>
+
+/** What scans of a typed table take of {@link Scan}: all but the columns. */
+export type TypedScanOptions = Omit<Scan, 'columns' | 'batch' | 'raw'>
+
+interface Property {
+  readonly name: string
+  readonly column: string
+  readonly encoding: Encoding<unknown>
+}
+
+const columnNames = new OptionNames<TypedColumn>('a typed column', { column: true, encoding: true })
+const putNames = new OptionNames<TypedPutOptions>('a typed put', {
+  timestamp: true,
+  durability: true,
+})
+
+/** Rows as objects; made by {@link typedTable}. */
+export class TypedTable<C extends TypedColumns> {
+  /** The table behind it, for what is not here. */
+  readonly table: Table
+  readonly #properties: ReadonlyMap<string, Property>
+  readonly #columns: readonly string[]
+
+  /** @internal Made by {@link typedTable}. */
+  constructor(table: Table, columns: C) {
+    const properties = Object.entries(columns).map(([name, given]) => propertyOf(name, given))
+    if (properties.length === 0) throw invalidArgument('a typed table needs a column')
+    this.table = table
+    this.#properties = new Map(properties.map((property) => [property.name, property]))
+    this.#columns = properties.map(({ column }) => column)
+  }
+
+  /**
+   * Writes the given properties of a row; the others keep their values.
+   * `ERR_INVALID_ARGUMENT` for a property that the table does not have, or a value that does not
+   * fit its encoding; errors of `Table.put`.
+   */
+  async put(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): Promise<void> {
+    const cells = this.#cellsOf(values)
+    await this.table.put({ ...putNames.copy(options), row, cells })
+  }
+
+  /** The row, or undefined if none of its properties has a value. Errors of `Table.get`. */
+  async get(row: BytesLike, options: TypedGetOptions = {}): Promise<TypedRow<C> | undefined> {
+    const result = await this.table.get({ ...options, row, columns: this.#columns })
+    return result.isEmpty ? undefined : this.fromResult(result)
+  }
+
+  /** The rows by position, undefined where there is none. Errors of `Table.getList`. */
+  async getList(
+    rows: readonly BytesLike[],
+    options: TypedGetOptions = {},
+  ): Promise<(TypedRow<C> | undefined)[]> {
+    const gets = rows.map((row) => ({ ...options, row, columns: this.#columns }))
+    const results = await this.table.getList(gets)
+    return results.map((result) => (result.isEmpty ? undefined : this.fromResult(result)))
+  }
+
+  /** Rows in order; with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
+  scan(options: TypedScanOptions = {}): AsyncRows<TypedRow<C>> {
+    const scan: Scan = { ...options, columns: this.#columns }
+    return this.table.scan(scan).map((result) => this.fromResult(result))
+  }
+
+  /**
+   * Removes the named properties of a row; without names the whole row, other columns included.
+   * Errors of `Table.delete`.
+   */
+  async delete(row: BytesLike, ...names: readonly (keyof C & string)[]): Promise<void> {
+    const columns = names.map((name) => this.#property(name).column)
+    const deletion: Delete = names.length === 0 ? { row } : { row, columns }
+    await this.table.delete(deletion)
+  }
+
+  /** Adds to a property of the encoding int64 and returns the new value. */
+  async increment(
+    row: BytesLike,
+    name: keyof C & string,
+    amount: number | bigint = 1,
+  ): Promise<bigint> {
+    return this.table.incrementColumnValue(row, this.#property(name).column, amount)
+  }
+
+  /**
+   * The typed form of a result of {@link TypedTable.table}. `ERR_INVALID_ARGUMENT` if a stored
+   * value does not fit its encoding.
+   */
+  fromResult(result: Result): TypedRow<C> {
+    const row: Record<string, unknown> = { row: result.row?.toString('utf8') ?? '' }
+    for (const { name, column, encoding } of this.#properties.values()) {
+      const stored = result.value(column)
+      if (stored !== undefined) row[name] = decodeValue(encoding, stored, `column '${column}'`)
+    }
+    return row as TypedRow<C>
+  }
+
+  #cellsOf(values: TypedValues<C>): Record<string, Uint8Array> {
+    const cells: Record<string, Uint8Array> = {}
+    for (const [name, value] of Object.entries(checkObject(values, 'the values of a row'))) {
+      const { column, encoding } = this.#property(name)
+      if (value !== undefined) cells[column] = encodeValue(encoding, value, `column '${column}'`)
+    }
+    return cells
+  }
+
+  #property(name: string): Property {
+    const property = this.#properties.get(name)
+    if (property !== undefined) return property
+    const known = [...this.#properties.keys()].join(', ')
+    throw invalidArgument(`no property ${shown(name)} in the typed table; it has: ${known}`)
+  }
+}
+
+function propertyOf(name: string, given: string | TypedColumn): Property {
+  if (name === 'row') throw invalidArgument("a property cannot be named 'row': it is the row's key")
+  const { column, encoding = 'utf8' } =
+    typeof given === 'string' ? { column: given } : columnNames.copy(given)
+  if (typeof column !== 'string') {
+    throw invalidArgument(`the column of '${name}' must be a string, got ${shown(column)}`)
+  }
+  parseSingleColumn(column)
+  return { name, column, encoding: encodingOf(encoding) }
+}
+
+/**
+ * Rows of `table` as objects: each property is a column, `'family:qualifier'` for text or with an
+ * `encoding` for other values. `ERR_INVALID_ARGUMENT`.
+ *
+ *     const users = typedTable(db.table('users'), {
+ *       name: 'f:name',
+ *       visits: { column: 'f:visits', encoding: 'int64' },
+ *     })
+ *     await users.put('ada', { name: 'Ada', visits: 1n })
+ */
+export function typedTable<const C extends TypedColumns>(table: Table, columns: C): TypedTable<C> {
+  return new TypedTable(table, checkObject(columns, 'the columns of a typed table'))
+}

@@ -1,0 +1,244 @@
+/** What the seam adds on top of any backend: encodings, typed tables, helpers, pages, display. */
+import { inspect } from 'node:util'
+import t, { type Test } from 'tap'
+import {
+  BatchError,
+  encodings,
+  readPage,
+  typedTable,
+  type Database,
+  type EmbeddedTable,
+  type Encoding,
+  type Put,
+} from '../../../src/index.js'
+import { TestDatabase } from '../../helpers/test-database.js'
+
+async function filled(t: Test, rows: number): Promise<{ db: Database; table: EmbeddedTable }> {
+  const { database: db } = await TestDatabase.open()
+  t.teardown(() => db.close())
+  const table = await db.createTable('t', { families: { f: { versions: 3 } } })
+  for (let i = 0; i < rows; i++) await table.put({ row: `r${i}`, cells: { 'f:v': String(i) } })
+  return { db, table }
+}
+
+void t.test('scanners have the standard iterator helpers', async (t) => {
+  const { table } = await filled(t, 9)
+  const text = (result: { value(column: string): Buffer | undefined }): string =>
+    String(result.value('f:v'))
+  t.equal((await table.scan().all()).length, 9)
+  t.strictSame(await table.scan({ limit: 3 }).map(text).toArray(), ['0', '1', '2'])
+  t.strictSame(await table.scan().drop(2).take(3).map(text).all(), ['2', '3', '4'])
+  t.strictSame(
+    await table
+      .scan()
+      .map(async (row, index) => Number(text(row)) * index)
+      .filter((square) => square % 2 === 1)
+      .flatMap((square) => [square, -square])
+      .all(),
+    [1, -1, 9, -9, 25, -25, 49, -49],
+  )
+  t.equal(await table.scan().reduce((sum, row) => sum + Number(text(row)), 0), 36)
+  t.equal(await table.scan().some((row) => text(row) === '5'), true)
+  t.equal(await table.scan().every((row) => text(row) < '5'), false)
+  t.equal((await table.scan().find((row) => text(row) === '7'))?.row?.toString(), 'r7')
+  t.equal(await table.scan().find(() => false), undefined)
+  const seen: string[] = []
+  await table.scan().forEach((row, index) => void seen.push(`${index}${text(row)}`))
+  t.equal(seen.at(-1), '88')
+  t.strictSame(table.scanSync().map(text).drop(7).all(), ['7', '8'])
+  t.equal(
+    table.scanSync().reduce((sum, row) => sum + Number(text(row)), 0),
+    36,
+  )
+  t.strictSame(
+    table
+      .scanSync()
+      .take(2)
+      .flatMap((row) => [text(row), '-'])
+      .toArray(),
+    ['0', '-', '1', '-'],
+  )
+})
+
+void t.test('whatever ends a helper early closes the scan', async (t) => {
+  const { table } = await filled(t, 5)
+  const failing = table.scan()
+  const failure = new Error('of the callback')
+  await t.rejects(
+    failing
+      .map(() => {
+        throw failure
+      })
+      .all(),
+    failure,
+  )
+  t.strictSame(await failing.next(), { done: true, value: undefined })
+  const found = table.scan()
+  await found.find(() => true)
+  t.strictSame(await found.next(), { done: true, value: undefined })
+  const unused = table.scan()
+  await unused.map((row) => row).return()
+  t.strictSame(await unused.next(), { done: true, value: undefined }, 'even if it never began')
+  const none = table.scan()
+  t.strictSame(await none.take(0).all(), [])
+  t.strictSame(await none.next(), { done: true, value: undefined })
+  const inTime = table.scanSync()
+  t.equal(
+    inTime.some(() => true),
+    true,
+  )
+  t.strictSame(inTime.next(), { done: true, value: undefined })
+  t.throws(() => table.scan().take(-1), { code: 'ERR_INVALID_ARGUMENT' })
+  t.throws(() => table.scanSync().drop('1' as never), { code: 'ERR_INVALID_ARGUMENT' })
+  t.throws(() => table.scan().map(undefined as never), { code: 'ERR_INVALID_ARGUMENT' })
+})
+
+void t.test('pages cover a scan, each row once', async (t) => {
+  const { table } = await filled(t, 10)
+  for (const scan of [{}, { prefix: 'r' }, { startRow: 'r2', stopRow: 'r8' }]) {
+    for (const reversed of [false, true]) {
+      const range =
+        reversed && 'startRow' in scan
+          ? { startRow: scan.stopRow, stopRow: scan.startRow, reversed }
+          : { ...scan, reversed }
+      const rows: string[] = []
+      let page: string | undefined
+      do {
+        const read = await readPage(table, { ...range, limit: 3, page })
+        t.ok(read.rows.length > 0, 'no page is empty')
+        rows.push(...read.rows.map((row) => String(row.row)))
+        page = read.next
+      } while (page !== undefined)
+      t.strictSame(
+        rows,
+        await table
+          .scan(range)
+          .map((row) => String(row.row))
+          .all(),
+      )
+    }
+  }
+  const { next } = await readPage(table, { limit: 3 })
+  const refused = { code: 'ERR_INVALID_ARGUMENT' }
+  await t.rejects(readPage(table, { limit: 3, page: next, reversed: true }), refused)
+  await t.rejects(readPage(table, { limit: 3, page: next, prefix: 'x' }), refused)
+  await t.rejects(readPage(table, { limit: 3, page: next, startRow: 'r9' }), refused)
+  await t.rejects(readPage(table, { limit: 3, page: '!' }), refused)
+  await t.rejects(readPage(table, { limit: 0 }), refused)
+  await t.rejects(readPage(table, {} as never), refused)
+  await t.rejects(readPage(table, { limit: 3, prefx: 'r' } as never), refused)
+})
+
+void t.test('values have encodings, per call and per column', async (t) => {
+  const { db, table } = await filled(t, 0)
+  await table.put({ row: 'a', cells: { 'f:json': encodings.json().encode({ x: [1] }) } })
+  await table.incrementColumnValue('a', 'f:n', 7)
+  const result = await table.get({ row: 'a' })
+  t.strictSame(result.value('f:json', 'json'), { x: [1] })
+  t.equal(result.value('f:n', 'int64'), 7n)
+  t.equal(result.value('f:none', 'json'), undefined)
+  t.throws(() => result.value('f:n', 'json'), { code: 'ERR_INVALID_ARGUMENT' })
+  t.throws(() => result.value('f:json', 'int64'), { code: 'ERR_INVALID_ARGUMENT' })
+  t.throws(() => result.value('f:n', 'int32' as never), { code: 'ERR_INVALID_ARGUMENT' })
+
+  const day: Encoding<Date> = {
+    name: 'day',
+    encode: (value) => Buffer.from(value.toISOString()),
+    decode: (bytes) => new Date(bytes.toString()),
+  }
+  const users = typedTable(db.table('t'), {
+    name: 'f:name',
+    visits: { column: 'f:visits', encoding: 'int64' },
+    tags: { column: 'f:tags', encoding: encodings.json<string[]>() },
+    born: { column: 'f:born', encoding: day },
+  })
+  const born = new Date('1815-12-10')
+  await users.put('ada', { name: 'Ada', visits: 1n, tags: ['x'], born })
+  await users.put('ada', { name: 'Ada L', tags: undefined })
+  t.equal(await users.increment('ada', 'visits', 2), 3n)
+  const ada = await users.get('ada')
+  t.strictSame(ada, { row: 'ada', name: 'Ada L', visits: 3n, tags: ['x'], born })
+  const tags: readonly string[] | undefined = ada?.tags
+  t.ok(tags)
+  t.equal(await users.get('nobody'), undefined)
+  t.strictSame(
+    await users
+      .scan({ prefix: 'ad' })
+      .map(({ name }) => name)
+      .all(),
+    ['Ada L'],
+  )
+  t.strictSame(
+    (await users.getList(['nobody', 'ada'])).map((row) => row?.name),
+    [undefined, 'Ada L'],
+  )
+  await users.delete('ada', 'tags', 'born')
+  t.strictSame(await users.get('ada'), { row: 'ada', name: 'Ada L', visits: 3n })
+  await users.delete('ada')
+  t.equal(await users.get('ada'), undefined)
+
+  const refused = { code: 'ERR_INVALID_ARGUMENT' }
+  await t.rejects(users.put('ada', { nam: 'typo' } as never), refused)
+  await t.rejects(users.put('ada', { visits: 'three' } as never), refused)
+  await t.rejects(users.put('ada', { born: new Date(NaN) }), refused)
+  await t.rejects(users.put('ada', { name: 'x' }, { durabilty: 1 } as never), refused)
+  await t.rejects(users.delete('ada', 'nothing' as never), refused)
+  t.equal(await users.get('ada'), undefined, 'and nothing was written')
+  t.throws(() => typedTable(table, {}), refused)
+  t.throws(() => typedTable(table, { row: 'f:row' }), refused)
+  t.throws(() => typedTable(table, { a: 'no-qualifier' }), refused)
+  t.throws(() => typedTable(table, { a: { column: 'f:a', encodng: 'json' } as never }), refused)
+})
+
+void t.test('ensureTable creates, adds families and refuses what differs', async (t) => {
+  const { db } = await filled(t, 0)
+  const made = await db.ensureTable('e', { families: { a: { versions: 2 } } })
+  await made.put({ row: 'r', cells: { 'a:v': '1' } })
+  const again = await db.admin.ensureTable('e', { families: { a: { versions: 2 }, b: {} } })
+  t.strictSame(Object.keys(again.describe().families), ['a', 'b'])
+  t.equal((await again.get({ row: 'r' })).value('a:v', 'utf8'), '1')
+  await db.ensureTable('e', { families: { a: { compaction: 'lazy-leveled' } } })
+  const exists = { code: 'ERR_TABLE_EXISTS', message: /'a' of 'e' exists with versions 2, not 3/ }
+  await t.rejects(db.ensureTable('e', { families: { a: { versions: 3 } } }), exists)
+  const typo = { families: { a: { verions: 2 } } } as never
+  await t.rejects(db.ensureTable('e', typo), { code: 'ERR_INVALID_ARGUMENT' })
+  const both = await Promise.all([1, 2].map(() => db.ensureTable('twice', { families: { f: {} } })))
+  t.strictSame(
+    both.map(({ name }) => name),
+    ['twice', 'twice'],
+  )
+})
+
+void t.test('objects print and have a JSON form', async (t) => {
+  const { db, table } = await filled(t, 1)
+  await table.put({ row: 'r0', cells: { 'f:v': 'new', 'f:bytes': Buffer.of(0, 255) } })
+  const result = await table.get({ row: 'r0', versions: 2 })
+  t.equal(inspect(result), "Result { row: 'r0', 'f:bytes': '\\\\x00\\\\xFF', 'f:v': 'new' }")
+  const shape = JSON.parse(JSON.stringify(result)) as { row: string; cells: object[] }
+  t.match(shape, {
+    row: 'r0',
+    cells: [
+      { column: 'f:bytes', value: '\\x00\\xFF' },
+      { column: 'f:v', value: 'new' },
+      { column: 'f:v', value: '0' },
+    ],
+  })
+  t.equal(inspect(table), "Table { name: 't', families: [ 'f' ] }")
+  t.match(inspect(db), /^Database \{\s+directory: .*,\s+open: true,\s+tables: \[ 't' \]\s+\}$/)
+  t.match(JSON.parse(JSON.stringify(db)), { open: true, tables: ['t'] })
+  t.equal(inspect(await table.get({ row: 'none' })), 'Result {}')
+})
+
+void t.test('a failed list is a BatchError', async (t) => {
+  const { table } = await filled(t, 0)
+  const puts: Put[] = [
+    { row: 'a', cells: { 'f:v': '1' } },
+    { row: 'b', cells: { 'g:v': '1' } },
+  ]
+  const error: unknown = await table.putList(puts).catch((failure: unknown) => failure)
+  t.ok(error instanceof BatchError)
+  if (error instanceof BatchError) t.equal(error.failures.get(1)?.code, 'ERR_NO_SUCH_COLUMN_FAMILY')
+  t.notOk(new Error('x') instanceof BatchError)
+  const count: number = await table.callEndpoint('rowCount')
+  t.equal(count, 1)
+})
