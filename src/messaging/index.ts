@@ -31,3 +31,36 @@ export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from '../tra
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
 export { PruneState, type PruneRecord, type PruneStateOptions } from '../transactions/index.js'
+export { MessagingError, MessagingErrorCode } from './errors.js'
+export type {
+  FetchOptions,
+  Message,
+  MessageIterator,
+  MessageRange,
+  Messaging,
+  Producer,
+  PublishRequest,
+  PublishResponse,
+  TopicProperties,
+} from './types.js'
+export { MessagingService, type CommitPublish, type MessagingStatistics } from './service.js'
+export type { MessagingOptions } from './options.js'
+export type { TopicStatistics } from './topic-state.js'
+export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'
+export { FetchBuilder, prepareFetch } from './fetch-builder.js'
+export {
+  decodeMessageId,
+  encodeMessageId,
+  messageIdBytes,
+  parseMessageId,
+  type MessageIdParts,
+} from './message-id.js'
+export {
+  MessageCache,
+  type CacheCounts,
+  type CacheEntries,
+  type CacheFilter,
+  type CacheLimits,
+  type CacheScan,
+} from './message-cache.js'
+export { messageIterator, type MessageSource } from './message-iterator.js'

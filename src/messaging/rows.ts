@@ -8,7 +8,7 @@
  * functions here serve writers and readers of single rows; flushes and compactions look at stored
  * rows through `StoredRow`, which makes no objects.
  */
-import { invalidArgument } from './invalid-argument.js'
+import { invalidArgument } from './errors.js'
 import { messageTailBytes, payloadTailBytes } from './prune-job/row-layout.js'
 import { generationMax, parseTopicPrefix, topicPrefix, type TopicId } from './topic.js'
 

@@ -4,7 +4,7 @@
  * A topic is named by a namespace and a name inside it. All its rows, in whatever table, begin with
  * `namespace:name:`; names cannot hold a colon, so the prefixes of two topics never overlap.
  */
-import { invalidArgument } from './invalid-argument.js'
+import { invalidArgument } from './errors.js'
 
 /** The name of a topic. */
 export interface TopicId {
@@ -97,6 +97,6 @@ export function parseTopicState(value: Uint8Array): TopicState | undefined {
 }
 
 function wholeNumber(text: unknown): number | undefined {
-  if (typeof text !== 'string' || !/^-?[0-9]{1,15}$/.test(text)) return undefined
+  if (typeof text !== 'string' || !/^[+-]?[0-9]{1,15}$/.test(text)) return undefined
   return Number(text)
 }

@@ -1,12 +1,20 @@
 /** All numbered cases, in the order of their numbers. */
+import { cacheCases } from './cache-cases.js'
 import type { MessagingCase } from './case.js'
 import { contextCases } from './context-cases.js'
+import { messageCases } from './message-cases.js'
+import { ownCases } from './own-cases.js'
 import { persistenceCases } from './persistence-cases.js'
 import { processorCases } from './processor-cases.js'
+import { topicCases } from './topic-cases.js'
 import { transactionCases } from './transaction-cases.js'
 
 /** All numbered cases, in the order of their numbers. */
 export const messagingCases: readonly MessagingCase[] = [
+  ...topicCases,
+  ...messageCases,
+  ...cacheCases,
+  ...ownCases,
   ...transactionCases,
   ...contextCases,
   ...persistenceCases,

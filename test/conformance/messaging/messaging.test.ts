@@ -5,6 +5,6 @@ import { embeddedBackend } from './backends.js'
 
 void t.test(`messaging over ${embeddedBackend.name}`, async (t) => {
   const { run, leftOut } = await runMessagingSuite(t, embeddedBackend)
-  t.equal(run, 33, 'cases run')
-  t.equal(leftOut, 2, 'cases left out')
+  t.equal(run, 92, 'cases run')
+  t.equal(leftOut, 7, 'cases left out')
 })

@@ -1,0 +1,55 @@
+/** Fetches in the form of CDAP's `prepareFetch`: of start message and start time the last counts. */
+import { shown } from '../api/index.js'
+import type { Transaction } from '../transactions/index.js'
+import { invalidArgument } from './errors.js'
+import type { TopicId } from './topic.js'
+import type { FetchOptions, MessageIterator, Messaging } from './types.js'
+
+/** See the file header; `prepareFetch` makes one. */
+export class FetchBuilder {
+  readonly #messaging: Messaging
+  readonly #id: TopicId
+  #start: Pick<FetchOptions, 'from' | 'inclusive' | 'time'> = {}
+  #options: FetchOptions = {}
+
+  constructor(messaging: Messaging, id: TopicId) {
+    this.#messaging = messaging
+    this.#id = id
+  }
+
+  /** Starts at a message, or behind it. */
+  setStartMessage(from: Uint8Array | string, inclusive: boolean): this {
+    this.#start = { from, inclusive }
+    return this
+  }
+
+  /** Starts at a publish time in milliseconds. `ERR_INVALID_ARGUMENT` below 0. */
+  setStartTime(time: number): this {
+    if (!(time >= 0)) throw invalidArgument(`a start time is 0 or more, got ${shown(time)}`)
+    this.#start = { time }
+    return this
+  }
+
+  /** Shows what the transaction sees. */
+  setTransaction(transaction: Transaction): this {
+    this.#options = { ...this.#options, transaction }
+    return this
+  }
+
+  /** Most messages. `ERR_INVALID_ARGUMENT` unless above 0. */
+  setLimit(limit: number): this {
+    if (!(limit > 0)) throw invalidArgument(`a limit is above 0, got ${shown(limit)}`)
+    this.#options = { ...this.#options, limit }
+    return this
+  }
+
+  /** Fetches; the iterator must be closed. `ERR_TOPIC_NOT_FOUND`. */
+  async fetch(): Promise<MessageIterator> {
+    return this.#messaging.fetch(this.#id, { ...this.#options, ...this.#start })
+  }
+}
+
+/** Prepares a fetch from the oldest live message on, inclusive, without transaction and limit. */
+export function prepareFetch(messaging: Messaging, id: TopicId): FetchBuilder {
+  return new FetchBuilder(messaging, id)
+}

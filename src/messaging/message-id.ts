@@ -1,0 +1,69 @@
+/**
+ * Message ids: 20 bytes, big-endian, whose order is the order of consumption within a topic.
+ *
+ *   publishTimestamp(8) sequenceId(2) payloadWriteTimestamp(8) payloadSequenceId(2)
+ *
+ * The last ten bytes are 0 for a message whose payload lies in the message table. Topic, generation
+ * and write pointer are not part of an id.
+ */
+import { invalidArgument } from './errors.js'
+
+/** Length of a message id. */
+export const messageIdBytes = 20
+
+/** The numbers of a message id. Times are milliseconds; sequences are 0 to 65535. */
+export interface MessageIdParts {
+  readonly publishTimestamp: number
+  readonly sequenceId: number
+  readonly payloadWriteTimestamp: number
+  readonly payloadSequenceId: number
+}
+
+/** Encodes an id, into `target` at `offset` if given; `ERR_INVALID_ARGUMENT` without room. */
+export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset = 0): Buffer {
+  const bytes = target ?? Buffer.allocUnsafe(messageIdBytes)
+  if (offset < 0 || offset + messageIdBytes > bytes.length) {
+    throw invalidArgument(`a message id takes ${messageIdBytes} bytes`)
+  }
+  writeTime(bytes, offset, parts.publishTimestamp)
+  bytes.writeUInt16BE(parts.sequenceId, offset + 8)
+  writeTime(bytes, offset + 10, parts.payloadWriteTimestamp)
+  bytes.writeUInt16BE(parts.payloadSequenceId, offset + 18)
+  return bytes
+}
+
+/**
+ * Decodes an id; `ERR_INVALID_ARGUMENT` unless it has 20 bytes. Times beyond 2^53 become Infinity:
+ * such an id is a position behind everything.
+ */
+export function decodeMessageId(id: Uint8Array): MessageIdParts {
+  if (id.length !== messageIdBytes) {
+    throw invalidArgument(`a message id has ${messageIdBytes} bytes, got ${id.length}`)
+  }
+  const bytes = Buffer.from(id.buffer, id.byteOffset, id.byteLength)
+  return {
+    publishTimestamp: readTime(bytes, 0),
+    sequenceId: bytes.readUInt16BE(8),
+    payloadWriteTimestamp: readTime(bytes, 10),
+    payloadSequenceId: bytes.readUInt16BE(18),
+  }
+}
+
+/** The bytes of an id in hexadecimal; `ERR_INVALID_ARGUMENT` if the text is none. */
+export function parseMessageId(text: string): Buffer {
+  if (/^([0-9a-f]{2})*$/i.test(text)) return Buffer.from(text, 'hex')
+  throw invalidArgument('a message id is written in hexadecimal digits')
+}
+
+/** Writes milliseconds as eight bytes. */
+export function writeTime(target: Buffer, offset: number, milliseconds: number): void {
+  target.writeUInt32BE(Math.floor(milliseconds / 0x1_0000_0000), offset)
+  target.writeUInt32BE(milliseconds % 0x1_0000_0000, offset + 4)
+}
+
+/** Reads eight bytes as milliseconds; Infinity beyond 2^53. */
+export function readTime(source: Buffer, offset: number): number {
+  const high = source.readUInt32BE(offset)
+  if (high > 0x1f_ffff) return Infinity
+  return high * 0x1_0000_0000 + source.readUInt32BE(offset + 4)
+}

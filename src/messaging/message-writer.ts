@@ -1,0 +1,159 @@
+/**
+ * Writes the requests of all topics, one batch at a time: while a batch is on its way, requests
+ * collect, and the next batch takes all of them. A batch is one frame of the log.
+ *
+ * Order: a request gets its times and sequences when its batch is made, in the same turn for all of
+ * a batch and without an `await`; and no batch starts before the one before it is done. So messages
+ * of a topic become readable in the order of their ids.
+ *
+ * The row of the clock, part of every batch, holds the largest time given out: behind a restart all
+ * times are later, whatever the clock of the machine says.
+ *
+ * Failure behaviour: a batch that fails fails all its requests with the same cause.
+ */
+import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
+import { MessagingError, MessagingErrorCode } from './errors.js'
+
+/** What a request adds to its batch. */
+export interface WritePart {
+  readonly mutations: readonly AtomicMutation[]
+  /** The largest time that the request was given; -1 = none. */
+  readonly timestampMax: number
+  /** The batch is written for good. */
+  written(): void
+}
+
+interface Waiting {
+  readonly bytes: number
+  readonly assign: () => WritePart
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Most bytes of requests in one batch; a larger request is a batch of its own. */
+const batchBytesMax = 4 << 20
+const clockRow = Buffer.from('.clock')
+const clockColumn = 'd:k'
+
+/** Reads the largest time that was given out; -1 if there is none. */
+export async function readClock(database: Database, table: string): Promise<number> {
+  const result = await database.table(table).get({ row: clockRow, columns: [clockColumn] })
+  const value = result.value(clockColumn)
+  return value === undefined ? -1 : Number(value.readBigInt64BE())
+}
+
+export class MessageWriter {
+  readonly #database: Database
+  readonly #clockTable: string
+  readonly #durability: DurabilityOption
+  readonly #queueBytesMax: number
+  #timestampMax: number
+  #queue: Waiting[] = []
+  #queueBytes = 0
+  #draining: Promise<void> | undefined
+
+  constructor(
+    database: Database,
+    options: { clockTable: string; durability: DurabilityOption; queueBytesMax: number },
+    timestampMax: number,
+  ) {
+    this.#database = database
+    this.#clockTable = options.clockTable
+    this.#durability = options.durability
+    this.#queueBytesMax = options.queueBytesMax
+    this.#timestampMax = timestampMax
+  }
+
+  /** Bytes that wait to be written. */
+  get queueBytes(): number {
+    return this.#queueBytes
+  }
+
+  /** The largest time that was given out. */
+  get timestampMax(): number {
+    return this.#timestampMax
+  }
+
+  /**
+   * Adds a request of about so many bytes; resolves when it is written. `assign` is called when its
+   * batch is made, and must not wait. `ERR_MESSAGING_BUSY` if too much waits.
+   */
+  async write(bytes: number, assign: () => WritePart): Promise<void> {
+    if (this.#queueBytes > this.#queueBytesMax) {
+      const message = `${this.#queueBytes} bytes wait to be written`
+      throw new MessagingError(MessagingErrorCode.busy, message)
+    }
+    this.#queueBytes += bytes
+    await new Promise<void>((resolve, reject) => {
+      this.#queue.push({ bytes, assign, resolve, reject })
+      this.#draining ??= this.#drain()
+    })
+  }
+
+  /** Resolves when nothing waits. */
+  async settled(): Promise<void> {
+    await this.#draining
+  }
+
+  async #drain(): Promise<void> {
+    // Requests of this turn share the first batch.
+    await Promise.resolve()
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch()
+      try {
+        await this.#writeBatch(batch)
+      } finally {
+        for (const { bytes } of batch) this.#queueBytes -= bytes
+      }
+    }
+    this.#draining = undefined
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#queue.length) {
+      bytes += this.#queue[count].bytes
+      if (count > 0 && bytes > batchBytesMax) break
+      count++
+    }
+    if (count < this.#queue.length) return this.#queue.splice(0, count)
+    const all = this.#queue
+    this.#queue = []
+    return all
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const mutations: AtomicMutation[] = []
+    const accepted: { waiting: Waiting; part: WritePart }[] = []
+    for (const waiting of batch) {
+      try {
+        const part = waiting.assign()
+        for (const mutation of part.mutations) mutations.push(mutation)
+        if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
+        accepted.push({ waiting, part })
+      } catch (error) {
+        waiting.reject(error)
+      }
+    }
+    if (accepted.length === 0) return
+    mutations.push(this.#clock())
+    try {
+      await this.#database.atomic({ mutations, durability: this.#durability })
+    } catch (error) {
+      for (const { waiting } of accepted) waiting.reject(error)
+      return
+    }
+    for (const { waiting, part } of accepted) {
+      part.written()
+      waiting.resolve()
+    }
+  }
+
+  #clock(): AtomicMutation {
+    const value = Buffer.allocUnsafe(8)
+    value.writeBigInt64BE(BigInt(this.#timestampMax))
+    const put = { cells: { [clockColumn]: value }, timestamp: 1 }
+    return { table: this.#clockTable, row: clockRow, mutations: [{ put }] }
+  }
+}

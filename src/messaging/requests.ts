@@ -1,0 +1,117 @@
+/** Checks the requests of publishers and consumers. */
+import { shown, type BytesLike } from '../api/index.js'
+import { Transaction, startOf } from '../transactions/index.js'
+import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
+import { decodeMessageId, parseMessageId } from './message-id.js'
+import type { ReaderStart } from './message-reader.js'
+import type { MessagingSettings } from './options.js'
+import type { FetchOptions, Producer, PublishRequest } from './types.js'
+
+/** A request to publish or store that was checked and copied. */
+export interface CheckedRequest {
+  readonly payloads: readonly Buffer[]
+  readonly bytes: number
+  readonly pointer: bigint | undefined
+  readonly producer: Producer | undefined
+}
+
+const pointerLimit = 2n ** 63n
+const producerIdBytesMax = 256
+/** What a message takes beside its payload, about. */
+const overheadBytes = 64
+
+/** `ERR_INVALID_ARGUMENT`, `ERR_REQUEST_TOO_LARGE`. */
+export function checkRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
+  const { messages, transactionWritePointer: pointer, producer } = request
+  if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
+  if (messages.length > limits.requestMessagesMax) {
+    throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
+  }
+  if (pointer !== undefined) checkPointer(pointer)
+  let bytes = 0
+  const payloads = (messages as readonly BytesLike[]).map((message) => {
+    const payload = copyOf(message)
+    if (payload.length > limits.messageBytesMax) {
+      throw tooLarge(`a message of ${payload.length} bytes`, limits.messageBytesMax)
+    }
+    bytes += payload.length + overheadBytes
+    return payload
+  })
+  if (bytes > limits.requestBytesMax) throw tooLarge(`${bytes} bytes`, limits.requestBytesMax)
+  if (producer !== undefined) checkProducer(producer)
+  return { payloads, bytes, pointer, producer }
+}
+
+/** `ERR_INVALID_ARGUMENT` for what is no write pointer. */
+export function checkPointer(pointer: unknown): asserts pointer is bigint {
+  if (typeof pointer === 'bigint' && pointer !== 0n && pointer < pointerLimit) {
+    if (pointer > -pointerLimit) return
+  }
+  throw invalidArgument(`a write pointer is a bigint other than 0, got ${shown(pointer)}`)
+}
+
+/** `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish. */
+export function checkAge(pointer: bigint, now: number, lifetimeMilliseconds: number): void {
+  if (pointer > 0n && now - startOf(pointer) <= lifetimeMilliseconds) return
+  const message = `transaction ${pointer} is older than ${lifetimeMilliseconds} ms`
+  throw new MessagingError(MessagingErrorCode.transactionTooOld, message)
+}
+
+/** Checks the options of a fetch that do not depend on the topic. `ERR_INVALID_ARGUMENT`. */
+export function checkFetch(options: FetchOptions): void {
+  const { from, time, limit, transaction, waitMilliseconds } = options
+  if (from !== undefined && time !== undefined) {
+    throw invalidArgument('a fetch starts at a message or at a time, not at both')
+  }
+  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit <= 0)) {
+    throw invalidArgument(`the limit must be a whole number above 0, got ${shown(limit)}`)
+  }
+  if (time !== undefined && (!Number.isSafeInteger(time) || time < 0)) {
+    throw invalidArgument(`the time must be milliseconds, 0 or more, got ${shown(time)}`)
+  }
+  if (transaction !== undefined && !(transaction instanceof Transaction)) {
+    throw invalidArgument('the transaction of a fetch must be a Transaction')
+  }
+  if (waitMilliseconds !== undefined && !(waitMilliseconds >= 0)) {
+    throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(waitMilliseconds)}`)
+  }
+}
+
+/** Where a fetch starts, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
+export function startOfFetch(options: FetchOptions, oldest: number): ReaderStart {
+  const { from, time, inclusive = true } = options
+  const atOldest = {
+    publishTimestamp: oldest,
+    sequenceId: 0,
+    payloadWriteTimestamp: 0,
+    payloadSequenceId: 0,
+    inclusive: true,
+  }
+  if (from !== undefined) {
+    const id = decodeMessageId(typeof from === 'string' ? parseMessageId(from) : from)
+    return id.publishTimestamp < oldest ? atOldest : { ...id, inclusive }
+  }
+  if (time === undefined) return atOldest
+  return { ...atOldest, publishTimestamp: Math.max(oldest, inclusive ? time : time + 1) }
+}
+
+function checkProducer(producer: Producer): void {
+  const { id, sequence } = producer
+  if (typeof id !== 'string' || id.length === 0 || Buffer.byteLength(id) > producerIdBytesMax) {
+    throw invalidArgument(`the id of a producer is a text of 1 to ${producerIdBytesMax} bytes`)
+  }
+  if (!Number.isSafeInteger(sequence) || sequence < 0) {
+    throw invalidArgument(`the sequence of a producer is a whole number, got ${shown(sequence)}`)
+  }
+}
+
+function copyOf(message: BytesLike): Buffer {
+  if (typeof message === 'string') return Buffer.from(message, 'utf8')
+  if (message instanceof Uint8Array) return Buffer.from(message)
+  throw invalidArgument(`a message must be a string or bytes, got ${shown(message)}`)
+}
+
+function tooLarge(what: string, limit: number): MessagingError {
+  const message = `the request has ${what}, at most ${limit} are allowed`
+  return new MessagingError(MessagingErrorCode.tooLarge, message)
+}

@@ -1,0 +1,50 @@
+/** Checks the properties of topics. */
+import { shown } from '../api/index.js'
+import { invalidArgument } from './errors.js'
+import { generationMax } from './topic.js'
+import type { TopicProperties } from './types.js'
+
+const ttlSecondsMax = 0x7fff_ffff
+const propertiesBytesMax = 64 * 1024
+
+/**
+ * The properties that a topic gets: defaults overlaid by the caller's, without the generation,
+ * which only the store sets. `ERR_INVALID_ARGUMENT`.
+ */
+export function effectiveProperties(
+  properties: unknown,
+  defaultTtlSeconds: number,
+): Record<string, string> {
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
+    throw invalidArgument(`properties must be an object of strings, got ${shown(properties)}`)
+  }
+  const effective: Record<string, string> = { ttl: String(defaultTtlSeconds) }
+  let bytes = 0
+  for (const [name, value] of Object.entries(properties) as [string, unknown][]) {
+    if (typeof value !== 'string') {
+      throw invalidArgument(`the property '${name}' must be a string, got ${shown(value)}`)
+    }
+    bytes += name.length + value.length
+    if (name !== 'generation') effective[name] = value
+    else checkNumber(name, value, -generationMax, generationMax)
+  }
+  if (bytes > propertiesBytesMax) {
+    throw invalidArgument(`properties take at most ${propertiesBytesMax} characters`)
+  }
+  checkNumber('ttl', effective['ttl'], 1, ttlSecondsMax)
+  return effective
+}
+
+/** Properties with their generation, as programs see them. */
+export function withGeneration(
+  properties: TopicProperties,
+  generation: number,
+): Record<string, string> {
+  return { ...properties, generation: String(generation) }
+}
+
+function checkNumber(name: string, text: string, min: number, max: number): void {
+  const value = /^[+-]?[0-9]{1,15}$/.test(text) ? Number(text) : NaN
+  if (value >= min && value <= max && value !== 0) return
+  throw invalidArgument(`the property '${name}' must be a whole number, got ${shown(text)}`)
+}
