@@ -57,6 +57,12 @@ function isException(from, to) {
 /** Modules that flush and compaction jobs load in their threads. */
 const hookFolder = '^src/(messaging|transactions)/prune-job/'
 
+/**
+ * The entries beside the folders. `level.ts` joins `src/level`, which knows tables alone, and the
+ * embedded engine, for users who give a directory.
+ */
+const publicEntries = '(index|level)\\.ts$'
+
 /** One rule per folder that names everything on its level and above. */
 const layerRules = levels.flatMap((level, index) =>
   level.map((folder) => {
@@ -64,7 +70,7 @@ const layerRules = levels.flatMap((level, index) =>
     const refused = above.filter((other) => other !== folder && !isException(folder, other))
     const onTables = builtOnTables.includes(folder)
     const targets = [...refused, ...(onTables ? engineFolders : [])].map((other) => `${other}/`)
-    targets.push('index\\.ts$')
+    targets.push(publicEntries)
     return {
       name: `layer-${folder}`,
       comment: `src/${folder} is on level ${index} and imports lower levels only.`,
@@ -200,7 +206,7 @@ module.exports = {
       comment: 'Benchmarks measure what users call; only bench/micro reaches inside.',
       severity: 'error',
       from: { path: '^bench/', pathNot: '^bench/micro/' },
-      to: { path: '^(src|native-free)/', pathNot: '^src/(metastore/)?index\\.ts$' },
+      to: { path: '^(src|native-free)/', pathNot: '^src/((metastore/)?index|level)\\.ts$' },
     },
     {
       name: 'bench-knows-no-test',

@@ -1,110 +1,10 @@
-/**
- * classic-level: LevelDB 1.20 in C++. Reads have a synchronous form, writes are promises.
- *
- * It has no compare-and-set: updates run under a lock of their key in this process.
- */
-import type { CallForm, EngineAdapter, OpenedEngine, OpenSettings } from '../harness/engine.js'
-import type { KeyRange, KeyValuePut, KeyValueStore, KeyVisitor } from '../harness/key-value.js'
-import { rowsOver } from '../harness/layouts.js'
-import { KeyLocks } from './key-locks.js'
+/** classic-level: LevelDB 1.20 in C++. */
+import type { EngineAdapter, OpenedEngine, OpenSettings } from '../harness/engine.js'
+import { openLevel, type Level } from './level-store.js'
 import { loadPeer, peerVersion } from './peers.js'
-
-interface LevelIterator {
-  nextv(size: number): Promise<[Buffer, Buffer][]>
-  close(): Promise<void>
-}
-
-type LevelOperation =
-  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
-  | { readonly type: 'del'; readonly key: Buffer }
-
-interface Level {
-  open(): Promise<void>
-  close(): Promise<void>
-  get(key: Buffer): Promise<Buffer | undefined>
-  getSync(key: Buffer): Buffer | undefined
-  getMany(keys: readonly Buffer[]): Promise<(Buffer | undefined)[]>
-  put(key: Buffer, value: Buffer, options: object): Promise<void>
-  batch(operations: readonly LevelOperation[], options: object): Promise<void>
-  iterator(options: object): LevelIterator
-  compactRange(start: Buffer, end: Buffer, options: object): Promise<void>
-}
 
 interface LevelModule {
   readonly ClassicLevel: new (directory: string, options: object) => Level
-}
-
-/** Keys that one hand-over of an iterator brings at most. */
-const keysPerStep = 1000
-
-class LevelStore implements KeyValueStore {
-  readonly #level: Level
-  readonly #form: CallForm
-  readonly #writeOptions: object
-  readonly #locks = new KeyLocks()
-
-  constructor(level: Level, form: CallForm, isSync: boolean) {
-    this.#level = level
-    this.#form = form
-    this.#writeOptions = { sync: isSync }
-  }
-
-  get(key: Buffer): Buffer | undefined | Promise<Buffer | undefined> {
-    return this.#form === 'fastest' ? this.#level.getSync(key) : this.#level.get(key)
-  }
-
-  getMany(keys: readonly Buffer[]): (Buffer | undefined)[] | Promise<(Buffer | undefined)[]> {
-    if (this.#form === 'fastest') return keys.map((key) => this.#level.getSync(key))
-    return this.#level.getMany(keys)
-  }
-
-  put(key: Buffer, value: Buffer): Promise<void> {
-    return this.#level.put(key, value, this.#writeOptions)
-  }
-
-  putMany(puts: readonly KeyValuePut[]): Promise<void> {
-    const operations = puts.map(({ key, value }) => ({ type: 'put' as const, key, value }))
-    return this.#level.batch(operations, this.#writeOptions)
-  }
-
-  deleteMany(keys: readonly Buffer[]): Promise<void> {
-    const operations = keys.map((key) => ({ type: 'del' as const, key }))
-    return this.#level.batch(operations, this.#writeOptions)
-  }
-
-  async scan({ start, stop, limit, reversed }: KeyRange, visit: KeyVisitor): Promise<void> {
-    const iterator = this.#level.iterator({
-      ...(start.length === 0 ? {} : reversed ? { lte: start } : { gte: start }),
-      ...(stop === undefined ? {} : { lt: stop }),
-      limit: limit === 0 ? -1 : limit,
-      reverse: reversed,
-      highWaterMarkBytes: 1024 * 1024,
-    })
-    try {
-      for (;;) {
-        const entries = await iterator.nextv(keysPerStep)
-        if (entries.length === 0) return
-        for (const [key, value] of entries) if (!visit(key, value)) return
-      }
-    } finally {
-      await iterator.close()
-    }
-  }
-
-  update(
-    key: Buffer,
-    change: (value: Buffer | undefined) => Buffer | readonly [] | undefined,
-  ): Promise<boolean> {
-    // The caller may use the bytes of the key again while the lock is waited for.
-    const owned = Buffer.from(key)
-    return this.#locks.run(owned, async () => {
-      const next = change(await this.get(owned))
-      if (next === undefined) return false
-      if (Buffer.isBuffer(next)) await this.put(owned, next)
-      else await this.deleteMany([owned])
-      return true
-    })
-  }
 }
 
 async function open(settings: OpenSettings): Promise<OpenedEngine> {
@@ -116,17 +16,7 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
     // As large as Cellar's memtable: the default of 4 MiB would make it slower.
     writeBufferSize: 32 * 1024 * 1024,
   })
-  await level.open()
-  const { layout, columns, durability } = settings
-  const store = (form: CallForm) =>
-    rowsOver(new LevelStore(level, form, durability === 'sync'), layout, columns.length)
-  return {
-    fastest: store('fastest'),
-    awaited: store('awaited'),
-    compact: () =>
-      level.compactRange(Buffer.alloc(0), Buffer.alloc(64, 0xff), { keyEncoding: 'buffer' }),
-    close: () => level.close(),
-  }
+  return openLevel(level, settings)
 }
 
 /** LevelDB for Node. */

@@ -69,13 +69,18 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     summary: 'export and import beside a scan, a bulk load and a compaction; parts: small, large',
   },
   {
+    name: 'level',
+    module: at('suites/level.js'),
+    summary: 'abstract-level: cellardb/level and classic-level through the same calls',
+  },
+  {
     name: 'metastore',
     module: at('metastore/main.js'),
     summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
   },
 ]
 
-/** In the order of the tables. */
+/** Of every suite that names none, in the order of the tables. */
 export const engineEntries: readonly Entry[] = [
   { name: 'cellar', module: at('engines/cellar.js') },
   { name: 'classic-level', module: at('engines/classic-level.js') },
@@ -83,6 +88,11 @@ export const engineEntries: readonly Entry[] = [
   { name: 'better-sqlite3', module: at('engines/better-sqlite3.js') },
   { name: 'rocksdb-native', module: at('engines/rocksdb-native.js') },
   { name: 'rocksdb-cpp', module: at('engines/rocksdb-cpp.js') },
+]
+
+/** Only of suites that name them, or by `--engines`. */
+const otherEngineEntries: readonly Entry[] = [
+  { name: 'cellar-level', module: at('engines/cellar-level.js') },
 ]
 
 /** Answers what the others are compared with; not measured. */
@@ -110,7 +120,9 @@ export const suiteEntry = (name: string): Entry => entryOf('suite', suiteEntries
 
 /** The engine of that name or path. @throws UsageError */
 export const engineEntry = (name: string): Entry =>
-  name === modelEntry.name ? modelEntry : entryOf('engine', engineEntries, name)
+  name === modelEntry.name
+    ? modelEntry
+    : entryOf('engine', [...engineEntries, ...otherEngineEntries], name)
 
 /** Loads a suite's module. */
 export function loadSuite(entry: Entry): Promise<Suite | WorkloadSuite> {

@@ -60,9 +60,13 @@ function splitName(name: string): { reference: string; layout: string | undefine
     : { reference: match[1], layout: match[2] }
 }
 
-function wantedEntries(options: BenchOptions): { entry: Entry; layout: string | undefined }[] {
+function wantedEntries(
+  options: BenchOptions,
+  suite: WorkloadSuite,
+): { entry: Entry; layout: string | undefined }[] {
   if (options.engines.length === 0) {
-    return engineEntries.map((entry) => ({ entry, layout: undefined }))
+    const entries = suite.engines?.map(engineEntry) ?? engineEntries
+    return entries.map((entry) => ({ entry, layout: undefined }))
   }
   return options.engines.map((name) => {
     const { reference, layout } = splitName(name)
@@ -76,7 +80,7 @@ async function findContestants(run: Run): Promise<{
   versions: Record<string, string>
 }> {
   const { context, suite } = run
-  const wanted = wantedEntries(context.options)
+  const wanted = wantedEntries(context.options, suite)
   if (wanted.some(({ entry }) => peerNames.includes(entry.name))) {
     await preparePeers((text) => context.progress.note(text))
   }

@@ -17,7 +17,8 @@ import type { Generator, GeneratorContext, Phase, WorkloadSuite } from '../harne
 const keyBytes = 16
 const valueBytes = 100
 const largeValueBytes = 100_000
-const batchRows = 1000
+/** Rows of a batch. */
+export const batchRows = 1000
 const concurrentCalls = 1000
 const scanRows = 50
 
@@ -32,13 +33,14 @@ type Draw = (index: number) => number
 
 const inOrder: (context: GeneratorContext) => Draw = () => (index) => index
 
-const atRandom = ({ records, seed }: GeneratorContext): Draw => {
+/** Keys at random, with repeats. */
+export const atRandom = ({ records, seed }: GeneratorContext): Draw => {
   const random = new ParkMiller(threadSeed + (seed - defaultSeed))
   return () => random.below(records)
 }
 
 /** Every key once: calls that run at the same time must not write the same one. */
-const scattered = ({ records }: GeneratorContext): Draw => {
+export const scattered = ({ records }: GeneratorContext): Draw => {
   const stride = strideOf(records)
   return (index) => (index * stride) % records
 }
@@ -46,7 +48,11 @@ const scattered = ({ records }: GeneratorContext): Draw => {
 /** Runs with this seed draw the numbers that db_bench draws. */
 const defaultSeed = 301
 
-function puts(draw: (context: GeneratorContext) => Draw, bytes = valueBytes): Phase['generate'] {
+/** Puts of the keys that `draw` names. */
+export function puts(
+  draw: (context: GeneratorContext) => Draw,
+  bytes = valueBytes,
+): Phase['generate'] {
   return (context) => {
     const next = draw(context)
     const pool = new ValuePool(compressiblePool(context.seed), bytes)
@@ -62,7 +68,7 @@ function puts(draw: (context: GeneratorContext) => Draw, bytes = valueBytes): Ph
 }
 
 /** Batches of 1000 random keys; the same rows are filled again and again. */
-function batches(context: GeneratorContext): Generator {
+export function batches(context: GeneratorContext): Generator {
   const next = atRandom(context)
   const pool = new ValuePool(compressiblePool(context.seed), valueBytes)
   const rows = Array.from({ length: batchRows }, () => {
@@ -78,7 +84,8 @@ function batches(context: GeneratorContext): Generator {
   }
 }
 
-function gets(draw: (context: GeneratorContext) => Draw): Phase['generate'] {
+/** Gets of the keys that `draw` names. */
+export function gets(draw: (context: GeneratorContext) => Draw): Phase['generate'] {
   return (context) => {
     const next = draw(context)
     return (operation, index) => {
@@ -106,7 +113,8 @@ const inHotRange = ({ records, seed }: GeneratorContext): Draw => {
   return () => random.below(range)
 }
 
-function scans(rows: number): Phase['generate'] {
+/** Scans of so many rows from random keys on. */
+export function scans(rows: number): Phase['generate'] {
   return (context) => {
     const next = atRandom(context)
     return (operation) => {
@@ -117,7 +125,8 @@ function scans(rows: number): Phase['generate'] {
   }
 }
 
-const fullScan =
+/** Scans of all rows, in one call. */
+export const fullScan =
   (reversed: boolean): Phase['generate'] =>
   () =>
   (operation: Operation) => {
@@ -181,7 +190,8 @@ const random: readonly Phase[] = [
   { name: 'deleterandom', calls: part(10), generate: deletes(atRandom) },
 ]
 
-const sizes = { columns: ['value'], keyBytes, valueBytes }
+/** One column; keys of 16, values of 100 bytes. */
+export const sizes = { columns: ['value'], keyBytes, valueBytes }
 
 /** LevelDB's and RocksDB's micro-workloads. */
 export const suite: WorkloadSuite = {

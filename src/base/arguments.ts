@@ -176,6 +176,18 @@ export class OptionNames<T extends object> {
     return { ...this.check(options) }
   }
 
+  /**
+   * Refuses names that look like a mistake: unknown, but near to a known one. For objects that
+   * others may give names of their own.
+   */
+  checkNear(options: object): void {
+    checkObject(options, this.what)
+    for (const name of Object.keys(options)) {
+      if (this.names.has(name) || nearest(name, [...this.names]) === undefined) continue
+      throw this.refusal(name)
+    }
+  }
+
   private refusal(name: string): CellarError {
     const near = nearest(name, [...this.names])
     const rest =

@@ -109,6 +109,9 @@ void t.test('every built module has a source', (t) => {
   t.end()
 })
 
+/** The classes of `cellardb/level` extend those of a peer, which must be there before them. */
+const baseClasses = { folder: 'src/level/', name: 'abstract-level' }
+
 void t.test('nothing but Node itself is imported when src is loaded', (t) => {
   const found: string[] = []
   for (const file of sourceFiles('src', 'native-free')) {
@@ -119,8 +122,10 @@ void t.test('nothing but Node itself is imported when src is loaded', (t) => {
       const erased = ts.isImportDeclaration(node)
         ? node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
         : ts.isExportDeclaration(node) && node.isTypeOnly
-      if (!erased && !/^(\.|node:)/.test(from.text))
-        found.push(`${placeOf(file, node)} ${from.text}`)
+      if (erased || /^(\.|node:)/.test(from.text)) return
+      const place = placeOf(file, node)
+      if (place.startsWith(baseClasses.folder) && from.text === baseClasses.name) return
+      found.push(`${place} ${from.text}`)
     })
   }
   t.strictSame(found, [], 'packages are loaded by the first call that needs them')

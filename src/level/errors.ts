@@ -1,0 +1,29 @@
+/** The errors that abstract-level gives a code of its own; all others are `CellarError`s. */
+
+/** The codes of a {@link LevelError}, as abstract-level and classic-level name them. */
+export const LevelErrorCode = {
+  /** The database directory is open already, here or in another process. */
+  locked: 'LEVEL_LOCKED',
+  /** The `signal` of an iterator fired. */
+  aborted: 'LEVEL_ABORTED',
+  /** The backend cannot do this; `db.supports` says so. */
+  notSupported: 'LEVEL_NOT_SUPPORTED',
+  /** The database is not open. */
+  notOpen: 'LEVEL_DATABASE_NOT_OPEN',
+} as const
+
+/** One of the codes of a {@link LevelError}. */
+export type LevelErrorCode = (typeof LevelErrorCode)[keyof typeof LevelErrorCode]
+
+/** An error with a code of abstract-level. */
+export class LevelError extends Error {
+  override readonly name: string
+  /** The stable code. */
+  readonly code: LevelErrorCode
+
+  constructor(code: LevelErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = code === LevelErrorCode.aborted ? 'AbortError' : 'LevelError'
+    this.code = code
+  }
+}

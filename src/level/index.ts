@@ -1,0 +1,7 @@
+/** abstract-level over tables. `src/level.ts` is the public entry, which also opens directories. */
+export { TableLevel, type LevelWriteOptions } from './table-level.js'
+export type { TableLevelOptions } from './options.js'
+export type { DatabaseOpener, LevelDatabase } from './source.js'
+export { CellarSnapshot } from './level-snapshot.js'
+export { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
+export { LevelError, LevelErrorCode } from './errors.js'

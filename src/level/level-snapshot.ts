@@ -1,0 +1,23 @@
+/** Explicit snapshots: what `TableLevel.snapshot` returns. */
+import { AbstractSnapshot } from 'abstract-level'
+import type { Snapshot } from '../api/index.js'
+
+/** The published types leave out the argument of the constructor, which names the owner. */
+const OwnedSnapshot = AbstractSnapshot as unknown as new (options: object) => AbstractSnapshot
+
+/** A view of the database at one moment; reads take it as the option `snapshot`. */
+export class CellarSnapshot extends OwnedSnapshot {
+  /** @internal The view of the database behind the Level. */
+  readonly view: Snapshot
+
+  /** @internal Made by `TableLevel.snapshot`. */
+  constructor(view: Snapshot, options: object) {
+    super(options)
+    this.view = view
+  }
+
+  /** @internal */
+  async _close(): Promise<void> {
+    this.view.close()
+  }
+}

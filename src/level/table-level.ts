@@ -1,0 +1,332 @@
+/**
+ * An abstract-level database over one table.
+ *
+ * abstract-level checks, encodes and defers; its private methods (`_get`, `_put`, ...) arrive here
+ * with keys and values as text or bytes. Reads fix their view of the database in the turn of the
+ * call, as abstract-level demands, and writes are applied in that turn too.
+ */
+import {
+  AbstractLevel,
+  type AbstractBatchOperation,
+  type AbstractBatchOptions,
+  type AbstractChainedBatch,
+  type AbstractDelOptions,
+  type AbstractIteratorOptions,
+  type AbstractKeyIteratorOptions,
+  type AbstractPutOptions,
+  type AbstractValueIteratorOptions,
+  type Transcoder,
+} from 'abstract-level'
+import { requireCapability } from '../api/index.js'
+import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
+import { rowsOfBatch, type BatchOperation } from './batch.js'
+import { LevelError, LevelErrorCode } from './errors.js'
+import { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
+import { inFormat, rowOfKey, type LevelKey } from './keys.js'
+import { CellarSnapshot } from './level-snapshot.js'
+import { readSetup, type TableLevelOptions } from './options.js'
+import { readColumn, RowPages, type KeyRange } from './row-pages.js'
+import type {
+  DatabaseOpener,
+  LevelDatabase,
+  LevelSource,
+  OpenRequest,
+  OpenSource,
+  TableChoice,
+} from './source.js'
+
+/** Options of writes, beside those of abstract-level. */
+export interface LevelWriteOptions {
+  /**
+   * Acknowledge when the log is on the device, so that the write survives a loss of power. Default
+   * false: as durable as the table says.
+   */
+  readonly sync?: boolean | undefined
+}
+
+/** Options as abstract-level hands them to a private method: encodings are formats. */
+interface PrivateOptions {
+  readonly keyEncoding?: string
+  readonly valueEncoding?: string
+  readonly snapshot?: CellarSnapshot
+  readonly signal?: AbortSignal
+  readonly sync?: boolean
+}
+
+/** Operations that one step of `clear` deletes together. */
+const clearRowsMax = 1000
+
+const textFormat = 'utf8'
+
+/**
+ * An abstract-level database over one table, of whatever backend.
+ *
+ * Keys are at most 32,767 bytes, values at most `cellBytesMax`. Bytes that a read returns may share
+ * memory with other reads: they stay as they are, and the caller does not change them.
+ */
+export class TableLevel<K = string, V = string> extends AbstractLevel<
+  string | Buffer | Uint8Array,
+  K,
+  V
+> {
+  readonly #source: LevelSource
+  readonly #choice: TableChoice
+  readonly #columns: readonly [string]
+  /** What reads ask for. */
+  readonly #read: readonly [string]
+  readonly #deletion: readonly Mutation[]
+  #opened: OpenSource | undefined = undefined
+  #table!: Table
+  #database!: LevelDatabase
+
+  /**
+   * A Level over an open database, which stays the caller's to close, or over one that an opener
+   * opens and the Level closes.
+   *
+   * `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` for a backend without atomic mutations of several
+   * rows. The open fails with `LEVEL_DATABASE_NOT_OPEN`, whose cause says why: `LEVEL_LOCKED` for a
+   * directory that is open already, else the error of the database.
+   */
+  constructor(where: LevelDatabase | DatabaseOpener, options: TableLevelOptions<K, V> = {}) {
+    const { source, choice, forward } = readSetup(where, options)
+    const { capabilities } = source
+    requireCapability(capabilities, 'atomicAcrossRows', 'a Level')
+    // The published type of manifests does not know getSync.
+    const manifest = {
+      encodings: { buffer: true, utf8: true, view: true },
+      has: true,
+      createIfMissing: true,
+      errorIfExists: true,
+      getSync: capabilities.sync,
+      implicitSnapshots: capabilities.snapshots,
+      explicitSnapshots: capabilities.snapshots,
+      additionalMethods: { compactRange: source.canCompact },
+      signals: { iterators: true },
+    }
+    super(manifest, forward)
+    this.#source = source
+    this.#choice = choice
+    this.#columns = [choice.column]
+    this.#read = [readColumn(choice.column)]
+    this.#deletion = [{ delete: { columns: this.#columns } }]
+  }
+
+  /** The directory, if the Level opens one. */
+  get location(): string | undefined {
+    return this.#source.location
+  }
+
+  /** Writes a value. */
+  override put(key: K, value: V): Promise<void>
+  override put<K1 = K, V1 = V>(
+    key: K1,
+    value: V1,
+    options: AbstractPutOptions<K1, V1> & LevelWriteOptions,
+  ): Promise<void>
+  override put(key: K, value: V, options?: AbstractPutOptions<K, V>): Promise<void> {
+    return super.put(key, value, options!)
+  }
+
+  /** Deletes a key, whether it is there or not. */
+  override del(key: K): Promise<void>
+  override del<K1 = K>(key: K1, options: AbstractDelOptions<K1> & LevelWriteOptions): Promise<void>
+  override del(key: K, options?: AbstractDelOptions<K>): Promise<void> {
+    return super.del(key, options!)
+  }
+
+  /** Applies puts and deletions, all or none; without operations a batch to be filled. */
+  override batch(operations: AbstractBatchOperation<this, K, V>[]): Promise<void>
+  override batch<K1 = K, V1 = V>(
+    operations: AbstractBatchOperation<this, K1, V1>[],
+    options: AbstractBatchOptions<K1, V1> & LevelWriteOptions,
+  ): Promise<void>
+  override batch(): AbstractChainedBatch<this, K, V>
+  override batch(
+    ...given: [AbstractBatchOperation<this, K, V>[]?, AbstractBatchOptions<K, V>?]
+  ): Promise<void> | AbstractChainedBatch<this, K, V> {
+    return given.length === 0 ? super.batch() : super.batch(given[0]!, given[1]!)
+  }
+
+  /**
+   * Merges the files that hold keys from `start` to before `end`, and flushes the table first.
+   * `LEVEL_NOT_SUPPORTED` if the backend has no compaction.
+   */
+  async compactRange<K1 = K>(
+    start: K1,
+    end: K1,
+    options: { readonly keyEncoding?: string | Transcoder.PartialEncoder<K1> } = {},
+  ): Promise<void> {
+    if (this.status === 'opening') {
+      return this.deferAsync(() => this.compactRange(start, end, options))
+    }
+    if (this.status !== 'open') {
+      throw new LevelError(LevelErrorCode.notOpen, 'the database is not open')
+    }
+    // Without a name this is the encoding of the database, which the published type leaves out.
+    const encoding = this.keyEncoding(options.keyEncoding as Transcoder.PartialEncoding<K1>)
+    const startRow = rowOfKey(encoding.encode(start))
+    const stopRow = rowOfKey(encoding.encode(end))
+    if (this.#database.compact === undefined) {
+      throw new LevelError(LevelErrorCode.notSupported, 'the backend has no compaction')
+    }
+    return this.#database.compact(this.#choice.name, { startRow, stopRow })
+  }
+
+  /** @internal */
+  async _open(request: OpenRequest): Promise<void> {
+    const opened = await this.#source.open(this.#choice, request)
+    this.#opened = opened
+    this.#database = opened.database
+    this.#table = opened.table
+  }
+
+  /** @internal */
+  async _close(): Promise<void> {
+    await this.#opened?.close()
+    this.#opened = undefined
+  }
+
+  /** @internal */
+  async _get(key: LevelKey, options: PrivateOptions): Promise<LevelKey | undefined> {
+    const view = this.#view(options)
+    try {
+      const result = await this.#table.get(this.#getOf(key, view))
+      return this.#valueOf(result, options)
+    } finally {
+      this.#release(view, options)
+    }
+  }
+
+  /** @internal Only called if `supports.getSync`. */
+  _getSync(key: LevelKey, options: PrivateOptions): LevelKey | undefined {
+    const table = this.#table as Table & SyncTable
+    return this.#valueOf(table.getSync(this.#getOf(key, options.snapshot?.view)), options)
+  }
+
+  /** @internal */
+  async _getMany(
+    keys: readonly LevelKey[],
+    options: PrivateOptions,
+  ): Promise<(LevelKey | undefined)[]> {
+    const view = this.#view(options)
+    try {
+      const results = await this.#table.getList(keys.map((key) => this.#getOf(key, view)))
+      return results.map((result) => this.#valueOf(result, options))
+    } finally {
+      this.#release(view, options)
+    }
+  }
+
+  /** @internal */
+  async _has(key: LevelKey, options: PrivateOptions): Promise<boolean> {
+    const view = this.#view(options)
+    try {
+      return await this.#table.exists(this.#getOf(key, view, this.#columns))
+    } finally {
+      this.#release(view, options)
+    }
+  }
+
+  /** @internal */
+  async _hasMany(keys: readonly LevelKey[], options: PrivateOptions): Promise<boolean[]> {
+    const view = this.#view(options)
+    try {
+      return await this.#table.existsList(keys.map((key) => this.#getOf(key, view, this.#columns)))
+    } finally {
+      this.#release(view, options)
+    }
+  }
+
+  /** @internal */
+  _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
+    const cells = { [this.#choice.column]: value }
+    const put = { row: rowOfKey(key), cells }
+    return this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
+  }
+
+  /** @internal */
+  _del(key: LevelKey, { sync }: PrivateOptions): Promise<void> {
+    const deletion = { row: rowOfKey(key), columns: this.#columns }
+    return this.#table.delete(sync === true ? { ...deletion, durability: 'FSYNC_WAL' } : deletion)
+  }
+
+  /** @internal */
+  async _batch(operations: readonly BatchOperation[], { sync }: PrivateOptions): Promise<void> {
+    if (operations.length === 0) return
+    const rows = rowsOfBatch(operations, this.#choice.column, this.#deletion)
+    await this.#table.mutateRows(sync === true ? { rows, durability: 'FSYNC_WAL' } : { rows })
+  }
+
+  /** @internal Deletes page by page what is there at the call; not atomic. */
+  async _clear(options: KeyRange & PrivateOptions & { readonly limit: number }): Promise<void> {
+    const { column } = this.#choice
+    const pages = this.#pages(options)
+    let left = options.limit < 0 ? Infinity : options.limit
+    try {
+      while (left > 0) {
+        const results = await pages.takeMany(Math.min(left, clearRowsMax))
+        if (results.length === 0) return
+        const held = results.filter((result) => result.has(column))
+        if (held.length === 0) continue
+        left -= held.length
+        const rows = held.map(({ row }) => ({ row: row!, mutations: this.#deletion }))
+        await this.#table.mutateRows({ rows })
+      }
+    } finally {
+      pages.close()
+    }
+  }
+
+  /** @internal */
+  _iterator(options: AbstractIteratorOptions<K, V> & KeyRange): CellarIterator<this, K, V> {
+    return new CellarIterator(this, options, this.#pages(options), this.#choice.column)
+  }
+
+  /** @internal */
+  _keys(options: AbstractKeyIteratorOptions<K> & KeyRange): CellarKeyIterator<this, K> {
+    return new CellarKeyIterator(this, options, this.#pages(options), this.#choice.column)
+  }
+
+  /** @internal */
+  _values(options: AbstractValueIteratorOptions<K, V> & KeyRange): CellarValueIterator<this, K, V> {
+    return new CellarValueIterator(this, options, this.#pages(options), this.#choice.column)
+  }
+
+  /** @internal Only called if `supports.explicitSnapshots`. */
+  _snapshot(options: object): CellarSnapshot {
+    return new CellarSnapshot(this.#database.snapshot(), options)
+  }
+
+  #getOf(key: LevelKey, snapshot: Snapshot | undefined, columns = this.#read): Get {
+    const row = rowOfKey(key)
+    return snapshot === undefined ? { row, columns } : { row, columns, snapshot }
+  }
+
+  #valueOf(result: Result, { valueEncoding }: PrivateOptions): LevelKey | undefined {
+    const value = result.value(this.#choice.column)
+    return value === undefined ? undefined : inFormat(value, valueEncoding === textFormat)
+  }
+
+  /**
+   * The view that a read without a snapshot of its own takes in the turn of the call: a read that
+   * waits for the disk must not see what is written meanwhile.
+   */
+  #view({ snapshot }: PrivateOptions): Snapshot | undefined {
+    if (snapshot !== undefined) return snapshot.view
+    return this.#database.capabilities.snapshots ? this.#database.snapshot() : undefined
+  }
+
+  #release(view: Snapshot | undefined, { snapshot }: PrivateOptions): void {
+    if (snapshot === undefined) view?.close()
+  }
+
+  #pages(options: KeyRange & object): RowPages {
+    const { snapshot, signal } = options as PrivateOptions
+    return new RowPages(this.#table, options, {
+      column: this.#choice.column,
+      snapshot: this.#view({ snapshot }),
+      ownsSnapshot: snapshot === undefined,
+      signal,
+    })
+  }
+}

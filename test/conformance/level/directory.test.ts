@@ -1,0 +1,9 @@
+/** abstract-level's suite, each database in a directory of its own. */
+import { MemoryFileSystem } from '../../../src/index.js'
+import { CellarLevel } from '../../../src/level.js'
+import { runSuite } from './run-suite.js'
+
+const fileSystem = new MemoryFileSystem()
+let count = 0
+
+runSuite((options) => new CellarLevel(`level${++count}`, { database: { fileSystem }, ...options }))
