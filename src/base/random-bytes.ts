@@ -1,8 +1,18 @@
-/** Randomness is injected: nothing else in the engine asks the operating system for it. */
-import { randomBytes } from 'node:crypto'
+/**
+ * Randomness is injected: nothing else in the engine asks the operating system for it.
+ *
+ * The module is loaded with the first call: threads that run jobs never need it, and loading takes
+ * 5 ms.
+ */
+import type * as nodeCrypto from 'node:crypto'
 
 /** Returns `length` random bytes that nobody can guess. */
 export type RandomBytes = (length: number) => Uint8Array
 
 /** The generator of the operating system. */
-export const systemRandomBytes: RandomBytes = (length) => randomBytes(length)
+export const systemRandomBytes: RandomBytes = (length) => {
+  crypto ??= process.getBuiltinModule('node:crypto')
+  return crypto.randomBytes(length)
+}
+
+let crypto: typeof nodeCrypto | undefined

@@ -5,10 +5,17 @@
  * thread or process has ended. The socket is found by its file, so every process of the machine
  * sees the same, whatever its namespaces. All runtimes name such sockets alike, which is not so for
  * abstract ones: Node 20 pads their names, Bun refuses names of the full length.
+ *
+ * The module of sockets is loaded with the first call: threads that run jobs never need it, and
+ * loading takes 5 ms.
  */
 import { unlinkSync } from 'node:fs'
-import { connect, createServer, type Server } from 'node:net'
+import type * as nodeNet from 'node:net'
 import { systemCode } from './errors.js'
+
+function net(): typeof nodeNet {
+  return process.getBuiltinModule('node:net')
+}
 
 /** Longest path in bytes that all systems take; some cut longer ones silently. */
 const pathBytesMax = 100
@@ -19,9 +26,9 @@ export type SocketAnswer = 'alive' | 'dead' | 'unknown'
 /** Listens on a socket file until it is closed. Does not keep the event loop alive. */
 export class LockSocket {
   private readonly path: string
-  private readonly server: Server
+  private readonly server: nodeNet.Server
 
-  private constructor(path: string, server: Server) {
+  private constructor(path: string, server: nodeNet.Server) {
     this.path = path
     this.server = server
   }
@@ -53,9 +60,9 @@ export class LockSocket {
   }
 }
 
-function startServer(path: string): Promise<Server | undefined> {
+function startServer(path: string): Promise<nodeNet.Server | undefined> {
   return new Promise((resolve) => {
-    const server = createServer((socket) => socket.destroy())
+    const server = net().createServer((socket) => socket.destroy())
     server.on('error', () => resolve(undefined))
     try {
       // Exclusive: a worker of node:cluster must not share the socket of the primary process.
@@ -72,7 +79,7 @@ export function askSocket(path: string): Promise<SocketAnswer> {
   if (Buffer.byteLength(path) > pathBytesMax) return Promise.resolve('unknown')
   return new Promise((resolve) => {
     try {
-      const connection = connect({ path })
+      const connection = net().connect({ path })
       connection.on('connect', () => {
         resolve('alive')
         connection.destroy()

@@ -4,12 +4,14 @@
  * All keys of all inputs lie between the smallest first and the largest last key, so they share
  * what those two share. The six bytes behind that, read as a number, decide nearly every
  * comparison; whole keys are compared on ties only. A step costs one comparison for each level of
- * the tree, and no call of a child but its own `next`.
+ * the tree, and no call of a child but its own `next`. While entries of one child follow each
+ * other, as those of rows that other inputs do not have, a step costs one comparison.
  *
  * Invariants
  * 1. `heads[i]` is the number of child i's key, Infinity when it has no more.
  * 2. `losers[1, size)` are the inner nodes: who lost there; `winner` lost nowhere. Equal keys are
  *    ordered by child number, so callers list newer inputs first.
+ * 3. No child but the winner has a head below `bound`.
  *
  * Failure behaviour: what a child throws is thrown; the merge is not used afterwards.
  *
@@ -31,6 +33,7 @@ export class InputMerge {
   private readonly heads: Float64Array
   private readonly losers: Int32Array
   private winner = 0
+  private bound = -1
 
   /** `ranges` are those of the children's keys, at their positions. REQUIRES at least one child. */
   constructor(children: readonly SsTableCursor[], ranges: readonly KeyRange[]) {
@@ -53,6 +56,7 @@ export class InputMerge {
   /** Moves to the first entry whose key is >= `key`. */
   seek(key: Buffer): void {
     const { children, losers } = this
+    this.bound = -1
     for (let i = 0; i < children.length; i++) {
       children[i].seek(key, key.length)
       this.readHead(i)
@@ -77,10 +81,12 @@ export class InputMerge {
 
   /** Moves to the following entry. REQUIRES valid. */
   next(): void {
-    const { losers, children } = this
-    let best = this.winner
+    const { losers, children, heads } = this
+    const before = this.winner
+    let best = before
     children[best].next()
     this.readHead(best)
+    if (heads[best] < this.bound) return
     for (let at = (best + children.length) >> 1; at > 0; at >>= 1) {
       const other = losers[at]
       if (this.less(other, best)) {
@@ -89,6 +95,18 @@ export class InputMerge {
       }
     }
     this.winner = best
+    this.bound = best === before ? this.runnerUpHead() : -1
+  }
+
+  /** The least head but the winner's: the runner-up lost to the winner itself. */
+  private runnerUpHead(): number {
+    const { losers, children, heads } = this
+    let least = Infinity
+    for (let at = (this.winner + children.length) >> 1; at > 0; at >>= 1) {
+      const head = heads[losers[at]]
+      if (head < least) least = head
+    }
+    return least
   }
 
   private readHead(index: number): void {
