@@ -1,6 +1,6 @@
 /**
- * Writes the performance section of README.md and the table of targets in bench/README.md from the
- * recorded results, or checks them:
+ * Writes the tables of README.md, docs/performance.md and bench/README.md from the recorded results,
+ * or checks them:
  *
  *     npm run bench:readme [-- --check]
  *
@@ -70,10 +70,14 @@ function formatReport(report: Report): string {
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
-      `${commit ?? 'unknown'}, ${date.slice(0, 10)}; seed ${String(options['seed'])}; ` +
-      versions.map(([name, version]) => `${name} ${version}`).join(', ') +
-      '.',
+    [
+      `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
+        `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
+      `seed ${String(options['seed'])}`,
+      ...(versions.length === 0
+        ? []
+        : [versions.map(([name, version]) => `${name} ${version}`).join(', ')]),
+    ].join('; ') + '.',
     '',
   ].join('\n')
 }
@@ -89,9 +93,57 @@ export function formatSection(folder: string): string {
   return reports.map(formatReport).join('\n')
 }
 
+/** What the README shows: wins and losses, in words. */
+const glances: readonly {
+  readonly suite: string
+  readonly workload: string
+  readonly records: number
+  readonly words: string
+}[] = [
+  {
+    suite: 'db-bench',
+    workload: 'fillrandom-awaited',
+    records: 50_000,
+    words: 'random writes, each awaited',
+  },
+  { suite: 'db-bench', workload: 'fillsync', records: 50_000, words: 'writes, each on the disk' },
+  { suite: 'cas', workload: 'cas-hot', records: 10_000, words: 'compare and set of hot rows' },
+  { suite: 'hbase-pe', workload: 'scan', records: 10_000, words: 'scan of whole rows' },
+  { suite: 'db-bench', workload: 'readrandom', records: 50_000, words: 'random reads, in memory' },
+  {
+    suite: 'scale',
+    workload: 'get-uniform',
+    records: 500_000,
+    words: 'random reads, 500,000 records in a small cache',
+  },
+]
+
+/** One line for each of {@link glances} whose result is recorded. */
+export function formatGlance(folder: string): string {
+  const results = readResults(folder)
+  const rows = glances.flatMap(({ suite, workload, records, words }) => {
+    const group = (results.get(suite) ?? []).filter(
+      (result) => result.workload === workload && result.records === records,
+    )
+    const own = group.find(({ engine }) => engine === 'cellar')
+    const peers = group.filter(({ engine }) => isNodePeer(engine))
+    if (own === undefined || peers.length === 0) return []
+    const best = peers.reduce((so, peer) => (peer.opsPerSecond > so.opsPerSecond ? peer : so))
+    const peer = `${formatCount(best.opsPerSecond)} (${best.engine})`
+    return [[words, formatCount(own.opsPerSecond), peer, ratioOf(group)]]
+  })
+  const lines = [
+    ['operations per second', 'Cellar', 'best other package', ''],
+    ['---', '---:', '---:', '---:'],
+    ...rows,
+  ]
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n') + '\n'
+}
+
 /** What is generated, and where it goes. */
 export const sections: readonly Section[] = [
-  sectionOf('README.md', 'performance', formatSection),
+  sectionOf('README.md', 'glance', formatGlance),
+  sectionOf('docs/performance.md', 'performance', formatSection),
   sectionOf('bench/README.md', 'targets', (folder) => formatTargets(readResults(folder))),
 ]
 

@@ -228,7 +228,7 @@ const targets: readonly Target[] = [
 /** Reads the recorded results of a folder. */
 export function readResults(folder: string): Results {
   const results = new Map<string, readonly ResultRecord[]>()
-  for (const suite of ['db-bench', 'ycsb', 'cas', 'compaction', 'scale']) {
+  for (const suite of ['db-bench', 'ycsb', 'cas', 'compaction', 'scale', 'hbase-pe']) {
     const path = join(folder, `${suite}.json`)
     if (!existsSync(path)) continue
     results.set(suite, (JSON.parse(readFileSync(path, 'utf8')) as Report).results)

@@ -1,10 +1,10 @@
-/** The performance section of README.md and the table of targets are what the results say. */
+/** The tables of README.md, docs/performance.md and the targets are what the results say. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { formatPage } from '../../bench/harness/plot.js'
 import type { Report, ResultRecord } from '../../bench/harness/record.js'
-import { formatSection, replaceSection, sections } from '../../bench/readme.js'
+import { formatGlance, formatSection, replaceSection, sections } from '../../bench/readme.js'
 import { formatTargets } from '../../bench/targets.js'
 import { projectRoot, runProgram } from '../rules/support.js'
 
@@ -73,6 +73,20 @@ void t.test('the section names winner, ratio, versions, machine and commit', (t)
   for (const part of ['lmdb 3.5.6', 'Some <CPU>, 2 cores', 'v20.0.0', 'commit abc', '2026-11-21']) {
     t.match(section, part)
   }
+  t.end()
+})
+
+void t.test('the README shows wins and losses against the best peer', (t) => {
+  const folder = t.testdir()
+  t.notMatch(formatGlance(folder), 'x |')
+  const results = [
+    { ...recordOf('cellar', 10_000), workload: 'cas-hot' },
+    { ...recordOf('lmdb/row', 40_000), workload: 'cas-hot' },
+    { ...recordOf('rocksdb-cpp', 90_000), workload: 'cas-hot' },
+  ]
+  writeFileSync(join(folder, 'cas.json'), JSON.stringify({ ...report, results }))
+  const line = '| compare and set of hot rows | 10.0 k | 40.0 k (lmdb/row) | 0.3 x |'
+  t.match(formatGlance(folder), line)
   t.end()
 })
 

@@ -11,10 +11,10 @@ const mebibyte = 1024 * 1024
 
 /**
  * What a worker thread may take, in MiB: its heap, the blocks of its job and what V8 collects late.
- * README.md states the same number.
+ * docs/durability.md states the same number.
  */
 export const threadMib = 64
-/** What the thread of the event loop may take beside the budgets, in MiB; README.md as well. */
+/** What the thread of the event loop may take beside the budgets, in MiB; docs/durability.md as well. */
 export const heapMib = 32
 /** A flush and two compactions. */
 export const threads = 3

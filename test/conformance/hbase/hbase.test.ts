@@ -72,7 +72,7 @@ void t.test('HBase cases', async (t) => {
   t.equal(named, namedCases.length, 'every difference that is named is as it is named')
   t.equal(passed.size + reasons.length, numberedCases, 'every other numbered case passes')
   t.comment(`HBase: ${answered} of ${answeredCases.length} answers of HBase side by side are given`)
-  t.comment(`HBase: ${named} differences are as the README names them`)
+  t.comment(`HBase: ${named} differences are as docs/hbase.md names them`)
   t.comment(`HBase: ${passed.size} of ${numberedCases} numbered cases pass, ${states.size} states`)
   for (const [number, reason] of reasons) t.comment(`HBase case ${number} is not here: ${reason}`)
 })

@@ -31,7 +31,7 @@ import {
 
 const live = 'HBase 2.6.4 side by side'
 const source = "HBase's source"
-const named = 'named in the README'
+const named = 'named in docs/hbase.md'
 
 const twoFamilies: Readonly<Record<string, FamilyOptions>> = { f: {}, g: {} }
 

@@ -1,0 +1,71 @@
+/** The documents lead somewhere: links resolve inside the package, tables are as generated. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import t from 'tap'
+import { filesBelow, projectRoot, runProgram } from '../rules/support.js'
+
+const pages = ['README.md', ...filesBelow('docs', (path) => path.endsWith('.md'))]
+
+/** What npm packs beside the code. */
+const packed = /^(README\.md|LICENSE|docs\/.+|src\/.+\.md)$/
+
+const textOf = (path: string): string => readFileSync(join(projectRoot, path), 'utf8')
+
+/** The text without code, which may look like links. */
+function withoutCode(markdown: string): string {
+  return markdown.replace(/^\s*```[\s\S]*?^\s*```/gm, '').replace(/`[^`\n]*`/g, '')
+}
+
+/** The names that headings of a page have in links. */
+function anchorsOf(path: string): Set<string> {
+  const headings = textOf(path).matchAll(/^#+ (.+)$/gm)
+  const names = [...headings].map(([, heading]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+  return new Set(names)
+}
+
+/** Complaints about the links of a page. */
+function brokenLinks(page: string, markdown: string): string[] {
+  return [...withoutCode(markdown).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
+    if (/^https?:/.test(link)) return []
+    const [path, anchor] = link.split('#')
+    const target = path === '' ? page : posix.join(posix.dirname(page), path)
+    if (!packed.test(target)) return [`${page} leads to ${target}, which is not in the package`]
+    if (!existsSync(join(projectRoot, target))) return [`${page} leads to ${target}, not there`]
+    if (anchor === undefined || anchorsOf(target).has(anchor)) return []
+    return [`${page} leads to ${target}#${anchor}, which has no such heading`]
+  })
+}
+
+void t.test('links lead to files and headings of the package', (t) => {
+  t.ok(pages.length > 10, `${pages.length} pages`)
+  t.strictSame(
+    pages.flatMap((page) => brokenLinks(page, textOf(page))),
+    [],
+  )
+  t.equal(brokenLinks('README.md', '[a](docs/none.md) [b](bench/main.ts)').length, 2)
+  t.equal(brokenLinks('README.md', '[a](docs/guide.md#no-such-task) [b](#cellar)').length, 1)
+  t.end()
+})
+
+void t.test('the README is a first page', (t) => {
+  const lines = textOf('README.md').trimEnd().split('\n')
+  t.ok(lines.length <= 150, `${lines.length} lines`)
+  for (const page of pages.slice(1)) {
+    t.ok(
+      [...pages].some((other) => other !== page && textOf(other).includes(posix.basename(page))),
+      `another page names ${page}`,
+    )
+  }
+  t.end()
+})
+
+void t.test('the error codes are those of the source', async (t) => {
+  const script = join(projectRoot, '.ci', 'error-codes.mjs')
+  const { code, stderr } = await runProgram(process.execPath, [script, '--check'])
+  t.equal(code, 0, `run npm run docs:errors; ${stderr}`)
+})
