@@ -10,12 +10,12 @@ import type { Durability } from '../api/checks/durability.js'
 import { ListFailures } from '../api/checks/list-failures.js'
 import {
   asCellarError,
-  checkHasCells,
   checkOperation,
   operationsOfChecks,
   outcomesOfChecks,
   readCheck,
   readList,
+  readPuts,
 } from '../api/checks/lists.js'
 import type * as types from '../api/index.js'
 import { Result, type ResultMarks } from '../api/result.js'
@@ -144,7 +144,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
   }
 
   putListSync(puts: readonly types.Put[]): void {
-    this.#each(readList(puts, 'puts', checkHasCells), (put) => this.putSync(put))
+    this.#each(readPuts(puts), (put) => this.putSync(put))
   }
 
   async delete(deletion: types.Delete): Promise<void> {

@@ -30,14 +30,14 @@ import { Ingest } from '../engine/ingest.js'
 import { TableSnapshots } from '../engine/snapshots.js'
 import type { Store } from '../store/store.js'
 import type { TableDefinition } from '../version/catalog.js'
-import { noSuchFamily } from './arguments/column-name.js'
+import { noSuchFamily } from '../api/checks/reads.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { exportTable, type ExportOptions } from './transfer/export-table.js'
 import { importTable, type Imported, type ImportOptions } from './transfer/import-table.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
-import { checkSnapshotName, newTableName, plainTableName } from './arguments/table-name.js'
+import { checkSnapshotName, newTableName, plainTableName } from '../api/checks/names.js'
 import type {
   BytesLike,
   FamilyOptions,

@@ -32,7 +32,7 @@ import { mutate, mutateSync } from './calls/mutating.js'
 import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
 import type { CallPlace } from './arguments/row-names.js'
-import { plainTableName } from './arguments/table-name.js'
+import { plainTableName } from '../api/checks/names.js'
 import { collectStatistics, type DatabaseStatistics } from './admin/statistics.js'
 import type {
   AtomicBatch,

@@ -16,14 +16,14 @@ import { AsyncScanner, SyncScanner } from './reads/scanners.js'
 import { PlainOperations } from './operations/plain-operations.js'
 import { blocking, type TableOperations } from './operations/table-operations.js'
 import type { AtomicTarget } from './calls/atomic-request.js'
-import { Batch, operationsOfChecks, outcomesOfChecks } from './calls/batch.js'
+import { Batch } from './calls/batch.js'
 import {
   TableCalls,
   type ReadStep,
   type TableListStep,
   type TableStep,
 } from './calls/table-calls.js'
-import { readList, readPuts } from './calls/table-lists.js'
+import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../api/checks/lists.js'
 import type { Result } from '../api/result.js'
 import type * as types from '../api/index.js'
 

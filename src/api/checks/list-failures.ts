@@ -1,5 +1,5 @@
 /** Failures of the operations of a list, which do not keep the others from being applied. */
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { BatchError, CellarError, ErrorCode } from '../../base/errors.js'
 
 /** Gathers failures by position. */
 export class ListFailures {
@@ -28,6 +28,6 @@ export class ListFailures {
     const message =
       `${this.failures.size} of ${total} operations failed, the others were applied; ` +
       `the first failure: ${first.message}`
-    throw new CellarError(ErrorCode.batchFailed, message, { failures: this.failures, cause: first })
+    throw new BatchError(message, this.failures, first)
   }
 }

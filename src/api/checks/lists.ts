@@ -24,8 +24,12 @@ export function readList<T>(
   })
 }
 
-/** A put without cells fails the whole list before anything is written. */
-export function checkHasCells(put: Put): void {
+/** As {@link readList}: one put without cells fails the whole list before anything is written. */
+export function readPuts(puts: readonly Put[]): readonly Put[] {
+  return readList(puts, 'puts', checkHasCells)
+}
+
+function checkHasCells(put: Put): void {
   const cells: unknown = checkObject(put, 'put').cells
   if (typeof cells !== 'object' || cells === null || isEmpty(cells)) {
     throw invalidArgument('a put of the list has no cells')
@@ -72,13 +76,14 @@ const checkAndActionNames = new OptionNames<{
 }>('a checkAndMutate', { check: true, action: true })
 
 /** Checks the shape of a checkAndMutate of a list. */
-export function readCheck<T extends { readonly check: Check; readonly action: CheckAction }>(
-  given: T,
-): T {
+export function readCheck(given: {
+  readonly check: Check
+  readonly action: CheckAction
+}): typeof given {
   return readArguments(() => {
-    const checked = checkAndActionNames.check(given)
-    checkObject(checked.check, 'the check of a checkAndMutate')
-    return checked
+    const { check, action } = checkAndActionNames.check(given)
+    checkObject(check, 'the check of a checkAndMutate')
+    return { check, action }
   })
 }
 

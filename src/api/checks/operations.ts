@@ -17,7 +17,7 @@ export const rowMutationsNames = new OptionNames<RowMutations>('a mutateRow', {
 })
 
 /** The names of a mutateRows. */
-export const multiRowNames = new OptionNames<MultiRowMutations>('a mutateRows', {
+const multiRowNames = new OptionNames<MultiRowMutations>('a mutateRows', {
   rows: true,
   checks: true,
   durability: true,
@@ -35,7 +35,7 @@ export function durabilityOf(operation: object): DurabilityOption | undefined {
 }
 
 /** As `Object.keys(value).length === 1`, without making the keys. */
-export function hasOneKey(value: object): boolean {
+function hasOneKey(value: object): boolean {
   let first: string | undefined
   for (const name in value) {
     if (first !== undefined) return false
@@ -45,7 +45,7 @@ export function hasOneKey(value: object): boolean {
 }
 
 /** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
-export function isMutations(action: object): boolean {
+function isMutations(action: object): boolean {
   const names = Object.keys(action)
   return (
     names.includes('mutations') &&

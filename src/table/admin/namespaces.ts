@@ -4,7 +4,7 @@ import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { defaultNamespace } from '../../cell/limits.js'
 import { noSuchNamespace, type Ddl } from '../../engine/ddl.js'
 import type { Engine } from '../../engine/engine.js'
-import { checkNamespaceName, systemNamespace } from '../arguments/table-name.js'
+import { checkNamespaceName, systemNamespace } from '../../api/checks/names.js'
 
 /** A namespace. */
 export interface NamespaceDescription {

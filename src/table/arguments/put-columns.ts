@@ -6,7 +6,7 @@
  */
 import { parseSingleColumn, type ColumnName } from '../../cell/column-name.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
-import { noSuchFamily } from './column-name.js'
+import { noSuchFamily } from '../../api/checks/reads.js'
 
 /** A column of a table. */
 export interface TableColumn {

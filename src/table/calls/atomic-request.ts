@@ -1,16 +1,16 @@
 /** Reads what callers give to `Database.atomic`: tables, checks and mutations by table. */
-import { OptionNames, checkArray, checkObject, readArguments } from '../../base/arguments.js'
+import { readArguments } from '../../base/arguments.js'
 import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
-import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
+import type { DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
 import type { Table } from '../../api/table.js'
-import { invalidArgument } from '../../base/errors.js'
+import { foreignTable, readAtomic } from '../../api/checks/atomic.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import { applyAtomic, type AtomicPart, type CheckOfTable } from '../operations/atomic.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import { RowsJudgement } from '../observers/observed-batch.js'
 import type { ObserverChain } from '../observers/observer-chain.js'
 import { RowNames } from '../arguments/row-names.js'
-import { plainTableName } from '../arguments/table-name.js'
+import { plainTableName } from '../../api/checks/names.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
 import type { Applied } from '../operations/table-operations.js'
 
@@ -50,7 +50,7 @@ export class AtomicRequest {
   /** `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`; nothing is read or changed yet. */
   constructor(find: FindTable, batch: AtomicBatch) {
     this.find = find
-    const { checks, mutations, durability } = readArguments(() => readBatch(batch))
+    const { checks, mutations, durability } = readArguments(() => readAtomic(batch))
     this.durability = durability
     readArguments(() => {
       for (const { table, check } of checks) {
@@ -110,7 +110,7 @@ export class AtomicRequest {
   private part(table: string | Table): TablePart {
     const target = this.find(table)
     if (target === undefined) {
-      throw invalidArgument('the table of an atomic batch must be of the same database')
+      throw foreignTable()
     }
     const { operations } = target
     for (const part of this.parts) if (part.operations.name === operations.name) return part
@@ -134,35 +134,4 @@ export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
     // What cannot be read is refused by the batch itself.
   }
   return rows.names
-}
-
-const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {
-  checks: true,
-  mutations: true,
-  durability: true,
-})
-
-/** A batch whose members are copied; what is in them is checked by the tables. */
-function readBatch(batch: AtomicBatch): {
-  readonly checks: readonly { readonly table: string | Table; readonly check: Check }[]
-  readonly mutations: readonly {
-    readonly table: string | Table
-    readonly row: MultiRowMutations['rows'][number]
-  }[]
-  readonly durability: DurabilityOption | undefined
-} {
-  const given = batchNames.copy(batch)
-  const mutations = checkArray(given.mutations, 'mutations of an atomic batch')
-  if (mutations.length === 0) throw invalidArgument('an atomic batch needs at least one mutation')
-  return {
-    checks: checkArray(given.checks ?? [], 'checks of an atomic batch').map((each) => {
-      const { table, ...check } = checkObject(each, 'check')
-      return { table, check }
-    }),
-    mutations: mutations.map((each) => {
-      const { table, ...row } = checkObject(each, 'each mutation of an atomic batch')
-      return { table, row }
-    }),
-    durability: given.durability,
-  }
 }

@@ -5,23 +5,15 @@
  * carried out as soon as the block is there; those behind it go on, except for those of its row,
  * which wait for it. There is one commit for all mutations.
  */
-import {
-  OptionNames,
-  checkArray,
-  checkBytesLike,
-  checkFunction,
-  checkObject,
-  readArguments,
-} from '../../base/arguments.js'
+import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { asCellarError, checkOperation, readCheck } from '../../api/checks/lists.js'
 import type { Engine } from '../../engine/engine.js'
 import type { WaitingCall } from '../../engine/waiting-calls.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import type { Durability } from '../../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
-import { ListOutcome } from '../operations/list-outcome.js'
 import { listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
 import { Result } from '../../api/result.js'
@@ -31,8 +23,6 @@ import type {
   BatchCallback,
   BatchOperation,
   BatchResult,
-  Check,
-  CheckAction,
   CheckAndMutateResult,
 } from '../../api/index.js'
 
@@ -266,44 +256,6 @@ export class Batch {
   }
 }
 
-/** A list of checks as the operations of a batch; `ERR_INVALID_ARGUMENT`. */
-export function operationsOfChecks(
-  list: readonly { readonly check: Check; readonly action: CheckAction }[],
-): BatchOperation[] {
-  return readArguments(() => checkArray(list, 'checks')).map((each) => {
-    const { check, action } = readCheck(each)
-    return { checkAndMutate: { check, action } }
-  })
-}
-
-const checkAndActionNames = new OptionNames<{
-  readonly check: Check
-  readonly action: CheckAction
-}>('a checkAndMutate', { check: true, action: true })
-
-function readCheck(given: { readonly check: Check; readonly action: CheckAction }): typeof given {
-  return readArguments(() => {
-    const { check, action } = checkAndActionNames.check(given)
-    checkObject(check, 'the check of a checkAndMutate')
-    return { check, action }
-  })
-}
-
-/** The outcomes of a list of checks; `ERR_BATCH_FAILED` if any failed. */
-export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
-  const outcome = new ListOutcome()
-  const outcomes: CheckAndMutateResult[] = []
-  for (const [position, each] of results.entries()) {
-    if (!each.ok) outcome.failed(position, each.error)
-    else {
-      const result = each.result.isEmpty ? undefined : each.result
-      outcomes.push({ success: each.success === true, result })
-    }
-  }
-  outcome.throwFailures(results.length)
-  return outcomes
-}
-
 /** Gets do not wait for memory. What cannot be read fails where it is carried out. */
 function isGet(operation: BatchOperation): boolean {
   try {
@@ -324,38 +276,4 @@ function rowOf(operation: BatchOperation): string {
   } catch {
     return ''
   }
-}
-
-const kinds: ReadonlySet<string> = new Set([
-  'get',
-  'put',
-  'delete',
-  'increment',
-  'append',
-  'mutateRow',
-  'checkAndMutate',
-])
-
-function checkOperation(operation: BatchOperation): BatchOperation {
-  return readArguments(() => ({ ...checkKind(operation) }))
-}
-
-function checkKind(operation: BatchOperation): BatchOperation {
-  let names = 0
-  let known = false
-  if (typeof operation === 'object' && operation !== null) {
-    for (const name in operation) {
-      names++
-      known = kinds.has(name)
-    }
-  }
-  if (names === 1 && known) return operation
-  throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
-}
-
-/** Anything but a CellarError is a bug here; it is passed on with its cause. */
-function asCellarError(error: unknown): CellarError {
-  if (error instanceof CellarError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new CellarError(ErrorCode.jobFailed, message, { cause: error })
 }

@@ -6,7 +6,7 @@ import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error
 import type { CellHookReference } from '../../coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../../coprocessor/load-module.js'
 import { optionsDepthMax } from '../../version/json-fields.js'
-import { plainTableName } from '../arguments/table-name.js'
+import { plainTableName } from '../../api/checks/names.js'
 import { CoprocessorPriority } from '../../coprocessor/priority.js'
 import type { CoprocessorSetting } from '../../engine/catalog.js'
 import type {

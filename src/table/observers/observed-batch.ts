@@ -5,7 +5,7 @@
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Timestamp } from '../../cell/timestamp.js'
-import { rowNames } from '../reads/operation-shapes.js'
+import { rowNames } from '../../api/checks/operations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'

@@ -3,8 +3,6 @@ import { compareBytes } from '../../base/bytes.js'
 import type { CellView } from '../../cell/cell-view.js'
 import type { ValueCondition } from '../../api/checks/conditions.js'
 
-export { parseCondition, type ValueCondition } from '../../api/checks/conditions.js'
-
 /** Whether the condition holds for the newest stored cell (undefined = none). */
 export function conditionHolds(condition: ValueCondition, stored: CellView | undefined): boolean {
   const { operator, expected } = condition

@@ -2,9 +2,8 @@
  * Encodes the mutations of a row into the engine's mutation buffer, and reads the stored cells that
  * deletes of versions, increments and appends depend on.
  */
-import { checkArray, checkBytesLike, checkObject } from '../../base/arguments.js'
-import { toBytes } from '../../base/bytes.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { checkObject } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
 import type {
   Append,
   BytesLike,
@@ -20,7 +19,13 @@ import type { Engine } from '../../engine/engine.js'
 import type { TableState } from '../../engine/catalog.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
-import { durabilityOf, hasOneKey, isMutations } from '../reads/operation-shapes.js'
+import {
+  checkAction,
+  checkMutation,
+  checkMutations,
+  durabilityOf,
+} from '../../api/checks/operations.js'
+import { checkSameRow } from '../../api/checks/rows.js'
 import { asPlan, type FamilyPlan } from '../reads/read-plan.js'
 import { StoredCells } from '../reads/stored-cells.js'
 import { emptyRow, type TableReads } from '../reads/table-reads.js'
@@ -56,12 +61,7 @@ export class MutationEncoder {
     mode: ReadMode,
     intervention: Intervention | undefined,
   ): DurabilityOption | undefined {
-    checkObject(action, 'the action of a check')
-    if (!hasOneKey(action) && !isMutations(action)) {
-      throw invalidArgument(
-        'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
-      )
-    }
+    checkAction(action)
     if ('mutations' in action) {
       this.addMutations(table, row, action.mutations, mode, intervention)
       return (action as RowMutations).durability
@@ -77,9 +77,7 @@ export class MutationEncoder {
     mode: ReadMode,
     intervention: Intervention | undefined,
   ): void {
-    const list = checkArray(mutations, 'mutations')
-    if (list.length === 0) throw invalidArgument('mutations needs at least one mutation')
-    for (const mutation of list) {
+    for (const mutation of checkMutations(mutations)) {
       this.addMutation(table, row, mutation, mode, intervention)
     }
   }
@@ -129,9 +127,7 @@ export class MutationEncoder {
     mode: ReadMode,
     intervention: Intervention | undefined,
   ): DurabilityOption | undefined {
-    if (!hasOneKey(checkObject(mutation, 'mutation'))) {
-      throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
-    }
+    checkMutation(mutation)
     if ('put' in mutation) {
       checkSameRow(row, mutation.put)
       this.writer.addPut(mutation.put)
@@ -166,12 +162,4 @@ export class MutationEncoder {
     stored.set(reads.readRow(this.row, asPlan(plans), reads.engine.lastSequence, mode))
     return stored
   }
-}
-
-function checkSameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
-  checkObject(operation, 'mutation')
-  if (operation.row === undefined) return
-  checkBytesLike(operation.row, 'the row of a mutation')
-  if (toBytes(operation.row).equals(toBytes(row))) return
-  throw new CellarError(ErrorCode.wrongRow, 'a mutation names another row than the one it is for')
 }

@@ -5,8 +5,8 @@
  * Where observers take part in the middle of an operation, `ObservedOperations` passes an
  * `Intervention`.
  */
-import { argumentError, checkArray, checkObject, readArguments } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { argumentError, readArguments } from '../../base/arguments.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
 import type {
   Append,
   Check,
@@ -24,12 +24,18 @@ import type { TableState } from '../../engine/catalog.js'
 import type { Engine } from '../../engine/engine.js'
 import type { ReadMode } from '../../store/store-reader.js'
 import type { Durability } from '../../wal/log.js'
-import { encode, multiRowNames, rowMutationsNames, rowNames } from '../reads/operation-shapes.js'
+import { encode } from '../reads/operation-shapes.js'
+import {
+  checkPutsAndDeletes,
+  readMultiRow,
+  rowMutationsNames,
+  rowNames,
+} from '../../api/checks/operations.js'
 import { PageResult } from '../reads/page-result.js'
 import { emptyRow, TableReads } from '../reads/table-reads.js'
 import { applyAtomic } from './atomic.js'
 import { ConditionReader } from './condition-reader.js'
-import { parseDurability } from './durability.js'
+import { parseDurability } from '../../api/checks/durability.js'
 import type { Intervention } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder } from './mutation-encoder.js'
@@ -153,13 +159,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     mode: ReadMode,
     intervention?: Intervention,
   ): Applied<boolean> {
-    const { rows, checks, asked } = readArguments(() => {
-      multiRowNames.check(request)
-      const rows = checkArray(request.rows, 'rows of mutateRows')
-      if (rows.length === 0) throw invalidArgument('mutateRows needs at least one row')
-      const checks = checkArray(request.checks ?? [], 'checks of mutateRows')
-      return { rows, checks, asked: request.durability }
-    })
+    const { rows, checks, durability: asked } = readArguments(() => readMultiRow(request))
     const all = checks.map((check) => ({ operations: this, check }))
     const part = { operations: this, rows, intervention }
     const { value, durability } = applyAtomic([part], all, asked, mode)
@@ -219,11 +219,7 @@ export class PlainOperations extends TableReads implements TableOperations {
         else if (open === writer) writer.nextRow()
         else writer.join(open, table, encoder.row)
         open = writer
-        for (const mutation of checkArray(mutations, 'mutations')) {
-          checkObject(mutation, 'mutation')
-          if ('put' in mutation || 'delete' in mutation) continue
-          throw invalidArgument('mutations of several rows are puts and deletes')
-        }
+        checkPutsAndDeletes(mutations)
         encoder.addMutations(table, row, mutations, mode, intervention)
       }
     })

@@ -2,16 +2,6 @@
 import { argumentError } from '../../base/arguments.js'
 import { isBlockMissing } from './block-loading.js'
 
-export { checkGet } from '../../api/checks/reads.js'
-export {
-  durabilityOf,
-  hasOneKey,
-  isMutations,
-  multiRowNames,
-  rowMutationsNames,
-  rowNames,
-} from '../../api/checks/operations.js'
-
 /**
  * Runs what reads the arguments of an operation and encodes them. It may also read stored cells, so
  * the request for a block passes.

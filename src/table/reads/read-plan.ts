@@ -19,8 +19,6 @@ import {
 } from '../../api/checks/reads.js'
 import type { ColumnName, ReadOptions } from '../../api/index.js'
 
-export { parseTimeRange } from '../../api/checks/reads.js'
-
 /** What is read of one family. */
 export interface FamilyPlan {
   readonly family: FamilyState

@@ -26,12 +26,12 @@ import { checkLoadable, type Ingest, type NewFile } from '../../engine/ingest.js
 import { SortedFiles } from '../../job/sorted-files.js'
 import { decodeFamilySettings, tableFormatOf } from '../../store/family-settings.js'
 import type { TableDefinition } from '../../version/catalog.js'
-import { noSuchFamily } from '../arguments/column-name.js'
+import { noSuchFamily } from '../../api/checks/reads.js'
 import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
 import { aborted, type TransferProgress } from './export-table.js'
 import { ImportCells } from './import-cells.js'
 import { defineTable } from '../admin/schema.js'
-import { newTableName } from '../arguments/table-name.js'
+import { newTableName } from '../../api/checks/names.js'
 import type { TableDescription } from '../../api/index.js'
 
 /** How an export is imported. */

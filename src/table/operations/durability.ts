@@ -1,2 +1,0 @@
-/** The durability of mutations. */
-export { parseDurability, stronger } from '../../api/checks/durability.js'
