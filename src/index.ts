@@ -40,7 +40,6 @@ export {
   typedTable,
 } from './api/index.js'
 export type * from './api/index.js'
-export type { Clock } from './base/clock.js'
 export type { RandomBytes } from './base/random-bytes.js'
 export type { DatabaseOptions } from './engine/options.js'
 export type { CutTail, Recovery } from './engine/recovery.js'
@@ -48,42 +47,46 @@ export type { Pressure, PressureState } from './engine/write-pacer.js'
 export type { DropCounts } from './job/job.js'
 export type { PolicyName } from './compaction/choice.js'
 export type { CompactionSetting } from './compaction/setting.js'
-export type { CellView } from './cell/cell-view.js'
-export { FilterCode, type CellHint, type Filter, type RowCells } from './filter/filter.js'
-export { FamilyFilter, QualifierFilter, RowFilter, ValueFilter } from './filter/compare-filters.js'
 export {
+  type CellView,
+  FilterCode,
+  type CellHint,
+  type Filter,
+  type RowCells,
+  FamilyFilter,
+  QualifierFilter,
+  RowFilter,
+  ValueFilter,
   ColumnValueFilter,
   SingleColumnValueExcludeFilter,
   SingleColumnValueFilter,
-} from './filter/single-column-filters.js'
-export { DependentColumnFilter } from './filter/dependent-column-filter.js'
-export {
+  DependentColumnFilter,
+  type DependentColumnOptions,
   InclusiveStopFilter,
   PageFilter,
   PrefixFilter,
   RandomRowFilter,
-} from './filter/row-filters.js'
-export { FuzzyRowFilter } from './filter/fuzzy-row-filter.js'
-export { MultiRowRangeFilter } from './filter/multi-row-range-filter.js'
-export {
+  FuzzyRowFilter,
+  MultiRowRangeFilter,
   ColumnPrefixFilter,
   ColumnRangeFilter,
   MultipleColumnPrefixFilter,
-} from './filter/column-range-filters.js'
-export {
   ColumnCountGetFilter,
   ColumnPaginationFilter,
   FirstKeyOnlyFilter,
   FirstKeyValueMatchingQualifiersFilter,
-} from './filter/column-count-filters.js'
-export { KeyOnlyFilter, TimestampsFilter } from './filter/cell-filters.js'
-export { SkipFilter, WhileMatchFilter } from './filter/wrapping-filters.js'
-export { FilterList } from './filter/filter-list.js'
-export { FilterBase } from './filter/filter-base.js'
-export { encodeBigDecimal } from './filter/big-decimal.js'
-export { parseFilter } from './filter/parse-filter.js'
-export type { FilterOperator } from './filter/compare.js'
-export type { ComparatorOption } from './filter/comparators.js'
+  KeyOnlyFilter,
+  TimestampsFilter,
+  SkipFilter,
+  WhileMatchFilter,
+  FilterList,
+  type FilterListOperator,
+  FilterBase,
+  encodeBigDecimal,
+  parseFilter,
+  type FilterOperator,
+  type ComparatorOption,
+} from './api/filters.js'
 export type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './fs/types.js'
 export { NodeFileSystem } from './fs/node-fs.js'
 export { MemoryFileSystem } from './fs/memory-fs.js'

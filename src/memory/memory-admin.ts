@@ -88,22 +88,18 @@ export class MemoryAdmin implements Admin {
     }
   }
 
-  /** Flushes, then drops what a minor compaction of all files drops. */
+  /** Flushes and merges everything: the same as a major compaction. */
   async compact(name?: string, family?: string): Promise<void> {
-    await this.#compact(false, name, family)
+    await this.majorCompact(name, family)
   }
 
   /** Flushes, then drops what a major compaction drops, delete markers too. */
   async majorCompact(name?: string, family?: string): Promise<void> {
-    await this.#compact(true, name, family)
-  }
-
-  async #compact(major: boolean, name?: string, family?: string): Promise<void> {
     await this.flush(name, family)
     for (const { reference } of this.#tablesOf(name, family)) {
       const families = family === undefined ? [...reference.families.keys()] : [family]
       for (const each of families) {
-        this.#core.model.merge(reference, each, reference.runsOf(each), major)
+        this.#core.model.merge(reference, each, reference.runsOf(each), true)
       }
     }
   }

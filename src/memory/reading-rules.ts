@@ -24,6 +24,8 @@ export interface FamilyRules {
   readonly ttl: bigint | undefined
   readonly keepDeletedCells: boolean | 'TTL'
   readonly newVersionBehavior: boolean
+  /** Milliseconds for which a major compaction keeps markers, from their timestamp on. */
+  readonly timeToPurgeDeletes?: bigint
 }
 
 /** What a read asks of one family. */
@@ -264,6 +266,8 @@ export function compactedCells(
     rules.keepDeletedCells === 'TTL'
       ? !outlivedFamilyTtl(marker, rules, now)
       : rules.keepDeletedCells
+  const purge = rules.timeToPurgeDeletes ?? 0n
+  const isYoung = (marker: StoredCell): boolean => purge > 0n && now - marker.timestamp <= purge
   const masking = live.filter((cell) => isMarker(cell) && !keepsMarker(cell))
   const kept: StoredCell[] = []
   for (const column of byColumn(live)) {
@@ -276,7 +280,9 @@ export function compactedCells(
     let last: StoredCell | undefined
     let count = 0
     for (const cell of column) {
-      if (isMarker(cell) && (!keepsMarker(cell) || cell.timestamp < earliestPut)) continue
+      if (isMarker(cell) && !isYoung(cell)) {
+        if (!keepsMarker(cell) || cell.timestamp < earliestPut) continue
+      }
       if (!isMarker(cell) && masking.some((marker) => masks(marker, cell))) continue
       if (last?.timestamp === cell.timestamp && last.type === cell.type) continue
       if (!isMarker(cell)) count++

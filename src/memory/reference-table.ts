@@ -45,6 +45,7 @@ export function rulesOf(options: FamilyOptions): FamilyRules {
     ttl: seconds === Infinity ? undefined : BigInt(seconds) * 1000n,
     keepDeletedCells: options.keepDeletedCells ?? false,
     newVersionBehavior: options.newVersionBehavior ?? false,
+    timeToPurgeDeletes: BigInt(options.timeToPurgeDeletesMilliseconds ?? 0),
   }
 }
 
@@ -289,11 +290,12 @@ export class ReferenceTable {
     this.rewrite((cells, rules, name) => {
       if (name !== family) return cells
       const inputs = cells.filter(isInput)
+      const others = cells.filter((cell) => !isInput(cell))
       const left = major
         ? compactedCells(inputs, rules, now, earliestPut)
         : flushedCells(inputs, rules, 0, now)
       for (const cell of left) cell.run = run
-      return [...cells.filter((cell) => !isInput(cell)), ...left]
+      return [...others, ...left]
     })
   }
 
@@ -336,7 +338,7 @@ export class ReferenceTable {
       const left: StoredCell[] = []
       for (const [family, rules] of this.families) {
         const own = cells.filter((cell) => cell.family === family)
-        if (own.length > 0) left.push(...change(own, rules, family))
+        if (own.length > 0) for (const cell of change(own, rules, family)) left.push(cell)
       }
       if (left.length > 0) rows.set(row, left)
     }

@@ -1,13 +1,20 @@
 /** J. Coprocessors. */
-import { RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
+import { RowFilter, ValueFilter } from '../../../src/index.js'
 import type { Delete, Observer } from '../../../src/index.js'
-import { steered, type CaseContext, type HBaseCase, type Step } from './case.js'
+import { embedded } from './embedded-space.js'
+import {
+  steered,
+  type CaseContext,
+  type TableCase,
+  type Step,
+} from '../../../src/conformance/table/case.js'
 
 const hookModule = new URL('./filtering-hook.js', import.meta.url).href
 
 function register(drops: 'odd' | 'all', job: 'flush' | 'compaction'): Step {
   return {
-    run: async ({ test }) => {
+    run: async (context) => {
+      const test = embedded(context)
       const cellHook = { module: hookModule, options: { drops, job } }
       await test.database.registerCoprocessor({ name: `${drops} ${job}`, cellHook })
     },
@@ -16,7 +23,8 @@ function register(drops: 'odd' | 'all', job: 'flush' | 'compaction'): Step {
 
 function observe(name: string, observer: Observer): Step {
   return {
-    run: async ({ test }) => {
+    run: async (context) => {
+      const test = embedded(context)
       await test.database.registerCoprocessor({ name, observer })
     },
   }
@@ -26,7 +34,9 @@ const rows = Array.from({ length: 10 }, (_, i) => `${i + 1}`.padStart(2, '0'))
 const puts: readonly Step[] = rows.map((row) => ({ put: { row, cells: { 'f:q': row } } }))
 const even = rows.filter((row) => Number(row) % 2 === 0)
 
-async function calledBy({ test, same }: CaseContext): Promise<void> {
+async function calledBy(context: CaseContext): Promise<void> {
+  const { same } = context
+  const test = embedded(context)
   const calls: string[] = []
   const observer = new Proxy<Observer>(
     {},
@@ -53,7 +63,9 @@ async function calledBy({ test, same }: CaseContext): Promise<void> {
   same(dropped, ['preClose', 'postClose'], 'those of a drop')
 }
 
-async function filteredRows({ test, same }: CaseContext): Promise<void> {
+async function filteredRows(context: CaseContext): Promise<void> {
+  const { same } = context
+  const test = embedded(context)
   const table = test.database.table('table')
   for (const row of ['a', 'b', 'c']) table.putSync({ row, cells: { 'f:q': 'v' } })
   const seen: string[] = []
@@ -101,7 +113,9 @@ const addsRows: Observer = {
 }
 
 /** Everything that shares the sequence of the put is one entry of the log. */
-async function entryOfPut({ test, same }: CaseContext): Promise<void> {
+async function entryOfPut(context: CaseContext): Promise<void> {
+  const { same } = context
+  const test = embedded(context)
   const { database } = test
   const { lastSequence } = database.statistics()
   await database.table('table').put({ row: 'row1', cells: { 'f:p': 'v', 'f:q': 'v' } })
@@ -111,7 +125,7 @@ async function entryOfPut({ test, same }: CaseContext): Promise<void> {
   }
 }
 
-function addedDeletes(what: string, deletion: Omit<Delete, 'row'>): HBaseCase {
+function addedDeletes(what: string, deletion: Omit<Delete, 'row'>): TableCase {
   return {
     number: 157,
     title: `mutations of other rows that a hook adds to a batch: deletes of ${what}`,
@@ -127,7 +141,7 @@ function addedDeletes(what: string, deletion: Omit<Delete, 'row'>): HBaseCase {
   }
 }
 
-export const coprocessorCases: readonly HBaseCase[] = [
+export const coprocessorCases: readonly TableCase[] = [
   {
     number: 152,
     title: 'puts and deletes call their hooks and no others, also those of open and close',

@@ -1,7 +1,14 @@
 /** K. The log, recovery and bulk load; and what flushes count (151). */
 import { BulkWriter } from '../../../src/index.js'
 import type { TestDatabase } from '../../helpers/test-database.js'
-import { putCell, steered, type CaseContext, type HBaseCase, type Step } from './case.js'
+import { embedded } from './embedded-space.js'
+import {
+  putCell,
+  steered,
+  type CaseContext,
+  type TableCase,
+  type Step,
+} from '../../../src/conformance/table/case.js'
 
 const threeFamilies = { c0: {}, c1: {}, c2: {} }
 
@@ -19,7 +26,9 @@ async function fileCount(test: TestDatabase): Promise<number> {
   return test.database.statistics().tableFiles
 }
 
-async function flushes({ test, same }: CaseContext): Promise<void> {
+async function flushes(context: CaseContext): Promise<void> {
+  const { same } = context
+  const test = embedded(context)
   const put = async (): Promise<void> => {
     await test.database.table('table').put({ row: 'r', cells: { 'f:q': 'v' } })
     await test.flush()
@@ -50,7 +59,9 @@ async function bulkLoad(
   await test.database.admin.bulkLoad('table', directory)
 }
 
-async function openScanner({ test, same }: CaseContext): Promise<void> {
+async function openScanner(context: CaseContext): Promise<void> {
+  const { same } = context
+  const test = embedded(context)
   const table = test.database.table('table')
   const value = (): string | undefined => table.getSync({ row: 'row1' }).value('f:q')?.toString()
   const timestamp = 500_000
@@ -67,7 +78,7 @@ async function openScanner({ test, same }: CaseContext): Promise<void> {
   same(value(), 'version3', 'a later put is newer')
 }
 
-export const recoveryCases: readonly HBaseCase[] = [
+export const recoveryCases: readonly TableCase[] = [
   {
     number: 151,
     title: 'flushes of nothing, and when a compaction is needed',
@@ -84,14 +95,17 @@ export const recoveryCases: readonly HBaseCase[] = [
     steps: [
       ...edits(0, 10),
       {
-        run: async ({ test }) => {
+        run: async (context) => {
+          const test = embedded(context)
           await test.database.admin.flush('table', 'c1')
         },
       },
       { reopen: true },
       { get: { row: 'r' }, cells: [...names('c0', 10), ...names('c1', 10), ...names('c2', 10)] },
       {
-        run: async ({ test, same }) => {
+        run: async (context) => {
+          const { same } = context
+          const test = embedded(context)
           const { lastSequence, tableFiles } = test.database.statistics()
           same([lastSequence >= 30, tableFiles], [true, 1], 'sequence and files')
         },
@@ -112,12 +126,15 @@ export const recoveryCases: readonly HBaseCase[] = [
       putCell('q', undefined, 'v', 'r', 'gone'),
       { delete: { row: 'r', families: ['c2'] } },
       {
-        run: async ({ test }) => {
+        run: async (context) => {
+          const test = embedded(context)
           await test.database.alterTable('table', { dropFamilies: ['gone'] })
         },
       },
       {
-        run: async ({ test, same }) => {
+        run: async (context) => {
+          const { same } = context
+          const test = embedded(context)
           const { lastSequence } = test.database.statistics()
           await test.reopen()
           same(test.database.statistics().lastSequence, lastSequence, 'numbers go on behind')
@@ -134,7 +151,8 @@ export const recoveryCases: readonly HBaseCase[] = [
     steps: [
       { put: { row: '0', cells: { 'f:q': 'v' } } },
       {
-        run: async ({ test }) => {
+        run: async (context) => {
+          const test = embedded(context)
           for (const prefix of ['a', 'b', 'c']) {
             const cells = Array.from({ length: 10 }, (_, i) => [`${prefix}${i}`, 'v'] as const)
             await bulkLoad(test, prefix, cells, 1000)

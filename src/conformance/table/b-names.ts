@@ -1,6 +1,6 @@
 /** B. Names, empties, sizes. */
-import type { PutCell } from '../../../src/api/index.js'
-import { everywhere, putCell, type HBaseCase, type Step } from './case.js'
+import type { PutCell } from '../../api/index.js'
+import { everywhere, putCell, type TableCase, type Step } from './case.js'
 
 const longQualifierBytes = 32_769
 
@@ -26,7 +26,8 @@ function wideCells(row: string): string[] {
   return wideColumns.map((qualifier) => `${row}|f:${qualifier}=${row}/${qualifier}`)
 }
 
-export const nameCases: readonly HBaseCase[] = [
+/** Cases about names, empty parts and sizes. */
+export const nameCases: readonly TableCase[] = [
   {
     number: 16,
     title: 'the empty qualifier is a column of its own',

@@ -1,13 +1,20 @@
 /** G. Filters, on the fixture of TestFilter. */
-import { ColumnPaginationFilter } from '../../../src/filter/column-count-filters.js'
-import type { FilterOperator } from '../../../src/filter/compare.js'
-import type { ComparatorOption } from '../../../src/filter/comparators.js'
-import { QualifierFilter, RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
-import { FilterList } from '../../../src/filter/filter-list.js'
-import { InclusiveStopFilter, PageFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
-import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filters.js'
-import type { Scan } from '../../../src/api/index.js'
-import { everywhere, type HBaseCase, type Step } from './case.js'
+import {
+  ColumnPaginationFilter,
+  type FilterOperator,
+  type ComparatorOption,
+  QualifierFilter,
+  RowFilter,
+  ValueFilter,
+  FilterList,
+  InclusiveStopFilter,
+  PageFilter,
+  PrefixFilter,
+  SkipFilter,
+  WhileMatchFilter,
+} from '../../api/filters.js'
+import type { Scan } from '../../api/index.js'
+import { everywhere, type TableCase, type Step } from './case.js'
 
 /**
  * The fixture of TestFilter: rows -0 to -3 in two groups, of which the ones numbered 1 are deleted.
@@ -77,7 +84,8 @@ function pagination(
   ]
 }
 
-export const filterFixtureCases: readonly HBaseCase[] = [
+/** Cases about filters over one common table. */
+export const filterFixtureCases: readonly TableCase[] = [
   {
     number: 110,
     title: 'row filters on the fixture',

@@ -1,22 +1,23 @@
 /** G. Filters, on rows of their own; the cases on the fixture of TestFilter are in g-fixture.ts. */
-import { KeyOnlyFilter, TimestampsFilter } from '../../../src/filter/cell-filters.js'
-import { ColumnCountGetFilter } from '../../../src/filter/column-count-filters.js'
-import { ColumnRangeFilter } from '../../../src/filter/column-range-filters.js'
-import type { FilterOperator } from '../../../src/filter/compare.js'
-import { QualifierFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
 import {
+  KeyOnlyFilter,
+  TimestampsFilter,
+  ColumnCountGetFilter,
+  ColumnRangeFilter,
+  type FilterOperator,
+  QualifierFilter,
+  ValueFilter,
   DependentColumnFilter,
   type DependentColumnOptions,
-} from '../../../src/filter/dependent-column-filter.js'
-import { FilterList } from '../../../src/filter/filter-list.js'
-import { FilterBase } from '../../../src/filter/filter-base.js'
-import { FuzzyRowFilter } from '../../../src/filter/fuzzy-row-filter.js'
-import { PageFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
-import {
+  FilterList,
+  FilterBase,
+  FuzzyRowFilter,
+  PageFilter,
+  PrefixFilter,
   SingleColumnValueExcludeFilter,
   SingleColumnValueFilter,
-} from '../../../src/filter/single-column-filters.js'
-import type { Check, CheckAction, Scan } from '../../../src/api/index.js'
+} from '../../api/filters.js'
+import type { Check, CheckAction, Scan } from '../../api/index.js'
 import {
   allVersions,
   everywhere,
@@ -25,7 +26,7 @@ import {
   steered,
   uncompacted,
   versions,
-  type HBaseCase,
+  type TableCase,
   type Step,
 } from './case.js'
 
@@ -81,7 +82,8 @@ function fuzzyScan(reversed: boolean): Scan {
   return { reversed, filter: new FuzzyRowFilter([pattern]) }
 }
 
-export const filterCases: readonly HBaseCase[] = [
+/** Cases about filters. */
+export const filterCases: readonly TableCase[] = [
   {
     number: 44,
     title: 'a value range over two filters skips a deleted row',

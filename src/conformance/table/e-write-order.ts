@@ -1,6 +1,6 @@
 /** E. NEW_VERSION_BEHAVIOR. Every case holds in every state: that is what it is for. */
-import type { FamilyOptions, PutCell } from '../../../src/api/index.js'
-import { cellsOf, everywhere, putCell, putVersions, type HBaseCase, type Step } from './case.js'
+import type { FamilyOptions, PutCell } from '../../api/index.js'
+import { cellsOf, everywhere, putCell, putVersions, type TableCase, type Step } from './case.js'
 
 const source = 'TestNewVersionBehaviorFromClientSide'
 const families: Readonly<Record<string, FamilyOptions>> = {
@@ -48,7 +48,8 @@ function count(cellCount: number): Step {
   return { scan: { versions: 3 }, cellCount }
 }
 
-export const writeOrderCases: readonly HBaseCase[] = [
+/** Cases about NEW_VERSION_BEHAVIOR. */
+export const writeOrderCases: readonly TableCase[] = [
   {
     number: 80,
     title: 'a put behind a column marker is visible though its timestamp is older',

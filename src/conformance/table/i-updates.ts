@@ -1,10 +1,10 @@
 /** I. Increment, append, row mutations, batch. */
-import type { BatchOperation, Delete, Put } from '../../../src/api/index.js'
+import type { BatchOperation, Delete, Put } from '../../api/index.js'
 import {
   everywhere,
   putCell,
   type CaseContext,
-  type HBaseCase,
+  type TableCase,
   type State,
   type Step,
 } from './case.js'
@@ -44,8 +44,7 @@ function alternatingDeletes(): Delete[] {
 const writers = 20
 const rounds = 50
 
-async function incrementTogether({ test, same }: CaseContext): Promise<void> {
-  const table = test.database.table('table')
+async function incrementTogether({ table, same }: CaseContext): Promise<void> {
   let broken = 0
   const writer = async (n: number): Promise<void> => {
     for (let round = 0; round < rounds; round++) {
@@ -68,8 +67,7 @@ async function incrementTogether({ test, same }: CaseContext): Promise<void> {
   )
 }
 
-async function appendTogether({ test, same }: CaseContext): Promise<void> {
-  const table = test.database.table('table')
+async function appendTogether({ table, same }: CaseContext): Promise<void> {
   let broken = 0
   const lengths = async (): Promise<number[]> => {
     const result = await table.get({ row: 'r' })
@@ -88,7 +86,7 @@ async function appendTogether({ test, same }: CaseContext): Promise<void> {
   same(await lengths(), Array(3).fill(writers * rounds), 'lengths')
 }
 
-const increments: readonly HBaseCase[] = [
+const increments: readonly TableCase[] = [
   {
     number: 137,
     title: 'an increment after a delete starts again',
@@ -214,7 +212,7 @@ const increments: readonly HBaseCase[] = [
   },
 ]
 
-const concurrency: readonly HBaseCase[] = [
+const concurrency: readonly TableCase[] = [
   {
     number: 146,
     title: 'concurrent increments are atomic over families (20 writers, 50 rounds)',
@@ -233,7 +231,7 @@ const concurrency: readonly HBaseCase[] = [
   },
 ]
 
-const rowMutations: readonly HBaseCase[] = [
+const rowMutations: readonly TableCase[] = [
   {
     number: 148,
     title: 'row mutations apply all or nothing',
@@ -344,7 +342,7 @@ const rowMutations: readonly HBaseCase[] = [
   },
 ]
 
-const lists: readonly HBaseCase[] = [
+const lists: readonly TableCase[] = [
   {
     number: 149,
     title: 'a list with puts without cells is refused as a whole',
@@ -404,7 +402,8 @@ const lists: readonly HBaseCase[] = [
   },
 ]
 
-export const updateCases: readonly HBaseCase[] = [
+/** Cases about updates, lists and batches. */
+export const updateCases: readonly TableCase[] = [
   ...increments,
   ...concurrency,
   ...rowMutations,

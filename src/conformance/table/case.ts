@@ -5,12 +5,14 @@
  * An expected cell is a text `[row|][family:]qualifier[@timestamp][!type][=value]`; what is left
  * out is not compared, except that a missing family means `f` and a missing type `Put`.
  */
-import type { DatabaseOptions } from '../../../src/engine/options.js'
 import type {
   Append,
   BatchOperation,
+  Capability,
   Check,
   CheckAction,
+  Clock,
+  Database,
   Delete,
   FamilyOptions,
   Get,
@@ -18,9 +20,10 @@ import type {
   Put,
   RowMutations,
   Scan,
-} from '../../../src/api/index.js'
-import type { TableCalls } from '../../helpers/table-calls.js'
-import type { TestDatabase } from '../../helpers/test-database.js'
+  SyncTable,
+  Table,
+} from '../../api/index.js'
+import type { TableCalls } from './calls.js'
 
 /**
  * What is done before each read: nothing, a flush, closing and opening, or a flush with a minor or
@@ -35,6 +38,7 @@ export const uncompacted: readonly State[] = ['memtable', 'flushed', 'reopened']
 /** The case steers flushes and compactions itself. */
 export const steered: readonly State[] = ['memtable']
 
+/** A mutation. */
 export type Write =
   | { readonly put: Put }
   | { readonly delete: Delete }
@@ -50,6 +54,7 @@ export type Write =
   | { readonly putList: readonly Put[] }
   | { readonly deleteList: readonly Delete[] }
 
+/** A mutation, a read with what it must show, or a change of state. */
 export type Step =
   | Write
   | { readonly get: Get; readonly cells: readonly string[] }
@@ -83,15 +88,46 @@ export type Step =
   /** What cannot be said as data; `context` gives what is needed. */
   | { readonly run: (context: CaseContext) => Promise<void> }
 
+/** A table of a backend; the synchronous forms are there with the capability `sync`. */
+export type AnyTable = Table & Partial<SyncTable>
+
+/** What a case may ask of the database that a backend opens for it. */
+export interface TableSettings {
+  /** The backend's clock: mutations without timestamp and expiry go by it. */
+  readonly clock: Clock
+  /** How far ahead of the clock timestamps may be; undefined: as far as they like. */
+  readonly timestampSlopMilliseconds: number | undefined
+}
+
+/** An open database of a backend under test, and how it is closed. */
+export interface TableSpace {
+  readonly database: Database<AnyTable>
+  /**
+   * Closes the database and opens it again on the same data, after which `database` is the new one.
+   * Absent: the data do not outlive the database.
+   */
+  reopen?(): Promise<void>
+  /** Closes the database and removes its data. */
+  close(): Promise<void>
+}
+
 /** What a `run` step works with. */
 export interface CaseContext {
-  readonly test: TestDatabase
+  /** What the backend has opened. Cases of one backend only may look into it. */
+  readonly space: TableSpace
+  /** The table of the case, as it is now. */
+  readonly table: AnyTable
   readonly calls: TableCalls
+  /** Flushes all tables. */
+  readonly flush: () => Promise<void>
+  /** Compacts all tables. */
+  readonly compact: (major: boolean) => Promise<void>
   /** Fails the case unless both are deeply equal. */
   readonly same: (found: unknown, expected: unknown, what: string) => void
 }
 
-export interface HBaseCase {
+/** One case. */
+export interface TableCase {
   /** Number in the list of cases. */
   readonly number: number
   readonly title: string
@@ -100,13 +136,15 @@ export interface HBaseCase {
   readonly states: readonly State[]
   /** Default: one family `f` with the default options. */
   readonly families?: Readonly<Record<string, FamilyOptions>>
-  readonly databaseOptions?: DatabaseOptions
+  readonly timestampSlopMilliseconds?: number
   /** Milliseconds at the start. Default 1,000,000. */
   readonly startTime?: number
+  /** What it needs beside what its steps show. */
+  readonly needs?: readonly Capability[]
   readonly steps: readonly Step[]
 }
 
-/** V=∞ of the specification. */
+/** As many versions as there are. */
 export const allVersions = 2_147_483_647
 
 /** Family `f` with so many versions. */

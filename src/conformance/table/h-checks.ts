@@ -1,11 +1,11 @@
 /** H. Check and mutate. */
-import type { Check, CheckAction, CompareOperator } from '../../../src/api/index.js'
+import type { Check, CheckAction, CompareOperator } from '../../api/index.js'
 import {
   allVersions,
   everywhere,
   putCell,
   versions,
-  type HBaseCase,
+  type TableCase,
   type State,
   type Step,
 } from './case.js'
@@ -49,7 +49,7 @@ const lessThanStored: readonly CompareOperator[] = ['LESS', 'LESS_OR_EQUAL', 'NO
 const greaterThanStored: readonly CompareOperator[] = ['GREATER', 'GREATER_OR_EQUAL', 'NOT_EQUAL']
 const equalToStored: readonly CompareOperator[] = ['GREATER_OR_EQUAL', 'LESS_OR_EQUAL', 'EQUAL']
 
-function compareOperatorCase(what: string, makeAction: () => CheckAction): HBaseCase {
+function compareOperatorCase(what: string, makeAction: () => CheckAction): TableCase {
   return {
     number: 127,
     title: `expected operator stored, then ${what}`,
@@ -80,7 +80,7 @@ const timeRanges: readonly [string, readonly [number, number], boolean][] = [
   ['until later', [0, ts + 10_000], true],
 ]
 
-function timeRangeCase([what, timeRange, success]: (typeof timeRanges)[number]): HBaseCase {
+function timeRangeCase([what, timeRange, success]: (typeof timeRanges)[number]): TableCase {
   const condition: Condition = { equals: value, timeRange }
   return {
     number: 130,
@@ -121,7 +121,8 @@ const six = '\0\0\0\0\0\0\0\x06'
 const afterRowMutations = ['q1=one', `q3=${six}`, 'q4=ab']
 const inMemory: readonly State[] = ['memtable', 'reopened', 'flushed']
 
-export const checkCases: readonly HBaseCase[] = [
+/** Cases about check and mutate. */
+export const checkCases: readonly TableCase[] = [
   compareOperatorCase('put', () => putAction('zzzz')),
   compareOperatorCase('delete', () => ({ delete: { columns: ['f:q'] } })),
   {

@@ -1,13 +1,13 @@
 /** D, second half. MIN_VERSIONS and TTL. */
-import { TimestampsFilter } from '../../../src/filter/cell-filters.js'
-import type { FamilyOptions, PutCell } from '../../../src/api/index.js'
+import { TimestampsFilter } from '../../api/filters.js'
+import type { FamilyOptions, PutCell } from '../../api/index.js'
 import {
   everywhere,
   getAll,
   putCell,
   steered,
   uncompacted,
-  type HBaseCase,
+  type TableCase,
   type State,
   type Step,
 } from './case.js'
@@ -54,7 +54,7 @@ const cellTtls: readonly Step[] = [
   { put: { row: 'r', cells: { 'f:q4': '4' }, timestamp: now + 9999 } },
 ]
 
-const minVersions: readonly HBaseCase[] = [
+const minVersions: readonly TableCase[] = [
   {
     number: 64,
     title: 'KEEP_DELETED_CELLS TTL lets go of deleted cells once the marker has expired',
@@ -149,7 +149,8 @@ const minVersions: readonly HBaseCase[] = [
   },
 ]
 
-export const minVersionCases: readonly HBaseCase[] = [
+/** Cases about MIN_VERSIONS and both kinds of TTL. */
+export const minVersionCases: readonly TableCase[] = [
   ...minVersions,
   {
     number: 74,

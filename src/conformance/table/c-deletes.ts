@@ -1,5 +1,5 @@
 /** C. Deletes. */
-import type { Delete, Get } from '../../../src/api/index.js'
+import type { Delete, Get } from '../../api/index.js'
 import {
   allVersions,
   cellsOf,
@@ -10,7 +10,7 @@ import {
   putVersions,
   steered,
   versions,
-  type HBaseCase,
+  type TableCase,
   type State,
   type Step,
 } from './case.js'
@@ -25,7 +25,7 @@ function deletion(options: Omit<Delete, 'row'>, row = 'r'): { readonly delete: D
 }
 
 /** Case 25; case 26 continues with fresh rows. */
-const deletesOfOneFamily: HBaseCase = {
+const deletesOfOneFamily: TableCase = {
   number: 25,
   title: 'markers of the family, of columns and of versions together',
   source: 'TestFromClientSide#testDeletes',
@@ -47,7 +47,7 @@ const deletesOfOneFamily: HBaseCase = {
   ],
 }
 
-const deletesOfTwoFamilies: HBaseCase = {
+const deletesOfTwoFamilies: TableCase = {
   number: 26,
   title: 'markers concern their family only',
   source: 'TestFromClientSide#testDeletes',
@@ -81,7 +81,7 @@ function minorCompactionCase([
   what,
   options,
   left,
-]: (typeof minorCompactionDeletes)[number]): HBaseCase {
+]: (typeof minorCompactionDeletes)[number]): TableCase {
   const read = (row: string): Get => {
     return { row, columns: ['fam2:col2'], versions: 'all' }
   }
@@ -126,7 +126,7 @@ const wildcardFixture: readonly Step[] = [
   deletion({ columns: [{ family: 'f', qualifier: 'd', timestamp: 10 }] }),
 ]
 
-function keepDeletedOnAlter(keepDeletedCells: boolean, cellCount: number): HBaseCase {
+function keepDeletedOnAlter(keepDeletedCells: boolean, cellCount: number): TableCase {
   const rows = ['a', 'b', 'c', 'd']
   return {
     number: 50,
@@ -139,9 +139,9 @@ function keepDeletedOnAlter(keepDeletedCells: boolean, cellCount: number): HBase
       { deleteList: rows.map((row) => ({ row, timestamp: 20 })) },
       flush,
       {
-        run: async ({ test }) => {
+        run: async ({ space }) => {
           const families = { f: { keepDeletedCells } }
-          await test.database.alterTable('table', { families })
+          await space.database.admin.modifyTable('table', { families })
         },
       },
       major,
@@ -152,7 +152,8 @@ function keepDeletedOnAlter(keepDeletedCells: boolean, cellCount: number): HBase
 
 const unflushed: readonly State[] = ['memtable', 'reopened']
 
-export const deleteCases: readonly HBaseCase[] = [
+/** Cases about delete markers. */
+export const deleteCases: readonly TableCase[] = [
   {
     number: 23,
     title: 'markers of the family lie between cells with the empty qualifier',
@@ -404,12 +405,11 @@ export const deleteCases: readonly HBaseCase[] = [
       { putList: ['a', 'b', 'c'].map((row) => ({ row, cells: { 'f:q': 'v' }, timestamp: 10 })) },
       flush,
       {
-        run: async ({ test, same }) => {
-          const table = test.database.table('table')
+        run: async ({ table, flush, compact, same }) => {
           for (const row of ['a', 'b', 'c']) await table.delete({ row, timestamp: 20 })
           const results = table.scan({ reversed: true })
-          await test.flush()
-          await test.compact(true)
+          await flush()
+          await compact(true)
           same(await results.nextBatch(10), [], 'the open scan')
         },
       },

@@ -1,5 +1,5 @@
 /** A. Versions, timestamps, ties. */
-import type { Put } from '../../../src/api/index.js'
+import type { Put } from '../../api/index.js'
 import {
   allVersions,
   cellsOf,
@@ -10,7 +10,7 @@ import {
   putVersions,
   steered,
   versions,
-  type HBaseCase,
+  type TableCase,
   type Step,
 } from './case.js'
 
@@ -49,7 +49,8 @@ function farFuturePuts(): Put[] {
   })
 }
 
-export const versionCases: readonly HBaseCase[] = [
+/** Cases about versions, timestamps and ties. */
+export const versionCases: readonly TableCase[] = [
   {
     number: 1,
     title: 'each version is found at its own timestamp',
@@ -244,7 +245,7 @@ export const versionCases: readonly HBaseCase[] = [
     title: 'timestamps too far ahead of the clock are refused',
     source: 'TestHRegion#testPutWithTsSlop',
     states: ['memtable'],
-    databaseOptions: { timestampSlopMilliseconds: 1000 },
+    timestampSlopMilliseconds: 1000,
     steps: [
       putCell('q', undefined, 'v'),
       { fails: putCell('q', 1_002_000, 'w'), code: 'ERR_FAILED_SANITY_CHECK' },
@@ -261,7 +262,7 @@ export const versionCases: readonly HBaseCase[] = [
     source: 'HRegion#checkTimestamps',
     states: ['memtable', 'flushed', 'reopened'],
     startTime: 2_000_000,
-    databaseOptions: { timestampSlopMilliseconds: 1000 },
+    timestampSlopMilliseconds: 1000,
     steps: [
       putCell('q', undefined, 'v'),
       { increment: { row: 'r', columns: { 'f:n': 1 } } },
@@ -278,7 +279,7 @@ export const versionCases: readonly HBaseCase[] = [
     title: 'in a list each put with a far timestamp fails',
     source: 'TestHRegion#testBatchPutWithTsSlop',
     states: ['memtable'],
-    databaseOptions: { timestampSlopMilliseconds: 1000 },
+    timestampSlopMilliseconds: 1000,
     steps: [
       {
         failsPartly: { putList: farFuturePuts() },

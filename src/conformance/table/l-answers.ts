@@ -3,20 +3,26 @@
  * answers, and their neighbours, answered by HBase's source. No test of HBase asserts them, so
  * their numbers begin at 201. Cases from 301 on state what Cellar does on purpose otherwise.
  */
-import { KeyOnlyFilter } from '../../../src/filter/cell-filters.js'
 import {
+  KeyOnlyFilter,
   ColumnCountGetFilter,
   ColumnPaginationFilter,
   FirstKeyOnlyFilter,
   FirstKeyValueMatchingQualifiersFilter,
-} from '../../../src/filter/column-count-filters.js'
-import { FamilyFilter, RowFilter, ValueFilter } from '../../../src/filter/compare-filters.js'
-import { FilterBase } from '../../../src/filter/filter-base.js'
-import { FilterCode, type CellHint, type Filter } from '../../../src/filter/filter.js'
-import { FilterList, type FilterListOperator } from '../../../src/filter/filter-list.js'
-import { SingleColumnValueFilter } from '../../../src/filter/single-column-filters.js'
-import { SkipFilter, WhileMatchFilter } from '../../../src/filter/wrapping-filters.js'
-import type { FamilyOptions, Scan } from '../../../src/api/index.js'
+  FamilyFilter,
+  RowFilter,
+  ValueFilter,
+  FilterBase,
+  FilterCode,
+  type CellHint,
+  type Filter,
+  FilterList,
+  type FilterListOperator,
+  SingleColumnValueFilter,
+  SkipFilter,
+  WhileMatchFilter,
+} from '../../api/filters.js'
+import type { FamilyOptions, Scan } from '../../api/index.js'
 import {
   everywhere,
   getAll,
@@ -25,7 +31,7 @@ import {
   steered,
   uncompacted,
   versions,
-  type HBaseCase,
+  type TableCase,
   type Step,
 } from './case.js'
 
@@ -79,7 +85,7 @@ class BackwardHint extends FilterBase {
 }
 
 /** Cases on filters. */
-const filterCases: readonly HBaseCase[] = [
+const filterCases: readonly TableCase[] = [
   {
     number: 201,
     title: 'the first cell of a row is the first that the filters in front let through',
@@ -163,7 +169,7 @@ const filterCases: readonly HBaseCase[] = [
 ]
 
 /** Cases on what compactions keep. */
-const compactionCases: readonly HBaseCase[] = [
+const compactionCases: readonly TableCase[] = [
   {
     number: 206,
     title: 'a marker behind versions that are too many goes with them, however young it is',
@@ -190,7 +196,7 @@ const twoRows: readonly Step[] = [
 ]
 
 /** Cases on what filters learn of a row. */
-const countingCases: readonly HBaseCase[] = [
+const countingCases: readonly TableCase[] = [
   {
     number: 207,
     title: 'a filter of first cells rejects the second one, and what is around it learns that',
@@ -256,7 +262,7 @@ const countingCases: readonly HBaseCase[] = [
 ]
 
 /** Cases on the results of updates. */
-const updateCases: readonly HBaseCase[] = [
+const updateCases: readonly TableCase[] = [
   {
     number: 210,
     title: 'the last mention of a column counts, and the result has a cell for each',
@@ -356,7 +362,7 @@ const updateCases: readonly HBaseCase[] = [
 ]
 
 /** What Cellar does otherwise than HBase, on purpose. */
-export const namedCases: readonly HBaseCase[] = [
+export const namedCases: readonly TableCase[] = [
   {
     number: 301,
     title: 'a limit of no cells per family gives none',
@@ -505,7 +511,7 @@ export const namedCases: readonly HBaseCase[] = [
 ]
 
 /** What HBase answers. */
-export const answeredCases: readonly HBaseCase[] = [
+export const answeredCases: readonly TableCase[] = [
   ...filterCases,
   ...compactionCases,
   ...countingCases,

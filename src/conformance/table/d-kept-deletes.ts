@@ -1,5 +1,5 @@
 /** D, first half. KEEP_DELETED_CELLS and raw scans. */
-import type { Delete, FamilyOptions } from '../../../src/api/index.js'
+import type { Delete, FamilyOptions } from '../../api/index.js'
 import {
   everywhere,
   getAll,
@@ -7,7 +7,7 @@ import {
   steered,
   uncompacted,
   versions,
-  type HBaseCase,
+  type TableCase,
   type Step,
 } from './case.js'
 
@@ -60,7 +60,8 @@ const fourMarkers: readonly Step[] = [
   deleteVersion(ts + 2),
 ]
 
-export const keptDeleteCases: readonly HBaseCase[] = [
+/** Cases about KEEP_DELETED_CELLS and raw scans. */
+export const keptDeleteCases: readonly TableCase[] = [
   {
     number: 52,
     title: 'a time range shows the state before a delete, until a flush trims versions',

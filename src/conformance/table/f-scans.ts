@@ -1,8 +1,5 @@
 /** F. Scans. */
-import { posix } from 'node:path'
-import type { FileSystem } from '../../../src/fs/types.js'
-import { CellarError } from '../../../src/base/errors.js'
-import type { Put, PutCell, Scan } from '../../../src/api/index.js'
+import type { Put, PutCell, Scan } from '../../api/index.js'
 import {
   allVersions,
   cellsOf,
@@ -13,7 +10,7 @@ import {
   uncompacted,
   versions,
   type CaseContext,
-  type HBaseCase,
+  type TableCase,
   type Step,
 } from './case.js'
 
@@ -94,32 +91,7 @@ function columnsFrom(from: number, to: number, family = 'f'): string[] {
   return tenColumns.slice(from, to).map((qualifier) => `${family}:${qualifier}`)
 }
 
-/** Every file below a directory. */
-function filesIn(fileSystem: FileSystem, directory: string): string[] {
-  return fileSystem.listSync(directory).flatMap((name) => {
-    const path = posix.join(directory, name)
-    const kind = fileSystem.statSync(path)?.kind
-    return kind === 'directory' ? filesIn(fileSystem, path) : [path]
-  })
-}
-
-async function damageTables({ test, same }: CaseContext): Promise<void> {
-  await test.flush()
-  const { fileSystem } = test
-  const before = filesIn(fileSystem, test.directory).filter((path) => path.endsWith('.sst'))
-  same(before.length > 0, true, 'a flush leaves a file')
-  for (const path of before) {
-    const file = fileSystem.openSync(path, 'write')
-    const byte = Buffer.alloc(1)
-    file.readSync(byte, 0, 1, 40)
-    byte[0] ^= 0xff
-    file.writeSync(byte, 0, 1, 40)
-    file.closeSync()
-  }
-}
-
-async function readAfterInserts({ test, same }: CaseContext): Promise<void> {
-  const table = test.database.table('table')
+async function readAfterInserts({ table, same }: CaseContext): Promise<void> {
   await table.putList([rowPut('0'), rowPut('00')])
   const open = table.scan()
   let count = (await open.nextBatch(1)).length
@@ -135,7 +107,8 @@ async function readAfterInserts({ test, same }: CaseContext): Promise<void> {
   same(all, 1001, 'a new scan sees all rows')
 }
 
-export const scanCases: readonly HBaseCase[] = [
+/** Cases about scans. */
+export const scanCases: readonly TableCase[] = [
   {
     number: 88,
     title: 'bounds, inclusive and not, forward and reversed, with limit and batch',
@@ -298,29 +271,6 @@ export const scanCases: readonly HBaseCase[] = [
     source: 'TestFromClientSide3#testMVCCUsingMVCCPreAssign',
     states: steered,
     steps: [{ run: readAfterInserts }],
-  },
-  {
-    number: 104,
-    title: 'a damaged file makes a scan fail',
-    source: 'TestScannerWithCorruptHFile',
-    states: steered,
-    databaseOptions: { blockCacheBytesMax: 0 },
-    steps: [
-      { putList: thousand.map((row) => rowPut(row)) },
-      { get: { row: '000' }, cells: [`q=v-000`] },
-      {
-        run: async (context) => {
-          await damageTables(context)
-          let code: string | undefined
-          try {
-            await context.calls.scan()
-          } catch (error) {
-            code = error instanceof CellarError ? error.code : String(error)
-          }
-          context.same(code, 'ERR_CORRUPTION', 'the scan')
-        },
-      },
-    ],
   },
   {
     number: 92,

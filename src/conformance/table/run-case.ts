@@ -1,65 +1,126 @@
 /** Runs one case in one state. */
-import type { Test } from 'tap'
-import { ManualClock } from '../../../src/base/clock.js'
-import { CellarError } from '../../../src/base/errors.js'
-import type { Result } from '../../../src/api/index.js'
-import type { Get, Scan } from '../../../src/api/index.js'
-import { plainResult, showCell, type PlainCell } from '../../helpers/plain-cells.js'
-import { callsOf, type CallForm, type TableCalls } from '../../helpers/table-calls.js'
-import { TestDatabase } from '../../helpers/test-database.js'
-import type { HBaseCase, State, Step, Write } from './case.js'
+import {
+  CellarError,
+  type Cell,
+  type Clock,
+  type Get,
+  type Result,
+  type Scan,
+} from '../../api/index.js'
+import { callsOf, type CallForm, type TableCalls } from './calls.js'
+import type {
+  CaseContext,
+  State,
+  Step,
+  TableCase,
+  TableSettings,
+  TableSpace,
+  Write,
+} from './case.js'
 
-/** Carries out the steps of a case, preparing the state before each read. */
+/** Opens an empty database for a case. */
+export type OpenSpace = (settings: TableSettings) => Promise<TableSpace>
+
+/** A clock that steps of cases set. */
+class SuiteClock implements Clock {
+  milliseconds: number
+
+  constructor(milliseconds: number) {
+    this.milliseconds = milliseconds
+  }
+
+  now(): number {
+    return this.milliseconds
+  }
+}
+
+/**
+ * Carries out the steps of a case, preparing the state before each read. Returns what was found to
+ * be wrong, one text for each mismatch.
+ */
 export async function runCase(
-  t: Test,
-  each: HBaseCase,
+  open: OpenSpace,
+  each: TableCase,
   state: State,
   form: CallForm,
-): Promise<void> {
-  const clock = new ManualClock(each.startTime ?? 1_000_000)
-  const options = { memtableBytesMax: 64 * 1024 * 1024, flushBytes: 32 * 1024 * 1024 }
-  const test = await TestDatabase.open({ clock, options: { ...options, ...each.databaseOptions } })
+): Promise<string[]> {
+  const clock = new SuiteClock(each.startTime ?? 1_000_000)
+  const { timestampSlopMilliseconds } = each
+  const space = await open({ clock, timestampSlopMilliseconds })
   try {
-    await test.database.createTable('table', { families: each.families ?? { f: {} } })
-    const runner = new CaseRunner(t, test, state, form)
+    await space.database.createTable('table', { families: each.families ?? { f: {} } })
+    const runner = new CaseRunner(space, clock, state, form)
     for (const [index, step] of each.steps.entries()) {
       await runner.run(step, `step ${index + 1} ${describe(step)}`)
     }
+    return runner.mismatches
   } finally {
-    await test.close()
+    await space.close()
   }
 }
 
 class CaseRunner {
-  private readonly t: Test
-  private readonly test: TestDatabase
+  readonly mismatches: string[] = []
+  private readonly space: TableSpace
+  private readonly clock: SuiteClock
   private readonly state: State
   private readonly form: CallForm
 
-  constructor(t: Test, test: TestDatabase, state: State, form: CallForm) {
-    this.t = t
-    this.test = test
+  constructor(space: TableSpace, clock: SuiteClock, state: State, form: CallForm) {
+    this.space = space
+    this.clock = clock
     this.state = state
     this.form = form
   }
 
   private get calls(): TableCalls {
-    return callsOf(this.test.database.table('table'), this.form)
+    return callsOf(this.space.database.table('table'), this.form)
+  }
+
+  private get context(): CaseContext {
+    const { space, calls } = this
+    return {
+      space,
+      table: space.database.table('table'),
+      calls,
+      flush: () => this.flush(),
+      compact: (major) => this.compact(major),
+      same: (found, expected, what) => this.same(found, expected, what),
+    }
+  }
+
+  private flush(): Promise<void> {
+    return this.space.database.admin.flush()
+  }
+
+  private compact(major: boolean): Promise<void> {
+    const { admin } = this.space.database
+    return major ? admin.majorCompact() : admin.compact()
+  }
+
+  private async reopen(): Promise<void> {
+    if (this.space.reopen === undefined) throw new Error('the data do not outlive the database')
+    await this.space.reopen()
+  }
+
+  private same(found: unknown, expected: unknown, what: string): void {
+    const [a, b] = [textOf(found), textOf(expected)]
+    if (a !== b) this.mismatches.push(`${what}: found ${a}, expected ${b}`)
   }
 
   async run(step: Step, what: string): Promise<void> {
-    const { t, test } = this
-    if ('clock' in step) test.clock.milliseconds = step.clock
-    else if ('advance' in step) test.clock.milliseconds += step.advance
-    else if ('flush' in step) await test.flush()
-    else if ('reopen' in step) await test.reopen()
-    else if ('compact' in step) await test.compact(step.compact === 'major')
-    else if ('run' in step) await this.runFunction(step.run)
+    const { clock } = this
+    if ('clock' in step) clock.milliseconds = step.clock
+    else if ('advance' in step) clock.milliseconds += step.advance
+    else if ('flush' in step) await this.flush()
+    else if ('reopen' in step) await this.reopen()
+    else if ('compact' in step) await this.compact(step.compact === 'major')
+    else if ('run' in step) await step.run(this.context)
     else if ('fails' in step) await this.expectFailure(step, what)
     else if ('failsPartly' in step) await this.expectPartialFailure(step, what)
     else if ('exists' in step) {
       await this.prepare()
-      t.equal(await this.calls.exists(step.exists), step.is, what)
+      this.same(await this.calls.exists(step.exists), step.is, what)
     } else if ('scan' in step) await this.runScan(step, what)
     else if ('get' in step) {
       await this.prepare()
@@ -68,17 +129,12 @@ class CaseRunner {
     else await this.write(step, what)
   }
 
-  private async runFunction(run: Extract<Step, { run: unknown }>['run']): Promise<void> {
-    const { t, test, calls } = this
-    await run({ test, calls, same: (found, expected, what) => void t.same(found, expected, what) })
-  }
-
   /** Brings the stored cells into the state under test. */
   private async prepare(): Promise<void> {
-    const { test, state } = this
-    if (state === 'reopened') await test.reopen()
-    else if (state !== 'memtable') await test.flush()
-    if (state === 'minor' || state === 'major') await test.compact(state === 'major')
+    const { state } = this
+    if (state === 'reopened') await this.reopen()
+    else if (state !== 'memtable') await this.flush()
+    if (state === 'minor' || state === 'major') await this.compact(state === 'major')
   }
 
   private async write(step: Write, what: string): Promise<void> {
@@ -95,46 +151,46 @@ class CaseRunner {
       this.expectCells(await calls.mutateRow(step.mutateRow), step.cells, what)
     } else {
       const { success, result } = await calls.checkAndMutate(step.check, step.action)
-      this.t.equal(success, step.success, what)
+      this.same(success, step.success, what)
       if (step.cells === undefined || step.cells.length === 0) {
-        this.t.equal(result, undefined, `${what}: no result`)
-      } else if (result === undefined) this.t.fail(`${what}: no result`)
+        this.same(result, undefined, `${what}: no result`)
+      } else if (result === undefined) this.mismatches.push(`${what}: no result`)
       else this.expectCells(result, step.cells, what)
     }
   }
 
   private async runScan(step: Extract<Step, { scan: Scan }>, what: string): Promise<void> {
-    const { t } = this
     await this.prepare()
-    const results = (await this.calls.scan(step.scan)).map(plainResult)
+    const results = (await this.calls.scan(step.scan)).map(plainCells)
     if ('results' in step) {
-      const found = results.map(({ cells }, index) => {
+      const found = results.map((cells, index) => {
         return cells.map((cell, at) => project(cell, step.results[index]?.[at]))
       })
-      t.same(
+      this.same(
         found,
         step.results.map((cells) => cells.map(normal)),
         what,
       )
     } else if ('rows' in step) {
-      const rows = results.map(({ cells }) => cells[0].row)
-      t.same(rows, step.rows, what)
+      const rows = results.map((cells) => cells[0].row)
+      this.same(rows, step.rows, what)
     } else {
-      const cells = results.flatMap((result) => result.cells)
+      const cells = results.flat()
       const markers = cells.filter((cell) => cell.type !== 'Put')
-      if (step.cellCount !== undefined) t.equal(cells.length, step.cellCount, what)
-      if (step.markerCount !== undefined) t.equal(markers.length, step.markerCount, what)
+      if (step.cellCount !== undefined) this.same(cells.length, step.cellCount, what)
+      if (step.markerCount !== undefined) this.same(markers.length, step.markerCount, what)
     }
   }
 
   private async runBatch(step: Extract<Step, { batch: unknown }>, what: string): Promise<void> {
     const results = await this.calls.batch(step.batch)
-    this.t.equal(results.length, step.outcomes.length, `${what}: one outcome for each operation`)
+    this.same(results.length, step.outcomes.length, `${what}: one outcome for each operation`)
     for (const [index, outcome] of results.entries()) {
       const expected = step.outcomes[index]
       const which = `${what}: operation ${index}`
-      if (!outcome.ok) this.t.equal(outcome.error.code, expected, which)
-      else if (typeof expected === 'string') this.t.fail(`${which} must fail with ${expected}`)
+      if (!outcome.ok) this.same(outcome.error.code, expected, which)
+      else if (typeof expected === 'string')
+        this.mismatches.push(`${which} must fail with ${expected}`)
       else this.expectCells(outcome.result, expected, which)
     }
   }
@@ -149,8 +205,10 @@ class CaseRunner {
       else if ('scan' in operation) await this.calls.scan(operation.scan)
       else await this.write(operation, what)
     })
-    this.t.equal(error?.code, step.code, what)
-    if (step.message !== undefined) this.t.match(error?.message, step.message, what)
+    this.same(error?.code, step.code, what)
+    if (step.message !== undefined && error !== undefined) {
+      this.same(step.message.test(error.message), true, `${what}: ${error.message}`)
+    }
   }
 
   private async expectPartialFailure(
@@ -163,18 +221,47 @@ class CaseRunner {
         ? this.calls.putList(list.putList)
         : this.calls.deleteList(list.deleteList)
     })
-    this.t.equal(error?.code, 'ERR_BATCH_FAILED', what)
+    this.same(error?.code, 'ERR_BATCH_FAILED', what)
     const found = [...(error?.failures ?? [])].map(([index, failure]) => [index, failure.code])
     const expected = Object.entries(step.failures).map(([index, code]) => [Number(index), code])
-    this.t.same(found, expected, `${what}: failures`)
+    this.same(found, expected, `${what}: failures`)
   }
 
   private expectCells(result: Result, expected: readonly string[] | undefined, what: string): void {
     if (expected === undefined) return
-    const { cells } = plainResult(result)
+    const cells = plainCells(result)
     const found = cells.map((cell, index) => project(cell, expected[index]))
-    this.t.same(found, expected.map(normal), what)
+    this.same(found, expected.map(normal), what)
   }
+}
+
+/** A cell as texts, one UTF-16 unit for each byte. */
+interface PlainCell {
+  readonly row: string
+  readonly family: string
+  readonly qualifier: string
+  readonly timestamp: bigint
+  readonly type: string
+  readonly value: string
+}
+
+function plainCells(result: Result): PlainCell[] {
+  return result.cells().map(({ row, family, qualifier, timestampExact, type, value }: Cell) => ({
+    row: row.toString('latin1'),
+    family,
+    qualifier: qualifier.toString('latin1'),
+    timestamp: timestampExact,
+    type,
+    value: value.toString('latin1'),
+  }))
+}
+
+/** Equal texts mean equal values. */
+function textOf(value: unknown): string {
+  const text = JSON.stringify(value, (_name, each: unknown) => {
+    return typeof each === 'bigint' ? `${each}n` : each
+  })
+  return text ?? 'undefined'
 }
 
 const cellText = /^(?:([^|]*)\|)?(?:([^:@!=]*):)?([^:@!=]*)(?:@(\d+))?(?:!(\w+))?(?:=(.*))?$/s
@@ -209,7 +296,10 @@ function normal(text: string): string {
 
 /** A cell as text, with the parts that the expectation names. */
 function project(cell: PlainCell, expected: string | undefined): string {
-  if (expected === undefined) return showCell(cell)
+  if (expected === undefined) {
+    const { row, family, qualifier, timestamp, type, value } = cell
+    return `${row}|${family}:${qualifier}@${timestamp}!${type}=${value}`
+  }
   const pattern = parse(expected)
   return write({
     row: pattern.row === undefined ? undefined : cell.row,
