@@ -34,6 +34,7 @@ export {
   type MetadataStoreProvider,
 } from './open-store.js'
 export type * from './types.js'
+export { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
 export {
   MetadataCache,
   type CacheGetResult,

@@ -4,6 +4,7 @@ import type { Database } from '../../api/index.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { SharedDatabases } from '../kernel/shared-databases.js'
+import { MemoryDatabase } from '../../memory/index.js'
 import { copyOfOptions } from './arguments.js'
 import { CellarMetadataStore } from './cellar-store.js'
 import type { CachingStore } from './cache-sink.js'
@@ -14,7 +15,9 @@ import {
   MetadataStoreError,
 } from './errors.js'
 import { systemClock } from './backoff.js'
+import { checkPath } from './paths.js'
 import { SessionRegistry } from './sessions.js'
+import { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
 import { coreOf, forgetCore, type StoreCore } from './store-core.js'
 
 /** A URL of a store over tables, in parts. */
@@ -42,8 +45,8 @@ export interface MetadataStoreConfiguration {
   readonly storeClock?: LeaseClock
   /**
    * Opens the database of a URL, such as `({ address }) => Database.open(address)`. Needed for the
-   * schemes `cellar` and `memory`. Of the handles on one URL the first opens the database, the last
-   * closes it.
+   * scheme `cellar`; the default of `memory` is a `MemoryDatabase`. Of the handles on one URL the
+   * first opens the database, the last closes it.
    */
   readonly openDatabase?: (url: DatabaseUrl) => Promise<Database>
 }
@@ -93,7 +96,8 @@ export function registerMetadataStoreProvider(
 
 /**
  * Opens a handle on a store by URL. `cellar:directory` is durable; `memory:name` lives as long as
- * there are handles in the process, `memory:local` is private.
+ * there are handles in the process, `memory:local` is private. `zk:host:port,host:port/path` is a
+ * ZooKeeper of version 3.6 or later.
  *
  * Errors: `ERR_METADATA_INVALID_IMPLEMENTATION`, `ERR_METADATA_INVALID_ARGUMENT`,
  * `ERR_METADATA_STORE_FAILURE`.
@@ -116,7 +120,34 @@ export async function openMetadataStore(
       throw asMetadataError(error)
     }
   }
+  if (scheme === 'zk' && address !== '') return openZooKeeper(address, configuration)
   throw invalidUrl(url)
+}
+
+const zkPortDefault = 2181
+
+/** `host:port,host:port/path`. */
+async function openZooKeeper(
+  address: string,
+  configuration: MetadataStoreConfiguration,
+): Promise<CachingStore> {
+  const slash = address.indexOf('/')
+  const hosts = slash < 0 ? address : address.slice(0, slash)
+  const root = slash < 0 ? '' : address.slice(slash)
+  if (root !== '') checkPath(root)
+  const addresses = hosts.split(',').map((each) => {
+    const [host, port] = each.split(':')
+    return { host, port: port === undefined ? zkPortDefault : Number(port) }
+  })
+  const isValid = addresses.every(({ host, port }) => host !== '' && port > 0 && port < 65_536)
+  if (!isValid) throw new InvalidArgumentError(`zk:${address} names no hosts and ports`)
+  return ZooKeeperMetadataStore.open({
+    addresses,
+    root: root === '/' ? '' : root,
+    sessionTimeoutMilliseconds: configuration.sessionTimeoutMilliseconds ?? sessionTimeoutDefault,
+    clock: configuration.clock ?? systemClock,
+    onListenerError: configuration.onListenerError ?? warnOfListener,
+  })
 }
 
 /** Opens a handle on the store in a database, which stays the caller's. */
@@ -136,7 +167,8 @@ async function openUrl(
   url: DatabaseUrl,
   configuration: MetadataStoreConfiguration,
 ): Promise<CachingStore> {
-  const { openDatabase } = configuration
+  const openMemory = url.scheme === 'memory' ? () => MemoryDatabase.open() : undefined
+  const openDatabase = configuration.openDatabase ?? openMemory
   if (openDatabase === undefined) {
     throw new InvalidArgumentError(`a store by ${url.scheme}: needs openDatabase`)
   }

@@ -5,7 +5,10 @@ import {
   openMetadataStore,
   type CellarMetadataStore,
   type MetadataStore,
+  type ZooKeeperMetadataStore,
 } from '../../../src/metastore/pulsar/index.js'
+import { ZkClient } from '../../../src/metastore/pulsar/zookeeper/client.js'
+import { ZooKeeperServer } from '../../helpers/zookeeper.js'
 
 let spaces = 0
 
@@ -31,21 +34,59 @@ export const cellarBackend: MetadataBackend = {
   },
 }
 
-/** A store that lives as long as there are handles. */
+/** A store over `MemoryDatabase`, which lives as long as there are handles. */
 export const memoryBackend: MetadataBackend = {
   name: 'memory',
   create: async () => {
     const url = `memory:space${++spaces}`
     return {
-      open: () =>
-        openMetadataStore(url, {
-          openDatabase: () =>
-            Database.open('/metadata', { fileSystem: new MemoryFileSystem(), executor: 'inline' }),
-        }),
+      open: () => openMetadataStore(url),
       expireSession: async (store) => faultsOf(store).expireSession(),
       disconnect: async (store) => faultsOf(store).disconnect(),
       reconnect: (store) => faultsOf(store).reconnect(),
       dispose: async () => undefined,
+    }
+  },
+}
+
+/** Ends a session from another connection, as an administrator would. */
+async function endSession(port: number, id: bigint, password: Buffer): Promise<void> {
+  const clock = { now: () => Date.now() }
+  await new Promise<void>((resolve) => {
+    const client = new ZkClient([{ host: '127.0.0.1', port }], 10_000, clock, {
+      onConnected: () => void client.close().then(resolve),
+      onDisconnected: () => undefined,
+      onExpired: () => undefined,
+      onEvent: () => undefined,
+    })
+    client.resume(id, password)
+    client.start()
+  })
+}
+
+/** A real server of its own, below a path as Pulsar's clusters have one. */
+export const zookeeperBackend: MetadataBackend = {
+  name: 'zookeeper',
+  capabilities: { extensions: false },
+  create: async () => {
+    const server = await ZooKeeperServer.start()
+    const faults = (store: MetadataStore): ZooKeeperMetadataStore['faults'] =>
+      (store as ZooKeeperMetadataStore).faults
+    return {
+      open: () =>
+        openMetadataStore(`zk:127.0.0.1:${server.port}/pulsar`, {
+          sessionTimeoutMilliseconds: 10_000,
+        }),
+      expireSession: async (store) => {
+        const { id, password } = faults(store).session()
+        // A client that is connected would take its session back before it is ended.
+        faults(store).disconnect()
+        await endSession(server.port, id, password)
+        faults(store).reconnect()
+      },
+      disconnect: async (store) => faults(store).disconnect(),
+      reconnect: async (store) => faults(store).reconnect(),
+      dispose: () => server.remove(),
     }
   },
 }

@@ -1,0 +1,299 @@
+/**
+ * A connection to an ensemble of ZooKeeper servers, with its session.
+ *
+ * Requests are answered in their order, so a queue is all that connects both. A connection that is
+ * lost fails what waits, and is made again with the same session until the server says that the
+ * session has expired. Only this protocol knows recursive watches (`addWatch`), which no client for
+ * Node has.
+ */
+import { connect, type Socket } from 'node:net'
+import { after } from '../backoff.js'
+import { ConnectionLostError, AlreadyClosedError } from '../errors.js'
+import { at, type LeaseClock } from '../../kernel/lease-clock.js'
+import { JuteReader, JuteWriter } from './jute.js'
+import { OpCode, ZkError } from './protocol.js'
+
+/** A server. */
+export interface ZkAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** What a client tells its owner. */
+export interface ZkListener {
+  /** The session is there; `isNew` if it has no earlier records. */
+  onConnected(isNew: boolean): void
+  onDisconnected(): void
+  /** The session has expired, or must be taken for expired. */
+  onExpired(): void
+  onEvent(type: number, path: string): void
+}
+
+interface Pending {
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The answer to a request. */
+export interface Answer {
+  readonly error: number
+  /** Sequence of the server's newest commit. */
+  readonly zxid: bigint
+  readonly reader: JuteReader
+}
+
+const eventXid = -1
+const pingXid = -2
+const reconnectMilliseconds = 100
+/** A session is taken for expired after this part of its timeout without contact. */
+const expiredPart = 5 / 6
+
+export class ZkClient {
+  readonly #addresses: readonly ZkAddress[]
+  readonly #listener: ZkListener
+  readonly #clock: LeaseClock
+  #timeout: number
+  #sessionId = 0n
+  #password: Buffer = Buffer.alloc(16)
+  #socket: Socket | undefined = undefined
+  #isReady = false
+  #isClosed = false
+  #isHeld = false
+  #isConnecting = false
+  #isExpired = false
+  #next = 0
+  #xid = 0
+  #lastZxid = 0n
+  #lastContact = 0
+  #pending: Pending[] = []
+  #received: Buffer = Buffer.alloc(0)
+  #stopTimer: () => void = () => undefined
+
+  constructor(
+    addresses: readonly ZkAddress[],
+    timeoutMilliseconds: number,
+    clock: LeaseClock,
+    listener: ZkListener,
+  ) {
+    this.#addresses = addresses
+    this.#timeout = timeoutMilliseconds
+    this.#clock = clock
+    this.#listener = listener
+  }
+
+  get sessionId(): bigint {
+    return this.#sessionId
+  }
+
+  get password(): Buffer {
+    return this.#password
+  }
+
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** Begins to connect, and goes on until `close`. */
+  start(): void {
+    this.#lastContact = this.#clock.now()
+    void this.#connectLoop()
+  }
+
+  /** Takes up a session of another client. */
+  resume(sessionId: bigint, password: Buffer): void {
+    this.#sessionId = sessionId
+    this.#password = password
+  }
+
+  /** Sends a request. The connection may be lost before the answer. */
+  request(code: number, write?: (writer: JuteWriter) => void): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
+    if (!this.#isReady) return Promise.reject(new ConnectionLostError())
+    return new Promise((resolve, reject) => {
+      const writer = new JuteWriter().int(++this.#xid).int(code)
+      write?.(writer)
+      this.#pending.push({ resolve, reject })
+      this.#socket!.write(writer.frame())
+    })
+  }
+
+  /** Ends the session. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    if (this.#isReady) await this.request(OpCode.closeSession).catch(() => undefined)
+    this.#isClosed = true
+    this.#stopTimer()
+    this.#drop()
+  }
+
+  /** Cuts the connection, and makes none until `release`; for tests. */
+  hold(): void {
+    this.#isHeld = true
+    this.#drop()
+  }
+
+  release(): void {
+    this.#isHeld = false
+    void this.#connectLoop()
+  }
+
+  async #connectLoop(): Promise<void> {
+    if (this.#isConnecting) return
+    this.#isConnecting = true
+    while (!this.#isClosed && !this.#isHeld && !this.#isReady) {
+      const address = this.#addresses[this.#next++ % this.#addresses.length]
+      await this.#connect(address).catch(() => undefined)
+      if (this.#isReady) break
+      this.#checkExpired()
+      await after(this.#clock, reconnectMilliseconds)
+    }
+    this.#isConnecting = false
+  }
+
+  /** Resolves when the handshake is over, or has failed. */
+  #connect({ host, port }: ZkAddress): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect({ host, port, noDelay: true })
+      this.#socket = socket
+      this.#received = Buffer.alloc(0)
+      const stop = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => socket.destroy())
+      socket.on('connect', () => {
+        const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.#timeout)
+        writer.long(this.#sessionId).buffer(this.#password).bool(false)
+        socket.write(writer.frame())
+      })
+      socket.on('data', (bytes: Buffer) => {
+        this.#receive(socket, bytes)
+        if (this.#isReady) stop()
+        if (this.#isReady) resolve()
+      })
+      socket.on('error', () => socket.destroy())
+      socket.on('close', () => {
+        stop()
+        if (this.#socket === socket) this.#lost()
+        resolve()
+      })
+    })
+  }
+
+  #receive(socket: Socket, bytes: Buffer): void {
+    if (this.#socket !== socket) return
+    this.#lastContact = this.#clock.now()
+    this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
+    let at = 0
+    while (this.#received.length - at >= 4) {
+      const length = this.#received.readInt32BE(at)
+      if (this.#received.length - at - 4 < length) break
+      const frame = this.#received.subarray(at + 4, at + 4 + length)
+      at += 4 + length
+      try {
+        if (this.#isReady) this.#answer(new JuteReader(frame))
+        else this.#handshake(new JuteReader(frame))
+      } catch {
+        // What cannot be understood ends the connection; what waits fails with it.
+        socket.destroy()
+        return
+      }
+      if (this.#socket !== socket) return
+    }
+    this.#received = this.#received.subarray(at)
+  }
+
+  #handshake(reader: JuteReader): void {
+    reader.int()
+    const timeout = reader.int()
+    const sessionId = reader.long()
+    const password = reader.buffer()
+    if (timeout <= 0 || sessionId === 0n) {
+      this.#expire()
+      this.#drop()
+      return
+    }
+    const isNew = this.#isExpired || sessionId !== this.#sessionId
+    this.#isExpired = false
+    this.#timeout = timeout
+    this.#sessionId = sessionId
+    this.#password = Buffer.from(password)
+    this.#isReady = true
+    this.#beat()
+    this.#listener.onConnected(isNew)
+  }
+
+  #answer(reader: JuteReader): void {
+    const xid = reader.int()
+    const zxid = reader.long()
+    const error = reader.int()
+    if (zxid > this.#lastZxid) this.#lastZxid = zxid
+    if (xid === pingXid) return
+    if (xid === eventXid) {
+      const type = reader.int()
+      reader.int()
+      this.#listener.onEvent(type, reader.text())
+      return
+    }
+    const pending = this.#pending.shift()
+    pending?.resolve({ error, zxid, reader })
+    if (error === ZkError.sessionExpired) this.#drop()
+  }
+
+  #beat(): void {
+    this.#stopTimer()
+    this.#stopTimer = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => {
+      if (!this.#isReady) return
+      if (this.#clock.now() - this.#lastContact > (this.#timeout * 2) / 3) {
+        this.#drop()
+        return
+      }
+      this.#socket?.write(new JuteWriter().int(pingXid).int(OpCode.ping).frame())
+      this.#beat()
+    })
+  }
+
+  #checkExpired(): void {
+    if (this.#sessionId === 0n || this.#isExpired) return
+    if (this.#clock.now() - this.#lastContact < this.#timeout * expiredPart) return
+    this.#expire()
+  }
+
+  /** The next connection begins a new session. */
+  #expire(): void {
+    if (this.#isExpired) return
+    if (this.#sessionId !== 0n) {
+      this.#isExpired = true
+      this.#listener.onExpired()
+    }
+    this.#sessionId = 0n
+    this.#password = Buffer.alloc(16)
+  }
+
+  #drop(): void {
+    const socket = this.#socket
+    socket?.destroy()
+    if (socket !== undefined) this.#lost()
+  }
+
+  #lost(): void {
+    this.#socket = undefined
+    const wasReady = this.#isReady
+    this.#isReady = false
+    this.#stopTimer()
+    const pending = this.#pending
+    this.#pending = []
+    for (const { reject } of pending) {
+      reject(this.#isClosed ? new AlreadyClosedError('the store') : new ConnectionLostError())
+    }
+    if (!wasReady || this.#isClosed) return
+    this.#listener.onDisconnected()
+    if (this.#isHeld) this.#waitHeld()
+    else void this.#connectLoop()
+  }
+
+  /** A connection that is held back may cost the session, too. */
+  #waitHeld(): void {
+    this.#stopTimer = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => {
+      if (!this.#isHeld) return
+      this.#checkExpired()
+      this.#waitHeld()
+    })
+  }
+}

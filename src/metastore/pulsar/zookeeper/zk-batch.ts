@@ -1,0 +1,160 @@
+/** Batches as one multi: what each step needs is looked up before, and checked by the server. */
+import { BadVersionError, NotFoundError } from '../errors.js'
+import { parentOf } from '../paths.js'
+import type { BatchOperation, Stat } from '../types.js'
+import { errorOf, expectedVersion, isImplied, nodeVersion, statOfNode, ZkNodes } from './nodes.js'
+import { CreateFlag, ZkError, type NodeStat, type ZkOperation, type ZkOutcome } from './protocol.js'
+
+const attemptsMax = 10
+const noData = new Uint8Array(0)
+
+/** What is known of a path while the operations of a batch are made. */
+type Known = NodeStat | 'created' | undefined
+
+/** Outcomes that another attempt may change: somebody was faster than the look-up. */
+const races: ReadonlySet<number> = new Set([ZkError.noNode, ZkError.nodeExists, ZkError.badVersion])
+
+/** One batch. */
+export class ZkBatch {
+  readonly #nodes: ZkNodes
+  readonly #steps: readonly BatchOperation[]
+  #known = new Map<string, Known>()
+  #operations: ZkOperation[] = []
+  /** The step of each operation; -1 for parents. */
+  #stepOf: number[] = []
+
+  constructor(nodes: ZkNodes, steps: readonly BatchOperation[]) {
+    this.#nodes = nodes
+    this.#steps = steps
+  }
+
+  async run(session: () => bigint): Promise<readonly (Stat | undefined)[]> {
+    for (let attempt = 1; ; attempt++) {
+      await this.#lookUp()
+      this.#operations = []
+      this.#stepOf = []
+      this.#steps.forEach((step, i) => this.#add(step, i))
+      const { outcomes, zxid } = await this.#nodes.multi(this.#operations)
+      const failed = outcomes.findIndex(({ error }) => error !== 0 && error !== -2)
+      if (failed < 0) return this.#stats(outcomes, zxid, session())
+      const { error } = outcomes[failed]
+      if (!races.has(error) || attempt >= attemptsMax) {
+        throw errorOf(error, this.#operations[failed].path)
+      }
+    }
+  }
+
+  async #lookUp(): Promise<void> {
+    const paths = new Set<string>()
+    for (const step of this.#steps) {
+      const path = pathOf(step)
+      paths.add(path)
+      if (!('put' in step)) continue
+      for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
+        if (this.#nodes.full(above) !== '/') paths.add(above)
+      }
+    }
+    const all = [...paths]
+    const stats = await Promise.all(all.map((path) => this.#nodes.stat(path)))
+    this.#known = new Map(all.map((path, i) => [path, stats[i]]))
+  }
+
+  #push(operation: ZkOperation, step: number): void {
+    this.#operations.push(operation)
+    this.#stepOf.push(step)
+  }
+
+  #add(step: BatchOperation, i: number): void {
+    const path = pathOf(step)
+    const expected = expectedVersion(step.expected)
+    const found = this.#known.get(path)
+    const stat = found === 'created' || found === undefined ? undefined : found
+    const isRecord = found === 'created' || (stat !== undefined && !isImplied(stat))
+    if (expected === -1 && isRecord) throw new BadVersionError(path, 'the record exists already')
+    if (!isRecord && expected !== undefined && expected >= 0) {
+      throw new BadVersionError(path, 'there is no record')
+    }
+    const wanted = expected === undefined || stat === undefined ? -1 : nodeVersion(stat, expected)
+    if ('put' in step) this.#put(step, i, stat, found, expected === -1 ? 0 : wanted)
+    else if ('delete' in step) {
+      if (!isRecord) throw new NotFoundError(path)
+      this.#push({ op: 'delete', path, version: wanted }, i)
+      this.#known.set(path, undefined)
+    } else if (expected === -1) {
+      // There is no check of absence: creating and deleting a node is one.
+      const flags = CreateFlag.persistent
+      if (found !== undefined) throw new BadVersionError(path, 'the path has children')
+      this.#push({ op: 'create', path, data: noData, flags }, -1)
+      this.#push({ op: 'delete', path, version: -1 }, -1)
+    } else this.#push({ op: 'check', path, version: wanted }, i)
+  }
+
+  #put(
+    step: Extract<BatchOperation, { readonly put: string }>,
+    i: number,
+    stat: NodeStat | undefined,
+    found: Known,
+    version: number,
+  ): void {
+    const data = step.value as Buffer
+    const path = step.put
+    if (found !== undefined) {
+      this.#push({ op: 'setData', path, data, version: stat === undefined ? -1 : version }, i)
+      return
+    }
+    this.#addParents(path)
+    const flags = step.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
+    this.#push({ op: 'create', path, data, flags }, i)
+    this.#known.set(path, 'created')
+  }
+
+  #addParents(path: string): void {
+    const missing: string[] = []
+    for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
+      if (this.#nodes.full(above) === '/' || this.#known.get(above) !== undefined) break
+      missing.push(above)
+    }
+    for (const above of missing.reverse()) {
+      const flags = CreateFlag.container
+      this.#push({ op: 'create', path: above, data: noData, flags }, -1)
+      this.#known.set(above, 'created')
+    }
+  }
+
+  async #stats(
+    outcomes: readonly ZkOutcome[],
+    zxid: number,
+    session: bigint,
+  ): Promise<(Stat | undefined)[]> {
+    const stats: (Stat | undefined)[] = this.#steps.map(() => undefined)
+    for (let at = 0; at < outcomes.length; at++) {
+      const i = this.#stepOf[at]
+      const operation = this.#operations[at]
+      if (i < 0 || !('put' in this.#steps[i])) continue
+      const stat = outcomes[at].stat ?? (await this.#created(operation, zxid, session))
+      stats[i] = statOfNode(operation.path, stat, session)
+    }
+    return stats
+  }
+
+  /** The stat of a node that the multi has created; the answer of a multi does not have it. */
+  async #created(operation: ZkOperation, zxid: number, session: bigint): Promise<NodeStat> {
+    const isEphemeral = operation.op === 'create' && operation.flags === CreateFlag.ephemeral
+    const now = await this.#nodes.stat(operation.path)
+    const isSame = now?.czxid === zxid
+    return {
+      czxid: zxid,
+      mzxid: zxid,
+      ctime: isSame ? now.ctime : 0,
+      mtime: isSame ? now.ctime : 0,
+      version: 0,
+      owner: isEphemeral ? session : 0n,
+      children: 0,
+    }
+  }
+}
+
+/** The path of a step. */
+export function pathOf(step: BatchOperation): string {
+  return 'check' in step ? step.check : 'delete' in step ? step.delete : step.put
+}

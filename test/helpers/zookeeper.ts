@@ -1,0 +1,85 @@
+/** A real ZooKeeper server for tests, from Debian's package `zookeeper`. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const jar = '/usr/share/java/zookeeper.jar'
+const java = '/usr/bin/java'
+
+/** Why no server can be started; undefined if one can. */
+export function zookeeperMissing(): string | undefined {
+  if (!existsSync(jar)) return `ZooKeeper is not installed: no ${jar}`
+  if (!existsSync(java)) return `Java is not installed: no ${java}`
+  return undefined
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.on('error', () => resolve(false))
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
+}
+
+/** One server with data of its own. */
+export class ZooKeeperServer {
+  readonly port: number
+  readonly #directory: string
+  #process: ChildProcess | undefined
+
+  private constructor(port: number) {
+    this.port = port
+    this.#directory = mkdtempSync(join(tmpdir(), 'cellar-zookeeper-'))
+  }
+
+  static async start(): Promise<ZooKeeperServer> {
+    const server = new ZooKeeperServer(await freePort())
+    await server.run()
+    return server
+  }
+
+  /** Starts the server, on the data of before. */
+  async run(): Promise<void> {
+    const main = 'org.apache.zookeeper.server.ZooKeeperServerMain'
+    const settings = ['-Dzookeeper.admin.enableServer=false', '-Xmx512m']
+    const args = [...settings, '-cp', jar, main, String(this.port), this.#directory, '500']
+    this.#process = spawn(java, args, { stdio: 'ignore' })
+    for (let i = 0; i < 600; i++) {
+      if (await answers(this.port)) return
+      if (this.#process.exitCode !== null) throw new Error('the server has ended')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    throw new Error('the server does not answer')
+  }
+
+  /** Kills the server; its data stay. */
+  async stop(): Promise<void> {
+    const process = this.#process
+    if (process === undefined) return
+    this.#process = undefined
+    const ended = new Promise((resolve) => process.on('exit', resolve))
+    process.kill('SIGKILL')
+    await ended
+  }
+
+  async remove(): Promise<void> {
+    await this.stop()
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+}
