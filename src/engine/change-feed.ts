@@ -41,7 +41,8 @@ export async function* readMutations(
   durability: 'SYNC_WAL' | 'FSYNC_WAL',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LoggedMutation, void> {
-  const { log, fileSystem, directory } = engine
+  const { fileSystem, directory } = engine
+  const { log } = engine.writes
   const { databaseId } = engine.versions
   const first = firstSegment(log.readable(durability), fromSequence)
   const hold = log.hold(first.fileNumber)

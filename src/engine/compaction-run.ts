@@ -25,13 +25,9 @@ import {
 import { tableFormatOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type {
-  CompactionHost,
-  CompactionOutcome,
-  CompactionProgress,
-  CompactionWork,
-} from './compaction-host.js'
-import type { HookedJob } from './job-hooks.js'
+import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-outcome.js'
+import type { Engine } from './engine.js'
+import type { HookedJob, JobHooks } from './job-hooks.js'
 import { sliceRows } from './row-slices.js'
 
 /** Takes a place for one more job, if there is one; the function gives it back. */
@@ -40,16 +36,24 @@ export type TakeSlot = () => (() => void) | undefined
 export class CompactionRun {
   readonly store: Store
   readonly work: CompactionWork
-  private readonly host: CompactionHost
+  private readonly engine: Engine
   private readonly executor: JobExecutor
+  private readonly hooks: JobHooks
   /** One for each slice of the rows. */
   private readonly controls: readonly JobControl[]
   private readonly slices: readonly (RowSlice | undefined)[]
   private cancelled = false
 
-  constructor(host: CompactionHost, executor: JobExecutor, store: Store, work: CompactionWork) {
-    this.host = host
+  constructor(
+    engine: Engine,
+    executor: JobExecutor,
+    hooks: JobHooks,
+    store: Store,
+    work: CompactionWork,
+  ) {
+    this.engine = engine
     this.executor = executor
+    this.hooks = hooks
     this.store = store
     this.work = work
     this.slices = work.kind === 'merge' ? this.slice(work) : []
@@ -109,18 +113,18 @@ export class CompactionRun {
       assert(read === expected, 'the slices of a compaction must read every entry of its inputs')
       const files = results.flatMap((result) => result.files)
       this.checkWanted()
-      for (const file of files) this.host.readers.open(file)
+      for (const file of files) this.engine.readers.open(file)
       published = true
       await this.publish(work.files, files)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
-      this.host.hooks.finish(this.store, hooked, { ...outcome, files: files.length, hooks })
+      this.hooks.finish(this.store, hooked, { ...outcome, files: files.length, hooks })
       return outcome
     } catch (error) {
       if (!published) for (const number of fileNumbers) this.discard(number)
       throw error
     } finally {
-      for (const number of fileNumbers) this.host.versions.unprotectFile(number)
+      for (const number of fileNumbers) this.engine.versions.unprotectFile(number)
     }
   }
 
@@ -130,9 +134,9 @@ export class CompactionRun {
     takeSlot: TakeSlot,
     fileNumbers: number[],
   ): Promise<{ readonly results: readonly JobResult[]; readonly hooked: HookedJob }> {
-    const { hooks } = this.host
+    const { hooks } = this
     const kind = work.major ? 'major' : 'minor'
-    const wholeStore = work.major && work.files.length === this.host.filesOf(this.store).length
+    const wholeStore = work.major && work.files.length === this.engine.filesOf(this.store).length
     for (let round = 1; ; round++) {
       const hooked = hooks.start(this.store, kind, wholeStore, round)
       const results = await this.runJobs(work, takeSlot, fileNumbers, hooked)
@@ -141,7 +145,7 @@ export class CompactionRun {
       }
       for (const number of fileNumbers.splice(0)) {
         this.discard(number)
-        this.host.versions.unprotectFile(number)
+        this.engine.versions.unprotectFile(number)
       }
     }
   }
@@ -204,7 +208,7 @@ export class CompactionRun {
     slice: RowSlice | undefined,
     { job, plan, retention }: HookedJob,
   ): CompactionJob {
-    const { versions, directory, nativeFree, options } = this.host
+    const { versions, directory, options } = this.engine
     const { settings } = this.store
     const { files, outputLevel, outputBytesMax, boundaries, major } = work
     const earliest = files.reduce(
@@ -221,7 +225,7 @@ export class CompactionRun {
     const format = tableFormatOf(settings)
     const separates = format.inlineBytesMax < Infinity
     const meetsValues = separates || files.some((file) => file.valueFiles !== undefined)
-    const rewritten = findWastefulFiles(files, this.host.filesOf(this.store))
+    const rewritten = findWastefulFiles(files, this.engine.filesOf(this.store))
     const valueBytes = totalBytes(files) + bytesUsedOf(files, rewritten)
     const valueFiles = meetsValues ? valueFileCount(valueBytes, options.valueFileBytesMax) : 0
     return {
@@ -245,7 +249,7 @@ export class CompactionRun {
       major,
       earliestPutTimestamp: Number(earliest),
       verify: options.compactionVerify,
-      nativeFree,
+      nativeFree: options.nativeFree,
     }
   }
 
@@ -254,23 +258,23 @@ export class CompactionRun {
    * executor. On level 0 an output must hold all rows, or it would not be one run.
    */
   private slice(work: MergeChoice): readonly (RowSlice | undefined)[] {
-    const large = totalBytes(work.files) >= this.host.options.compactionSplitBytesMin
+    const large = totalBytes(work.files) >= this.engine.options.compactionSplitBytesMin
     if (!large || work.outputLevel === 0) return [undefined]
-    const { readers } = this.host
+    const { readers } = this.engine
     return sliceRows(work.files.map((file) => readers.open(file)))
   }
 
   /** Throws `JobCancelled` if nobody wants the result; a drop of the store may be under way. */
   private checkWanted(): void {
-    const { host, store } = this
-    const isWanted = !this.cancelled && !store.dropped && host.mayFlush
-    if (!isWanted || !host.versions.hasStore(store.storeId)) throw new JobCancelled()
+    const { engine, store } = this
+    const isWanted = !this.cancelled && !store.dropped && engine.mayFlush
+    if (!isWanted || !engine.versions.hasStore(store.storeId)) throw new JobCancelled()
   }
 
   private publish(removed: readonly FileMetadata[], added: readonly FileMetadata[]): Promise<void> {
     this.checkWanted()
     const { storeId } = this.store
-    return this.host.publish({
+    return this.engine.publisher.publish({
       filesRemoved: removed.map(({ fileNumber }) => ({ storeId, fileNumber })),
       filesAdded: added.map((file) => ({ storeId, file })),
     })
@@ -304,8 +308,9 @@ export class CompactionRun {
   }
 
   private discard(fileNumber: number): void {
-    this.host.readers.close(fileNumber)
-    this.host.discardRemains(fileNumber)
+    const { readers, reports } = this.engine
+    readers.close(fileNumber)
+    reports.attempt(() => readers.removeRemains(fileNumber))
   }
 }
 

@@ -25,8 +25,10 @@ import { addDrops, JobCancelled, noDrops } from '../job/job.js'
 import { policyOf } from '../store/family-policy.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type { CompactionHost, CompactionOutcome, CompactionWork } from './compaction-host.js'
+import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
 import { CompactionRun } from './compaction-run.js'
+import type { Engine } from './engine.js'
+import type { JobHooks } from './job-hooks.js'
 import { Ticker } from './ticker.js'
 
 /** How a requested compaction reports and stops. */
@@ -88,8 +90,12 @@ export class CompactionTotals {
 /** Schedules the compactions of a database; see the file header. */
 export class Compactor {
   readonly totals = new CompactionTotals()
-  private readonly host: CompactionHost
+  /** Whether the policies of the stores are followed in the background. */
+  isEnabled: boolean
+  private readonly engine: Engine
   private readonly executor: JobExecutor
+  private readonly hooks: JobHooks
+  private readonly onCompacted: (store: Store, outcome: CompactionOutcome) => void
   private readonly places: number
   private placesTaken = 0
   private bytesPerSecondMax: number
@@ -107,11 +113,20 @@ export class Compactor {
   private paused = false
   private stopped = false
 
-  constructor(host: CompactionHost, executor: JobExecutor) {
-    this.host = host
+  /** `onCompacted` is called when files of a store were replaced. */
+  constructor(
+    engine: Engine,
+    executor: JobExecutor,
+    hooks: JobHooks,
+    onCompacted: (store: Store, outcome: CompactionOutcome) => void,
+  ) {
+    this.engine = engine
     this.executor = executor
+    this.hooks = hooks
+    this.onCompacted = onCompacted
+    this.isEnabled = engine.options.compactionEnabled
     this.places = executor.kind === 'worker' ? placesOfWorkers : 1
-    this.bytesPerSecondMax = host.options.compactionBytesPerSecondMax
+    this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
   }
 
   /** Number of compactions that run, wait or were asked for. */
@@ -218,19 +233,18 @@ export class Compactor {
   }
 
   private mayRun(store: Store): boolean {
-    const { compactionEnabled, mayFlush } = this.host
-    return compactionEnabled && mayFlush && !this.stopped && !this.isDropped(store)
+    return this.isEnabled && this.engine.mayFlush && !this.stopped && !this.isDropped(store)
   }
 
   /** Whether the store is dropped, or an edit that drops it is under way. */
   private isDropped(store: Store): boolean {
-    return store.dropped || !this.host.versions.hasStore(store.storeId)
+    return store.dropped || !this.engine.versions.hasStore(store.storeId)
   }
 
   /** Starts whatever can be started. */
   private pump(): void {
     if (this.stopped || this.paused) return
-    if (!this.host.compactionEnabled) this.waiting.clear()
+    if (!this.isEnabled) this.waiting.clear()
     for (const request of [...this.requests]) {
       if (this.placesTaken >= this.places) return
       if (request.run === undefined) this.serve(request)
@@ -246,7 +260,7 @@ export class Compactor {
   private serve(request: PendingRequest): void {
     const { store, major, rows } = request
     try {
-      this.host.checkWritable()
+      this.engine.checkWritable()
       const choice = this.choose(store, (policy, input) =>
         major ? policy.chooseMajor(input, rows) : policy.choose(input),
       )
@@ -271,7 +285,7 @@ export class Compactor {
     if (!(error instanceof JobCancelled)) return error
     if (signal?.aborted === true) return aborted(signal)
     try {
-      this.host.checkWritable()
+      this.engine.checkWritable()
     } catch (reason) {
       return reason
     }
@@ -302,7 +316,7 @@ export class Compactor {
       })
     } catch (error) {
       this.retryLater(store)
-      this.host.reports.compactionFailed(store, error, false)
+      this.engine.reports.compactionFailed(store, error, false)
     }
   }
 
@@ -311,7 +325,7 @@ export class Compactor {
     store: Store,
     ask: (policy: CompactionPolicy, input: PolicyInput) => CompactionChoice,
   ): CompactionChoice {
-    const { hooks } = this.host
+    const { hooks } = this
     if (!hooks.maySelect(store)) return nothing
     const choice = ask(policyOf(store.settings), this.inputOf(store))
     hooks.selected(store, choice.kind === 'nothing' ? [] : choice.files)
@@ -323,13 +337,13 @@ export class Compactor {
     work: CompactionWork,
     ended: (error: unknown) => void,
   ): CompactionRun {
-    const run = new CompactionRun(this.host, this.executor, store, work)
+    const run = new CompactionRun(this.engine, this.executor, this.hooks, store, work)
     const giveBack = this.takePlace()!
     // Registered before it starts, so that the next choice knows which files are busy.
     this.runs.set(run, Promise.resolve())
     this.spreadLimit()
     this.ticker.start()
-    this.host.reports.compactionStarted(store, work)
+    this.engine.reports.compactionStarted(store, work)
     this.runs.set(
       run,
       this.execute(run, ended).then(() => {
@@ -348,7 +362,7 @@ export class Compactor {
       const outcome = await run.execute(() => this.takeFurtherPlace())
       this.runs.delete(run)
       this.totals.add(outcome)
-      this.host.compacted(store, outcome)
+      this.onCompacted(store, outcome)
       // There may be more to do.
       if (this.mayRun(store)) this.waiting.add(store)
       ended(undefined)
@@ -356,7 +370,7 @@ export class Compactor {
       this.runs.delete(run)
       // A run is only cancelled by somebody who knows.
       const cancelled = error instanceof JobCancelled || this.isDropped(store)
-      if (!cancelled) this.host.reports.compactionFailed(store, error, requested())
+      if (!cancelled) this.engine.reports.compactionFailed(store, error, requested())
       ended(error)
     }
   }
@@ -400,7 +414,7 @@ export class Compactor {
 
   /** Reports progress while something runs. */
   private tick(): boolean {
-    for (const run of this.runs.keys()) this.host.reports.compactionMoved(run.store, run.progress)
+    for (const run of this.runs.keys()) this.engine.reports.compactionMoved(run.store, run.progress)
     for (const request of this.requests) {
       if (request.run === undefined) continue
       const { bytesDone, bytesTotal } = request.run.progress
@@ -418,7 +432,7 @@ export class Compactor {
     }
     return {
       levels: this.levelsOf(store),
-      now: this.host.now(),
+      now: this.engine.now(),
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,
       busyFiles,
@@ -427,7 +441,7 @@ export class Compactor {
   }
 
   private levelsOf(store: Store): readonly (readonly FileMetadata[])[] {
-    return this.host.versions.current.store(store.storeId)?.levels ?? [[]]
+    return this.engine.versions.current.store(store.storeId)?.levels ?? [[]]
   }
 
   /** Looks now and then at stores that nobody may write to any more. */
@@ -438,7 +452,7 @@ export class Compactor {
 
   /** Stores that got no file for a while have time to get rid of stale data. */
   private watchRest(stores: () => Iterable<Store>): void {
-    const { compactionRestMilliseconds } = this.host.options
+    const { compactionRestMilliseconds } = this.engine.options
     if (compactionRestMilliseconds === Infinity) return
     this.later(compactionRestMilliseconds, () => {
       for (const store of stores()) {

@@ -1,6 +1,6 @@
 /**
  * Changes of the catalog: create, alter, truncate and drop tables and namespaces, each one manifest
- * edit (design D7). Snapshots and bulk loads run in the same line.
+ * edit. Snapshots and bulk loads run in the same line.
  *
  * Only one change runs at a time; they are short, and waiting for each other spares every caller
  * from thinking about half-made tables.
@@ -137,7 +137,7 @@ export class Ddl {
     const flushedSequences = (definition?.families ?? [])
       .filter(({ storeId }) => !stores.has(storeId))
       .map(({ storeId }) => ({ storeId, sequence: lastSequence }))
-    await this.engine.publish({ ...edit, flushedSequences, lastSequence })
+    await this.engine.publisher.publish({ ...edit, flushedSequences, lastSequence })
   }
 
   /** @internal Makes the table as the current version defines it usable. */
@@ -159,10 +159,10 @@ export class Ddl {
     for (const { store } of table.families) {
       if (!gone(store.storeId)) continue
       store.dropped = true
-      this.engine.compactor.forget(store)
+      this.engine.background.compactor.forget(store)
       this.engine.stores.delete(store.storeId)
     }
-    this.engine.relief.account()
+    this.engine.background.relief.account()
     this.engine.versions.removeObsoleteFiles()
   }
 

@@ -37,8 +37,9 @@ import type { FlushMember, FlushUnit } from '../store/flush-unit.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
 import type { Version } from '../version/version.js'
-import type { HookedJob } from './job-hooks.js'
-import type { FlushHost } from './flush-host.js'
+import type { Engine } from './engine.js'
+import type { HookedJob, JobHooks } from './job-hooks.js'
+import type { LogFloor } from './log-floor.js'
 import { Ticker } from './ticker.js'
 
 /** The files of one memtable, not yet named by the manifest. */
@@ -53,6 +54,18 @@ interface Output extends FlushMember {
   readonly sequenceSame: number
 }
 
+/** Told what becomes of flushes. */
+export interface FlushWatcher {
+  /** A memtable has been replaced by its table. REQUIRES that it does not throw. */
+  flushed(store: Store, result: JobResult, hooked: HookedJob): void
+  /** A flush in the background failed; nothing was changed. */
+  failed(store: Store, error: unknown): void
+}
+
+/** Pause before a failed flush is tried again. */
+const retryMilliseconds = 1000
+
+/** Flushes the memtables of one engine; see the file header. */
 export class Flusher {
   /** Flushes done, and what they read, wrote and dropped. */
   flushCount = 0
@@ -60,8 +73,11 @@ export class Flusher {
   entriesDropped = 0
   bytesWritten = 0
   readonly dropped = noDrops()
-  private readonly host: FlushHost
+  private readonly engine: Engine
   private readonly executor: JobExecutor
+  private readonly hooks: JobHooks
+  private readonly logFloor: LogFloor
+  private readonly watcher: FlushWatcher
   /** The one flush of each unit that is being flushed or waits for older ones. */
   private readonly running = new Map<FlushUnit, Promise<void>>()
   /** Stores that are flushed in the background. */
@@ -71,9 +87,18 @@ export class Flusher {
   private readonly entered = new Set<FlushUnit>()
   private readonly ticker = new Ticker(() => this.tick())
 
-  constructor(host: FlushHost, executor: JobExecutor) {
-    this.host = host
+  constructor(
+    engine: Engine,
+    executor: JobExecutor,
+    hooks: JobHooks,
+    logFloor: LogFloor,
+    watcher: FlushWatcher,
+  ) {
+    this.engine = engine
     this.executor = executor
+    this.hooks = hooks
+    this.logFloor = logFloor
+    this.watcher = watcher
   }
 
   /** Number of stores that are being flushed. */
@@ -140,37 +165,37 @@ export class Flusher {
   /** Flushes in the background until the store has no frozen memtable. */
   private async flushAll(store: Store): Promise<void> {
     try {
-      while (store.frozen.length > 0 && this.isWanted(store) && this.host.mayFlush) {
+      while (store.frozen.length > 0 && this.isWanted(store) && this.engine.mayFlush) {
         await this.flush(store.frozen.at(-1)!.unit!)
       }
     } catch (error) {
       const isClosed = error instanceof CellarError && error.code === ErrorCode.closed
-      if (!isClosed) this.host.flushFailed(store, error)
+      if (!isClosed) this.watcher.failed(store, error)
     }
     this.scheduled.delete(store)
-    if (store.frozen.length === 0 || !this.isWanted(store) || !this.host.mayFlush) return
+    if (store.frozen.length === 0 || !this.isWanted(store) || !this.engine.mayFlush) return
     // Writers that wait for memory by now were not there when the failure was told.
-    if (this.host.hasWaitingWriters) this.schedule(store)
+    if (this.engine.writes.budget.hasWaiters) this.schedule(store)
     else this.retryLater(store)
   }
 
   /** False if the store is dropped, or an edit that drops it is on its way. */
   private isWanted(store: Store): boolean {
-    return !store.dropped && this.host.versions.hasStore(store.storeId)
+    return !store.dropped && this.engine.versions.hasStore(store.storeId)
   }
 
   private tick(): boolean {
     for (const [store, control] of this.controls) {
       const bytes = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
-      this.host.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
+      this.engine.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
     }
     return this.controls.size > 0
   }
 
   private retryLater(store: Store): void {
     const timer = setTimeout(() => {
-      if (!store.dropped && this.host.mayFlush) this.schedule(store)
-    }, this.host.retryMilliseconds)
+      if (!store.dropped && this.engine.mayFlush) this.schedule(store)
+    }, retryMilliseconds)
     timer.unref()
   }
 
@@ -192,7 +217,7 @@ export class Flusher {
       // From here on the manifest may name the files, whatever fails.
       named = live
       try {
-        await this.host.publish(edit, (version) => this.install(live, version))
+        await this.engine.publisher.publish(edit, (version) => this.install(live, version))
       } finally {
         unit.isPublishing = false
       }
@@ -211,12 +236,12 @@ export class Flusher {
    */
   private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
     for (;;) {
-      await this.host.syncLog()
+      await this.engine.syncLog()
       if (!unit.isPending) return false
       const stale = outputs.findIndex((output) => {
         const { store, hooked, result } = output
         if (store.dropped) return false
-        return missesScans(output) || this.host.hooks.conflicts(hooked, result)
+        return missesScans(output) || this.hooks.conflicts(hooked, result)
       })
       if (stale < 0) return true
       const [old] = outputs.splice(stale, 1)
@@ -241,10 +266,10 @@ export class Flusher {
     const entries = await runInSlices(slot.memtable.exportSlices())
     for (let attempt = 1; ;) {
       if (!unit.isPending) return undefined
-      this.host.checkFlush()
+      this.engine.checkFlush()
       const sequenceKept = keepsAll ? Number.MAX_SAFE_INTEGER : slot.readPointNewest
       const hooked = this.ask(unit, () => {
-        return this.host.hooks.start(store, 'flush', false, round, sequenceKept)
+        return this.hooks.start(store, 'flush', false, round, sequenceKept)
       })
       if (!unit.isPending) return undefined
       const job = this.makeJob(store, entries, hooked)
@@ -265,7 +290,7 @@ export class Flusher {
   private async run({ store, slot }: FlushMember, job: FlushJob): Promise<JobResult> {
     const control = new JobControl()
     this.controls.set(store, control)
-    this.host.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
+    this.engine.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
     slot.startJob()
     try {
@@ -295,7 +320,7 @@ export class Flusher {
     }
     if (unit.isPublishing) {
       // Its edit is in the manifest already: an empty edit behind it makes both visible.
-      this.host.publishSync({})
+      this.engine.publisher.publishSync({})
       return true
     }
     for (const { store } of unit.members) this.controls.get(store)?.cancel()
@@ -304,7 +329,8 @@ export class Flusher {
   }
 
   private writeSync(unit: FlushUnit): void {
-    const { fileSystem, codecs, hooks } = this.host
+    const { hooks } = this
+    const { fileSystem, codecs } = this.engine
     const outputs: Output[] = []
     let named = false
     try {
@@ -322,10 +348,10 @@ export class Flusher {
           throw error
         }
       }
-      this.host.syncLogSync()
+      this.engine.syncLogSync()
       const edit = this.prepareInstall(outputs)
       named = true
-      this.host.publishSync(edit, (version) => this.install(outputs, version))
+      this.engine.publisher.publishSync(edit, (version) => this.install(outputs, version))
     } finally {
       for (const { job } of outputs) {
         this.unprotect(job)
@@ -339,9 +365,9 @@ export class Flusher {
     entries: FrozenEntries,
     { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
-    const { versions, directory, nativeFree } = this.host
+    const { versions, directory, options } = this.engine
     const format = tableFormatOf(store.settings)
-    const { valueFileBytesMax } = this.host.options
+    const { valueFileBytesMax, nativeFree } = options
     const separates = format.inlineBytesMax < Infinity
     const valueFiles = separates ? valueFileCount(entries.arenaBytes, valueFileBytesMax) : 0
     const flushJob: FlushJob = {
@@ -364,11 +390,14 @@ export class Flusher {
   }
 
   private unprotect(job: FlushJob): void {
-    for (const fileNumber of outputNumbersOf(job)) this.host.versions.unprotectFile(fileNumber)
+    for (const fileNumber of outputNumbersOf(job)) this.engine.versions.unprotectFile(fileNumber)
   }
 
   private discard(job: FlushJob): void {
-    for (const fileNumber of outputNumbersOf(job)) this.host.discardRemains(fileNumber)
+    const { readers, reports } = this.engine
+    for (const fileNumber of outputNumbersOf(job)) {
+      reports.attempt(() => readers.removeRemains(fileNumber))
+    }
   }
 
   /**
@@ -380,18 +409,18 @@ export class Flusher {
       result.files.map((file) => ({ storeId: store.storeId, file })),
     )
     try {
-      for (const { file } of files) this.host.readers.open(file)
+      for (const { file } of files) this.engine.readers.open(file)
       return {
         filesAdded: files,
         flushedSequences: outputs.map(({ store, slot }) => {
           return { storeId: store.storeId, sequence: slot.sequenceCovered }
         }),
-        logFileNumberFloor: this.host.logFloorAfter(outputs),
-        lastSequence: this.host.lastSequence,
-        lastServerTimestamp: this.host.lastServerTimestamp,
+        logFileNumberFloor: this.logFloor.after(outputs),
+        lastSequence: this.engine.lastSequence,
+        lastServerTimestamp: this.engine.clock.highest,
       }
     } catch (error) {
-      for (const { file } of files) this.host.readers.close(file.fileNumber)
+      for (const { file } of files) this.engine.readers.close(file.fileNumber)
       throw error
     }
   }
@@ -401,11 +430,11 @@ export class Flusher {
    * sees the cells twice or not at all.
    */
   private install(outputs: readonly Output[], version: Version): void {
-    const { readers } = this.host
+    const { readers } = this.engine
     const live = outputs.filter(({ store }) => !store.dropped)
     for (const { store, slot, result, sequenceSame } of live) {
       const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
-      this.host.readPoints.memtableReplaced(store, slot, sequenceSame)
+      this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)
       store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
     }
     for (const { store, hooked, result } of live) {
@@ -414,7 +443,7 @@ export class Flusher {
       this.entriesDropped += result.entriesDropped
       this.bytesWritten += result.bytesWritten
       addDrops(this.dropped, result.dropped)
-      this.host.flushed(store, result, hooked)
+      this.watcher.flushed(store, result, hooked)
     }
   }
 }

@@ -111,7 +111,7 @@ export class Ingest {
       await this.publishNow(files, (family) => storeIdOf(table, family))
       for (const family of new Set(files.map((file) => file.family))) {
         const { store } = table.familyByName.get(family)!
-        if (this.engine.compactionEnabled) this.engine.compactor.consider(store)
+        this.engine.background.filesAdded(store)
       }
       return files
     })
@@ -171,8 +171,9 @@ export class Ingest {
               return { storeId, sequence: lastSequence }
             }),
           }
-    engine.publishSync({ ...creation, filesAdded, lastSequence })
-    engine.lastSequence = lastSequence
+    engine.publisher.publishSync({ ...creation, filesAdded, lastSequence }, () => {
+      engine.writes.lastSequence = lastSequence
+    })
   }
 
   private async takeIn(
@@ -270,7 +271,7 @@ export class Ingest {
       try {
         fileSystem.unlinkSync(path)
       } catch (error) {
-        this.engine.warn(error)
+        this.engine.reports.warn(error)
       }
     }
   }

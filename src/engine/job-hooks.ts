@@ -17,19 +17,10 @@ import type { RetentionOptions } from '../scan/query.js'
 import { retentionOf } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type { ReadPoints } from './read-points.js'
+import type { Engine } from './engine.js'
 
 /** Rounds in which hooks may change cells. */
 const roundsMax = 2
-
-/** What this needs of the engine. */
-export interface JobHooksHost {
-  readonly readPoints: ReadPoints
-  now(): number
-  readPointOldest(): number
-  tableNameOf(store: Store): string
-  filesOf(store: Store): readonly FileMetadata[]
-}
 
 /** A job as its coprocessors were told of it. */
 export interface HookedJob {
@@ -43,11 +34,11 @@ export interface HookedJob {
 }
 
 export class JobHooks {
-  private readonly host: JobHooksHost
+  private readonly engine: Engine
   private readonly coprocessors: JobCoprocessors
 
-  constructor(host: JobHooksHost, coprocessors: JobCoprocessors) {
-    this.host = host
+  constructor(engine: Engine, coprocessors: JobCoprocessors) {
+    this.engine = engine
     this.coprocessors = coprocessors
   }
 
@@ -62,16 +53,16 @@ export class JobHooks {
     round: number,
     sequenceKept = 0,
   ): HookedJob {
-    const { host } = this
+    const { engine } = this
     const job: StoreJob = {
       kind,
       wholeStore,
-      table: host.tableNameOf(store),
+      table: engine.tableNameOf(store),
       family: store.family,
-      now: host.now(),
-      readPointOldest: host.readPointOldest(),
+      now: engine.now(),
+      readPointOldest: engine.readPoints.oldest(engine.lastSequence),
     }
-    const seen = Math.max(host.readPoints.newest, sequenceKept)
+    const seen = Math.max(engine.readPoints.newest, sequenceKept)
     const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : seen
     const plan = this.coprocessors.startJob(job, newest)
     const retention = retentionOf(store.settings)
@@ -85,7 +76,7 @@ export class JobHooks {
    */
   conflicts(hooked: HookedJob, { entriesDropped, hooks }: JobResult): boolean {
     const { plan, job, sequenceKept } = hooked
-    const { newest } = this.host.readPoints
+    const { newest } = this.engine.readPoints
     if (job.kind === 'flush' && entriesDropped > 0 && newest > sequenceKept) return true
     if (plan === undefined || newest <= plan.protectedSequence) return false
     return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
@@ -94,17 +85,17 @@ export class JobHooks {
   /** A job is installed. */
   finish(store: Store, { job }: HookedJob, facts: Omit<JobSummary, 'storeIsEmpty'>): void {
     const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
-    const storeIsEmpty = !inMemory && this.host.filesOf(store).length === 0
+    const storeIsEmpty = !inMemory && this.engine.filesOf(store).length === 0
     this.coprocessors.finishJob(job, { ...facts, storeIsEmpty })
   }
 
   /** A flush was asked for and there was nothing to flush. */
   finishIdleFlush(store: Store): void {
     const { table, family, now, readPointOldest } = {
-      table: this.host.tableNameOf(store),
+      table: this.engine.tableNameOf(store),
       family: store.family,
-      now: this.host.now(),
-      readPointOldest: this.host.readPointOldest(),
+      now: this.engine.now(),
+      readPointOldest: this.engine.readPoints.oldest(this.engine.lastSequence),
     }
     const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
     const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
@@ -114,16 +105,16 @@ export class JobHooks {
 
   /** Whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */
   maySelect(store: Store): boolean {
-    const { host } = this
-    const files = host.filesOf(store).map(infoOf)
-    return this.coprocessors.maySelect(host.tableNameOf(store), store.family, files)
+    const { engine } = this
+    const files = engine.filesOf(store).map(infoOf)
+    return this.coprocessors.maySelect(engine.tableNameOf(store), store.family, files)
   }
 
   /** Files were chosen. Throws `ERR_COPROCESSOR`. */
   selected(store: Store, chosen: readonly FileMetadata[]): void {
-    const { host } = this
-    const files = host.filesOf(store).map(infoOf)
-    const table = host.tableNameOf(store)
+    const { engine } = this
+    const files = engine.filesOf(store).map(infoOf)
+    const table = engine.tableNameOf(store)
     this.coprocessors.selected(table, store.family, files, chosen.map(infoOf))
   }
 }

@@ -31,11 +31,12 @@ import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
 import { replayLog, type InspectedLog, type RecoveredLog } from '../wal/recover-log.js'
 import { makeTableState, type TableState } from './catalog.js'
-import { Engine, type EngineEvents } from './engine.js'
+import { Engine } from './engine.js'
 import { MemoryBudget } from './memory-budget.js'
 import { serverTimestampOf, visitEntries } from './mutation-buffer.js'
 import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from './options.js'
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
+import type { EngineEvents } from './reports.js'
 import { ServerClock } from './server-clock.js'
 import { TableReaders } from './table-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
@@ -128,26 +129,15 @@ function openLocked(
     const arenas = new ArenaPool(options.flushBytes)
     const tables = openTables(versions, readers, stores, arenas)
     const turn = new TurnBudget()
-    const engine = new Engine({
-      fileSystem,
-      directory,
-      options,
-      lock,
-      codecs,
-      versions,
-      readers,
-      remover,
-      reserve,
-      stores,
-      tables,
-      clock: new ServerClock(options.clock),
-      executor: makeExecutor(fileSystem, codecs, options, events),
-      turn,
+    const parts = {
+      ...{ fileSystem, directory, options, lock, codecs, versions, readers, remover, reserve },
+      ...{ stores, tables, arenas, turn, clock: new ServerClock(options.clock) },
+    }
+    const engine = new Engine(parts, {
       budget: new MemoryBudget(options.memtableBytesMax, turn),
-      arenas,
+      executor: makeExecutor(fileSystem, codecs, options, events),
       coprocessors,
       events,
-      lastSequence: versions.current.lastSequence,
     })
     engine.clock.raiseFloor(versions.current.lastServerTimestamp)
     let mutationsReplayed = 0
@@ -158,7 +148,7 @@ function openLocked(
     const { cuts } = engine.recovery
     // Nobody can listen before the open has returned.
     setImmediate(() => cuts.forEach((cut) => events.onWarning(cutWarning(cut))))
-    engine.compactor.watch(() => engine.stores.values())
+    engine.background.compactor.watch(() => engine.stores.values())
     return engine
   } catch (error) {
     readers?.closeAll()
@@ -224,7 +214,7 @@ function replay(
   onReplayed: () => void,
 ): RecoveredLog | undefined {
   if (log === undefined) return undefined
-  const { versions, stores } = engine
+  const { versions, stores, writes } = engine
   const flushed = new Map<number, number>()
   for (const storeId of stores.keys()) {
     flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
@@ -234,21 +224,21 @@ function replay(
     engine.clock.raiseFloor(serverTimestampOf(source, start))
     visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
       const sequence = sequenceOf(buffer, keyEnd)
-      if (sequence > engine.lastSequence) engine.lastSequence = sequence
+      if (sequence > writes.lastSequence) writes.lastSequence = sequence
       const store = stores.get(storeId)
       if (store === undefined || sequence <= flushed.get(storeId)!) return
       store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
     })
   })
-  engine.lastSequence = Math.max(engine.lastSequence, recovered.lastSequence)
-  engine.relief.account()
+  writes.lastSequence = Math.max(writes.lastSequence, recovered.lastSequence)
+  engine.background.relief.account()
   return recovered
 }
 
 /** Starts the first new segment behind what was recovered. */
 function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: EngineEvents): void {
   const { versions } = engine
-  engine.log = Log.createSync({
+  engine.writes.log = Log.createSync({
     fileSystem: engine.fileSystem,
     directory: engine.directory,
     databaseId: versions.databaseId,
@@ -264,7 +254,7 @@ function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: E
     onFailure: (failure) => engine.poison(failure),
     onError: (error) => events.onWarning(error),
   })
-  versions.addListener(() => engine.log.noteManifest(versions.durableManifest))
+  versions.addListener(() => engine.writes.log.noteManifest(versions.durableManifest))
 }
 
 /**
@@ -280,6 +270,7 @@ function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['p
 /** Flushes what the replay has made too large, once the coprocessors of the tables are there. */
 export function flushRecovered(engine: Engine): void {
   for (const store of engine.stores.values()) {
-    if (store.active.memtable.bytesUsed >= engine.options.flushBytes) engine.relief.freeze(store)
+    if (store.active.memtable.bytesUsed >= engine.options.flushBytes)
+      engine.background.relief.freeze(store)
   }
 }

@@ -84,7 +84,7 @@ async function drainAll(
   engine: Engine,
   stores: readonly TableState['families'][number]['store'][],
 ) {
-  for (const store of stores) await engine.flusher.drain(store)
+  for (const store of stores) await engine.background.flusher.drain(store)
 }
 
 function filesOf(table: TableState, versions: readonly (Version | undefined)[]): FileMetadata[][] {

@@ -75,6 +75,13 @@ export class TableReaders {
     reader?.closeSync()
   }
 
+  /** Removes an output of a job that is not wanted, or what a dead thread may have left of it. */
+  removeRemains(fileNumber: number): void {
+    for (const path of [this.pathOf(fileNumber), this.values.pathOf(fileNumber)]) {
+      if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
+    }
+  }
+
   /** Closes all readers; throws the first error after having tried every one. */
   closeAll(): void {
     let failure: unknown

@@ -433,7 +433,7 @@ export class Admin implements BackendAdmin {
   /** Writes the memtables of a table, of one family of it, or of all tables to disk. */
   async flush(name?: string, family?: string): Promise<void> {
     this.#engine.checkOpen()
-    return this.#engine.flush(this.#storesOf(name, family))
+    return this.#engine.background.flush(this.#storesOf(name, family))
   }
 
   /** Flushes, then merges what the family's compaction policy finds worth merging. */
@@ -453,22 +453,18 @@ export class Admin implements BackendAdmin {
   compactionSwitch(on: boolean): boolean {
     this.#engine.checkOpen()
     if (typeof on !== 'boolean') throw invalidArgument('compactionSwitch takes true or false')
-    const before = this.#engine.compactionEnabled
-    this.#engine.compactionEnabled = on
-    this.#engine.updatePressure()
-    if (on) for (const store of this.#engine.stores.values()) this.#engine.compactor.consider(store)
-    return before
+    return this.#engine.background.enableCompaction(on)
   }
 
   isCompactionEnabled(): boolean {
     this.#engine.checkOpen()
-    return this.#engine.compactionEnabled
+    return this.#engine.background.compactor.isEnabled
   }
 
   /** Goes on in a new segment of the log. */
   rollWALWriter(): void {
     this.#engine.checkWritable()
-    this.#engine.log.roll()
+    this.#engine.writes.log.roll()
   }
 
   async #compact(
@@ -485,8 +481,8 @@ export class Admin implements BackendAdmin {
       return { ...given, rows: rowsOf(given) }
     })
     const stores = this.#storesOf(name, family)
-    await this.#engine.flush(stores)
-    await this.#engine.compact(stores, { major, rows, onProgress, signal })
+    await this.#engine.background.flush(stores)
+    await this.#engine.background.compact(stores, { major, rows, onProgress, signal })
   }
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {

@@ -9,7 +9,7 @@ import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
 import { Ddl } from '../engine/ddl.js'
-import type { Engine, EngineEvents } from '../engine/engine.js'
+import type { Engine } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
 import {
   checkDirectory,
@@ -19,6 +19,7 @@ import {
   type DatabaseOptions,
 } from '../engine/options.js'
 import type { Recovery } from '../engine/recovery.js'
+import type { EngineEvents } from '../engine/reports.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/display.js'
@@ -407,15 +408,13 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /** Compactions rest, running ones too, until {@link resumeCompaction}; flushes do not. */
   pauseCompaction(): void {
     this.#engine.checkOpen()
-    this.#engine.compactor.pause(true)
-    this.#engine.updatePressure()
+    this.#engine.background.pauseCompaction(true)
   }
 
   /** Takes back {@link pauseCompaction}. */
   resumeCompaction(): void {
     this.#engine.checkOpen()
-    this.#engine.compactor.pause(false)
-    this.#engine.updatePressure()
+    this.#engine.background.pauseCompaction(false)
   }
 
   /**
@@ -424,12 +423,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   limitCompaction(bytesPerSecondMax: number): void {
     this.#engine.checkOpen()
-    this.#engine.compactor.limit(checkRate(bytesPerSecondMax))
+    this.#engine.background.compactor.limit(checkRate(bytesPerSecondMax))
   }
 
   /** How far compactions are behind, and what that means for writers. */
   get pressure(): Pressure {
-    return this.#engine.pacer.pressure
+    return this.#engine.writes.pacer.pressure
   }
 
   /**

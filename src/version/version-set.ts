@@ -38,10 +38,11 @@ import { Version, type VersionState } from './version.js'
 export type VersionListener = (version: Version, edit: VersionEdit) => void
 
 /**
- * Called in the moment in which an edit becomes visible, with the version that it led to, before
- * any listener. REQUIRES that it does not throw: the version set is poisoned if it does.
+ * Called in the moment in which an edit becomes visible, with the version that it led to and the
+ * one before, before any listener. REQUIRES that it does not throw: the version set is poisoned if
+ * it does.
  */
-export type OnCurrent = (version: Version) => void
+export type OnCurrent = (version: Version, before: Version) => void
 
 /** How a version set behaves. */
 export interface VersionSetOptions {
@@ -257,6 +258,7 @@ export class VersionSet {
       // A failure of the running sync might be reported to it alone, so this edit must not rely on
       // a second sync of the same file. A fresh manifest is durable by itself.
       this.rollSync(next)
+      this.throwIfPoisoned()
       return
     }
     this.append(next)
@@ -266,6 +268,7 @@ export class VersionSet {
       throw this.poison(error)
     }
     this.install(next.editNumber)
+    this.throwIfPoisoned()
     this.mark()
   }
 
@@ -390,6 +393,11 @@ export class VersionSet {
     return length > this.manifestBytesMax && length > this.snapshotBytes * manifestGrowthMax
   }
 
+  /** An edit became durable, but not visible as it should: its `onCurrent` has failed. */
+  private throwIfPoisoned(): void {
+    if (this.poisonedBy !== undefined) throw this.poisonedBy
+  }
+
   /** Replaces the manifest by one that begins with the state after `next`. */
   private rollSync(next: PendingEdit): void {
     const old = this.writer
@@ -427,14 +435,15 @@ export class VersionSet {
       this.live.add(version)
       this.obsolete.record(compareFiles(before, version), versionNumber)
       this.currentVersion = version
-      before.release()
       try {
-        onCurrent?.(version)
+        onCurrent?.(version, before)
         settled?.resolve()
       } catch (error) {
         // Readers would go on with the files of before.
-        settled?.reject(this.poison(error))
+        const failure = this.poison(error)
+        settled?.reject(failure)
       }
+      before.release()
       for (const listener of this.listeners) this.report(() => listener(version, edit))
     }
   }

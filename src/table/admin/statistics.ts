@@ -128,7 +128,8 @@ export function collectStatistics(
   engine: Engine,
   coprocessors: JobCoprocessors,
 ): DatabaseStatistics {
-  const { readers, log, budget, pacer, userBytes, waiting } = engine
+  const { readers, writes, background } = engine
+  const { log, budget, pacer, userBytes, waiting } = writes
   const { counters, cache } = readers
   return {
     ...tableStatistics(engine, coprocessors),
@@ -161,7 +162,7 @@ export function collectStatistics(
     userBytes,
     openSnapshots: engine.readPoints.snapshotCount,
     lastSequence: engine.lastSequence,
-    executor: engine.executorKind,
+    executor: background.executor.kind,
     lz4: engine.codecs.lz4Implementation,
   }
 }
@@ -251,7 +252,9 @@ type JobPart = Pick<
   | 'writeAmplification'
 >
 
-function jobStatistics({ flusher, compactor, logBytesWritten, userBytes }: Engine): JobPart {
+function jobStatistics({ background, writes }: Engine): JobPart {
+  const { flusher, compactor } = background
+  const { logBytesWritten, userBytes } = writes
   const { totals } = compactor
   const droppedBy = noDrops()
   addDrops(droppedBy, flusher.dropped)

@@ -67,15 +67,15 @@ export class Batch {
   /** Runs the batch. Rejects only with what the callback throws. */
   async run(): Promise<BatchResult[]> {
     const { engine } = this
-    if (engine.waiting.count > 0 || engine.isHeld) {
+    if (engine.writes.waiting.count > 0 || engine.writes.isHeld) {
       const call = this.own()
-      await new Promise<void>((resolve) => engine.waiting.whenTurn(call, resolve))
+      await new Promise<void>((resolve) => engine.writes.waiting.whenTurn(call, resolve))
     }
     await this.runAll()
-    if (this.call !== undefined) engine.waiting.done(this.call)
+    if (this.call !== undefined) engine.writes.waiting.done(this.call)
     for (const [durability, positions] of this.applied) {
       try {
-        await engine.commit(durability)
+        await engine.writes.commit(durability)
         for (const position of positions) this.tell(position)
       } catch (error) {
         // A mutation whose commit failed is in doubt, so its outcome is the failure.
@@ -98,9 +98,9 @@ export class Batch {
       // Nothing is loaded before the batch owns its arguments.
       if (loading.size > 0) await loading.get(rowOf(this.operations[i]))
       try {
-        if (engine.isHeld && !isGet(this.operations[i])) {
+        if (engine.writes.isHeld && !isGet(this.operations[i])) {
           this.own()
-          await engine.admit()
+          await engine.writes.admit()
         }
         this.attempt(i, nonBlocking)
       } catch (error) {
@@ -128,7 +128,7 @@ export class Batch {
       rows.addOfBatch(this.table, value)
       return value
     })
-    return (this.call = this.engine.waiting.add(rows.names, total, () => this.finishSync()))
+    return (this.call = this.engine.writes.waiting.add(rows.names, total, () => this.finishSync()))
   }
 
   private isDone(position: number): boolean {
@@ -151,26 +151,26 @@ export class Batch {
     for (let i = 0; i < this.operations.length; i++) {
       if (this.isDone(i)) continue
       try {
-        this.engine.admitSync()
+        this.engine.writes.admitSync()
         this.attempt(i, blocking)
       } catch (error) {
         this.fail(i, error)
       }
     }
-    this.engine.waiting.done(this.call!)
+    this.engine.writes.waiting.done(this.call!)
   }
 
   /** As {@link run}, before returning. */
   runSync(): BatchResult[] {
     const { engine, operations } = this
-    if (engine.waiting.count > 0) {
+    if (engine.writes.waiting.count > 0) {
       const rows = new RowNames()
       for (const operation of operations) rows.addOfBatch(this.table, operation)
-      engine.waiting.finishSync(rows.names)
+      engine.writes.waiting.finishSync(rows.names)
     }
     for (let i = 0; i < operations.length; i++) {
       try {
-        if (!isGet(operations[i])) engine.admitSync()
+        if (!isGet(operations[i])) engine.writes.admitSync()
         this.carryOut(i, blocking)
       } catch (error) {
         this.fail(i, error)
@@ -178,7 +178,7 @@ export class Batch {
     }
     for (const [durability, positions] of this.applied) {
       try {
-        engine.commitSync(durability)
+        engine.writes.commitSync(durability)
         for (const position of positions) this.tell(position)
       } catch (error) {
         for (const position of positions) this.fail(position, error)

@@ -22,7 +22,8 @@ export async function mutate<O, T>(
   take?: (operation: O) => O,
 ): Promise<T> {
   const { engine } = place
-  if (engine.waiting.count > 0 || engine.isHeld) return MutationCall.wait(place, operation, step)
+  if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
+    return MutationCall.wait(place, operation, step)
   let applied: Applied<T>
   const taken = take === undefined ? operation : take(operation)
   try {
@@ -31,7 +32,7 @@ export async function mutate<O, T>(
     if (!isBlockMissing(error)) throw error
     return MutationCall.load(place, taken, step)
   }
-  await engine.commit(applied.durability)
+  await engine.writes.commit(applied.durability)
   return applied.value
 }
 
@@ -39,14 +40,14 @@ export async function mutate<O, T>(
 export function mutateSync<T>(place: CallPlace, operation: unknown, step: () => Applied<T>): T {
   finishWaiting(place, operation)
   const { engine } = place
-  engine.admitSync()
+  engine.writes.admitSync()
   const applied = step()
-  engine.commitSync(applied.durability)
+  engine.writes.commitSync(applied.durability)
   return applied.value
 }
 
 /** Carries out the calls that wait and name a row of the operation: they come first. */
 export function finishWaiting(place: CallPlace, operation: unknown): void {
-  const { waiting } = place.engine
+  const { waiting } = place.engine.writes
   if (waiting.count > 0) waiting.finishSync(place.namesOf(operation))
 }

@@ -42,7 +42,7 @@ export class MutationCall<O, T> {
     this.step = step
     this.resolve = resolve
     this.reject = reject
-    this.call = engine.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
+    this.call = engine.writes.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
   }
 
   /** Carries an operation out when writers are let go and earlier calls are done. */
@@ -61,8 +61,8 @@ export class MutationCall<O, T> {
 
   private begin(): void {
     const { engine, call } = this
-    const run = (): void => engine.waiting.whenTurn(call, () => this.attempt())
-    if (engine.isHeld) engine.admitLater(run, (error) => this.fail(error))
+    const run = (): void => engine.writes.waiting.whenTurn(call, () => this.attempt())
+    if (engine.writes.isHeld) engine.writes.admitLater(run, (error) => this.fail(error))
     else run()
   }
 
@@ -70,7 +70,7 @@ export class MutationCall<O, T> {
     const { engine, call } = this
     // Calls of one row, let go together by the end of the one before them.
     if (engine.turn.isFull && !call.isDone) {
-      engine.admitLater(
+      engine.writes.admitLater(
         () => this.attempt(),
         (error) => this.fail(error),
       )
@@ -91,7 +91,7 @@ export class MutationCall<O, T> {
 
   private finishSync(): void {
     try {
-      this.engine.admitSync()
+      this.engine.writes.admitSync()
       this.carryOut(blocking)
     } catch (error) {
       this.fail(error)
@@ -105,7 +105,7 @@ export class MutationCall<O, T> {
     call.isRunning = true
     try {
       const { value, durability } = this.step(this.operation, mode)
-      const committed = engine.commit(durability)
+      const committed = engine.writes.commit(durability)
       this.resolve(value === undefined ? (committed as Promise<T>) : committed.then(() => value))
     } catch (error) {
       if (isBlockMissing(error)) throw error
@@ -113,12 +113,12 @@ export class MutationCall<O, T> {
     } finally {
       call.isRunning = false
     }
-    engine.waiting.done(call)
+    engine.writes.waiting.done(call)
   }
 
   private fail(error: unknown): void {
     this.reject(error)
-    this.engine.waiting.done(this.call)
+    this.engine.writes.waiting.done(this.call)
   }
 }
 
@@ -147,13 +147,13 @@ export class ListCall<O> {
   /** Resolves when all are applied; rejects with the reason why no writer is let go. */
   async run(): Promise<void> {
     const { engine } = this
-    if (!engine.isHeld && engine.waiting.count === 0 && this.runInTurn()) return
+    if (!engine.writes.isHeld && engine.writes.waiting.count === 0 && this.runInTurn()) return
     const call = (this.call = this.wait())
     try {
-      await new Promise<void>((resolve) => engine.waiting.whenTurn(call, resolve))
+      await new Promise<void>((resolve) => engine.writes.waiting.whenTurn(call, resolve))
       while (this.isOpen) await this.runNext()
     } finally {
-      engine.waiting.done(call)
+      engine.writes.waiting.done(call)
     }
   }
 
@@ -165,7 +165,7 @@ export class ListCall<O> {
   private runInTurn(): boolean {
     const { engine } = this
     try {
-      while (this.isOpen && this.at < listTurnMax && !engine.isHeld) {
+      while (this.isOpen && this.at < listTurnMax && !engine.writes.isHeld) {
         const from = this.at
         this.runStep(nonBlocking)
         engine.turn.spend(this.at - from)
@@ -187,12 +187,12 @@ export class ListCall<O> {
       rows.add(this.table, value)
       return value
     })
-    return this.engine.waiting.add(rows.names, total, () => this.finishSync())
+    return this.engine.writes.waiting.add(rows.names, total, () => this.finishSync())
   }
 
   private async runNext(): Promise<void> {
     const { engine } = this
-    if (engine.isHeld) await engine.admit()
+    if (engine.writes.isHeld) await engine.writes.admit()
     const from = this.at
     if (!this.isOpen) return
     try {
@@ -220,6 +220,6 @@ export class ListCall<O> {
 
   private finishSync(): void {
     while (this.isOpen) this.runStep(blocking)
-    this.engine.waiting.done(this.call!)
+    this.engine.writes.waiting.done(this.call!)
   }
 }

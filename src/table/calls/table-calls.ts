@@ -70,11 +70,12 @@ export class TableCalls {
   /** Runs a put. It makes no promise of its own if the put need not wait. */
   put(operations: TableOperations, put: Put): Promise<void> {
     const { engine } = this
-    if (engine.waiting.count > 0 || engine.isHeld) return this.mutate(operations, put, putStep)
+    if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
+      return this.mutate(operations, put, putStep)
     try {
       const own = operations.own(put)
       try {
-        return engine.commit(operations.put(own, nonBlocking))
+        return engine.writes.commit(operations.put(own, nonBlocking))
       } catch (error) {
         if (!isBlockMissing(error)) throw error
         return MutationCall.load(this.place, own, (own, mode) => putStep(operations, own, mode))
@@ -87,8 +88,8 @@ export class TableCalls {
   /** As {@link put}, before it returns. */
   putSync(operations: TableOperations, put: Put): void {
     finishWaiting(this.place, put)
-    this.engine.admitSync()
-    this.engine.commitSync(operations.put(put, blocking))
+    this.engine.writes.admitSync()
+    this.engine.writes.commitSync(operations.put(put, blocking))
   }
 
   /** Runs a mutation. */
@@ -117,7 +118,7 @@ export class TableCalls {
       step(operations, list, at, mode, outcome),
     )
     await call.run()
-    if (outcome.strongest !== undefined) await this.engine.commit(outcome.strongest)
+    if (outcome.strongest !== undefined) await this.engine.writes.commit(outcome.strongest)
     outcome.throwFailures(given.length)
   }
 
@@ -128,13 +129,13 @@ export class TableCalls {
     finishWaiting(this.place, { rows: list })
     for (let at = 0; at < list.length;) {
       try {
-        engine.admitSync()
+        engine.writes.admitSync()
         at = step(operations, list, at, blocking, outcome)
       } catch (error) {
         outcome.failed(at++, error)
       }
     }
-    if (outcome.strongest !== undefined) engine.commitSync(outcome.strongest)
+    if (outcome.strongest !== undefined) engine.writes.commitSync(outcome.strongest)
     outcome.throwFailures(list.length)
   }
 

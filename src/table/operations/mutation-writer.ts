@@ -27,7 +27,9 @@ import {
 } from '../../cell/timestamp.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
 import type { Engine } from '../../engine/engine.js'
-import { textBytes } from '../../engine/mutation-buffer.js'
+import { textBytes, type MutationBuffer } from '../../engine/mutation-buffer.js'
+import type { ServerClock } from '../../engine/server-clock.js'
+import type { WritePath } from '../../engine/write-path.js'
 import type { Durability } from '../../wal/log.js'
 import type { CollectedRow } from '../../scan/row-collector.js'
 import { PutColumns } from '../arguments/put-columns.js'
@@ -36,6 +38,9 @@ import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.j
 
 export class MutationWriter implements PutTarget {
   readonly engine: Engine
+  private readonly writes: WritePath
+  private readonly mutation: MutationBuffer
+  private readonly clock: ServerClock
   /** The mutation will not be applied. */
   isTrial = false
   private row!: RowKey
@@ -55,6 +60,9 @@ export class MutationWriter implements PutTarget {
 
   constructor(engine: Engine) {
     this.engine = engine
+    this.writes = engine.writes
+    this.mutation = engine.writes.mutation
+    this.clock = engine.clock
   }
 
   /**
@@ -76,29 +84,28 @@ export class MutationWriter implements PutTarget {
     this.groupTime = now
     if (this.resultCells.length > 0) this.resultCells = []
     this.givesResult = false
-    this.engine.clock.release()
-    this.engine.mutation.begin()
+    this.clock.release()
+    this.mutation.begin()
   }
 
   /** Whether the group takes another member. */
   get hasRoom(): boolean {
-    return this.engine.mutation.hasRoom
+    return this.mutation.hasRoom
   }
 
   /** Starts a mutation of the group. */
   beginMember(putTimestampMin: Timestamp = 0, isTrial = false): void {
-    const { engine } = this
     this.isTrial = isTrial
     this.isPut = false
-    this.sequence = engine.lastSequence + 1 + engine.mutation.mutationCount
+    this.sequence = this.writes.lastSequence + 1 + this.mutation.mutationCount
     this.serverTimestamp = 0
     this.putTimestampMin = putTimestampMin
-    engine.mutation.open()
+    this.mutation.open()
   }
 
   /** Ends a mutation: it will be applied with the group. Its timestamp is taken. */
   endMember(): void {
-    const { clock, mutation } = this.engine
+    const { clock, mutation } = this
     mutation.finish()
     if (this.serverTimestamp !== 0) clock.accept()
     clock.keep()
@@ -106,7 +113,7 @@ export class MutationWriter implements PutTarget {
 
   /** Takes back the mutation that is not ended yet. */
   dropMember(): void {
-    this.engine.mutation.drop()
+    this.mutation.drop()
   }
 
   /**
@@ -114,7 +121,7 @@ export class MutationWriter implements PutTarget {
    * `begin` was given. A mutation that is not applied takes no timestamp of any row.
    */
   nextRow(): void {
-    if (this.serverTimestamp !== 0) this.engine.clock.reserve()
+    if (this.serverTimestamp !== 0) this.clock.reserve()
     this.serverTimestamp = 0
     this.putTimestampMin = 0
   }
@@ -138,7 +145,7 @@ export class MutationWriter implements PutTarget {
 
   /** Number of cells of the mutation encoded so far. */
   get cellCount(): number {
-    return this.engine.mutation.openEntryCount
+    return this.mutation.openEntryCount
   }
 
   /** Finds a family or throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
@@ -201,7 +208,7 @@ export class MutationWriter implements PutTarget {
       high = timestampHigh(timestamp)
       low = timestampLow(timestamp)
     }
-    engine.mutation.add(
+    this.mutation.add(
       family.store,
       row.buffer,
       row.length,
@@ -221,8 +228,8 @@ export class MutationWriter implements PutTarget {
     if (this.serverTimestamp === 0) {
       const { engine, row } = this
       const now = this.groupTime === 0 ? engine.now() : this.groupTime
-      this.serverTimestamp = this.isTrial ? 1 : engine.clock.propose(row.buffer, row.length, now)
-      engine.mutation.raiseServerTimestamp(this.serverTimestamp)
+      this.serverTimestamp = this.isTrial ? 1 : this.clock.propose(row.buffer, row.length, now)
+      this.mutation.raiseServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp
   }
@@ -230,19 +237,19 @@ export class MutationWriter implements PutTarget {
   /** Applies the mutation: from now on it is part of the database. REQUIRES not a trial. */
   apply(durability: Durability): void {
     this.endMember()
-    this.engine.apply(durability)
+    this.writes.apply(durability)
   }
 
   /** Applies all mutations of the group that were ended; false if there are none. */
   applyGroup(durability: Durability): boolean {
-    if (this.engine.mutation.mutationCount === 0) return false
-    this.engine.apply(durability)
+    if (this.mutation.mutationCount === 0) return false
+    this.writes.apply(durability)
     return true
   }
 
   /** Makes the cell encoded last part of {@link takeResult}. */
   includeInResult(family: FamilyState): void {
-    this.resultCells.push(family.index, this.engine.mutation.entryCount - 1)
+    this.resultCells.push(family.index, this.mutation.entryCount - 1)
   }
 
   /** Whether cells were marked for the result. */
@@ -252,7 +259,7 @@ export class MutationWriter implements PutTarget {
 
   /** The marked cells, as they were encoded, copied out of the mutation. REQUIRES `apply`. */
   takeResult(): CollectedRow {
-    const { buffer, length, keyStarts, keyEnds, valueEnds } = this.engine.mutation
+    const { buffer, length, keyStarts, keyEnds, valueEnds } = this.mutation
     const page = Buffer.from(buffer.subarray(0, this.hasResult ? length : 0))
     const cells: number[] = []
     for (let i = 0; i < this.resultCells.length; i += 2) {

@@ -1,9 +1,26 @@
-/** Tells events and diagnostics channels what flushes and compactions do. */
+/** Tells the users of a database, and monitors of the process, what goes on inside. */
+import type { CellarError } from '../base/errors.js'
 import type { JobResult } from '../job/job.js'
 import type { Store } from '../store/store.js'
-import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-host.js'
+import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-outcome.js'
 import { publishDiagnostic } from './diagnostics.js'
-import type { EngineEvents } from './engine.js'
+import type { Pressure } from './write-pacer.js'
+
+/** What happens inside, for `Database` to tell its users. */
+export interface EngineEvents {
+  onPoisoned(error: CellarError): void
+  onFlushMoved(table: string, family: string, bytesDone: number, bytesTotal: number): void
+  onFlushed(table: string, family: string, result: JobResult): void
+  onFlushFailed(table: string, family: string, error: unknown): void
+  onCompactionMoved(table: string, family: string, progress: CompactionProgress): void
+  onCompacted(table: string, family: string, outcome: CompactionOutcome): void
+  /** `requested`: a promise tells the error to the caller. */
+  onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
+  /** Writers are held back, or no longer. */
+  onPressure(pressure: Pressure): void
+  /** Something went wrong that changes nothing: a file could not be removed, for instance. */
+  onWarning(error: unknown): void
+}
 
 /** What a report says of the database. */
 export interface ReportedDatabase {
@@ -11,14 +28,39 @@ export interface ReportedDatabase {
   tableNameOf(store: Store): string
 }
 
-/** Reports of background jobs; see the file header. */
-export class JobReports {
+/** Reports of one engine; see the file header. */
+export class Reports {
   private readonly database: ReportedDatabase
   private readonly events: EngineEvents
 
   constructor(database: ReportedDatabase, events: EngineEvents) {
     this.database = database
     this.events = events
+  }
+
+  /** All writes have stopped for good. */
+  poisoned(error: CellarError): void {
+    this.events.onPoisoned(error)
+  }
+
+  pressureChanged(pressure: Pressure): void {
+    const { directory } = this.database
+    publishDiagnostic('pressure', { directory, ...pressure })
+    this.events.onPressure(pressure)
+  }
+
+  /** Tells of a failure that changes nothing. */
+  warn(error: unknown): void {
+    this.events.onWarning(error)
+  }
+
+  /** Does something whose failure changes nothing, and warns of it. */
+  attempt(action: () => void): void {
+    try {
+      action()
+    } catch (error) {
+      this.warn(error)
+    }
   }
 
   /** A job begins to write a memtable of so many entries and bytes. */

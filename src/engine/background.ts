@@ -1,0 +1,133 @@
+/**
+ * The background work of an engine: flushes, compactions, and what each leads to.
+ *
+ * A flush walks in one direction: `MemoryRelief` freezes a memtable, `Flusher` writes and publishes
+ * its file, and the end is told here. The end frees memory and log, tells observers and users, and
+ * lets the policy of the store look for a compaction.
+ */
+import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
+import type { JobExecutor } from '../job/executor.js'
+import type { JobResult } from '../job/job.js'
+import type { Store } from '../store/store.js'
+import type { CompactionOutcome } from './compaction-outcome.js'
+import { Compactor, type CompactionRequest } from './compactor.js'
+import type { Engine } from './engine.js'
+import { Flusher } from './flusher.js'
+import { JobHooks, type HookedJob } from './job-hooks.js'
+import { LogFloor } from './log-floor.js'
+import { MemoryRelief } from './memory-relief.js'
+
+/** Background work of one engine; see the file header. */
+export class Background {
+  readonly executor: JobExecutor
+  readonly hooks: JobHooks
+  readonly flusher: Flusher
+  readonly compactor: Compactor
+  readonly relief: MemoryRelief
+  private readonly engine: Engine
+  private readonly logFloor: LogFloor
+
+  constructor(engine: Engine, executor: JobExecutor, coprocessors: JobCoprocessors) {
+    const hooks = new JobHooks(engine, coprocessors)
+    const logFloor = new LogFloor(engine)
+    this.engine = engine
+    this.executor = executor
+    this.hooks = hooks
+    this.logFloor = logFloor
+    this.flusher = new Flusher(engine, executor, hooks, logFloor, {
+      flushed: (store, result, hooked) => this.flushed(store, result, hooked),
+      failed: (store, error) => this.flushFailed(store, error),
+    })
+    this.compactor = new Compactor(engine, executor, hooks, (store, outcome) =>
+      this.compacted(store, outcome),
+    )
+    this.relief = new MemoryRelief(engine.stores, engine.writes, this.flusher, engine.options)
+  }
+
+  /** Freezes and flushes the given stores; resolves when all is on disk. */
+  async flush(stores: readonly Store[]): Promise<void> {
+    const { engine } = this
+    engine.checkWritable()
+    const idle = stores.filter((store) => store.active.isEmpty && store.frozen.length === 0)
+    for (const store of stores) store.freeze(engine.lastSequence)
+    for (const store of stores) await this.flusher.drain(store)
+    for (const store of idle) this.hooks.finishIdleFlush(store)
+  }
+
+  /**
+   * Compacts the given stores one after the other; see `Compactor.compact`. Settles when the files
+   * that nobody needs any more are gone.
+   */
+  async compact(stores: readonly Store[], request: CompactionRequest): Promise<void> {
+    this.engine.checkWritable()
+    try {
+      for (let i = 0; i < stores.length; i++) {
+        const { onProgress } = request
+        const onPart =
+          onProgress === undefined
+            ? undefined
+            : (part: number): void => onProgress((i + part) / stores.length)
+        await this.compactor.compact(stores[i], { ...request, onProgress: onPart })
+      }
+    } finally {
+      await this.engine.remover.idle()
+    }
+  }
+
+  /** Follows the policies of the stores, or not; returns whether it did before. */
+  enableCompaction(on: boolean): boolean {
+    const { compactor } = this
+    const before = compactor.isEnabled
+    compactor.isEnabled = on
+    this.updatePressure()
+    if (on) for (const store of this.engine.stores.values()) compactor.consider(store)
+    return before
+  }
+
+  /** Rests compactions or lets them go on. */
+  pauseCompaction(paused: boolean): void {
+    this.compactor.pause(paused)
+    this.updatePressure()
+  }
+
+  /** A store got files other than by a flush. */
+  filesAdded(store: Store): void {
+    if (this.compactor.isEnabled) this.compactor.consider(store)
+  }
+
+  /** Runs in the moment of the installation, which it must not make fail. */
+  private flushed(store: Store, result: JobResult, hooked: HookedJob): void {
+    const { versions, reports } = this.engine
+    try {
+      this.relief.account()
+      this.logFloor.removeSegments()
+      versions.removeObsoleteFiles()
+      reports.flushEnded(store, result)
+      this.hooks.finish(store, hooked, { ...result, files: result.files.length })
+      this.filesAdded(store)
+      this.updatePressure()
+    } catch (error) {
+      reports.warn(error)
+    }
+  }
+
+  private flushFailed(store: Store, error: unknown): void {
+    this.engine.writes.budget.fail(error)
+    this.engine.reports.flushFailed(store, error)
+  }
+
+  private compacted(store: Store, outcome: CompactionOutcome): void {
+    this.engine.versions.removeObsoleteFiles()
+    this.engine.reports.compactionEnded(store, outcome)
+    this.updatePressure()
+  }
+
+  /** Measures how far compactions are behind; without them, no writer waits for them. */
+  private updatePressure(): void {
+    const { compactor, engine } = this
+    const { stores, writes } = engine
+    const counted = compactor.isEnabled && !compactor.isPaused ? stores.values() : []
+    const debts = Array.from(counted, (store) => compactor.debtOf(store))
+    writes.pacer.update(debts, writes.userBytes)
+  }
+}
