@@ -15,6 +15,7 @@ const levels = [
   ['cell', 'record'],
   ['wal', 'memtable', 'sstable', 'filter', 'coprocessor'],
   ['version', 'scan'],
+  ['files'],
   ['job', 'compaction'],
   ['store'],
   ['engine'],

@@ -22,11 +22,11 @@ import { loadHooks, makeHookWatch, type HookPlan } from '../../src/coprocessor/h
 import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import { runToEnd, startJob } from '../../src/job/executor.js'
 import { inputOf, JobControl, type CompactionJob } from '../../src/job/job.js'
-import { TableOutput } from '../../src/job/table-output.js'
+import { SsTableOutput } from '../../src/job/sstable-output.js'
 import {
   defaultFamilySettings,
   retentionOf,
-  tableFormatOf,
+  formatOfFamily,
 } from '../../src/store/family-settings.js'
 import { noDatabaseId } from '../../src/sstable/format.js'
 import { formatFileName } from '../../src/version/file-names.js'
@@ -66,8 +66,8 @@ export async function prepare(): Promise<void> {
 
 /** Rows are dealt out to the tables in turn, so the merge changes its source at every entry. */
 function writeTable(file: number): FileMetadata {
-  const format = tableFormatOf(defaultFamilySettings)
-  const output = new TableOutput(fileSystem, codecs, place, file + 1, format)
+  const format = formatOfFamily(defaultFamilySettings)
+  const output = new SsTableOutput(fileSystem, codecs, place, file + 1, format)
   const view = new CellView()
   const qualifier = Buffer.from('q')
   for (let i = 0; i < entriesPerFile; i++) {
@@ -118,7 +118,7 @@ function compact(hooks: HookPlan | undefined): void {
     outputLevel: 0,
     outputBytesMax: Infinity,
     boundaries: [],
-    format: tableFormatOf(defaultFamilySettings),
+    format: formatOfFamily(defaultFamilySettings),
     retention: retentionOf(defaultFamilySettings),
     now: 0,
     hooks,

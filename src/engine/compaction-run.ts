@@ -22,7 +22,7 @@ import {
   type JobResult,
   type RowSlice,
 } from '../job/job.js'
-import { tableFormatOf } from '../store/family-settings.js'
+import { formatOfFamily } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-outcome.js'
@@ -222,7 +222,7 @@ export class CompactionRun {
       return fileNumber
     }
     const fileNumbers = Array.from({ length: outputsMax }, allocate)
-    const format = tableFormatOf(settings)
+    const format = formatOfFamily(settings)
     const separates = format.inlineBytesMax < Infinity
     const meetsValues = separates || files.some((file) => file.valueFiles !== undefined)
     const rewritten = findWastefulFiles(files, this.engine.filesOf(this.store))

@@ -32,7 +32,7 @@ import type { Recovery } from './recovery.js'
 import { ReadPoints } from './read-points.js'
 import { Reports, type EngineEvents } from './reports.js'
 import type { ServerClock } from './server-clock.js'
-import type { TableReaders } from './table-readers.js'
+import type { SsTableReaders } from '../files/sstable-readers.js'
 import { WritePath } from './write-path.js'
 
 /** What `openEngine` has opened, and the settings. */
@@ -43,7 +43,7 @@ export interface OpenedParts {
   readonly lock: DirectoryLock
   readonly codecs: Codecs
   readonly versions: VersionSet
-  readonly readers: TableReaders
+  readonly readers: SsTableReaders
   readonly remover: FileRemover
   readonly reserve: SpaceReserve
   readonly stores: Map<number, Store>
@@ -68,7 +68,7 @@ export class Engine implements OpenedParts {
   readonly lock: DirectoryLock
   readonly codecs: Codecs
   readonly versions: VersionSet
-  readonly readers: TableReaders
+  readonly readers: SsTableReaders
   readonly remover: FileRemover
   readonly reserve: SpaceReserve
   readonly stores: Map<number, Store>

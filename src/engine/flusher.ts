@@ -32,7 +32,7 @@ import {
   type JobResult,
 } from '../job/job.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
-import { tableFormatOf } from '../store/family-settings.js'
+import { formatOfFamily } from '../store/family-settings.js'
 import type { FlushMember, FlushUnit } from '../store/flush-unit.js'
 import type { Store } from '../store/store.js'
 import type { VersionEdit } from '../version/version-edit.js'
@@ -366,7 +366,7 @@ export class Flusher {
     { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
     const { versions, directory, options } = this.engine
-    const format = tableFormatOf(store.settings)
+    const format = formatOfFamily(store.settings)
     const { valueFileBytesMax, nativeFree } = options
     const separates = format.inlineBytesMax < Infinity
     const valueFiles = separates ? valueFileCount(entries.arenaBytes, valueFileBytesMax) : 0

@@ -38,7 +38,7 @@ import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from './op
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
 import type { EngineEvents } from './reports.js'
 import { ServerClock } from './server-clock.js'
-import { TableReaders } from './table-readers.js'
+import { SsTableReaders } from '../files/sstable-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
 
 /** Threads for jobs: two compactions, and a flush must never wait behind them. */
@@ -111,7 +111,7 @@ function openLocked(
   const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
   const reserve = new SpaceReserve(fileSystem, directory)
   let versions: VersionSet | undefined
-  let readers: TableReaders | undefined
+  let readers: SsTableReaders | undefined
   try {
     const versionOptions = {
       manifestBytesMax: options.manifestBytesMax,
@@ -124,7 +124,7 @@ function openLocked(
     reserve.makeRoom(content.manifestLength + changeBytes)
     versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
     const place = { directory, databaseId: versions.databaseId }
-    readers = new TableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
+    readers = new SsTableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
     const stores = new Map<number, Store>()
     const arenas = new ArenaPool(options.flushBytes)
     const tables = openTables(versions, readers, stores, arenas)
@@ -160,7 +160,7 @@ function openLocked(
 
 function openTables(
   versions: VersionSet,
-  readers: TableReaders,
+  readers: SsTableReaders,
   stores: Map<number, Store>,
   arenas: ArenaPool,
 ): Map<string, TableState> {

@@ -13,13 +13,13 @@ import type { VersionEdit } from '../version/version-edit.js'
 import type { OnCurrent, VersionSet } from '../version/version-set.js'
 import type { Version } from '../version/version.js'
 import type { ReadPoints } from './read-points.js'
-import type { TableReaders } from './table-readers.js'
+import type { SsTableReaders } from '../files/sstable-readers.js'
 
 /** What publishing needs of an engine. */
 export interface PublisherParts {
   readonly versions: VersionSet
   readonly stores: ReadonlyMap<number, Store>
-  readonly readers: TableReaders
+  readonly readers: SsTableReaders
   readonly readPoints: ReadPoints
   /** Stops all writes for good. */
   poison(error: CellarError): void

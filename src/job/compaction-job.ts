@@ -10,6 +10,7 @@
  * Failure behaviour: any error removes the outputs written so far and is thrown; inputs are only
  * read.
  */
+import { patchOfSequence } from '../cell/assigned-sequence.js'
 import { assert } from '../base/assert.js'
 import { compareBytes, emptyBytes } from '../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
@@ -27,7 +28,7 @@ import { InputMerge } from './input-merge.js'
 import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
 import { keepShapesOf } from './kept-shapes.js'
 import { Pace } from './pace.js'
-import { ValueFiles } from './value-files.js'
+import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
 
 /** Entries handled between two looks at the control. */
@@ -106,7 +107,7 @@ function openTable(
     counters,
     databaseId: identityOf(file, job.databaseId),
     expectedBytes: file.fileBytes,
-    sequenceAssigned: file.sequenceAssigned,
+    keyPatch: patchOfSequence(file.sequenceAssigned),
   })
 }
 

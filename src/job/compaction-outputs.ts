@@ -10,7 +10,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionJob } from './job.js'
-import { TableOutput } from './table-output.js'
+import { SsTableOutput } from './sstable-output.js'
 import type { ValueOutput } from './value-output.js'
 
 export class CompactionOutputs {
@@ -21,8 +21,8 @@ export class CompactionOutputs {
   private readonly job: CompactionJob
   private readonly values: ValueOutput | undefined
   private readonly finished: FileMetadata[] = []
-  private readonly made: TableOutput[] = []
-  private current: TableOutput | undefined = undefined
+  private readonly made: SsTableOutput[] = []
+  private current: SsTableOutput | undefined = undefined
   /** Boundaries that no key has reached yet begin here. */
   private boundary = 0
 
@@ -57,7 +57,7 @@ export class CompactionOutputs {
     if (cut && this.made.length < fileNumbers.length) this.finishCurrent()
   }
 
-  /** Appends a cell; cells come in key order. `words` as in {@link TableOutput.add}. */
+  /** Appends a cell; cells come in key order. `words` as in {@link SsTableOutput.add}. */
   add(cell: CellView, words: DataView | undefined): void {
     this.current ??= this.start()
     this.current.add(cell, words)
@@ -77,12 +77,12 @@ export class CompactionOutputs {
     this.values?.abandon()
   }
 
-  private start(): TableOutput {
+  private start(): SsTableOutput {
     const { job } = this
     const { fileNumbers, format } = job
     const fileNumber = fileNumbers[this.made.length]
     const { fileSystem, codecs, values } = this
-    const output = new TableOutput(fileSystem, codecs, job, fileNumber, format, values)
+    const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values)
     this.made.push(output)
     return output
   }

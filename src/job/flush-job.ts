@@ -14,8 +14,8 @@ import { CellJudge, type Judgement } from './cell-judge.js'
 import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
 import { wordSlackBytes } from '../sstable/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
-import { TableOutput } from './table-output.js'
-import { ValueFiles } from './value-files.js'
+import { SsTableOutput } from './sstable-output.js'
+import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
 
 /** Entries handled between two looks at the cancel flag. */
@@ -31,7 +31,7 @@ export function* runFlush(
   const { fileNumber, format } = job
   const inputs = new ValueFiles(fileSystem, job, codecs, new ReadCounters())
   const values = makeValueOutput(fileSystem, codecs, job, inputs)
-  const output = new TableOutput(fileSystem, codecs, job, fileNumber, format, values)
+  const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values)
   try {
     const judgement = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount
@@ -69,7 +69,7 @@ export function* runFlush(
 /** Copies what is kept and returns what was dropped. */
 function* copyEntries(
   job: FlushJob,
-  output: TableOutput,
+  output: SsTableOutput,
   control: JobControl,
 ): Generator<number, Judgement> {
   const { arena, arenaBytes } = job.entries

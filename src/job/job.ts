@@ -9,7 +9,7 @@ import type { RetentionOptions } from '../scan/query.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
-import type { TableFormat } from './table-output.js'
+import type { SsTableFormat } from './sstable-output.js'
 
 /** Writes a frozen memtable as one SSTable of level 0. Structured-cloneable. */
 export interface FlushJob extends DatabasePlace {
@@ -21,7 +21,7 @@ export interface FlushJob extends DatabasePlace {
   /** A value file is finished behind this many bytes; only the last number's grows beyond. */
   readonly valueFileBytesMax: number
   readonly entries: FrozenEntries
-  readonly format: TableFormat
+  readonly format: SsTableFormat
   readonly retention: RetentionOptions
   /** Nothing is dropped up to this sequence: open snapshots and scans of the memtable see it. */
   readonly sequenceKept: number
@@ -89,7 +89,7 @@ export interface CompactionJob extends DatabasePlace {
    * Escaped rows, ascending: an output is also finished before the first key that is not smaller.
    */
   readonly boundaries: readonly Buffer[]
-  readonly format: TableFormat
+  readonly format: SsTableFormat
   readonly retention: RetentionOptions
   readonly now: number
   /** As in a flush. */

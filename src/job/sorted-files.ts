@@ -14,14 +14,14 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import { TableOutput, type TableFormat } from './table-output.js'
+import { SsTableOutput, type SsTableFormat } from './sstable-output.js'
 
 /** How the files are written. */
 export interface SortedFilesOptions extends DatabasePlace {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
   /** One for each family. */
-  readonly formats: readonly TableFormat[]
+  readonly formats: readonly SsTableFormat[]
   /** A file is finished at the first row boundary behind this many bytes. */
   readonly fileBytesMax: number
   /** A number for a new file, never used before in the directory. */
@@ -39,12 +39,12 @@ export interface FamilyFile {
 
 /** What one family is at. */
 class FamilyRun {
-  readonly format: TableFormat
-  output: TableOutput | undefined = undefined
+  readonly format: SsTableFormat
+  output: SsTableOutput | undefined = undefined
   /** The escaped row of the cell added last, once the file is long enough to end with it. */
   lastRow: Buffer | undefined = undefined
 
-  constructor(format: TableFormat) {
+  constructor(format: SsTableFormat) {
     this.format = format
   }
 }
@@ -54,7 +54,7 @@ export class SortedFiles {
   entryCount = 0
   private readonly options: SortedFilesOptions
   private readonly runs: readonly FamilyRun[]
-  private readonly made: TableOutput[] = []
+  private readonly made: SsTableOutput[] = []
   private readonly finished: FamilyFile[] = []
 
   constructor(options: SortedFilesOptions) {
@@ -108,10 +108,10 @@ export class SortedFiles {
     for (const output of this.made) output.abandon()
   }
 
-  private startFile(run: FamilyRun): TableOutput {
+  private startFile(run: FamilyRun): SsTableOutput {
     const { fileSystem, codecs, allocateFileNumber } = this.options
     const fileNumber = allocateFileNumber()
-    const output = new TableOutput(fileSystem, codecs, this.options, fileNumber, run.format)
+    const output = new SsTableOutput(fileSystem, codecs, this.options, fileNumber, run.format)
     this.made.push(output)
     return output
   }

@@ -26,8 +26,8 @@ import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 import type { Job } from './job.js'
-import type { TableFormat } from './table-output.js'
-import type { ValueFiles } from './value-files.js'
+import type { SsTableFormat } from './sstable-output.js'
+import type { ValueFiles } from '../files/value-files.js'
 
 /** Where values go. */
 export interface ValueOutputOptions {
@@ -38,7 +38,7 @@ export interface ValueOutputOptions {
   readonly fileNumbers: readonly number[]
   /** A file is finished behind this many bytes if there is a number for another. */
   readonly fileBytesMax: number
-  readonly format: TableFormat
+  readonly format: SsTableFormat
   /** Open files that the cells refer to. */
   readonly inputs: ValueFiles
   /** Files whose values are copied, so that nothing refers to them any more. */

@@ -11,7 +11,7 @@ import { CellView } from '../cell/cell-view.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { findCellFault } from './cell-check.js'
 import { CellStatisticsCollector } from './cell-statistics.js'
-import { FilterKind } from './table-output.js'
+import { FilterKind } from '../cell/row-filter.js'
 
 /** Entries handled between two yields. */
 const entriesPerSlice = 1024

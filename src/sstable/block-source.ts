@@ -3,6 +3,7 @@ import type { BlockLoader } from '../cursor/cursor.js'
 import type { Block, BlockOwner } from './block.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
+import type { KeyPatch } from './key-patch.js'
 import type { SsTableProperties } from './properties.js'
 import type { ReadCounters } from './read-counters.js'
 import type { SectionFile } from './section.js'
@@ -12,7 +13,7 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly fileBytes: number
   readonly properties: SsTableProperties
   /** See `SsTableReaderOptions`. */
-  readonly sequenceAssigned: number | undefined
+  readonly keyPatch: KeyPatch | undefined
   readonly index: BlockIndex
   readonly cache: BlockCache
   readonly counters: ReadCounters

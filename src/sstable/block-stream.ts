@@ -7,7 +7,7 @@
  *
  * Failure behaviour: as `SsTableReader`; nothing is decoded that its checksum does not vouch for.
  */
-import { assignSequence, Block } from './block.js'
+import { patchKeys, Block } from './block.js'
 import { BlockMemory, type BlockMemoryPool } from './block-memory.js'
 import type { BlockSource } from './block-source.js'
 
@@ -44,7 +44,7 @@ export class BlockStream {
     const memory = this.pool.take(length)
     source.decodeBlock(stored, start, end, index, memory.buffer, length)
     const block = new Block(source, index, memory.buffer, length)
-    if (source.sequenceAssigned !== undefined) assignSequence(block, source.sequenceAssigned)
+    if (source.keyPatch !== undefined) patchKeys(block, source.keyPatch)
     if (this.memory !== undefined) this.pool.retire(this.memory)
     this.memory = memory
     return block

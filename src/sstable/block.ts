@@ -1,6 +1,6 @@
 /**
- * The data block: whole entries, then the offset of each ("slots"), then how many (design D4). See
- * FORMAT.md, "Data block".
+ * The data block: whole entries, then the offset of each ("slots"), then how many. See FORMAT.md,
+ * "Data block".
  *
  * An entry is [varint key length][varint value length][key][value]; entries lie without gaps in key
  * order, so any of them is found by binary search over the slots without decoding neighbours, and
@@ -8,8 +8,7 @@
  *
  * Ownership: a {@link Block} owns its buffer alone and does not change it while somebody holds the
  * block (`holders`). A block that nobody holds loses its buffer when it leaves the cache. Before a
- * block is used, the keys of a table that was taken in from outside get their sequence
- * ({@link assignSequence}), the one place where this layer knows what a key ends with.
+ * block is used, the keys of a file with a {@link KeyPatch} are rewritten ({@link patchKeys}).
  *
  * Failure behaviour: block bytes are checked against their checksum before they come here. Lengths
  * are still compared with the block before they are used, so bytes that carry a right checksum
@@ -18,11 +17,11 @@
 import { assert } from '../base/assert.js'
 import { commonPrefixLength, compareBytes, copySharedBytes, readPrefix48 } from '../base/bytes.js'
 import type { CellarError } from '../base/errors.js'
-import { keySuffixBytes, writeSequence } from '../cell/cell-key.js'
 import { readVarint, varintLength, writeVarint } from '../base/varint.js'
 import { wordSlackBytes } from './block-memory.js'
 import { wideSlotsFlag } from './format.js'
 import { growBuffer, growNumbers } from './grow.js'
+import type { KeyPatch } from './key-patch.js'
 
 /**
  * Hits from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of the
@@ -135,14 +134,14 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
 }
 
 /** Writes the same sequence into the key of every entry. REQUIRES a block nobody else sees yet. */
-export function assignSequence(block: Block, sequence: number): void {
+export function patchKeys(block: Block, patch: KeyPatch): void {
   const place = new EntryPlace()
   for (let slot = 0; slot < block.count; slot++) {
     readEntry(block, entryOffset(block, slot), place)
-    if (place.keyEnd - place.keyStart < keySuffixBytes) {
+    if (place.keyEnd - place.keyStart < patch.bytesMax) {
       throw damagedEntry(block, entryOffset(block, slot))
     }
-    writeSequence(block.buffer, place.keyEnd, sequence)
+    patch.patch(block.buffer, place.keyEnd)
   }
 }
 

@@ -4,7 +4,6 @@
  * Two reads: the footer, whose lengths are compared with the file's size, then all sections at once
  * into one buffer that the results refer to.
  */
-import { keySuffixBytes, writeSequence } from '../cell/cell-key.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
@@ -12,13 +11,14 @@ import { BlockIndex } from './block-index.js'
 import { Filter } from './filter.js'
 import { checkFooterTail, decodeFooter } from './footer.js'
 import { footerBytes, footerTailBytes, trailerBytes } from './format.js'
+import type { KeyPatch } from './key-patch.js'
 import { decodeProperties } from './properties.js'
 import type { SsTableProperties } from './properties.js'
 import { checkSection, damaged, missingCodec } from './section.js'
 import type { SectionFile } from './section.js'
 
-/** All of a table but its data blocks. */
-export interface TableMeta {
+/** All of an SSTable but its data blocks. */
+export interface SsTableMeta {
   readonly fileBytes: number
   readonly codecId: number
   readonly properties: SsTableProperties
@@ -28,23 +28,23 @@ export interface TableMeta {
   readonly bytes: number
 }
 
-/** What must hold of the table, and what its blocks need. */
-export interface TableMetaOptions {
+/** What must hold of the file, and what its blocks need. */
+export interface SsTableMetaOptions {
   readonly codecs: Codecs
   readonly databaseId: Buffer
   readonly expectedBytes?: number
-  readonly sequenceAssigned?: number | undefined
+  readonly keyPatch?: KeyPatch | undefined
 }
 
 /**
- * Reads and checks a table's meta data. Throws as `SsTableReader.openSync` does. Does not close the
+ * Reads and checks the meta data of a file. Throws as `SsTableReader.openSync` does. Does not close the
  * file.
  */
-export function readTableMeta(
+export function readSsTableMeta(
   file: File,
   fileNumber: number,
-  { codecs, databaseId, expectedBytes, sequenceAssigned }: TableMetaOptions,
-): TableMeta {
+  { codecs, databaseId, expectedBytes, keyPatch }: SsTableMetaOptions,
+): SsTableMeta {
   const place: SectionFile = { path: file.path, fileNumber }
   const fileBytes = file.sizeSync()
   if (expectedBytes !== undefined && fileBytes !== expectedBytes) {
@@ -82,18 +82,18 @@ export function readTableMeta(
   if (codec === undefined) throw missingCodec(stored.codecId, place, propertiesOffset)
   const { codecId, ...known } = stored
   const named = { ...known, codecName: codec.name }
-  const properties = sequenceAssigned === undefined ? named : withSequence(named, sequenceAssigned)
+  const properties = keyPatch === undefined ? named : patched(named, keyPatch)
   return { fileBytes, codecId, properties, index, filter, bytes: sections.length }
 }
 
-/** The properties of a table all of whose entries count as written under one sequence. */
-function withSequence(properties: SsTableProperties, sequence: number): SsTableProperties {
+/** The properties of a file whose keys are rewritten. */
+function patched(properties: SsTableProperties, keyPatch: KeyPatch): SsTableProperties {
   const firstKey = Buffer.from(properties.firstKey)
   const lastKey = Buffer.from(properties.lastKey)
   for (const key of [firstKey, lastKey]) {
-    if (key.length >= keySuffixBytes) writeSequence(key, key.length, sequence)
+    if (key.length >= keyPatch.bytesMax) keyPatch.patch(key, key.length)
   }
-  return { ...properties, firstKey, lastKey, minSequence: sequence, maxSequence: sequence }
+  return { ...properties, firstKey, lastKey, ...keyPatch.properties }
 }
 
 /** Reads the footer's checksummed lengths. Throws `ERR_CORRUPTION` or `ERR_FORMAT_VERSION`. */

@@ -16,7 +16,7 @@ import type { Hash64 } from '../base/hash.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
-import { assignSequence, Block } from './block.js'
+import { patchKeys, Block } from './block.js'
 import type { BlockCache } from './block-cache.js'
 import type { BlockIndex } from './block-index.js'
 import type { BlockMemoryPool } from './block-memory.js'
@@ -25,13 +25,14 @@ import { BlockStream } from './block-stream.js'
 import { SsTableCursor } from './cursor.js'
 import type { Filter } from './filter.js'
 import { trailerBytes } from './format.js'
-import { readTableMeta } from './meta.js'
-import type { TableMeta } from './meta.js'
+import { readSsTableMeta } from './meta.js'
+import type { SsTableMeta } from './meta.js'
+import type { KeyPatch } from './key-patch.js'
 import type { SsTableProperties } from './properties.js'
 import { readAheadBlocksMax, readAheadBytes, readAheadBytesMax } from './read-ahead.js'
 import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection } from './section.js'
-import { verifyTable } from './verify.js'
+import { verifySsTable } from './verify.js'
 
 /** What a reader shares with other readers. */
 export interface SsTableReaderOptions {
@@ -42,8 +43,8 @@ export interface SsTableReaderOptions {
   readonly databaseId: Buffer
   /** Size that the file must have, if somebody knows. */
   readonly expectedBytes?: number
-  /** The sequence that all entries count as, in place of what their keys hold in the file. */
-  readonly sequenceAssigned?: number | undefined
+  /** Changes the keys of the file while it is read. */
+  readonly keyPatch?: KeyPatch | undefined
 }
 
 /** Stored bytes pass through here when they are decompressed or copied at once. */
@@ -61,7 +62,7 @@ export class SsTableReader implements BlockSource {
   /** Size of the file. */
   readonly fileBytes: number
   readonly properties: SsTableProperties
-  readonly sequenceAssigned: number | undefined
+  readonly keyPatch: KeyPatch | undefined
   /** @internal */
   readonly index: BlockIndex
   /** @internal Blocks in the cache by index; the cache clears entries. */
@@ -80,7 +81,7 @@ export class SsTableReader implements BlockSource {
   private readonly codecs: Codecs
   private readonly databaseId: Buffer
   private readonly filter: Filter | undefined
-  private readonly meta: TableMeta
+  private readonly meta: SsTableMeta
   private readonly loads = new Map<number, PendingLoad>()
   private readsUnderWay = 0
   /** Where the last asynchronous load ended, and how many before it followed each other. */
@@ -90,7 +91,7 @@ export class SsTableReader implements BlockSource {
   private constructor(
     file: File,
     fileNumber: number,
-    meta: TableMeta,
+    meta: SsTableMeta,
     options: SsTableReaderOptions,
   ) {
     const { blockCount } = meta.index
@@ -98,7 +99,7 @@ export class SsTableReader implements BlockSource {
     this.fileNumber = fileNumber
     this.fileBytes = meta.fileBytes
     this.properties = meta.properties
-    this.sequenceAssigned = options.sequenceAssigned
+    this.keyPatch = options.keyPatch
     this.index = meta.index
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
     this.ghosts = new Uint32Array(blockCount)
@@ -124,7 +125,7 @@ export class SsTableReader implements BlockSource {
   ): SsTableReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      const meta = readTableMeta(file, fileNumber, options)
+      const meta = readSsTableMeta(file, fileNumber, options)
       return new SsTableReader(file, fileNumber, meta, options)
     } catch (error) {
       file.closeSync()
@@ -185,7 +186,7 @@ export class SsTableReader implements BlockSource {
    */
   *verify(): Generator<void, void> {
     this.throwIfClosed()
-    yield* verifyTable(this, this.file, this.codecs, this.databaseId)
+    yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
   }
 
   /** Drops the table's cached blocks and closes the file. Calling it again does nothing. */
@@ -359,7 +360,7 @@ export class SsTableReader implements BlockSource {
       if (isKept) this.countBlock(end - start)
       else this.decodeBlock(stored, start, end, index, buffer, length)
       const block = new Block(this, index, buffer, length)
-      if (this.sequenceAssigned !== undefined) assignSequence(block, this.sequenceAssigned)
+      if (this.keyPatch !== undefined) patchKeys(block, this.keyPatch)
       target.push(block)
     }
     if (isOwn && !isKept) memory.give(stored)

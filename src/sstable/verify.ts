@@ -6,7 +6,7 @@ import { EntryPlace, entryOffset, readEntry } from './block.js'
 import type { Block } from './block.js'
 import { BlockMemoryPool } from './block-memory.js'
 import { BlockStream } from './block-stream.js'
-import { readTableMeta } from './meta.js'
+import { readSsTableMeta } from './meta.js'
 import type { BlockSource } from './block-source.js'
 import { damaged } from './section.js'
 
@@ -24,15 +24,15 @@ class Totals {
  * Reads `file` again past the cache: footer, sections and every block. Throws `ERR_CORRUPTION`
  * unless all agree with each other and with the open reader. Yields after each block.
  */
-export function* verifyTable(
+export function* verifySsTable(
   reader: BlockSource,
   file: File,
   codecs: Codecs,
   databaseId: Buffer,
 ): Generator<void, void> {
-  const { fileNumber, fileBytes: expectedBytes, sequenceAssigned } = reader
-  const expected = { databaseId, expectedBytes, sequenceAssigned }
-  const meta = readTableMeta(file, fileNumber, { codecs, ...expected })
+  const { fileNumber, fileBytes: expectedBytes, keyPatch } = reader
+  const expected = { databaseId, expectedBytes, keyPatch }
+  const meta = readSsTableMeta(file, fileNumber, { codecs, ...expected })
   const { index, properties } = meta
   const totals = new Totals()
   const pool = new BlockMemoryPool()

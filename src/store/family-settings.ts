@@ -8,12 +8,12 @@ import {
   encodeCompaction,
   type CompactionSetting,
 } from '../compaction/setting.js'
-import type { TableFormat } from '../job/table-output.js'
+import type { SsTableFormat } from '../job/sstable-output.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { JsonObject } from '../version/json-fields.js'
 
 /** All options of a family, defaults filled in. Immutable. */
-export interface FamilySettings extends RetentionOptions, Omit<TableFormat, 'inlineBytesMax'> {
+export interface FamilySettings extends RetentionOptions, Omit<SsTableFormat, 'inlineBytesMax'> {
   /** Whether reads admit blocks to the cache. */
   readonly blockCache: boolean
   readonly compaction: CompactionSetting
@@ -82,7 +82,7 @@ export function retentionOf(settings: FamilySettings): RetentionOptions {
 }
 
 /** The part of the settings that decides how tables are written, as jobs get it. */
-export function tableFormatOf(settings: FamilySettings): TableFormat {
+export function formatOfFamily(settings: FamilySettings): SsTableFormat {
   const { blockBytes, codec, bloomFilter, rowPrefixBytes, mob, mobThreshold } = settings
   const inlineBytesMax = mob ? mobThreshold : Infinity
   return { blockBytes, codec, bloomFilter, rowPrefixBytes, inlineBytesMax }

@@ -7,7 +7,7 @@
 import { compareBytes, emptyBytes } from '../base/bytes.js'
 import { Hash64, hashRange } from '../base/hash.js'
 import { terminatorBytes, writeTerminator } from '../cell/cell-key.js'
-import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../job/table-output.js'
+import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../cell/row-filter.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
 /** Position of the first of `tables[start, end)` whose last key is >= `key[0, length)`. */

@@ -51,7 +51,7 @@ import type { FileSystem } from '../../fs/types.js'
 import { bulkListPath, writeBulkListSync } from '../../job/bulk-list.js'
 import { SortedFiles } from '../../job/sorted-files.js'
 import { noDatabaseId } from '../../sstable/format.js'
-import { tableFormatOf, type FamilySettings } from '../../store/family-settings.js'
+import { formatOfFamily, type FamilySettings } from '../../store/family-settings.js'
 import { parseSingleColumn } from '../../cell/column-name.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { cellNames, checkTtl, valueNames, type TimedValue } from '../../api/checks/puts.js'
@@ -190,7 +190,7 @@ export class BulkWriter {
       codecs: loadCodecs(nativeFree === undefined ? {} : { nativeFree }),
       directory,
       databaseId: noDatabaseId,
-      formats: families.map((family) => tableFormatOf(family.settings)),
+      formats: families.map((family) => formatOfFamily(family.settings)),
       fileBytesMax,
       allocateFileNumber: () => ++lastFileNumber,
       createdMilliseconds: systemClock.now(),

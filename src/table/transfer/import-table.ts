@@ -24,7 +24,7 @@ import type { Engine } from '../../engine/engine.js'
 import { FileAdoption } from '../../engine/file-adoption.js'
 import { checkLoadable, type Ingest, type NewFile } from '../../engine/ingest.js'
 import { SortedFiles } from '../../job/sorted-files.js'
-import { decodeFamilySettings, tableFormatOf } from '../../store/family-settings.js'
+import { decodeFamilySettings, formatOfFamily } from '../../store/family-settings.js'
 import type { TableDefinition } from '../../version/catalog.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
@@ -248,7 +248,7 @@ class ImportRun {
       }
       const settings = decodeFamilySettings(found.options)
       engine.codecs.byName(settings.codec)
-      return tableFormatOf(settings)
+      return formatOfFamily(settings)
     })
     const files = new SortedFiles({
       fileSystem: engine.fileSystem,

@@ -4,7 +4,7 @@ import { loadChecksums } from '../../../src/codec/checksum.js'
 import type { CellarError } from '../../../src/base/errors.js'
 import { Publisher } from '../../../src/engine/publisher.js'
 import type { ReadPoints } from '../../../src/engine/read-points.js'
-import type { TableReaders } from '../../../src/engine/table-readers.js'
+import type { SsTableReaders } from '../../../src/files/sstable-readers.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import type { LeveledTables, Store } from '../../../src/store/store.js'
 import type { FileMetadata } from '../../../src/version/file-metadata.js'
@@ -51,7 +51,7 @@ async function make(installTables: (levels: LeveledTables) => void) {
   const publisher = new Publisher({
     versions,
     stores: new Map([[storeId, { storeId, installTables } as unknown as Store]]),
-    readers: { openLevels: (levels: unknown) => levels } as unknown as TableReaders,
+    readers: { openLevels: (levels: unknown) => levels } as unknown as SsTableReaders,
     readPoints: {
       filesReplaced: (_store: Store, ...sides: FileMetadata[][]) => {
         for (const side of sides) replaced.push(side.map(({ fileNumber }) => fileNumber))

@@ -13,7 +13,7 @@ import { CellJudge } from '../../../src/job/cell-judge.js'
 import { runCompaction } from '../../../src/job/compaction-job.js'
 import { runToEnd } from '../../../src/job/executor.js'
 import { inputOf, JobControl, type CompactionJob, type JobResult } from '../../../src/job/job.js'
-import { TableOutput, type TableFormat } from '../../../src/job/table-output.js'
+import { SsTableOutput, type SsTableFormat } from '../../../src/job/sstable-output.js'
 import type { RetentionOptions } from '../../../src/scan/query.js'
 import type { FileMetadata } from '../../../src/version/file-metadata.js'
 import { formatFileName } from '../../../src/version/file-names.js'
@@ -22,7 +22,7 @@ import { codecs, databaseId, open, randomFrom, readAll, seed } from '../sstable/
 await loadChecksums()
 
 /** Blocks of some twenty cells: what a matcher remembers lies many blocks back. */
-const format: TableFormat = {
+const format: SsTableFormat = {
   blockBytes: 1024,
   codec: 'lz4',
   bloomFilter: 'ROW',
@@ -116,7 +116,7 @@ function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: 
 function writeInputs(fileSystem: MemoryFileSystem, cells: readonly Buffer[]): FileMetadata[] {
   const parts = [1, 2, 3].map((part) => cells.filter((_, index) => index % 3 === part - 1))
   return parts.map((part, index) => {
-    const output = new TableOutput(fileSystem, codecs, place, index + 1, format)
+    const output = new SsTableOutput(fileSystem, codecs, place, index + 1, format)
     for (const bytes of [...part].sort(order)) output.add(viewOf(bytes))
     return output.finish(0, now)
   })

@@ -3,7 +3,7 @@ import { ManualClock, Moment } from '../../../src/base/clock.js'
 import { allTime, makeTimeRange, type TimeRange } from '../../../src/cell/timestamp.js'
 import { loadCodecs } from '../../../src/codec/codec.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
-import { TableOutput, type TableFormat } from '../../../src/job/table-output.js'
+import { SsTableOutput, type SsTableFormat } from '../../../src/job/sstable-output.js'
 import type { StoreQuery } from '../../../src/scan/query.js'
 import { BlockCache } from '../../../src/sstable/block-cache.js'
 import { ReadCounters } from '../../../src/sstable/read-counters.js'
@@ -26,7 +26,7 @@ import {
 
 const codecs = loadCodecs()
 const latest = 2n ** 63n - 1n
-const filters: readonly TableFormat['bloomFilter'][] = [
+const filters: readonly SsTableFormat['bloomFilter'][] = [
   'NONE',
   'ROW',
   'ROWCOL',
@@ -98,7 +98,7 @@ export class RandomStore {
     while (drawn.length === 0) drawn = this.draw(names)
     const fileNumber = this.readers.length + 1
     const place = { directory: '/', databaseId: Buffer.alloc(16, 7) }
-    const output = new TableOutput(fileSystem, codecs, place, fileNumber, {
+    const output = new SsTableOutput(fileSystem, codecs, place, fileNumber, {
       blockBytes: [64, 200, 4096][random.below(3)],
       codec: random.below(2) === 0 ? 'lz4' : 'none',
       bloomFilter: filters[random.below(filters.length)],

@@ -17,6 +17,7 @@ import type { DatabasePlace } from '../version/database-place.js'
 import type { ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
+/** The value files of one directory; see the file header. */
 export class ValueFiles implements ValueSource {
   private readonly fileSystem: FileSystem
   private readonly place: DatabasePlace

@@ -5,21 +5,22 @@
  * when the version set is about to remove the file, that is, when no version and so no scan needs
  * it.
  */
+import { patchOfSequence } from '../cell/assigned-sequence.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
-import { ValueFiles } from '../job/value-files.js'
+import { ValueFiles } from './value-files.js'
 import { BlockCache } from '../sstable/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
-import type { LeveledTables } from '../store/store.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
-export class TableReaders {
+/** Readers of one directory; see the file header. */
+export class SsTableReaders {
   readonly cache: BlockCache
   readonly counters = new ReadCounters()
-  /** Value files that the open tables refer to. */
+  /** Value files that the open SSTables refer to. */
   readonly values: ValueFiles
   private readonly fileSystem: FileSystem
   private readonly place: DatabasePlace
@@ -51,7 +52,7 @@ export class TableReaders {
         counters: this.counters,
         databaseId: identityOf(file, this.place.databaseId),
         expectedBytes: file.fileBytes,
-        sequenceAssigned: file.sequenceAssigned,
+        keyPatch: patchOfSequence(file.sequenceAssigned),
       })
       this.byNumber.set(file.fileNumber, reader)
     }
@@ -59,7 +60,7 @@ export class TableReaders {
   }
 
   /** The readers of a store's files by level; undefined = a store without files. */
-  openLevels(levels: readonly (readonly FileMetadata[])[] = [[]]): LeveledTables {
+  openLevels(levels: readonly (readonly FileMetadata[])[] = [[]]): SsTableReader[][] {
     return levels.map((level) => level.map((file) => this.open(file)))
   }
 
@@ -67,7 +68,7 @@ export class TableReaders {
     return this.fileSystem.join(this.place.directory, formatFileName('table', fileNumber))
   }
 
-  /** Closes the reader of a table or value file, if it is open. */
+  /** Closes the reader of an SSTable or value file, if it is open. */
   close(fileNumber: number): void {
     this.values.close(fileNumber)
     const reader = this.byNumber.get(fileNumber)

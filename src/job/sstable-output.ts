@@ -4,6 +4,7 @@
  * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until
  * the manifest names the file it is garbage that the next open removes as well.
  */
+import { escapedPrefixEnd, filterKindOf, type BloomFilter } from '../cell/row-filter.js'
 import { assert } from '../base/assert.js'
 import { isFamilyMarker, terminatorBytes } from '../cell/cell-key.js'
 import { readReference } from '../cell/cell-value.js'
@@ -21,63 +22,26 @@ import { CellStatisticsCollector } from './cell-statistics.js'
 import type { ValueOutput } from './value-output.js'
 
 /** How the SSTables of a family are written. */
-export interface TableFormat {
+export interface SsTableFormat {
   readonly blockBytes: number
   readonly codec: CodecName
-  readonly bloomFilter: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
+  readonly bloomFilter: BloomFilter
   /** Bytes of a row that the filter ROWPREFIX_FIXED_LENGTH takes, at most 32,767; else 0. */
   readonly rowPrefixBytes: number
   /** Longer values of puts go into value files; Infinity = none do. */
   readonly inlineBytesMax: number
 }
 
-/** What the keys of a table's filter stand for. On disk: never change. */
-export const FilterKind = { none: 0, row: 1, rowColumn: 2, rowPrefix: 3 } as const
-
-/** The number that a table stores: for prefixes their length as well. On disk: never change. */
-function filterKindOf(format: TableFormat): number {
-  switch (format.bloomFilter) {
-    case 'NONE':
-      return FilterKind.none
-    case 'ROW':
-      return FilterKind.row
-    case 'ROWCOL':
-      return FilterKind.rowColumn
-    case 'ROWPREFIX_FIXED_LENGTH':
-      return FilterKind.rowPrefix + 256 * format.rowPrefixBytes
-  }
-}
-
-/** Length of the prefixes in a table's filter; 0 if it is of another kind. */
-export function filterPrefixBytes(filterKind: number): number {
-  return filterKind % 256 === FilterKind.rowPrefix ? Math.floor(filterKind / 256) : 0
-}
-
-/**
- * End of the first `bytes` bytes of an escaped row `buffer[start, end)`, counted as the user wrote
- * them; `end` if the row is shorter.
- */
-export function escapedPrefixEnd(
-  buffer: Buffer,
-  start: number,
-  end: number,
-  bytes: number,
-): number {
-  let at = start
-  for (let i = 0; i < bytes && at < end; i++) at += buffer[at] === 0 ? 2 : 1
-  return at
-}
-
 /** Bits per filter key: about 1 % false positives. */
 const filterBitsPerKey = 10
 
-export class TableOutput {
+export class SsTableOutput {
   private readonly fileSystem: FileSystem
   private readonly codecs: Codecs
   private readonly path: string
   private readonly fileNumber: number
   private readonly databaseId: Buffer
-  private readonly format: TableFormat
+  private readonly format: SsTableFormat
   private readonly file: File
   private readonly writer: SsTableWriter
   private readonly statistics = new CellStatisticsCollector()
@@ -91,7 +55,7 @@ export class TableOutput {
     codecs: Codecs,
     place: DatabasePlace,
     fileNumber: number,
-    format: TableFormat,
+    format: SsTableFormat,
     values?: ValueOutput,
   ) {
     this.values = values
@@ -142,7 +106,7 @@ export class TableOutput {
    * one cell.
    */
   finish(level: number, createdMilliseconds: number): FileMetadata {
-    const filterKind = filterKindOf(this.format)
+    const filterKind = filterKindOf(this.format.bloomFilter, this.format.rowPrefixBytes)
     const properties = this.writer.finish({ ...this.statistics.finish(), filterKind })
     this.file.closeSync()
     const reader = SsTableReader.openSync(this.fileSystem, this.path, this.fileNumber, {
