@@ -44,7 +44,11 @@ function encodeAll(
   for (let i = 0; i < cellsPerCall; i++) {
     const length = writeEscaped(scratch, 0, rows[i])
     const type = CellType.put
-    target.add(store, scratch, length, qualifier, timestampHigh, i, type, i + 1, 0, value, bytes)
+    target.row = { buffer: scratch, length }
+    target.sequence = i + 1
+    target.timestampHigh = timestampHigh
+    target.timestampLow = i
+    target.add(store, qualifier, type, 0, value, bytes)
   }
 }
 

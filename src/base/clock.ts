@@ -1,4 +1,4 @@
-/** Time is injected (design D11): nothing else in the engine asks the operating system for it. */
+/** Time is injected: nothing else in the engine asks the operating system for it. */
 
 /** A source of wall-clock time. */
 export interface Clock {

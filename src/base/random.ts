@@ -1,5 +1,5 @@
 /**
- * Randomness is injected (design D11): whoever needs it takes a {@link Random}, and tests give one
+ * Randomness is injected: code that needs random numbers takes a {@link Random}, and tests give one
  * with a known seed. Not for secrets.
  */
 

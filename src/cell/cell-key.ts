@@ -1,5 +1,5 @@
 /**
- * The order-preserving encoding of cell coordinates (design D2; byte diagrams in FORMAT.md).
+ * The order-preserving encoding of cell coordinates (byte diagrams in FORMAT.md).
  *
  *   key = escape(row) 00 01  escape(qualifier) 00 01
  *         ~timestamp(8)  ~type(1)  ~sequence(7)  rowLength(2)

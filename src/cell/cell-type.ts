@@ -1,5 +1,5 @@
 /**
- * Kinds of cells, with HBase's codes (spec: cell identity and order). On disk: never change.
+ * Kinds of cells, with HBase's codes. On disk: never change.
  *
  * At equal coordinates and timestamp a higher code sorts first, so that one forward pass meets a
  * delete marker before the puts that it masks.

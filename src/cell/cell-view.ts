@@ -3,7 +3,7 @@
  *
  * Ownership: a view is *borrowed*. It is valid until the cursor that it was set from moves; filters
  * and collectors must copy what they keep. One view serves a whole scan, so no object is made per
- * cell (design D8).
+ * cell.
  */
 import { assert } from '../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'

@@ -1,5 +1,5 @@
 /**
- * Limits and name rules of HBase 2.x (spec 2.2), checked before anything is changed.
+ * Limits and name rules of HBase 2.x, checked before anything is changed.
  */
 import { checkText } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'

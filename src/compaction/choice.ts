@@ -1,6 +1,6 @@
 /**
- * The vocabulary of compaction policies: pure functions from the files of a store to a choice
- * (design D8). They do no input or output, so tests draw files and compare choices.
+ * The vocabulary of compaction policies: pure functions from the files of a store to a
+ * choice. They do no input or output, so tests draw files and compare choices.
  *
  * The order that every policy keeps: if two files hold the same row, all entries of that row in the
  * file that stands first (a smaller level; on level 0 the newer file) are newer than those in the
@@ -36,12 +36,6 @@ export interface MergeChoice {
    * markers and all that they mask may go.
    */
   readonly major: boolean
-  /**
-   * No file outside the inputs holds older data of their common row range, but a newer file may
-   * hold data of it. Enough for dropping markers where they mask older writes only (new version
-   * behaviour). True if {@link major} is.
-   */
-  readonly bottom: boolean
 }
 
 /** Give files another level; only the manifest changes. */
@@ -51,11 +45,10 @@ export interface MoveChoice {
   readonly outputLevel: number
 }
 
-/** Remove files without reading them. */
+/** Remove files, all of whose cells have expired, without reading them. */
 export interface DropChoice {
   readonly kind: 'drop'
   readonly files: readonly FileMetadata[]
-  readonly reason: 'expired'
 }
 
 /** What to do with some files of a store. */

@@ -14,18 +14,12 @@
  * Files of deeper levels (of an earlier policy) are left alone until they expire.
  */
 import type { FileMetadata } from '../version/file-metadata.js'
-import {
-  blocked,
-  nothing,
-  type CompactionChoice,
-  type CompactionPolicy,
-  type PolicyInput,
-} from './choice.js'
+import type { CompactionPolicy, PolicyInput } from './choice.js'
 import { noDebt } from './debt.js'
 import { exploreRuns, exploringDefaults } from './exploring.js'
-import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
-import { deepestLevel, flushedRuns, idleStretches, mergeRuns, type Run } from './runs.js'
+import { runPolicy } from './run-policy.js'
+import { flushedRuns, idleStretches, type Run } from './runs.js'
 
 /** Options of the date-tiered policy, with HBase's names in the comments. */
 export interface DateTieredOptions {
@@ -155,29 +149,16 @@ function chooseRuns(
   return []
 }
 
-function choose(input: PolicyInput, options: DateTieredOptions): CompactionChoice {
-  const runs = flushedRuns(input)
-  const chosen = chooseRuns(input, runs, options)
-  if (chosen.length > 0) return mergeRuns(input, chosen)
-  if (!runs.some((run) => run.busy)) return nothing
-  const idle = runs.map((run) => ({ ...run, busy: false }))
-  return chooseRuns(input, idle, options).length > 0 ? blocked : nothing
-}
-
 /**
  * Makes the policy. A requested major compaction gives up the windows: all files become one, which
  * expires when its newest cell does.
  */
 export function dateTieredPolicy(options: DateTieredOptions): CompactionPolicy {
-  return {
+  return runPolicy({
     name: 'date-tiered',
-    choose: (input) => choose(input, options),
-    chooseMajor: (input, rows = {}) =>
-      majorChoice(input, rows, {
-        outputLevel: deepestLevel(input.levels),
-        outputBytesMax: Infinity,
-      }),
+    runsOf: flushedRuns,
+    chooseRuns: (runs, input) => chooseRuns(input, runs, options),
     // Files are many by design.
     debt: () => noDebt,
-  }
+  })
 }

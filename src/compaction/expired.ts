@@ -20,5 +20,5 @@ export function expiredChoice(input: PolicyInput): CompactionChoice {
   const expired = input.levels.flat().filter((file) => isExpired(input, file))
   const files = expired.filter((file) => !isBusy(input, file))
   if (files.length === 0) return nothing
-  return { kind: 'drop', files, reason: 'expired' }
+  return { kind: 'drop', files }
 }

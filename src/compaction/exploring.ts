@@ -1,18 +1,12 @@
 /**
  * HBase's exploring policy: of all stretches of neighbouring files that are in ratio, the one with
- * most files, then the smallest. Few assumptions and a bounded number of files: the default.
+ * most files, then the smallest. It assumes little and bounds the number of files.
  */
-import {
-  blocked,
-  nothing,
-  type CompactionChoice,
-  type CompactionPolicy,
-  type PolicyInput,
-} from './choice.js'
+import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
-import { majorChoice } from './major.js'
 import { checkOrder, completeOptions } from './options.js'
-import { deepestLevel, idleStretches, mergeRuns, runsOf, type Run } from './runs.js'
+import { runPolicy } from './run-policy.js'
+import { idleStretches, runsOf, type Run } from './runs.js'
 
 /** Options of the exploring policy, with HBase's names in the comments. */
 export interface ExploringOptions {
@@ -112,25 +106,12 @@ export function exploreRuns(runs: readonly Run[], options: ExploringOptions): re
   return runs.length >= options.filesBlocking ? found.dense : []
 }
 
-function choose(input: PolicyInput, options: ExploringOptions): CompactionChoice {
-  const runs = runsOf(input)
-  const chosen = exploreRuns(runs, options)
-  if (chosen.length > 0) return mergeRuns(input, chosen)
-  if (!runs.some((run) => run.busy)) return nothing
-  const idle = runs.map((run) => ({ ...run, busy: false }))
-  return exploreRuns(idle, options).length > 0 ? blocked : nothing
-}
-
 /** Makes the policy. */
 export function exploringPolicy(options: ExploringOptions): CompactionPolicy {
-  return {
+  return runPolicy({
     name: 'exploring',
-    choose: (input) => choose(input, options),
-    chooseMajor: (input, rows = {}) =>
-      majorChoice(input, rows, {
-        outputLevel: deepestLevel(input.levels),
-        outputBytesMax: Infinity,
-      }),
+    runsOf,
+    chooseRuns: (runs) => exploreRuns(runs, options),
     debt: (input) => flushedDebt(input, options.filesBlocking),
-  }
+  })
 }

@@ -27,15 +27,11 @@ export function mergeOf(
   assert(sorted.length === chosen.size && sorted.length > 0, 'inputs must be files of the store')
   const hull = hullOf(sorted)
   let major = true
-  let bottom = true
-  const newest = rankOfFirst(levels, chosen)
-  forEachRank(levels, (file, rank) => {
-    if (chosen.has(file) || !overlapsRows(file, hull)) return
-    major = false
-    if (rank > newest) bottom = false
+  forEachRank(levels, (file) => {
+    if (!chosen.has(file) && overlapsRows(file, hull)) major = false
   })
   const { outputLevel, outputBytesMax, boundaries = [] } = output
-  return { kind: 'merge', files: sorted, outputLevel, outputBytesMax, boundaries, major, bottom }
+  return { kind: 'merge', files: sorted, outputLevel, outputBytesMax, boundaries, major }
 }
 
 /**

@@ -3,17 +3,11 @@
  * number of runs. Cheapest to write among the policies that keep everything; reads meet several
  * runs, and a full merge needs as much free space as the store has data.
  */
-import {
-  blocked,
-  nothing,
-  type CompactionChoice,
-  type CompactionPolicy,
-  type PolicyInput,
-} from './choice.js'
+import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
-import { majorChoice } from './major.js'
 import { completeOptions } from './options.js'
-import { deepestLevel, idleStretches, mergeRuns, runsOf, type Run } from './runs.js'
+import { runPolicy } from './run-policy.js'
+import { idleStretches, runsOf, type Run } from './runs.js'
 
 /** Options of the tiered policy. */
 export interface TieredOptions {
@@ -95,25 +89,12 @@ function chooseRuns(runs: readonly Run[], options: TieredOptions): readonly Run[
   return tierRuns(runs, options)
 }
 
-function choose(input: PolicyInput, options: TieredOptions): CompactionChoice {
-  const runs = runsOf(input)
-  const chosen = chooseRuns(runs, options)
-  if (chosen.length > 0) return mergeRuns(input, chosen)
-  if (!runs.some((run) => run.busy)) return nothing
-  const idle = runs.map((run) => ({ ...run, busy: false }))
-  return chooseRuns(idle, options).length > 0 ? blocked : nothing
-}
-
 /** Makes the policy. */
 export function tieredPolicy(options: TieredOptions): CompactionPolicy {
-  return {
+  return runPolicy({
     name: 'tiered',
-    choose: (input) => choose(input, options),
-    chooseMajor: (input, rows = {}) =>
-      majorChoice(input, rows, {
-        outputLevel: deepestLevel(input.levels),
-        outputBytesMax: Infinity,
-      }),
+    runsOf,
+    chooseRuns: (runs) => chooseRuns(runs, options),
     debt: (input) => flushedDebt(input, options.runsMax),
-  }
+  })
 }

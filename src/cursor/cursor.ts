@@ -44,7 +44,7 @@ export interface BlockLoader {
 }
 
 /**
- * Thrown by cursors that may not touch the disk (design D1): the block that is needed is not in
+ * Thrown by cursors that may not touch the disk: the block that is needed is not in
  * memory. The asynchronous shell catches it, awaits `loader.loadBlock(index)` and repeats the call;
  * synchronous callers let cursors read the disk and never see it. Not an error and not exported:
  * one object serves the whole thread, because it is always caught before anything else can throw

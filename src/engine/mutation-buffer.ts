@@ -37,7 +37,19 @@ const groupBytesMax = 64 * 1024
 /** Memory is reserved for the worst that a group can do to the memtables, so it is kept short. */
 const groupMutationsMax = 64
 
+/** An escaped row, `buffer[0, length)`, without terminator. */
+export interface EscapedRow {
+  readonly buffer: Buffer
+  readonly length: number
+}
+
+/** The mutations under construction; see the file header. */
 export class MutationBuffer {
+  /** Row, sequence and timestamp of the cells that are added next. */
+  row!: EscapedRow
+  sequence = 0
+  timestampHigh = 0
+  timestampLow = 0
   buffer: Buffer = Buffer.allocUnsafeSlow(128 * 1024)
   length = 0
   /** Finished mutations. */
@@ -129,22 +141,19 @@ export class MutationBuffer {
   }
 
   /**
-   * Adds a cell. `row` and `qualifier` are escaped, without terminators. The value is either bytes
-   * or a string whose UTF-8 form has `contentBytes` bytes.
+   * Adds a cell of {@link row} at the timestamp that was set. `qualifier` is escaped, without
+   * terminator. The value is either bytes or a string whose UTF-8 form has `contentBytes` bytes.
    */
   add(
     store: Store,
-    row: Buffer,
-    rowLength: number,
     qualifier: Buffer,
-    timestampHigh: number,
-    timestampLow: number,
     type: number,
-    sequence: number,
     ttlMilliseconds: number,
     value: Uint8Array | string,
     contentBytes: number,
   ): void {
+    const { row, timestampHigh, timestampLow, sequence } = this
+    const rowLength = row.length
     const headerOfValue = ttlMilliseconds > 0 ? 7 : 1
     const keyLength = rowLength + 2 + qualifier.length + 2 + 18
     const valueLength = headerOfValue + contentBytes
@@ -158,7 +167,7 @@ export class MutationBuffer {
     if (entry === 0 || this.stores[entry - 1] !== store) this.touch(store)
     this.stores[entry] = store
     this.keyStarts[entry] = at
-    copyBytes(row, 0, rowLength, target, at)
+    copyBytes(row.buffer, 0, rowLength, target, at)
     at = writeTerminator(target, at + rowLength)
     copyBytes(qualifier, 0, qualifier.length, target, at)
     at = writeTerminator(target, at + qualifier.length)

@@ -2,7 +2,7 @@
  * Assigns timestamps to mutations that bring none, strictly increasing per row.
  *
  * Why strictly: HBase masks by timestamp, so a put in the same millisecond as an earlier delete of
- * the row would be invisible, and two puts in one millisecond would be one version (spec 2.5).
+ * the row would be invisible, and two puts in one millisecond would be one version.
  * HBase guarantees growth only for increment, append and checkAndMutate; here it holds for every
  * mutation, also when the machine's clock steps back and across a reopen.
  *

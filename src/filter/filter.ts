@@ -1,5 +1,5 @@
 /**
- * The filter protocol of HBase (spec 1.3): what a scan asks a filter, in which order.
+ * The filter protocol of HBase: what a scan asks a filter, in which order.
  *
  * Per scan: `filterAllRemaining` (true ends the scan). Per row: `reset`, `filterRowKey` (true skips
  * the row), then per cell in order of family, qualifier and version `filterCell`, `transformCell`

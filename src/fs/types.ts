@@ -1,5 +1,6 @@
 /**
- * The one interface for all input and output (design D11). Nothing else imports `node:fs`.
+ * The one interface for all input and output, so that tests can replace the file system. Only the
+ * implementation for the machine imports `node:fs`.
  *
  * Failure behaviour: every operation throws (or rejects with) a `CellarError`: `ERR_NO_SPACE` for
  * ENOSPC, EDQUOT and EFBIG, `ERR_READ_ONLY` for EROFS, EACCES and EPERM, `ERR_IO` for the rest; the

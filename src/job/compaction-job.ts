@@ -1,6 +1,6 @@
 /**
  * The compaction: several SSTables of a store become new ones, without what HBase's minor or major
- * compaction drops (spec 2.5).
+ * compaction drops.
  *
  * Keys are unique over all inputs, because they hold the sequence, so the merge decides nothing;
  * the retention rules do. Entries read must equal entries written plus dropped, and entries read

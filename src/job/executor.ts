@@ -12,7 +12,7 @@ import type { Job, JobControl, JobResult } from './job.js'
 /** The thread of a job ended before the job did. Whatever it wrote is garbage. */
 export class WorkerDied extends CellarError {
   constructor(kind: Job['kind'], cause: unknown) {
-    super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died again and again`, { cause })
+    super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died`, { cause })
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -79,7 +79,7 @@ export async function runInSlices<T>(generator: Generator<number | void, T>): Pr
   }
 }
 
-/** Runs jobs on the event loop's thread, in slices: no threads, no addons (design D10). */
+/** Runs jobs on the event loop's thread, in slices. It needs no threads and no addon. */
 export class InlineExecutor implements JobExecutor {
   readonly kind = 'inline'
   private readonly fileSystem: FileSystem

@@ -1,6 +1,6 @@
 /**
  * The flush: a frozen memtable becomes an SSTable of level 0, without what HBase's flush drops
- * (spec 2.5: over VERSIONS, masked by a marker of the same memtable, expired).
+ * (over VERSIONS, masked by a marker of the same memtable, expired).
  *
  * Failure behaviour: any error removes the half-written file and is thrown; the memtable is
  * untouched, so the job can be run again with another file number.

@@ -1,5 +1,5 @@
 /**
- * What all background jobs share (design D8): a job is a pure function from inputs to output files,
+ * What all background jobs share: a job is a pure function from inputs to output files,
  * written as a generator that yields between slices of work, so that a worker thread runs it to the
  * end, the inline executor lets the event loop breathe, and a synchronous caller drives it at once.
  * What it yields is the number of milliseconds that it wants to rest, mostly 0.

@@ -168,7 +168,7 @@ export class SsTableOutput {
   /**
    * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator
    * and qualifier; and the row alone if it has a marker of the family, which a read of any column
-   * must find (spec case 43).
+   * must find.
    *
    * `shared` is how many bytes the key shares with the one before: with the terminator it tells
    * whether the row, or the column, is the same.

@@ -1,6 +1,6 @@
 /**
  * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and
- * may be missing (design D10).
+ * may be missing.
  *
  * Failure behaviour: a thread that dies rejects its job with `WorkerDied`; the caller removes what
  * the thread may have written and runs the job again with new file numbers. A thread that dies

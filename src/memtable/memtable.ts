@@ -1,5 +1,5 @@
 /**
- * The memtable: the newest entries of a store, in memory, sorted by key (design D3).
+ * The memtable: the newest entries of a store, in memory, sorted by key.
  *
  * Keys and values are opaque bytes in one {@link EntryArena}; an {@link EntryTree} orders them.
  *

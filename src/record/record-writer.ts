@@ -126,11 +126,6 @@ export class RecordWriter {
     }
   }
 
-  /** Bytes of finished frames that {@link writeSync} would write. */
-  get bufferedBytes(): number {
-    return this.frameStart < 0 ? this.position : this.frameStart
-  }
-
   /** Payload bytes of the frame being built; -1 if there is none. */
   get framePayloadBytes(): number {
     return this.frameStart < 0 ? -1 : this.position - this.frameStart - frameHeaderBytes

@@ -1,6 +1,6 @@
 /**
- * Decides which columns and how many versions of each a read or a flush keeps (spec 2.3, steps 6
- * and 7): duplicates of one timestamp count once, VERSIONS and MIN_VERSIONS are counted here.
+ * Decides which columns and how many versions of each a read or a flush keeps. Duplicates of one
+ * timestamp count once. VERSIONS and MIN_VERSIONS are counted here.
  *
  * One class serves both "all columns" and an explicit list, so that the hot loop stays monomorphic.
  */

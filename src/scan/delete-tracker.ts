@@ -1,5 +1,5 @@
 /**
- * Remembers the delete markers of the current row and says which puts they mask (spec 2.5), in
+ * Remembers the delete markers of the current row and says which puts they mask, in
  * classic mode: masking goes by timestamp alone and ignores the order of writing.
  *
  * Cells come in store order: by qualifier, newest timestamp first, markers before puts of the same

@@ -2,7 +2,7 @@
 import type { TimeRange } from '../cell/timestamp.js'
 import type { Filter } from '../filter/filter.js'
 
-/** The column-family options that decide what a read or a flush keeps (spec 1.4). */
+/** The column-family options that decide what a read or a flush keeps. */
 export interface RetentionOptions {
   /** VERSIONS: most versions kept and returned per column, >= 1. */
   readonly versions: number

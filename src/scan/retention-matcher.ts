@@ -1,5 +1,5 @@
 /**
- * Decides what a flush or a compaction writes (spec 2.5): cells over VERSIONS, expired cells and
+ * Decides what a flush or a compaction writes: cells over VERSIONS, expired cells and
  * cells masked by markers of the same inputs are dropped; a flush and a minor compaction keep the
  * markers, a major compaction drops those that nothing needs any more.
  *

@@ -1,6 +1,6 @@
 /**
  * Reads rows over several families: finds the next row among the stores' positions, asks the filter
- * at row level, and lets each store add its cells, families in order of their names (spec 2.6).
+ * at row level, and lets each store add its cells, families in order of their names.
  *
  * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called
  * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that

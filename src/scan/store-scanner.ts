@@ -2,7 +2,7 @@
  * Reads one store (one family of one table): moves a merge of memtables and SSTables row by row and
  * hands the cells that the matcher includes to a collector.
  *
- * Resumability (design D1): every call may throw `BlockMissing`. All progress is in fields and the
+ * Resumability: every call may throw `BlockMissing`. All progress is in fields and the
  * only calls that can throw are the moves at the top of the loops, so the same call can simply be
  * made again once the block is there.
  *

@@ -1,6 +1,6 @@
 /**
- * The exact pipeline by which HBase decides what a get or scan sees of a store (spec 2.3; spec 2.5
- * for raw scans and NEW_VERSION_BEHAVIOR), one cell at a time in store order.
+ * The exact pipeline by which HBase decides what a get or scan sees of a store, also a raw scan
+ * and a family with NEW_VERSION_BEHAVIOR, one cell at a time in store order.
  *
  * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
  * column selection and versions, filter, versions again behind the filter.
@@ -240,7 +240,7 @@ function hasOwnTtl(cell: CellView): boolean {
   return cell.buffer[cell.valueStart] !== plainValueFlags
 }
 
-/** Whether a cell's own TTL has passed (spec 2.4: timestamp + TTL < now). */
+/** Whether a cell's own TTL has passed (timestamp + TTL < now). */
 export function outlivedOwnTtl(cell: CellView, now: number): boolean {
   const ttl = cell.ttlMilliseconds
   return ttl > 0 && cell.timestamp + ttl < now

@@ -1,6 +1,6 @@
 /**
  * NEW_VERSION_BEHAVIOR: which puts of a column a read sees if versions are counted and markers take
- * effect in the order of writing (spec 2.5), whatever the timestamps say.
+ * effect in the order of writing, whatever the timestamps say.
  *
  * The rule: replay the mutations of the column in the order of their sequences. A put takes its
  * place among the versions and displaces the one of its timestamp; only the newest VERSIONS stay,

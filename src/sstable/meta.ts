@@ -37,8 +37,8 @@ export interface SsTableMetaOptions {
 }
 
 /**
- * Reads and checks the meta data of a file. Throws as `SsTableReader.openSync` does. Does not close the
- * file.
+ * Reads and checks the meta data of a file. Throws as `SsTableReader.openSync` does. Does not close
+ * the file.
  */
 export function readSsTableMeta(
   file: File,

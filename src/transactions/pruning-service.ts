@@ -1,6 +1,6 @@
 /**
- * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up to
- * which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
+ * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up
+ * to which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
  */
 import { systemClock, type Clock } from '../api/index.js'
 import type { TransactionManager } from './manager.js'

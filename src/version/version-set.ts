@@ -1,6 +1,6 @@
 /**
  * The version set: the current version, the manifest that makes it durable, and the one way to get
- * from one version to the next (design D7).
+ * from one version to the next.
  *
  * Publishing, in this order: the caller has written and synced the files and synced the directory;
  * the edit is checked against the state before it, appended to the manifest, the manifest is

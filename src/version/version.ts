@@ -107,14 +107,6 @@ export class Version implements VersionState {
     return this.stores.get(storeId)
   }
 
-  /** The table of that name; undefined if none exists. */
-  tableNamed(name: string): TableDefinition | undefined {
-    for (const table of this.tables.values()) {
-      if (table.name === name && table.snapshot === undefined) return table
-    }
-    return undefined
-  }
-
   /** The snapshot of that name; undefined if none exists. */
   snapshotNamed(name: string): TableDefinition | undefined {
     for (const table of this.tables.values()) {

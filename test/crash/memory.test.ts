@@ -1,7 +1,8 @@
 /**
  * Overload slows writers down and does not grow memory: ten times the memtable budget is loaded.
  *
- * CELLAR_MEMORY_MIB: the budget of the memtables, default 8, 4 in the short form; ten times as much is loaded.
+ * CELLAR_MEMORY_MIB: the budget of the memtables, default 8, 4 in the short form.
+ * Ten times as much is loaded.
  */
 import t from 'tap'
 import { heapMib, judgeMixed, loadMemory, threadMib, threads } from './memory-runner.js'

@@ -200,7 +200,7 @@ function bannedConstructs(file: SourceFile): string[] {
   return found
 }
 
-/** Time and randomness that are not injected (design D11). */
+/** Time and randomness that are not injected. */
 function ambientInputs(file: SourceFile): string[] {
   if (file.path === 'src/base/clock.ts') return []
   const found: string[] = []
@@ -213,6 +213,16 @@ function ambientInputs(file: SourceFile): string[] {
     }
   })
   return found
+}
+
+/** A section of a page that no reader of the repository has: the reason has to be said itself. */
+const outsideReference = /\b(spec|design|issue) (?:D?\d+(?:\.\d+)*)\b|\(D\d+\)|\bhouse\.md\b/
+
+function outsideReferences({ path, text }: Pick<SourceFile, 'path' | 'text'>): string[] {
+  return text.split('\n').flatMap((line, index) => {
+    const found = outsideReference.exec(line)
+    return found === null ? [] : [`${path}:${index + 1} ${found[0]} is no page of the repository`]
+  })
 }
 
 /** Notes of work left undone. Put together so that this file does not complain about itself. */
@@ -270,7 +280,7 @@ enforce(
   ['src/a.ts:2'],
 )
 enforce(
-  'every file near the disk begins with a header comment',
+  'every file of every room begins with a header comment',
   published,
   missingHeader,
   parse('src/wal/a.ts', "import { a } from './b.js'\n/** Comes too late. */\n"),
@@ -305,6 +315,14 @@ enforce(
   published,
   ambientInputs,
   parse('src/a.ts', 'Math.random()\nDate.now()\nnew Date()\nnew Date(5)\n'),
+  ['src/a.ts:1', 'src/a.ts:2', 'src/a.ts:3'],
+)
+enforce(
+  'no comment refers to pages outside the repository',
+  everything,
+  outsideReferences,
+  // Put together so that this file does not complain about itself.
+  parse('src/a.ts', `// ${'design'} D3\n// (${'spec'} 1.2)\n// (${'D'}7)\n// aspect 12, D3\n`),
   ['src/a.ts:1', 'src/a.ts:2', 'src/a.ts:3'],
 )
 enforce(

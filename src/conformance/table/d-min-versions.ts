@@ -253,7 +253,7 @@ export const minVersionCases: readonly TableCase[] = [
   {
     number: 79,
     title: 'a counter keeps its TTL unless the increment sets another',
-    source: 'TestHRegion#testCellTTLs, spec 2.4',
+    source: 'TestHRegion#testCellTTLs',
     states: uncompacted,
     steps: [
       { increment: { row: 'r', columns: { 'f:q1': 1 }, ttl: 5000 } },

@@ -94,7 +94,7 @@ export const writeOrderCases: readonly TableCase[] = [
   {
     number: 83,
     title: 'a put of an old timestamp displaces nothing and is displaced at once',
-    source: `${source}, spec 2.5`,
+    source,
     states: everywhere,
     families,
     steps: [

@@ -275,7 +275,7 @@ export const scanCases: readonly TableCase[] = [
   {
     number: 92,
     title: 'versions stay in order in a reversed scan of all columns',
-    source: 'TestHRegion#testReverseScanner, spec 2.6',
+    source: 'TestHRegion#testReverseScanner',
     states: uncompacted,
     families: versions(3),
     steps: [

@@ -149,7 +149,7 @@ export const checkCases: readonly TableCase[] = [
   {
     number: 128,
     title: 'NOT_EQUAL to nothing',
-    source: 'spec 2.8',
+    source: 'CompareOperator on an absent cell, HRegion#matches',
     states: everywhere,
     steps: [
       step({ operator: 'NOT_EQUAL', value: null }, putAction('x'), false),

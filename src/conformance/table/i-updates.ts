@@ -194,7 +194,7 @@ const increments: readonly TableCase[] = [
   {
     number: 145,
     title: 'a value that is no counter leaves every column as it was',
-    source: 'spec 2.9',
+    source: 'HRegion#reckonDeltas',
     states: inMemory,
     steps: [
       { put: { row: 'r', cells: { 'f:a': 'text' } } },
@@ -296,7 +296,7 @@ const rowMutations: readonly TableCase[] = [
   {
     number: 148,
     title: 'an operation for another row is refused',
-    source: 'spec 2.7',
+    source: 'RowMutations#add',
     states: ['memtable'],
     steps: [
       {
@@ -325,7 +325,7 @@ const rowMutations: readonly TableCase[] = [
   {
     number: 148,
     title: 'put and delete of one column in one row mutation: the delete wins',
-    source: 'spec 2.7',
+    source: 'HRegion#mutateRow',
     states: everywhere,
     steps: [
       {
@@ -381,7 +381,7 @@ const lists: readonly TableCase[] = [
   {
     number: 149,
     title: 'a batch of mixed operations gives each its outcome',
-    source: 'spec 2.7',
+    source: 'Table#batch',
     states: inMemory,
     steps: [
       putCell('q', undefined, 'old'),

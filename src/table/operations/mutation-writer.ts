@@ -45,7 +45,6 @@ export class MutationWriter implements PutTarget {
   isTrial = false
   private row!: RowKey
   private readonly columns = new PutColumns()
-  private sequence = 0
   /** Time of the group; 0 = the clock is read for each mutation. */
   private groupTime = 0
   /** Server timestamp of this mutation; 0 = not assigned yet. */
@@ -80,7 +79,7 @@ export class MutationWriter implements PutTarget {
    */
   beginGroup(table: TableState, row: RowKey, now: number): void {
     this.columns.use(table)
-    this.row = row
+    this.row = this.mutation.row = row
     this.groupTime = now
     if (this.resultCells.length > 0) this.resultCells = []
     this.givesResult = false
@@ -97,7 +96,7 @@ export class MutationWriter implements PutTarget {
   beginMember(putTimestampMin: Timestamp = 0, isTrial = false): void {
     this.isTrial = isTrial
     this.isPut = false
-    this.sequence = this.writes.lastSequence + 1 + this.mutation.mutationCount
+    this.mutation.sequence = this.writes.lastSequence + 1 + this.mutation.mutationCount
     this.serverTimestamp = 0
     this.putTimestampMin = putTimestampMin
     this.mutation.open()
@@ -133,12 +132,11 @@ export class MutationWriter implements PutTarget {
   join(other: MutationWriter, table: TableState, row: RowKey): void {
     other.nextRow()
     this.columns.use(table)
-    this.row = row
+    this.row = this.mutation.row = row
     this.groupTime = other.groupTime
     if (this.resultCells.length > 0) this.resultCells = []
     this.isTrial = false
     this.isPut = false
-    this.sequence = other.sequence
     this.serverTimestamp = 0
     this.putTimestampMin = 0
   }
@@ -195,32 +193,19 @@ export class MutationWriter implements PutTarget {
       row.length + family.name.length + qualifier.length + valueBytes + cellOverheadBytes,
       engine.options.cellBytesMax,
     )
-    let high: number
-    let low: number
+    const { mutation } = this
     if (timestamp === undefined || timestamp === latestTimestamp) {
       const assigned = this.assignTimestamp()
       const chosen = this.isPut && this.putTimestampMin > assigned ? this.putTimestampMin : assigned
-      high = timestampHigh(chosen)
-      low = timestampLow(chosen)
+      mutation.timestampHigh = timestampHigh(chosen)
+      mutation.timestampLow = timestampLow(chosen)
     } else {
       checkTimestamp(timestamp, 'timestamp')
       if (this.isPut) this.checkSlop(timestamp)
-      high = timestampHigh(timestamp)
-      low = timestampLow(timestamp)
+      mutation.timestampHigh = timestampHigh(timestamp)
+      mutation.timestampLow = timestampLow(timestamp)
     }
-    this.mutation.add(
-      family.store,
-      row.buffer,
-      row.length,
-      qualifier,
-      high,
-      low,
-      type,
-      this.sequence,
-      ttl,
-      value,
-      valueBytes,
-    )
+    mutation.add(family.store, qualifier, type, ttl, value, valueBytes)
   }
 
   /** The server's timestamp of this mutation: one for all its cells. */

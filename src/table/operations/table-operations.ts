@@ -2,8 +2,8 @@
  * The operations of a table, as the shells of `calls/` and `EmbeddedTable` see them.
  *
  * Two classes implement them: `PlainOperations`, and `ObservedOperations`, which calls the
- * observers of the table around the plain ones. Both validate, read, check and write into log buffer and
- * memtables in one turn of the event loop.
+ * observers of the table around the plain ones. Both validate, read, check and write into log
+ * buffer and memtables in one turn of the event loop.
  *
  * An operation whose mode forbids it to block throws `BlockMissing` when a block is not in memory.
  * Nothing was changed then. The caller loads the block and calls the same method again.

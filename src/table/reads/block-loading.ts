@@ -1,5 +1,5 @@
 /**
- * The asynchronous shell of reads (design D1): runs a synchronous step against what is in memory
+ * The asynchronous shell of reads: runs a synchronous step against what is in memory
  * and, when a block is missing, loads it off the event loop and runs the step again.
  *
  * Loaded blocks stay pinned until the step succeeds, so that repeating it makes progress however

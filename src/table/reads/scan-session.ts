@@ -1,6 +1,6 @@
 /**
  * One running scan: it takes its read point and its sources when it is made and keeps both until it
- * is closed, so that writes, flushes and compactions do not change what it returns (spec 1.2).
+ * is closed, so that writes, flushes and compactions do not change what it returns.
  *
  * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
  * cutting of rows, and a read point. Results are made of them one by one. What goes wrong behind

@@ -149,7 +149,7 @@ function parseRows(text: string | undefined): RowInterval | undefined {
 function printChoice(choice: CompactionChoice): string {
   if (choice.kind === 'nothing') return choice.blocked ? 'blocked' : 'nothing'
   const files = choice.files.map((file) => `#${file.fileNumber}`).join(' ')
-  if (choice.kind === 'drop') return `drop ${files} ${choice.reason}`
+  if (choice.kind === 'drop') return `drop ${files}`
   if (choice.kind === 'move') return `move ${files} -> L${choice.outputLevel}`
   const parts = [`merge ${files} -> L${choice.outputLevel}`]
   if (choice.outputBytesMax !== Infinity) parts.push(`max ${printBytes(choice.outputBytesMax)}`)
@@ -157,6 +157,5 @@ function printChoice(choice: CompactionChoice): string {
     parts.push(`cut at ${choice.boundaries.map((row) => row.toString()).join(',')}`)
   }
   if (choice.major) parts.push('major')
-  else if (choice.bottom) parts.push('bottom')
   return parts.join(' ')
 }

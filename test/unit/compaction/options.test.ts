@@ -104,11 +104,8 @@ void t.test('a choice of a busy or unknown file is an internal error', (t) => {
   const input = threeFlushes()
   const files = input.levels[0].slice(0, 1)
   const busy = { ...input, busyFiles: new Set([files[0].fileNumber]) }
-  t.throws(() => checkedChoice(busy, { kind: 'drop', files, reason: 'expired' }), InvariantError)
+  t.throws(() => checkedChoice(busy, { kind: 'drop', files }), InvariantError)
   const other = threeFlushes().levels[0].slice(0, 1)
-  t.throws(
-    () => checkedChoice(input, { kind: 'drop', files: other, reason: 'expired' }),
-    InvariantError,
-  )
+  t.throws(() => checkedChoice(input, { kind: 'drop', files: other }), InvariantError)
   t.end()
 })

@@ -1,4 +1,4 @@
-/** Endpoints: the shipped aggregates and those of coprocessors (spec 1.9). */
+/** Endpoints: the shipped aggregates and those of coprocessors. */
 import t from 'tap'
 import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/index.js'
 

@@ -1,4 +1,4 @@
-/** Observers of operations: order, bypass, errors, and what each operation calls (spec 1.9). */
+/** Observers of operations: order, bypass, errors, and what each operation calls. */
 import t from 'tap'
 import {
   CellarError,

@@ -3,7 +3,7 @@
  * same, at the end and by snapshots that were taken on the way.
  *
  * Timestamps only grow and deletes concern all versions, because else HBase itself lets the time of
- * a compaction decide what is read (spec 2.5).
+ * a compaction decide what is read.
  */
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
