@@ -55,7 +55,7 @@ const common = {
 const built = await Promise.all([
   build({
     ...common,
-    entryPoints: entries(),
+    entryPoints: { ...entries(), cellar: 'build/src/cli.js' },
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',

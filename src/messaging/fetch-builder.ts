@@ -1,4 +1,4 @@
-/** Fetches in the form of CDAP's `prepareFetch`: of start message and start time the last counts. */
+/** Fetches in the form of CDAP's `prepareFetch`: the last start that was set counts. */
 import { shown } from '../api/index.js'
 import type { Transaction } from '../transactions/index.js'
 import { invalidArgument } from './errors.js'

@@ -1,8 +1,8 @@
 /**
  * The newest entries of a topic in memory, in order (CDAP: MessageCache).
  *
- * Three weights bound it. Entries that would exceed `hardLimit` push the oldest out at once, down to
- * `minRetain`. Above `reduceTrigger` a flag is set, and the next scan that closes reduces to
+ * Three weights bound it. Entries that would exceed `hardLimit` push the oldest out at once, down
+ * to `minRetain`. Above `reduceTrigger` a flag is set, and the next scan that closes reduces to
  * `minRetain`; so a reader who is a little behind still finds what it reads.
  *
  * Invariant: entries ascend strictly. An addition or an update that would break it clears the cache

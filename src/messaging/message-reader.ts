@@ -137,9 +137,15 @@ export class MessageReader {
     }
     statistics.cacheHits++
     const scan = cache.scan(place, this.#inclusive, rowsMax)
-    const rows = scan.entries.filter((row) => comparePlaces(row, this.end) <= 0)
+    const rows: StoredMessage[] = []
+    let bytes = 0
+    for (const row of scan.entries) {
+      if (comparePlaces(row, this.end) > 0 || bytes >= bytesPerStepMax) break
+      rows.push(row)
+      bytes += row.payload?.length ?? 0
+    }
     scan.close()
-    if (rows.length < rowsMax) this.isDone = true
+    if (rows.length < rowsMax && bytes < bytesPerStepMax) this.isDone = true
     return rows
   }
 
@@ -206,10 +212,10 @@ export class MessageReader {
     scanner: ResultScanner,
     add: (results: Awaited<ReturnType<ResultScanner['nextBatch']>>) => number,
   ): Promise<boolean> {
-    const batchRows = 128
     let bytes = 0
     try {
-      for (;;) {
+      // Rows may be large: few at first, then more.
+      for (let batchRows = 8; ; batchRows = Math.min(2 * batchRows, 128)) {
         const results = await scanner.nextBatch(batchRows)
         bytes += add(results)
         if (results.length < batchRows) return true

@@ -267,6 +267,15 @@ export class MessagingService implements Messaging {
     return { ...statistics, waiting, cacheBytes: cache.weight, cacheEntries: cache.size }
   }
 
+  /** Counters of the topics that were used since the service was opened. */
+  topicCounters(): { id: TopicId; counts: Readonly<TopicStatistics> }[] {
+    return [...this.#topics.all()]
+      .filter(({ exists, statistics }) => {
+        return exists && statistics.publishRequested + statistics.fetches > 0
+      })
+      .map(({ id, statistics }) => ({ id, counts: statistics }))
+  }
+
   /** Numbers of the service. */
   statistics(): MessagingStatistics {
     let topics = 0

@@ -41,6 +41,7 @@ const rangesMax = 10_000
 /** Places behind everything that is written. */
 const nowhere: Place = { publishTimestamp: -1, sequenceId: 0xffff }
 
+/** See the file header. */
 export class TopicState {
   readonly id: TopicId
   readonly name: string

@@ -21,7 +21,7 @@ const longFiles: Readonly<Record<string, string>> = {}
 /** Folders of src whose files begin with a comment that says what they are for. */
 const headedFolders = new RegExp(
   '^(native-free|src/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan|' +
-    'metastore|messaging|transactions))/',
+    'metastore|messaging|transactions|server))/',
 )
 
 /** Folders that define bytes on disk; each has a FORMAT.md. */
@@ -118,6 +118,7 @@ const publicEntries = [
   'src/metastore/index.ts',
   'src/messaging/index.ts',
   'src/transactions/index.ts',
+  'src/server/index.ts',
   'src/conformance/messaging/suite.ts',
   'src/conformance/metastore/suite.ts',
 ]

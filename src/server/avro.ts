@@ -1,0 +1,268 @@
+/**
+ * The Avro binary form of the messaging requests and responses, by the package `avsc`.
+ *
+ * `avsc` trusts what it decodes: a count of two billion makes it loop so often. So every body is
+ * first walked with the bounds of its bytes (`checkBody`), which costs no memory.
+ */
+import { invalidArgument } from './http-errors.js'
+import type { Message, MessageRange, PublishRequest, PublishResponse } from '../messaging/index.js'
+import { requirePackage } from '../api/index.js'
+import type avsc from 'avsc'
+
+/** A request to read, as the schema has it. */
+export interface ConsumeFields {
+  readonly startFrom: Buffer | bigint | null
+  readonly inclusive: boolean
+  readonly limit: number | null
+  readonly transaction: Buffer | null
+}
+
+type Shape = 'bytes' | 'long' | 'int' | 'boolean' | 'null' | { array: Shape } | { union: Shape[] }
+
+const optionalLong: Shape = { union: ['long', 'null'] }
+const publishShape: Shape[] = [optionalLong, { array: 'bytes' }]
+const rollbackShape: Shape[] = [optionalLong, 'long', 'int', 'long', 'int']
+const consumeShape: Shape[] = [
+  { union: ['bytes', 'long', 'null'] },
+  'boolean',
+  { union: ['int', 'null'] },
+  { union: ['bytes', 'null'] },
+]
+
+const longOrNull = ['long', 'null']
+const publishSchema = {
+  type: 'record',
+  name: 'PublishRequest',
+  fields: [
+    { name: 'transactionWritePointer', type: longOrNull },
+    { name: 'messages', type: { type: 'array', items: 'bytes' } },
+  ],
+}
+const responseSchema = {
+  type: 'record',
+  name: 'PublishResponse',
+  fields: [
+    { name: 'transactionWritePointer', type: longOrNull },
+    {
+      name: 'rollbackRange',
+      type: {
+        type: 'record',
+        name: 'RollbackRange',
+        fields: [
+          { name: 'startTimestamp', type: 'long' },
+          { name: 'startSequenceId', type: 'int' },
+          { name: 'endTimestamp', type: 'long' },
+          { name: 'endSequenceId', type: 'int' },
+        ],
+      },
+    },
+  ],
+}
+const consumeSchema = {
+  type: 'record',
+  name: 'ConsumeRequest',
+  fields: [
+    { name: 'startFrom', type: ['bytes', 'long', 'null'] },
+    { name: 'inclusive', type: 'boolean', default: true },
+    { name: 'limit', type: ['int', 'null'] },
+    { name: 'transaction', type: ['bytes', 'null'] },
+  ],
+}
+
+/** Encodes and decodes; loads `avsc`, or fails with `ERR_MISSING_PACKAGE`. */
+export class AvroForms {
+  readonly #publish: avsc.Type
+  readonly #response: avsc.Type
+  readonly #consume: avsc.Type
+
+  constructor() {
+    const { Type, types } = requirePackage<typeof avsc>('avsc', 'the Avro form of messaging')
+    // Write pointers are beyond 2^53, so all longs are bigints.
+    const long = types.LongType.__with({
+      fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+      toBuffer: (value: bigint) => {
+        const buffer = Buffer.allocUnsafe(8)
+        buffer.writeBigInt64LE(value)
+        return buffer
+      },
+      fromJSON: (value: unknown) => BigInt(value as string),
+      toJSON: String,
+      isValid: (value: unknown) => typeof value === 'bigint',
+      compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+    })
+    const make = (schema: object): avsc.Type =>
+      Type.forSchema(schema as avsc.Schema, { registry: { long }, wrapUnions: true })
+    this.#publish = make(publishSchema)
+    this.#response = make(responseSchema)
+    this.#consume = make(consumeSchema)
+  }
+
+  encodePublish({ transactionWritePointer, messages }: PublishRequest): Buffer {
+    return this.#publish.toBuffer({
+      transactionWritePointer: optional(transactionWritePointer, 'long'),
+      messages: messages.map((message) =>
+        typeof message === 'string' ? Buffer.from(message, 'utf8') : Buffer.from(message),
+      ),
+    })
+  }
+
+  decodePublish(body: Buffer): PublishRequest {
+    const { transactionWritePointer, messages } = decode(this.#publish, body, publishShape) as {
+      transactionWritePointer: { long: bigint } | null
+      messages: Buffer[]
+    }
+    if (transactionWritePointer === null) return { messages }
+    return { messages, transactionWritePointer: transactionWritePointer.long }
+  }
+
+  encodeResponse({ transactionWritePointer, rollbackRange }: PublishResponse): Buffer {
+    return this.#response.toBuffer({
+      transactionWritePointer: optional(transactionWritePointer, 'long'),
+      rollbackRange: {
+        ...rollbackRange,
+        startTimestamp: BigInt(rollbackRange.startTimestamp),
+        endTimestamp: BigInt(rollbackRange.endTimestamp),
+      },
+    })
+  }
+
+  decodeResponse(body: Buffer): PublishResponse {
+    const { transactionWritePointer, rollbackRange } = decode(
+      this.#response,
+      body,
+      rollbackShape,
+    ) as {
+      transactionWritePointer: { long: bigint } | null
+      rollbackRange: Record<keyof MessageRange, number | bigint>
+    }
+    return {
+      transactionWritePointer: transactionWritePointer?.long,
+      rollbackRange: {
+        startTimestamp: Number(rollbackRange.startTimestamp),
+        startSequenceId: Number(rollbackRange.startSequenceId),
+        endTimestamp: Number(rollbackRange.endTimestamp),
+        endSequenceId: Number(rollbackRange.endSequenceId),
+      },
+    }
+  }
+
+  encodeConsume({ startFrom, inclusive, limit, transaction }: ConsumeFields): Buffer {
+    const start = typeof startFrom === 'bigint' ? { long: startFrom } : optional(startFrom, 'bytes')
+    return this.#consume.toBuffer({
+      startFrom: start,
+      inclusive,
+      limit: optional(limit, 'int'),
+      transaction: optional(transaction, 'bytes'),
+    })
+  }
+
+  decodeConsume(body: Buffer): ConsumeFields {
+    const { startFrom, inclusive, limit, transaction } = decode(
+      this.#consume,
+      body,
+      consumeShape,
+    ) as {
+      startFrom: { bytes: Buffer } | { long: bigint } | null
+      inclusive: boolean
+      limit: { int: number } | null
+      transaction: { bytes: Buffer } | null
+    }
+    const start =
+      startFrom === null ? null : 'bytes' in startFrom ? startFrom.bytes : startFrom.long
+    return {
+      startFrom: start,
+      inclusive,
+      limit: limit?.int ?? null,
+      transaction: transaction?.bytes ?? null,
+    }
+  }
+}
+
+/** One block of the array of a response: its count, then its messages. */
+export function encodeBlock(messages: readonly Message[]): Buffer {
+  let bytes = 10
+  for (const { id, payload } of messages) bytes += id.length + payload.length + 20
+  const block = Buffer.allocUnsafe(bytes)
+  let at = writeVarint(block, 0, messages.length)
+  for (const { id, payload } of messages) {
+    at = writeVarint(block, at, id.length)
+    at += id.copy(block, at)
+    at = writeVarint(block, at, payload.length)
+    at += payload.copy(block, at)
+  }
+  return block.subarray(0, at)
+}
+
+/** The end of the array of a response. */
+export const blocksEnd = Buffer.from([0])
+
+/** A non-negative number below 2^31 as Avro's zigzag varint. */
+function writeVarint(target: Buffer, offset: number, value: number): number {
+  let rest = 2 * value
+  let at = offset
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target[at++] = (rest % 0x80) | 0x80
+  target[at++] = rest
+  return at
+}
+
+function optional<K extends string, V>(value: V | null | undefined, name: K) {
+  return value === null || value === undefined ? null : { [name]: value }
+}
+
+function decode(type: avsc.Type, body: Buffer, shape: readonly Shape[]): unknown {
+  checkBody(body, shape)
+  try {
+    return type.fromBuffer(body) as unknown
+  } catch (cause) {
+    throw malformed((cause as Error).message)
+  }
+}
+
+/** Walks a body; `ERR_INVALID_ARGUMENT` if it is not made of these fields, and nothing behind. */
+function checkBody(body: Buffer, shape: readonly Shape[]): void {
+  let at = 0
+  const varint = (): bigint => {
+    let value = 0n
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      if (at >= body.length) throw malformed('it ends too early')
+      const byte = body[at++]
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
+    }
+    throw malformed('a number is too long')
+  }
+  const skip = (bytes: bigint): void => {
+    if (bytes < 0n || bytes > BigInt(body.length - at)) throw malformed('it ends too early')
+    at += Number(bytes)
+  }
+  const walk = (part: Shape): void => {
+    if (part === 'bytes') skip(varint())
+    else if (part === 'boolean') skip(1n)
+    else if (part === 'long') varint()
+    else if (part === 'int') {
+      const value = varint()
+      if (BigInt.asIntN(32, value) !== value) throw malformed('a number has more than 32 bits')
+    } else if (typeof part === 'object' && 'union' in part) {
+      const branch = varint()
+      if (branch < 0n || branch >= BigInt(part.union.length)) throw malformed('an unknown branch')
+      walk(part.union[Number(branch)])
+    } else if (typeof part === 'object') walkArray(part.array)
+  }
+  const walkArray = (items: Shape): void => {
+    for (let count = varint(); count !== 0n; count = varint()) {
+      if (count < 0n) {
+        count = -count
+        varint()
+      }
+      // Every item takes a byte at least.
+      if (count > BigInt(body.length - at)) throw malformed('it ends too early')
+      for (let i = 0n; i < count; i++) walk(items)
+    }
+  }
+  for (const part of shape) walk(part)
+  if (at !== body.length) throw malformed('there are bytes behind its end')
+}
+
+function malformed(what: string): Error {
+  return invalidArgument(`malformed Avro: ${what}`)
+}

@@ -1,0 +1,279 @@
+/**
+ * Messaging over HTTP: the interface of the service, by `fetch`. In JSON, or in Avro if the package
+ * `avsc` is there.
+ */
+import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
+import {
+  messageIterator,
+  MessagingError,
+  MessagingErrorCode,
+  parseMessageId,
+  type FetchOptions,
+  type Message,
+  type MessageIterator,
+  type MessageSource,
+  type Messaging,
+  type PublishRequest,
+  type PublishResponse,
+  type TopicId,
+  type TopicProperties,
+} from '../messaging/index.js'
+import { encodeTransaction } from '../transactions/index.js'
+import { AvroForms } from './avro.js'
+import { BlockDecoder } from './avro-stream.js'
+import { parseResponse, publishJson, responseJson } from './json-forms.js'
+
+/** Options of a {@link MessagingClient}. */
+export interface MessagingClientOptions {
+  /** Where the server listens, such as `http://127.0.0.1:11015`. */
+  readonly url: string
+  readonly token?: string
+  /** Default 'json'. */
+  readonly encoding?: 'json' | 'avro'
+  /** Default: that of the global scope. */
+  readonly fetch?: typeof fetch
+}
+
+const names = new OptionNames<MessagingClientOptions>('a messaging client', {
+  url: true,
+  token: true,
+  encoding: true,
+  fetch: true,
+})
+const pollLimitDefault = 1000
+
+/** See the file header. The iterators of this client do not tell `isHeld`. */
+export class MessagingClient implements Messaging {
+  readonly #base: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #avro: AvroForms | undefined
+  readonly #fetch: typeof fetch
+
+  constructor(options: MessagingClientOptions) {
+    names.check(options)
+    this.#base = `${options.url.replace(/\/$/, '')}/v3/namespaces`
+    this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }
+    this.#avro = options.encoding === 'avro' ? new AvroForms() : undefined
+    this.#fetch = options.fetch ?? fetch
+  }
+
+  async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
+    await this.#call('PUT', pathOf(id), JSON.stringify(properties))
+  }
+
+  async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
+    await this.#call('PUT', `${pathOf(id)}/properties`, JSON.stringify(properties))
+  }
+
+  async deleteTopic(id: TopicId): Promise<void> {
+    await this.#call('DELETE', pathOf(id))
+  }
+
+  async getTopic(id: TopicId): Promise<TopicProperties> {
+    return (await (await this.#call('GET', pathOf(id))).json()) as TopicProperties
+  }
+
+  async listTopics(namespace: string): Promise<string[]> {
+    const path = `/${encodeURIComponent(namespace)}/topics`
+    return (await (await this.#call('GET', path)).json()) as string[]
+  }
+
+  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    const { producer } = request
+    const headers: Record<string, string> =
+      producer === undefined
+        ? {}
+        : {
+            'cellar-producer': producer.id,
+            'cellar-producer-sequence': String(producer.sequence),
+          }
+    const answer = await this.#post(`${pathOf(id)}/publish`, this.#encode(request), headers)
+    const body = Buffer.from(await answer.arrayBuffer())
+    if (body.length === 0) return undefined
+    return this.#avro === undefined ? parseResponse(body) : this.#avro.decodeResponse(body)
+  }
+
+  async store(id: TopicId, request: PublishRequest): Promise<void> {
+    await this.#post(`${pathOf(id)}/store`, this.#encode(request))
+  }
+
+  async rollback(id: TopicId, response: PublishResponse): Promise<void> {
+    const body = this.#avro?.encodeResponse(response) ?? responseJson(response)
+    await this.#post(`${pathOf(id)}/rollback`, body)
+  }
+
+  async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
+    const { waitMilliseconds = 0, signal, limit = Infinity } = options
+    const query = waitMilliseconds > 0 ? `?wait=${Math.ceil(waitMilliseconds)}` : ''
+    const path = `${pathOf(id)}/poll${query}`
+    const answer = await this.#post(path, this.#encodePoll(options), {}, signal)
+    const decoder = this.#avro === undefined ? new JsonDecoder() : new BlockDecoder()
+    return messageIterator(new ResponseSource(answer, decoder), limit, signal)
+  }
+
+  async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
+    const iterator = await this.fetch(id, { limit: pollLimitDefault, ...options })
+    const messages: Message[] = []
+    for await (const message of iterator) messages.push(message)
+    return messages
+  }
+
+  #encode(request: PublishRequest): Buffer | string {
+    return this.#avro?.encodePublish(request) ?? publishJson(request)
+  }
+
+  #encodePoll({ from, time, inclusive = true, limit, transaction }: FetchOptions): Buffer | string {
+    const id = typeof from === 'string' ? parseMessageId(from) : from && Buffer.from(from)
+    const bytes = transaction && encodeTransaction(transaction)
+    if (this.#avro !== undefined) {
+      const startFrom = id ?? (time === undefined ? null : BigInt(time))
+      const given = { startFrom, inclusive, limit: limit ?? null, transaction: bytes ?? null }
+      return this.#avro.encodeConsume(given)
+    }
+    const startFrom =
+      id !== undefined
+        ? { bytes: id.toString('hex') }
+        : time === undefined
+          ? null
+          : { long: String(time) }
+    const transactionText = bytes?.toString('base64') ?? null
+    return JSON.stringify({ startFrom, inclusive, limit, transaction: transactionText })
+  }
+
+  async #post(
+    path: string,
+    body: Buffer | string,
+    headers: Readonly<Record<string, string>> = {},
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    return this.#call('POST', path, body, headers, signal)
+  }
+
+  async #call(
+    method: string,
+    path: string,
+    body?: Buffer | string,
+    headers: Readonly<Record<string, string>> = {},
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    const type = typeof body === 'string' ? 'application/json' : 'avro/binary'
+    let answer: Response
+    try {
+      answer = await this.#fetch(`${this.#base}${path}`, {
+        method,
+        headers: {
+          ...this.#headers,
+          ...headers,
+          ...(body === undefined ? {} : { 'content-type': type }),
+        },
+        ...(body === undefined ? {} : { body }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+    } catch (cause) {
+      const message = `the server at ${this.#base} cannot be reached`
+      throw new MessagingError(MessagingErrorCode.unavailable, message, cause)
+    }
+    if (!answer.ok) throw await errorOf(answer)
+    return answer
+  }
+}
+
+/** Decodes pieces of an answer. */
+interface Decoder {
+  readonly isDone: boolean
+  add(chunk: Uint8Array): Message[]
+}
+
+/** Reads an answer as far as messages are asked for. */
+class ResponseSource implements MessageSource {
+  readonly isHeld = false
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #decoder: Decoder
+  #messages: Message[] = []
+  #at = 0
+  #isEnded = false
+
+  constructor(answer: Response, decoder: Decoder) {
+    this.#reader = answer.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    this.#decoder = decoder
+  }
+
+  get isDone(): boolean {
+    return this.#isEnded && this.#at === this.#messages.length
+  }
+
+  async step(count: number): Promise<Message[]> {
+    if (this.#at === this.#messages.length) await this.#read()
+    const batch = this.#messages.slice(this.#at, this.#at + count)
+    this.#at += batch.length
+    return batch
+  }
+
+  close(): void {
+    this.#isEnded = true
+    this.#reader.cancel().catch(() => undefined)
+  }
+
+  async #read(): Promise<void> {
+    let done: boolean
+    let value: Uint8Array | undefined
+    try {
+      ;({ done, value } = await this.#reader.read())
+    } catch (cause) {
+      throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
+    }
+    this.#at = 0
+    this.#messages = value === undefined ? [] : this.#decoder.add(value)
+    if (!done) return
+    this.#isEnded = true
+    if (this.#decoder.isDone) return
+    throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off')
+  }
+}
+
+/** Decodes a JSON array of flat objects as it arrives. */
+class JsonDecoder implements Decoder {
+  #text = ''
+  #isDone = false
+
+  get isDone(): boolean {
+    return this.#isDone
+  }
+
+  add(chunk: Uint8Array): Message[] {
+    this.#text += Buffer.from(chunk).toString('latin1')
+    const messages: Message[] = []
+    let at = 0
+    for (;;) {
+      const end = this.#text.indexOf('}', at)
+      if (end < 0) break
+      const start = this.#text.indexOf('{', at)
+      const { id, payload } = JSON.parse(this.#text.slice(start, end + 1)) as Record<string, string>
+      messages.push({ id: Buffer.from(id, 'hex'), payload: Buffer.from(payload, 'base64') })
+      at = end + 1
+    }
+    this.#text = this.#text.slice(at)
+    this.#isDone = this.#text.endsWith(']')
+    return messages
+  }
+}
+
+async function errorOf(answer: Response): Promise<Error> {
+  const text = await answer.text()
+  let fields: { code?: unknown; message?: unknown } = {}
+  try {
+    fields = JSON.parse(text) as typeof fields
+  } catch {
+    fields = { message: text }
+  }
+  const message = typeof fields.message === 'string' ? fields.message : answer.statusText
+  const code = String(fields.code)
+  if (code === ErrorCode.invalidArgument) return new CellarError(code, message)
+  const known = Object.values(MessagingErrorCode).find((each) => each === code)
+  if (known !== undefined) return new MessagingError(known, message)
+  return new MessagingError(MessagingErrorCode.server, `${answer.status} ${code}: ${message}`)
+}
+
+function pathOf({ namespace, topic }: TopicId): string {
+  return `/${encodeURIComponent(namespace)}/topics/${encodeURIComponent(topic)}`
+}

@@ -1,0 +1,108 @@
+/**
+ * Shows what the messaging tables of a database hold: topics with their generations, rows decoded,
+ * and the transactions with the bound below which the invalid list may be pruned.
+ */
+import { CellarError, ErrorCode, type Database } from '../api/index.js'
+import {
+  decodeMessageRow,
+  decodePayloadRow,
+  decodePointer,
+  parseTopicPrefix,
+  type TopicId,
+} from '../messaging/index.js'
+import { pruneUpperBound, startOf, TransactionManager } from '../transactions/index.js'
+
+/** What can be shown. */
+export type DebugView = 'topics' | 'messages' | 'payloads' | 'transactions'
+
+/** The lines of a view; `ERR_INVALID_ARGUMENT` for one that does not exist. */
+export async function* debugMessaging(
+  database: Database,
+  view: DebugView,
+  topic: string | undefined,
+  limit: number,
+): AsyncGenerator<string, void> {
+  const prefix = topic === undefined ? undefined : `${topic}:`
+  if (view === 'topics') yield* topics(database, limit)
+  else if (view === 'messages') yield* messages(database, prefix, limit)
+  else if (view === 'payloads') yield* payloads(database, prefix, limit)
+  else if (view === 'transactions') yield* transactions(database)
+  else throw new CellarError(ErrorCode.invalidArgument, `there is no view '${String(view)}'`)
+}
+
+function nameOf({ namespace, topic }: TopicId): string {
+  return `${namespace}:${topic}`
+}
+
+async function* topics(database: Database, limit: number): AsyncGenerator<string, void> {
+  for await (const result of database.table('tms.meta').scan({ columns: ['d:m'], limit })) {
+    const id = parseTopicPrefix(result.row!)
+    if (id !== undefined) yield `${nameOf(id)}  ${result.value('d:m')!.toString('utf8')}`
+  }
+}
+
+async function* messages(
+  database: Database,
+  prefix: string | undefined,
+  limit: number,
+): AsyncGenerator<string, void> {
+  const range = prefix === undefined ? { limit } : { prefix, limit }
+  for await (const result of database.table('tms.message').scan(range)) {
+    const row = decodeMessageRow(result.row!)
+    if (row === undefined) yield `${result.row!.toString('hex')}  (no message row)`
+    else {
+      const pointer = result.value('d:t')
+      const owner = pointer === undefined ? 'plain' : `pointer ${decodePointer(pointer)}`
+      const payload = result.value('d:p')
+      const content = payload === undefined ? '(payload table)' : shownPayload(payload)
+      const { generation, publishTimestamp: time, sequenceId } = row
+      yield `${nameOf(row.id)}  ${generation}  ${timeOf(time)} ${sequenceId}  ${owner}  ${content}`
+    }
+  }
+}
+
+async function* payloads(
+  database: Database,
+  prefix: string | undefined,
+  limit: number,
+): AsyncGenerator<string, void> {
+  const range = prefix === undefined ? { limit } : { prefix, limit }
+  for await (const result of database.table('tms.payload').scan(range)) {
+    const row = decodePayloadRow(result.row!)
+    if (row === undefined) yield `${result.row!.toString('hex')}  (no payload row)`
+    else {
+      const { generation, writePointer, writeTimestamp: time, sequenceId } = row
+      const content = shownPayload(result.value('d:c') ?? Buffer.alloc(0))
+      const place = `${timeOf(time)} ${sequenceId}`
+      yield `${nameOf(row.id)}  ${generation}  pointer ${writePointer}  ${place}  ${content}`
+    }
+  }
+}
+
+async function* transactions(database: Database): AsyncGenerator<string, void> {
+  const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
+  const snapshot = manager.snapshot()
+  yield `read pointer ${snapshot.readPointer}, write pointer ${snapshot.writePointer}`
+  yield `invalid ${snapshot.invalid.length}, running ${snapshot.running.length}`
+  yield `prune bound ${pruneUpperBound(snapshot)}`
+  for (const { id, type, expiration } of snapshot.running) {
+    yield `running ${id}  ${type}  since ${timeOf(startOf(id))}  until ${timeOf(expiration)}`
+  }
+  for (const pointer of snapshot.invalid.slice(-100)) {
+    yield `invalid ${pointer}  since ${timeOf(startOf(pointer))}`
+  }
+  await manager.close()
+}
+
+function timeOf(milliseconds: number): string {
+  const time = new Date(milliseconds)
+  return Number.isNaN(time.getTime()) ? String(milliseconds) : time.toISOString()
+}
+
+function shownPayload(payload: Buffer): string {
+  const text = payload.toString('utf8')
+  const isText =
+    Buffer.from(text, 'utf8').equals(payload) && /^[\x20-\x7e\u00a0-\uffff]*$/.test(text)
+  const shown = isText ? JSON.stringify(text) : payload.toString('hex')
+  return shown.length > 80 ? `${shown.slice(0, 80)}…` : shown
+}

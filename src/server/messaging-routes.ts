@@ -1,0 +1,253 @@
+/**
+ * The REST interface of messaging (CDAP: TMS), under `/v1` and `/v3`, in Avro and JSON.
+ *
+ * A poll is answered as a stream of chunks: an Avro block, or a part of a JSON array, for each. The
+ * next chunk is made when the connection takes it, so a consumer that reads slowly costs one chunk,
+ * and one that goes away ends the fetch.
+ */
+import { pipeline, Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  MessagingError,
+  MessagingErrorCode,
+  type FetchOptions,
+  type Message,
+  type MessageIterator,
+  type Messaging,
+  type MessagingService,
+  type PublishRequest,
+  type PublishResponse,
+  type TopicId,
+} from '../messaging/index.js'
+import { decodeTransaction } from '../transactions/index.js'
+import { AvroForms, blocksEnd, encodeBlock } from './avro.js'
+import { invalidArgument } from './http-errors.js'
+import {
+  messageJson,
+  parsePoll,
+  parseProperties,
+  parsePublish,
+  parseResponse,
+  responseJson,
+} from './json-forms.js'
+import { messagingPaths } from './messaging-paths.js'
+import type { ServerSystem } from './server.js'
+import { messagingMetrics } from './messaging-metrics.js'
+
+/** Options of {@link messagingRoutes}. */
+export interface MessagingRoutesOptions {
+  /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
+  readonly chunkBytes?: number
+}
+
+type Form = 'avro' | 'json'
+const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
+/** What a message takes in a chunk beside id and payload. */
+const messageOverheadBytes = 8
+const batchMessages = 256
+
+/** The routes of a messaging service, for a `CellarServer`. */
+export function messagingRoutes(
+  messaging: Messaging,
+  options: MessagingRoutesOptions = {},
+): ServerSystem {
+  const routes = new Routes(messaging, options.chunkBytes ?? 60_000)
+  const service = messaging as Partial<MessagingService>
+  return {
+    name: 'messaging',
+    paths: messagingPaths(),
+    register: (app) => {
+      for (const version of ['v1', 'v3']) routes.register(app, `/${version}/namespaces/:namespace`)
+    },
+    metrics: () => messagingMetrics(service),
+    close: () => routes.stop(),
+  }
+}
+
+class Routes {
+  readonly #messaging: Messaging
+  readonly #chunkBytes: number
+  readonly #stopped = new AbortController()
+  #avro: AvroForms | undefined
+
+  constructor(messaging: Messaging, chunkBytes: number) {
+    this.#messaging = messaging
+    this.#chunkBytes = chunkBytes
+  }
+
+  register(app: FastifyInstance, base: string): void {
+    const topic = `${base}/topics/:topic`
+    const messaging = this.#messaging
+    app.get(`${base}/topics`, async (request) => {
+      const { namespace } = request.params as TopicId
+      return messaging.listTopics(namespace)
+    })
+    app.get(topic, async (request) => messaging.getTopic(idOf(request)))
+    app.put(topic, async (request, reply) => {
+      await messaging.createTopic(idOf(request), parseProperties(request.body as Buffer))
+      return reply.send()
+    })
+    app.put(`${topic}/properties`, async (request, reply) => {
+      await messaging.updateTopic(idOf(request), parseProperties(request.body as Buffer))
+      return reply.send()
+    })
+    app.delete(topic, async (request, reply) => {
+      await messaging.deleteTopic(idOf(request))
+      return reply.send()
+    })
+    app.post(`${topic}/publish`, (request, reply) => this.#publish(request, reply))
+    app.post(`${topic}/store`, (request, reply) => this.#store(request, reply))
+    app.post(`${topic}/rollback`, (request, reply) => this.#rollback(request, reply))
+    app.post(`${topic}/poll`, (request, reply) => this.#poll(request, reply))
+  }
+
+  stop(): void {
+    this.#stopped.abort()
+  }
+
+  get #forms(): AvroForms {
+    this.#avro ??= new AvroForms()
+    return this.#avro
+  }
+
+  #request(request: FastifyRequest): PublishRequest {
+    const body = request.body as Buffer
+    return formOf(request) === 'avro' ? this.#forms.decodePublish(body) : parsePublish(body)
+  }
+
+  async #publish(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const form = formOf(request)
+    const producer = producerOf(request)
+    const decoded = this.#request(request)
+    const response = await this.#messaging.publish(
+      idOf(request),
+      producer === undefined ? decoded : { ...decoded, producer },
+    )
+    if (response === undefined) return reply.send()
+    const body = form === 'avro' ? this.#forms.encodeResponse(response) : responseJson(response)
+    return reply.type(contentTypes[form]).send(body)
+  }
+
+  async #store(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    await this.#messaging.store(idOf(request), this.#request(request))
+    return reply.send()
+  }
+
+  async #rollback(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const body = request.body as Buffer
+    // As in CDAP the type may be missing: the body is that of the publish, byte for byte.
+    const isJson = request.headers['content-type']?.startsWith(contentTypes.json) === true
+    const response: PublishResponse = isJson
+      ? parseResponse(body)
+      : this.#forms.decodeResponse(body)
+    await this.#messaging.rollback(idOf(request), response)
+    return reply.send()
+  }
+
+  async #poll(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const form = formOf(request)
+    const options = form === 'avro' ? this.#pollOfAvro(request) : parsePoll(request.body as Buffer)
+    const signals = [this.#stopped.signal, closedSignal(reply)]
+    const signal = AbortSignal.any(signals)
+    const waitMilliseconds = waitOf(request)
+    const iterator = await this.#messaging.fetch(idOf(request), {
+      ...options,
+      signal,
+      ...(waitMilliseconds > 0 ? { waitMilliseconds } : {}),
+    })
+    const stream = Readable.from(chunks(iterator, form, this.#chunkBytes), { objectMode: false })
+    void reply.type(contentTypes[form])
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
+    const gzip = createGzip()
+    pipeline(stream, gzip, () => undefined)
+    return reply.header('content-encoding', 'gzip').send(gzip)
+  }
+
+  #pollOfAvro(request: FastifyRequest): FetchOptions {
+    const decoded = this.#forms.decodeConsume(request.body as Buffer)
+    const { startFrom, inclusive, limit, transaction } = decoded
+    return {
+      inclusive,
+      ...(typeof startFrom === 'bigint' ? { time: Number(startFrom) } : {}),
+      ...(Buffer.isBuffer(startFrom) ? { from: startFrom } : {}),
+      ...(limit === null ? {} : { limit }),
+      ...(transaction === null ? {} : { transaction: decodeTransaction(transaction) }),
+    }
+  }
+}
+
+/** The chunks of a poll, each made when the one before it was taken. */
+async function* chunks(
+  iterator: MessageIterator,
+  form: Form,
+  chunkBytes: number,
+): AsyncGenerator<Buffer | string, void> {
+  let messages: Message[] = []
+  let bytes = 0
+  let isFirst = true
+  const take = (): Buffer | string => {
+    const taken = messages
+    messages = []
+    bytes = 0
+    if (form === 'avro') return encodeBlock(taken)
+    const text = (isFirst ? '[' : ',') + taken.map(messageJson).join(',')
+    isFirst = false
+    return text
+  }
+  try {
+    for (;;) {
+      const batch = await iterator.nextBatch(batchMessages)
+      if (batch.length === 0) break
+      for (const message of batch) {
+        messages.push(message)
+        bytes += message.id.length + message.payload.length + messageOverheadBytes
+        if (bytes >= chunkBytes) yield take()
+      }
+    }
+    if (messages.length > 0) yield take()
+    yield form === 'avro' ? blocksEnd : isFirst ? '[]' : ']'
+  } finally {
+    iterator.close()
+  }
+}
+
+function idOf(request: FastifyRequest): TopicId {
+  const { namespace, topic } = request.params as TopicId
+  if (topic?.includes('/') || namespace.includes('/')) {
+    throw new MessagingError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
+  }
+  return { namespace, topic }
+}
+
+/** `ERR_INVALID_ARGUMENT` for another content type than the two. */
+function formOf({ headers }: FastifyRequest): Form {
+  const type = headers['content-type']?.split(';')[0].trim()
+  if (type === contentTypes.avro) return 'avro'
+  if (type === contentTypes.json) return 'json'
+  throw invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
+}
+
+function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | undefined {
+  const id = headers['cellar-producer']
+  const sequence = headers['cellar-producer-sequence']
+  if (id === undefined && sequence === undefined) return undefined
+  if (typeof id === 'string' && typeof sequence === 'string' && /^[0-9]{1,15}$/.test(sequence)) {
+    return { id, sequence: Number(sequence) }
+  }
+  throw invalidArgument('cellar-producer and cellar-producer-sequence belong together')
+}
+
+/** The query `wait`: how long a poll may wait for its first message, in milliseconds. */
+function waitOf(request: FastifyRequest): number {
+  const { wait } = request.query as { wait?: unknown }
+  if (wait === undefined) return 0
+  if (typeof wait === 'string' && /^[0-9]{1,9}$/.test(wait)) return Number(wait)
+  throw invalidArgument('wait is a number of milliseconds')
+}
+
+function closedSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
+}
