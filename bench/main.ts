@@ -7,14 +7,17 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { optionsUsage, parseOptions, UsageError, type BenchOptions } from './harness/options.js'
+import { fillIn, optionsUsage, parseOptions, UsageError } from './harness/options.js'
+import type { AskedOptions, BenchOptions } from './harness/options.js'
 import { formatPage } from './harness/plot.js'
 import { showProgress, type Progress } from './harness/progress.js'
 import { loadSuite, suiteEntries, suiteEntry, type Entry } from './harness/registry.js'
 import { makeReport, type Report } from './harness/report.js'
-import type { SuiteContext, SuiteOutcome } from './harness/suite.js'
+import { isFinished, RunLog } from './harness/run-log.js'
+import type { Suite, SuiteContext, SuiteOutcome } from './harness/suite.js'
 import { runWorkloads } from './harness/run-workloads.js'
 import { countWins, formatTable } from './harness/table.js'
+import type { WorkloadSuite } from './harness/workload.js'
 
 const interruptedCode = 130
 
@@ -29,8 +32,11 @@ ${suites.join('')}  all                 every suite, one after the other
 ${optionsUsage}`
 }
 
-async function runSuite(entry: Entry, context: SuiteContext): Promise<SuiteOutcome> {
-  const suite = await loadSuite(entry)
+async function runSuite(
+  entry: Entry,
+  suite: Suite | WorkloadSuite,
+  context: SuiteContext,
+): Promise<SuiteOutcome> {
   if ('run' in suite) return suite.run(context)
   return runWorkloads(entry.module, suite, context)
 }
@@ -45,10 +51,17 @@ function writeReport(path: string, report: Report): void {
 /** Runs one suite, prints its table and writes its file. Returns whether all went well. */
 async function runOne(
   entry: Entry,
-  options: BenchOptions,
+  asked: AskedOptions,
   progress: Progress,
   outPath: string | undefined,
 ): Promise<boolean> {
+  const suite = await loadSuite(entry)
+  const options: BenchOptions = fillIn(asked, 'run' in suite ? {} : suite)
+  if (outPath !== undefined && options.resumes && isFinished(entry.name, options, outPath)) {
+    progress.note(`${entry.name}: ${outPath} is there already`)
+    return true
+  }
+  const log = RunLog.open(entry.name, options, outPath)
   const directory = mkdtempSync(join(options.directory ?? tmpdir(), 'cellar-bench-'))
   const remove = (): void => rmSync(directory, { recursive: true, force: true })
   const onInterrupt = (): void => {
@@ -59,7 +72,7 @@ async function runOne(
   process.once('SIGINT', onInterrupt)
   let outcome: SuiteOutcome
   try {
-    outcome = await runSuite(entry, { options, progress, directory })
+    outcome = await runSuite(entry, suite, { options, progress, log, directory })
   } finally {
     process.off('SIGINT', onInterrupt)
     remove()

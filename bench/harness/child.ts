@@ -27,6 +27,7 @@ export interface ChildTask {
   readonly records: number
   readonly seed: number
   readonly cacheBytes: number
+  readonly phaseSecondsMax: number
   /** Whether the phases are run on small stores first. */
   readonly warmsUp: boolean
   /** Whether the final state is read. */
@@ -41,6 +42,12 @@ export type ChildAnswer =
       readonly state: { readonly rows: number; readonly checksum: string } | undefined
     }
   | { readonly kind: 'failed'; readonly message: string }
+
+/** What the child tells meanwhile: the phase that begins. */
+export interface ChildNews {
+  readonly kind: 'phase'
+  readonly name: string
+}
 
 async function findSequence(task: ChildTask): Promise<Sequence> {
   const suite = await loadSuite({ name: task.suiteModule, module: task.suiteModule })
@@ -63,6 +70,8 @@ const warmUpRecordsMax = 5000
  * before the compiler is done with them.
  */
 const warmUpMilliseconds = 800
+/** No phase of the warm-up is longer, if it can be cut. */
+const phaseSecondsMax = 0.4
 
 /**
  * Runs the phases on small stores of their own, so that no phase pays for compilation. The last one
@@ -83,7 +92,7 @@ async function warmUp(
     const directory = join(task.directory, `warm-up-${round}`)
     mkdirSync(directory)
     const opened = await adapter.open({ directory, durability, layout, columns, cacheBytes })
-    await runSequence(opened, sequence, phases, { directory, records, seed })
+    await runSequence(opened, sequence, phases, { directory, records, seed, phaseSecondsMax })
     await close?.()
     close = async () => {
       await opened.close()
@@ -93,7 +102,7 @@ async function warmUp(
   return close!
 }
 
-async function runPhases(task: ChildTask): Promise<ChildAnswer> {
+async function runPhases(task: ChildTask, onPhase: (name: string) => void): Promise<ChildAnswer> {
   const sequence = await findSequence(task)
   const adapter = await loadAdapter(task)
   const { durability, layout, records, seed, cacheBytes } = task
@@ -103,10 +112,10 @@ async function runPhases(task: ChildTask): Promise<ChildAnswer> {
   const settings = { directory, durability, layout, columns: sequence.columns, cacheBytes }
   const endWarmUp = task.warmsUp ? await warmUp(task, adapter, sequence, phases) : undefined
   let opened = await adapter.open(settings)
-  const run = { directory, records, seed }
-  const outcomes = await runSequence(opened, sequence, phases, run)
+  const run = { directory, records, seed, phaseSecondsMax: task.phaseSecondsMax }
+  const outcomes = await runSequence(opened, sequence, phases, run, ({ name }) => onPhase(name))
   await endWarmUp?.()
-  if (!task.readsState) {
+  if (!task.readsState || outcomes.some(({ isCut }) => isCut)) {
     await opened.close()
     return { kind: 'done', outcomes, state: undefined }
   }
@@ -120,9 +129,12 @@ async function runPhases(task: ChildTask): Promise<ChildAnswer> {
 }
 
 /** Runs the task in this process. Never rejects: what goes wrong is an answer. */
-export async function runTask(task: ChildTask): Promise<ChildAnswer> {
+export async function runTask(
+  task: ChildTask,
+  onPhase: (name: string) => void = () => undefined,
+): Promise<ChildAnswer> {
   try {
-    return await runPhases(task)
+    return await runPhases(task, onPhase)
   } catch (error) {
     return { kind: 'failed', message: String((error as Error).stack ?? error) }
   }
@@ -130,6 +142,7 @@ export async function runTask(task: ChildTask): Promise<ChildAnswer> {
 
 if (process.argv[1] === import.meta.filename && process.send !== undefined) {
   process.once('message', (task: ChildTask) => {
-    void runTask(task).then((answer) => process.send!(answer, () => process.exit(0)))
+    const tell = (name: string): void => void process.send!({ kind: 'phase', name })
+    void runTask(task, tell).then((answer) => process.send!(answer, () => process.exit(0)))
   })
 }

@@ -31,6 +31,10 @@ function differencesOf(expected: Answered, found: Answered): string[] {
   const seen = expected.engine === found.engine ? 'an earlier run' : expected.engine
   for (const [at, outcome] of found.outcomes.entries()) {
     const other = expected.outcomes[at]
+    // Of a phase that ended early, or came behind such a one, nothing is known.
+    if (outcome.checksum === undefined || (other !== undefined && other.checksum === undefined)) {
+      continue
+    }
     if (outcome.checksum !== other?.checksum) {
       differences.push(
         `${place}: ${outcome.workload}: answers have checksum ${outcome.checksum}, ` +

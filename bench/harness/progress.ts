@@ -10,6 +10,8 @@ export interface Progress {
   expect(steps: number): void
   /** A step begins. */
   begin(step: string): void
+  /** A part of the step begins. */
+  detail(part: string): void
   /** The step that began last is done. */
   end(): void
   /** A line that stays. */
@@ -29,6 +31,7 @@ class BarProgress implements Progress {
   readonly #bar: SingleBar
   #total = 0
   #done = 0
+  #step = ''
   #isStarted = false
 
   constructor(output: ProgressOutput & NodeJS.WritableStream) {
@@ -46,9 +49,14 @@ class BarProgress implements Progress {
   }
 
   begin(step: string): void {
+    this.#step = step
     if (!this.#isStarted) this.#bar.start(this.#total, this.#done, { step })
     else this.#bar.update(this.#done, { step })
     this.#isStarted = true
+  }
+
+  detail(part: string): void {
+    this.#bar.update({ step: `${this.#step}: ${part}` })
   }
 
   end(): void {
@@ -85,6 +93,10 @@ class LineProgress implements Progress {
     this.#output.write(`${this.#begun}/${this.#total} ${step}\n`)
   }
 
+  detail(part: string): void {
+    this.#output.write(`  ${part}\n`)
+  }
+
   end(): void {
     // The next line tells.
   }
@@ -107,6 +119,7 @@ export function showProgress(output: ProgressOutput & NodeJS.WritableStream): Pr
 export const silentProgress: Progress = {
   expect: () => undefined,
   begin: () => undefined,
+  detail: () => undefined,
   end: () => undefined,
   note: () => undefined,
   close: () => undefined,

@@ -18,6 +18,8 @@ export interface ResultRecord {
   /** Records that the store held, or was meant to hold, before the workload. */
   readonly records: number
   readonly operations: number
+  /** Whether the workload ended after `--phase-seconds`, before all operations were done. */
+  readonly isCut?: true
   readonly seconds: number
   readonly opsPerSecond: number
   /** Microseconds of one call; of the batch for workloads that are batches. */

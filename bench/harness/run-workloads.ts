@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { preparePeers } from '../engines/peers.js'
 import type { Durability, Engine, EngineAdapter, Layout, ProgramAdapter } from './engine.js'
 import { runInChild } from './child-process.js'
-import { runTask, type ChildAnswer } from './child.js'
+import { runTask, type ChildAnswer, type ChildTask } from './child.js'
 import { compareAnswers, type Answered } from './compare.js'
 import { UsageError, type BenchOptions } from './options.js'
 import type { LeftOut, ResultRecord } from './record.js'
@@ -176,8 +176,9 @@ function runStore(
   const cells = records * sequence.columns.length
   const isHere = reference === modelEntry.name && cells <= modelCellsHereMax
   const execute = isHere ? runTask : runInChild
-  return inDirectory(run, (directory) =>
-    execute({
+  const tell = (name: string): void => run.context.progress.detail(name)
+  const task = (directory: string): ChildTask => {
+    return {
       suiteModule: run.suiteModule,
       sequence: sequence.name,
       phases: phases.map(({ name }) => name),
@@ -188,10 +189,12 @@ function runStore(
       records,
       seed: options.seed,
       cacheBytes: options.cacheBytes,
+      phaseSecondsMax: reference === modelEntry.name ? 0 : options.phaseSecondsMax,
       warmsUp: reference !== modelEntry.name && !options.isQuick,
       readsState: records <= stateRowsMax,
-    }),
-  )
+    }
+  }
+  return inDirectory(run, (directory) => execute(task(directory), tell))
 }
 
 async function runProgram(
@@ -220,35 +223,47 @@ async function runProgram(
   return measured.map((one) => ({ isMeasured: true, bytesGiven: 0, extra: {}, ...one }))
 }
 
-/** Runs one engine once and keeps what it gave. */
+/** What one engine gives, once. */
+async function askContestant(
+  run: Run,
+  sequence: Sequence,
+  phases: readonly Phase[],
+  { engine, reference, layout }: Contestant,
+): Promise<ChildAnswer> {
+  if (engine.kind === 'store') return runStore(run, sequence, phases, reference, layout)
+  try {
+    const outcomes = await runProgram(run, sequence, phases, engine)
+    return { kind: 'done', outcomes, state: undefined }
+  } catch (error) {
+    return { kind: 'failed', message: (error as Error).message }
+  }
+}
+
+/** Runs one engine once, unless that was done before, and keeps what it gave. */
 async function runContestant(
   run: Run,
   sequence: Sequence,
   phases: readonly Phase[],
   contestant: Contestant,
+  round: number,
 ): Promise<void> {
-  const { label, engine, reference, layout } = contestant
+  const { label, engine } = contestant
+  const { options, log } = run.context
   const records = recordsOf(run, sequence)
-  const durability = durabilityOf(sequence, run.context.options)
-  let outcomes: readonly PhaseOutcome[]
-  if (engine.kind === 'program') {
-    try {
-      outcomes = await runProgram(run, sequence, phases, engine)
-    } catch (error) {
-      run.failures.push(`${label}: ${sequence.name}: ${(error as Error).message}`)
-      return
-    }
-  } else {
-    const answer = await runStore(run, sequence, phases, reference, layout)
-    if (answer.kind === 'failed') {
-      run.failures.push(`${label}: ${sequence.name}: ${answer.message}`)
-      return
-    }
-    outcomes = answer.outcomes
+  const durability = durabilityOf(sequence, options)
+  const before = log.find(sequence.name, label, round)
+  const answer = before ?? (await askContestant(run, sequence, phases, contestant))
+  if (answer.kind === 'failed') {
+    run.failures.push(`${label}: ${sequence.name}: ${answer.message}`)
+    return
+  }
+  if (before === undefined) log.add({ sequence: sequence.name, engine: label, round, answer })
+  // Programs of their own do not tell what they answer.
+  if (engine.kind === 'store') {
     run.answered.push({ sequence: sequence.name, engine: label, ...answer })
   }
-  const { parts } = run.context.options
-  for (const outcome of outcomes) {
+  const { parts } = options
+  for (const outcome of answer.outcomes) {
     if (!outcome.isMeasured || (parts.length > 0 && !parts.includes(outcome.workload))) continue
     run.measured.push({ suite: run.suite.name, engine: label, durability, records, outcome })
   }
@@ -264,8 +279,9 @@ async function askModel(run: Run, sequence: Sequence, phases: readonly Phase[]):
 }
 
 function canRun(engine: EngineAdapter | ProgramAdapter, sequence: Sequence, run: Run): boolean {
-  const { engines } = run.suite
-  if (engines !== undefined && !engines.includes(engine.name)) return false
+  for (const { engines } of [run.suite, sequence]) {
+    if (engines !== undefined && !engines.includes(engine.name)) return false
+  }
   return engine.durabilities.includes(durabilityOf(sequence, run.context.options))
 }
 
@@ -307,7 +323,7 @@ export async function runWorkloads(
     for (let round = 1; round <= options.repeat; round++) {
       for (const contestant of able) {
         progress.begin(`${sequence.name}: ${contestant.label}, ${round} of ${options.repeat}`)
-        await runContestant(run, sequence, phases, contestant)
+        await runContestant(run, sequence, phases, contestant, round)
         progress.end()
       }
     }
@@ -319,4 +335,4 @@ export async function runWorkloads(
 
 /** Records of a run that only shows that everything works. */
 const quickRecords = ({ defaultRecords }: WorkloadSuite): number =>
-  Math.max(100, Math.floor(defaultRecords / 100))
+  Math.min(500, Math.max(100, Math.floor(defaultRecords / 100)))

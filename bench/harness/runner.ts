@@ -20,6 +20,8 @@ export interface PhaseOutcome {
   readonly workload: string
   readonly isMeasured: boolean
   readonly operations: number
+  /** The phase ended before all its calls were made. */
+  readonly isCut?: boolean
   readonly seconds: number
   /** Undefined, as what follows: a program of its own did not tell. */
   readonly p50us?: number
@@ -42,6 +44,8 @@ export interface RunSettings {
   readonly directory: string
   readonly records: number
   readonly seed: number
+  /** Most seconds of a phase that may end early; 0 = no bound. */
+  readonly phaseSecondsMax: number
 }
 
 /** Longest time without a turn of the event loop, in milliseconds. */
@@ -52,6 +56,10 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 /** What the loops add up. */
 export interface Tally {
   readonly histogram: Histogram
+  /** Calls that were made. */
+  calls: number
+  /** No call is started after so many milliseconds. */
+  readonly millisecondsMax: number
   seconds: number
   readonly extra: Record<string, number>
 }
@@ -64,7 +72,7 @@ async function runOneByOne(
   tally: Tally,
 ): Promise<void> {
   const { operation } = slot
-  const { histogram } = tally
+  const { histogram, millisecondsMax } = tally
   const started = performance.now()
   let last = started
   let turnStarted = started
@@ -75,6 +83,8 @@ async function runOneByOne(
     const now = performance.now()
     histogram.record((now - last) * 1e6)
     last = now
+    tally.calls++
+    if (now - started > millisecondsMax) break
     if (now - turnStarted > turnMilliseconds) {
       await nextTurn()
       turnStarted = performance.now()
@@ -107,6 +117,8 @@ async function runInWaves(
     const now = performance.now()
     tally.histogram.record((now - last) * 1e6)
     last = now
+    tally.calls += size
+    if (now - started > tally.millisecondsMax) break
   }
   tally.seconds = (performance.now() - started) / 1000
 }
@@ -115,6 +127,7 @@ async function runMaintenance(engine: OpenedEngine, phase: Phase, tally: Tally):
   const started = performance.now()
   await (phase.maintenance === 'flush' ? engine.flush?.() : engine.compact?.())
   tally.seconds = (performance.now() - started) / 1000
+  tally.calls = 1
   tally.histogram.record(tally.seconds * 1e9)
 }
 
@@ -146,7 +159,14 @@ async function runPhase(
   for (let at = 0; at < (phase.concurrency ?? 1); at++) {
     slots.push(new Slot(new Operation(), sequence.columns.length))
   }
-  const tally: Tally = { histogram: new Histogram(), seconds: 0, extra: {} }
+  const isBounded = phase.isWhole !== true && settings.phaseSecondsMax > 0
+  const tally: Tally = {
+    histogram: new Histogram(),
+    calls: 0,
+    millisecondsMax: isBounded ? settings.phaseSecondsMax * 1000 : Infinity,
+    seconds: 0,
+    extra: {},
+  }
   // Every phase has numbers of its own, so leaving one out changes nothing for the others.
   const seed = (settings.seed + Math.imul(position + 1, 0x9e3779b1)) >>> 0
   const context = {
@@ -164,6 +184,7 @@ async function runPhase(
     kept.push(slots, tally, context, generate)
     if (phase.ratePerSecond !== undefined) {
       await openLoop(store, generate, calls, phase.ratePerSecond, slots, tally)
+      tally.calls = calls
     } else if (slots.length === 1) await runOneByOne(store, generate, calls, slots[0], tally)
     else await runInWaves(store, generate, calls, slots, tally)
   }
@@ -174,7 +195,8 @@ async function runPhase(
     operations:
       phase.countsRows === true
         ? slots.reduce((sum, slot) => sum + slot.rowsVisited, 0)
-        : calls * (phase.operationsPerCall ?? 1),
+        : tally.calls * (phase.operationsPerCall ?? 1),
+    ...(tally.calls < calls && { isCut: true }),
     seconds,
     p50us: histogram.quantile(0.5) / 1000,
     p99us: histogram.quantile(0.99) / 1000,
@@ -218,10 +240,14 @@ export async function runSequence(
 ): Promise<PhaseOutcome[]> {
   const outcomes: PhaseOutcome[] = []
   const memory = new Map<string, number>()
+  let hasCut = false
   for (const [position, phase] of phases.entries()) {
     onPhase(phase)
     ;(globalThis as { gc?: () => void }).gc?.()
-    outcomes.push(await runPhase(engine, sequence, phase, position, settings, memory))
+    const outcome = await runPhase(engine, sequence, phase, position, settings, memory)
+    hasCut ||= outcome.isCut === true
+    // Others may have come further: from here on answers differ.
+    outcomes.push(hasCut ? { ...outcome, checksum: undefined } : outcome)
   }
   return outcomes
 }

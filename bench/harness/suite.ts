@@ -8,11 +8,14 @@
 import type { Progress } from './progress.js'
 import type { BenchOptions } from './options.js'
 import type { LeftOut, ResultRecord } from './record.js'
+import type { RunLog } from './run-log.js'
 
 /** What a suite is run with. */
 export interface SuiteContext {
   readonly options: BenchOptions
   readonly progress: Progress
+  /** The steps that are finished. */
+  readonly log: RunLog
   /** An empty directory, removed after the suite. */
   readonly directory: string
 }

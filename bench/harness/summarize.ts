@@ -47,6 +47,7 @@ function recordOf(group: readonly Measured[]): ResultRecord {
     durability,
     records,
     operations: first.operations,
+    ...(outcomes.some(({ isCut }) => isCut === true) && { isCut: true as const }),
     seconds: round(median(outcomes.map(({ seconds }) => seconds)), 6)!,
     opsPerSecond: round(median(rates), 2)!,
     p50us: round(medianOf(outcomes.map(({ p50us }) => p50us)), 3),

@@ -52,6 +52,12 @@ export interface Phase {
    * the intended start. Calls per second.
    */
   readonly ratePerSecond?: number
+  /**
+   * Whether all calls are made however long that takes, because later phases need what this one
+   * writes. Default false: the phase may end after `--phase-seconds`, and answers behind it are not
+   * compared.
+   */
+  readonly isWhole?: boolean
   /** Not an own row of the results: preparation. Default true. */
   readonly isMeasured?: boolean
   /** Instead of operations: the engine's own maintenance. One operation, timed. */
@@ -76,6 +82,8 @@ export interface Sequence {
   readonly durability?: Durability
   /** Multiplies the records of the suite. Default 1. */
   readonly recordsFactor?: number
+  /** Engines that run this sequence; default: those of the suite. */
+  readonly engines?: readonly string[]
 }
 
 /** A suite made of sequences: what most suites are. */
@@ -83,8 +91,12 @@ export interface WorkloadSuite {
   readonly name: string
   /** One line for the usage text. */
   readonly summary: string
-  /** Records by default: two minutes for all engines on two slow cores. */
+  /** Records by default. */
   readonly defaultRecords: number
+  /** Repetitions by default; else 3. */
+  readonly defaultRepeat?: number
+  /** Memory for cached blocks or pages by default; else 128 MiB. */
+  readonly defaultCacheBytes?: number
   readonly sequences: readonly Sequence[]
   /** Engines that make sense; default: all. */
   readonly engines?: readonly string[]

@@ -3,7 +3,9 @@
  *
  * What a check expects is known beforehand, because the calls come one after the other: nine of ten
  * hold, one of ten is stale and must fail. In the contended workload 1000 calls at a time want the
- * same cell of the same row, and exactly one of each wave may win.
+ * same cell of the same row, and exactly one of each wave may win. `hot-row` increments a counter
+ * of one row a hundred times as often as there are records, a million times by default, and reads
+ * the row before, between and after: what a read costs must not grow with what was overwritten.
  */
 import { every, part } from '../harness/calls.js'
 import type { Random } from '../harness/random.js'
@@ -106,6 +108,29 @@ function increments({ records, random }: GeneratorContext): Generator {
   }
 }
 
+const theRow = 0
+
+/** Increments of the hot row for a record. */
+const hotRowFactor = 100
+/** Of the hot row's calls one in so many reads the row. */
+const hotReadEvery = 11
+
+function hotRowReads(): Generator {
+  return (operation) => {
+    operation.kind = 'get'
+    keys.set(operation, theRow)
+  }
+}
+
+function hotRowIncrements(): Generator {
+  return (operation, index) => {
+    operation.kind = index % hotReadEvery === 0 ? 'get' : 'increment'
+    keys.set(operation, theRow)
+    operation.columns = counterField
+    operation.amount = 1
+  }
+}
+
 const waves = (records: number): number => Math.ceil(records / waveCalls) * waveCalls
 
 const loading: Phase = {
@@ -114,6 +139,7 @@ const loading: Phase = {
   operationsPerCall: batchRows,
   generate: load,
   isMeasured: false,
+  isWhole: true,
 }
 
 const shape = { columns: fields, keyBytes, valueBytes: fieldBytes }
@@ -141,6 +167,20 @@ export const suite: WorkloadSuite = {
           isUnordered: true,
         },
         { name: 'increment-hot', calls: every, generate: increments },
+      ],
+    },
+    {
+      name: 'hot-row',
+      ...shape,
+      phases: [
+        { ...loading, name: 'load-hot-row' },
+        { name: 'hot-row-get-before', calls: every, generate: hotRowReads },
+        {
+          name: 'hot-row',
+          calls: (records) => (records * hotRowFactor * hotReadEvery) / (hotReadEvery - 1),
+          generate: hotRowIncrements,
+        },
+        { name: 'hot-row-get-after', calls: every, generate: hotRowReads },
       ],
     },
     {

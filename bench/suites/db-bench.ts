@@ -172,18 +172,18 @@ const fullScanOf = (name: string, reversed: boolean): Phase => ({
 })
 
 const random: readonly Phase[] = [
-  { name: 'fillrandom', calls: every, generate: puts(atRandom) },
-  { name: 'overwrite', calls: every, generate: puts(atRandom) },
-  { name: 'readrandom', calls: every, generate: gets(atRandom) },
-  { name: 'readmissing', calls: every, generate: missing },
-  { name: 'readhot', calls: every, generate: gets(inHotRange) },
+  { name: 'fillrandom', calls: every, generate: puts(atRandom), isWhole: true },
+  { name: 'overwrite', calls: part(2), generate: puts(atRandom) },
+  { name: 'readrandom', calls: part(2), generate: gets(atRandom) },
+  { name: 'readmissing', calls: part(2), generate: missing },
+  { name: 'readhot', calls: part(2), generate: gets(inHotRange) },
   { name: 'readrandom-awaited', calls: part(10), generate: gets(atRandom), form: 'awaited' },
   { name: 'updaterandom', calls: part(5), generate: mixed('readModifyWrite', 1) },
   { name: 'readrandomwriterandom', calls: part(5), generate: mixed('put', 0.1) },
   fullScanOf('readseq', false),
   fullScanOf('readreverse', true),
   { name: 'compact', calls: () => 1, maintenance: 'compact', generate: fullScan(false) },
-  { name: 'readrandom-compacted', calls: every, generate: gets(atRandom) },
+  { name: 'readrandom-compacted', calls: part(2), generate: gets(atRandom) },
   fullScanOf('readseq-compacted', false),
   { name: 'seekrandom', calls: part(10), generate: scans(1) },
   { name: 'scan50', calls: part(50), generate: scans(scanRows) },
@@ -197,13 +197,14 @@ export const sizes = { columns: ['value'], keyBytes, valueBytes }
 export const suite: WorkloadSuite = {
   name: 'db-bench',
   summary: 'the workloads of LevelDB and RocksDB: keys of 16, values of 100 bytes',
-  defaultRecords: 50_000,
+  defaultRecords: 1_000_000,
+  defaultRepeat: 1,
   sequences: [
     {
       name: 'fillseq',
       ...sizes,
       phases: [
-        { name: 'fillseq', calls: every, generate: puts(inOrder) },
+        { name: 'fillseq', calls: every, generate: puts(inOrder), isWhole: true },
         { name: 'deleteseq', calls: part(2), generate: deletes(inOrder) },
       ],
     },

@@ -131,10 +131,15 @@ const rangePhase = (rows: number, divisor: number): Phase => ({
 })
 
 const dataPhases: readonly Phase[] = [
-  { name: 'sequentialWrite', calls: every, generate: command('sequential', writes) },
-  { name: 'randomWrite', calls: every, generate: command('random', writes) },
-  { name: 'sequentialRead', calls: every, generate: command('sequential', reads) },
-  { name: 'randomRead', calls: every, generate: command('random', reads) },
+  {
+    name: 'sequentialWrite',
+    calls: every,
+    generate: command('sequential', writes),
+    isWhole: true,
+  },
+  { name: 'randomWrite', calls: part(2), generate: command('random', writes) },
+  { name: 'sequentialRead', calls: part(2), generate: command('sequential', reads) },
+  { name: 'randomRead', calls: part(2), generate: command('random', reads) },
   { name: 'scan', calls: () => 1, countsRows: true, generate: fullScans(false) },
   { name: 'reverseScan', calls: () => 1, countsRows: true, generate: fullScans(true) },
   { name: 'randomSeekScan', calls: part(100), generate: command('random', seeks) },
@@ -157,7 +162,8 @@ const conditionalPhases: readonly Phase[] = [
 export const suite: WorkloadSuite = {
   name: 'hbase-pe',
   summary: "the commands of HBase's PerformanceEvaluation: rows of 26 digits, values of 1000 bytes",
-  defaultRecords: 10_000,
+  defaultRecords: 1_000_000,
+  defaultRepeat: 1,
   sequences: [
     { name: 'data', columns: ['0'], keyBytes, valueBytes, phases: dataPhases },
     {
