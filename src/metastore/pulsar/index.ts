@@ -57,3 +57,13 @@ export {
   type LockState,
   type TableViewOptions,
 } from '../coordination/index.js'
+export { ConfigurationResources, PulsarResources, type ConfigurationValue } from './resources.js'
+export { ManagedLedgerStore, type Versioned } from './managed-ledger-store.js'
+export type {
+  KeyValue,
+  LedgerInfo,
+  ManagedCursorInfo,
+  ManagedLedgerInfo,
+  MessageRange,
+  NestedPositionInfo,
+} from './managed-ledger-records.js'
