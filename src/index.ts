@@ -42,6 +42,11 @@ export {
 export type * from './api/index.js'
 export type { RandomBytes } from './base/random-bytes.js'
 export type { DatabaseOptions } from './engine/options.js'
+export type {
+  LatencyStatistics,
+  SlowOperation,
+  TimedOperationName,
+} from './engine/operation-times.js'
 export type { CutTail, Recovery } from './engine/recovery.js'
 export type { Pressure, PressureState } from './engine/write-pacer.js'
 export type { DropCounts } from './job/job.js'

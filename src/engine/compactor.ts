@@ -23,6 +23,7 @@ import {
 import type { JobExecutor } from '../job/executor.js'
 import { addDrops, JobCancelled, noDrops } from '../job/job.js'
 import { policyOf } from '../store/family-policy.js'
+import { TimedOperation } from './operation-times.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
@@ -358,10 +359,13 @@ export class Compactor {
   private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
     const { store } = run
     const requested = (): boolean => this.requests.some((request) => request.run === run)
+    const { times } = this.engine.reports
+    const startedAt = times.beginLong(TimedOperation.compaction)
     try {
       const outcome = await run.execute(() => this.takeFurtherPlace())
       this.runs.delete(run)
       this.totals.add(outcome)
+      times.endLong(TimedOperation.compaction, startedAt)
       this.onCompacted(store, outcome)
       // There may be more to do.
       if (this.mayRun(store)) this.waiting.add(store)

@@ -8,6 +8,8 @@
  *   `:end`: the job's counts; `:error`: `error`
  * - `cellardb:compaction:start`: `kind`, `major`, `inputFiles`, `bytesTotal`; `:progress`: the same
  *   with `bytesDone`; `:end`: what was done (`CompactionOutcome`); `:error`: `error`
+ * - `cellardb:operation:slow` (without family): `row`, `kind`, `milliseconds`; only with the option
+ *   `slowOperationMilliseconds`
  * - `cellardb:pressure` (without table and family): the new state of the back-pressure
  *
  * Subscribers run at once; an error that they throw is Node's to report, not ours.
@@ -23,6 +25,7 @@ const channels = {
   compactionProgress: channel('cellardb:compaction:progress'),
   compactionEnd: channel('cellardb:compaction:end'),
   compactionError: channel('cellardb:compaction:error'),
+  operationSlow: channel('cellardb:operation:slow'),
   pressure: channel('cellardb:pressure'),
 }
 

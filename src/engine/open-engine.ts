@@ -34,6 +34,7 @@ import { makeTableState, type TableState } from './catalog.js'
 import { Engine } from './engine.js'
 import { MemoryBudget } from './memory-budget.js'
 import { serverTimestampOf, visitEntries } from './mutation-buffer.js'
+import { TimedOperation } from './operation-times.js'
 import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from './options.js'
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
 import type { EngineEvents } from './reports.js'
@@ -245,6 +246,8 @@ function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: E
     allocateFileNumber: () => versions.allocateFileNumber(),
     durableManifest: () => versions.durableManifest,
     onSegmentBegun: (fileNumber) => versions.noteSegment(fileNumber),
+    onSyncing: () => engine.reports.times.beginLong(TimedOperation.sync),
+    onSynced: (startedAt) => engine.reports.times.endLong(TimedOperation.sync, startedAt),
     recovered: recovered?.segments,
     retained: recovered?.retained,
     retainedBytesMax: engine.options.logRetentionBytes,

@@ -106,6 +106,11 @@ export interface DatabaseOptions {
    * Default 30 s, at least 100 ms.
    */
   readonly cellHookMillisecondsMax?: number | undefined
+  /**
+   * Operations that take at least so long raise the event `slowOperation`. Every operation is then
+   * timed, not only one in 64. Default Infinity: none; at least 0.
+   */
+  readonly slowOperationMilliseconds?: number | undefined
   /** Source of timestamps and expiry. Default: the machine's clock. */
   readonly clock?: Clock | undefined
   /**
@@ -140,6 +145,7 @@ export const databaseOptionNames = {
   cellBytesMax: true,
   timestampSlopMilliseconds: true,
   cellHookMillisecondsMax: true,
+  slowOperationMilliseconds: true,
   clock: true,
   randomBytes: true,
   fileSystem: true,
@@ -169,6 +175,8 @@ export interface ResolvedOptions {
   readonly nativeFree: boolean
   readonly cellBytesMax: number
   readonly timestampSlopMilliseconds: number
+  /** Infinity: none is slow. */
+  readonly slowOperationMilliseconds: number
   readonly cellHookMillisecondsMax: number
   readonly clock: Clock
   readonly randomBytes: RandomBytes
@@ -303,6 +311,13 @@ function blockCacheOptions(
   }
 }
 
+function checkSlow(value: number): number {
+  if (typeof value === 'number' && value >= 0) return value
+  throw invalidArgument(
+    `option slowOperationMilliseconds must be a number >= 0, got ${shown(value)}`,
+  )
+}
+
 /** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
 export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   const executor = options.executor ?? executorOfEnvironment()
@@ -348,6 +363,7 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     cellBytesMax: bytesOption(options, 'cellBytesMax', cellBytesMaxDefault, 0),
     timestampSlopMilliseconds: slop,
     cellHookMillisecondsMax,
+    slowOperationMilliseconds: checkSlow(options.slowOperationMilliseconds ?? Infinity),
     clock: checkClock(options.clock) ?? systemClock,
     randomBytes: options.randomBytes ?? systemRandomBytes,
   }

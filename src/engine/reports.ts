@@ -4,10 +4,11 @@ import type { JobResult } from '../job/job.js'
 import type { Store } from '../store/store.js'
 import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-outcome.js'
 import { publishDiagnostic } from './diagnostics.js'
+import { OperationTimes, TimedOperation, type OperationEvents } from './operation-times.js'
 import type { Pressure } from './write-pacer.js'
 
 /** What happens inside, for `Database` to tell its users. */
-export interface EngineEvents {
+export interface EngineEvents extends OperationEvents {
   onPoisoned(error: CellarError): void
   onFlushMoved(table: string, family: string, bytesDone: number, bytesTotal: number): void
   onFlushed(table: string, family: string, result: JobResult): void
@@ -25,6 +26,7 @@ export interface EngineEvents {
 /** What a report says of the database. */
 export interface ReportedDatabase {
   readonly directory: string
+  readonly options: { readonly slowOperationMilliseconds: number }
   tableNameOf(store: Store): string
 }
 
@@ -32,10 +34,16 @@ export interface ReportedDatabase {
 export class Reports {
   private readonly database: ReportedDatabase
   private readonly events: EngineEvents
+  /** How long operations and jobs take. */
+  readonly times: OperationTimes
+  /** When the flushes that run were started. */
+  private readonly flushStarts = new Map<Store, number>()
 
   constructor(database: ReportedDatabase, events: EngineEvents) {
     this.database = database
     this.events = events
+    const { slowOperationMilliseconds } = database.options
+    this.times = new OperationTimes(slowOperationMilliseconds, database.directory, events)
   }
 
   /** All writes have stopped for good. */
@@ -65,6 +73,7 @@ export class Reports {
 
   /** A job begins to write a memtable of so many entries and bytes. */
   flushStarted(store: Store, entries: number, bytes: number): void {
+    this.flushStarts.set(store, this.times.beginLong(TimedOperation.flush))
     publishDiagnostic('flushStart', { ...this.placeOf(store), entries, bytes })
   }
 
@@ -76,12 +85,16 @@ export class Reports {
 
   flushEnded(store: Store, result: JobResult): void {
     const place = this.placeOf(store)
+    const startedAt = this.flushStarts.get(store)
+    if (startedAt !== undefined) this.times.endLong(TimedOperation.flush, startedAt)
+    this.flushStarts.delete(store)
     publishDiagnostic('flushEnd', { ...place, ...result })
     this.events.onFlushed(place.table, store.family, result)
   }
 
   flushFailed(store: Store, error: unknown): void {
     const place = this.placeOf(store)
+    this.flushStarts.delete(store)
     publishDiagnostic('flushError', { ...place, error })
     this.events.onFlushFailed(place.table, store.family, error)
   }

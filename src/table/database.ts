@@ -18,6 +18,7 @@ import {
   databaseOptionNames,
   type DatabaseOptions,
 } from '../engine/options.js'
+import { TimedOperation, type SlowOperation } from '../engine/operation-times.js'
 import type { Recovery } from '../engine/recovery.js'
 import type { EngineEvents } from '../engine/reports.js'
 import type { Pressure } from '../engine/write-pacer.js'
@@ -103,6 +104,8 @@ export interface DatabaseEvents {
   compactionError: [failure: { table: string; family: string; error: unknown }]
   /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
   pressure: [pressure: Pressure]
+  /** An operation took at least `slowOperationMilliseconds`. */
+  slowOperation: [operation: SlowOperation]
   /**
    * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
    */
@@ -336,6 +339,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
    */
   async atomic(batch: AtomicBatch): Promise<AtomicResult> {
+    const { times } = this.#engine.reports
+    const startedAt = times.begin(TimedOperation.batch)
+    const done = this.#atomic(batch)
+    if (startedAt === 0) return done
+    return times.endLater(TimedOperation.batch, startedAt, done, '', batch)
+  }
+
+  async #atomic(batch: AtomicBatch): Promise<AtomicResult> {
     const request = this.#atomicRequest(batch)
     const observed = request.ownBatch()
     if (observed !== undefined) {
@@ -503,6 +514,7 @@ const eventNames: Readonly<Record<keyof DatabaseEvents, true>> = {
   compaction: true,
   compactionError: true,
   pressure: true,
+  slowOperation: true,
   warning: true,
 }
 
@@ -555,6 +567,7 @@ function eventsOf(emitter: EventEmitter): EngineEvents {
       if (!requested) emit('compactionError', { table, family, error })
     },
     onPressure: (pressure) => emit('pressure', pressure),
+    onSlowOperation: (operation) => emit('slowOperation', operation),
     onWarning: (error) => emit('warning', error),
   }
 }

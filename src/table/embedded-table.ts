@@ -6,6 +6,7 @@ import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
+import { TimedOperation, type OperationTimes } from '../engine/operation-times.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { callEndpoint } from './observers/endpoints.js'
 import { ObservedOperations } from './observers/observed-operations.js'
@@ -73,11 +74,13 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly #registry: CoprocessorRegistry
   readonly #chain: ObserverChain
   readonly #calls: TableCalls
+  readonly #times: OperationTimes
 
   /** @internal Made by `Database`. */
   constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
     this.name = table.name
     this.#engine = engine
+    this.#times = engine.reports.times
     this.#plain = new PlainOperations(engine, table)
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
@@ -103,11 +106,14 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   get(get: types.Get): Promise<Result> {
-    return this.#calls.read(this.#operations(), get, getStep)
+    return this.#read(get, getStep)
   }
 
   getSync(get: types.Get): Result {
-    return this.#operations().get(get, blocking)
+    const startedAt = this.#times.begin(TimedOperation.get)
+    const result = this.#operations().get(get, blocking)
+    if (startedAt !== 0) this.#times.end(TimedOperation.get, startedAt, this.name, get)
+    return result
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
@@ -119,11 +125,14 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   exists(get: types.Get): Promise<boolean> {
-    return this.#calls.read(this.#operations(), get, existsStep)
+    return this.#read(get, existsStep)
   }
 
   existsSync(get: types.Get): boolean {
-    return this.#operations().exists(get, blocking)
+    const startedAt = this.#times.begin(TimedOperation.get)
+    const exists = this.#operations().exists(get, blocking)
+    if (startedAt !== 0) this.#times.end(TimedOperation.get, startedAt, this.name, get)
+    return exists
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
@@ -143,44 +152,48 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   put(put: types.Put): Promise<void> {
-    return this.#calls.put(this.#operations(), put)
+    const startedAt = this.#times.begin(TimedOperation.put)
+    const done = this.#calls.put(this.#operations(), put)
+    if (startedAt === 0) return done
+    return this.#times.endLater(TimedOperation.put, startedAt, done, this.name, put)
   }
 
   putSync(put: types.Put): void {
+    const startedAt = this.#times.begin(TimedOperation.put)
     this.#calls.putSync(this.#operations(), put)
+    if (startedAt !== 0) this.#times.end(TimedOperation.put, startedAt, this.name, put)
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {
-    return this.#calls.list(this.#operations(), readPuts(puts), putListStep)
+    return this.#list(readPuts(puts), putListStep)
   }
 
   putListSync(puts: readonly types.Put[]): void {
-    this.#calls.listSync(this.#operations(), readPuts(puts), putListStep)
+    this.#listSync(readPuts(puts), putListStep)
   }
 
   delete(deletion: types.Delete): Promise<void> {
-    return this.#calls.mutate(this.#operations(), deletion, deleteStep)
+    return this.#mutate(TimedOperation.delete, deletion, deleteStep)
   }
 
   deleteSync(deletion: types.Delete): void {
-    this.#calls.mutateSync(this.#operations(), deletion, deleteStep)
+    this.#mutateSync(TimedOperation.delete, deletion, deleteStep)
   }
 
   async deleteList(deletions: readonly types.Delete[]): Promise<void> {
-    const list = readList(deletions, 'deletions')
-    return this.#calls.list(this.#operations(), list, deleteListStep)
+    return this.#list(readList(deletions, 'deletions'), deleteListStep)
   }
 
   deleteListSync(deletions: readonly types.Delete[]): void {
-    this.#calls.listSync(this.#operations(), readList(deletions, 'deletions'), deleteListStep)
+    this.#listSync(readList(deletions, 'deletions'), deleteListStep)
   }
 
   increment(increment: types.Increment): Promise<Result> {
-    return this.#calls.mutate(this.#operations(), increment, incrementStep)
+    return this.#mutate(TimedOperation.update, increment, incrementStep)
   }
 
   incrementSync(increment: types.Increment): Result {
-    return this.#calls.mutateSync(this.#operations(), increment, incrementStep)
+    return this.#mutateSync(TimedOperation.update, increment, incrementStep)
   }
 
   async incrementColumnValue(
@@ -205,22 +218,22 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   append(append: types.Append): Promise<Result> {
-    return this.#calls.mutate(this.#operations(), append, appendStep)
+    return this.#mutate(TimedOperation.update, append, appendStep)
   }
 
   appendSync(append: types.Append): Result {
-    return this.#calls.mutateSync(this.#operations(), append, appendStep)
+    return this.#mutateSync(TimedOperation.update, append, appendStep)
   }
 
   checkAndMutate(
     check: types.Check,
     action: types.CheckAction,
   ): Promise<types.CheckAndMutateResult> {
-    return this.#calls.mutate(this.#operations(), { check, action }, checkStep)
+    return this.#mutate(TimedOperation.checkAndMutate, { check, action }, checkStep)
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
-    return this.#calls.mutateSync(this.#operations(), { check, action }, checkStep)
+    return this.#mutateSync(TimedOperation.checkAndMutate, { check, action }, checkStep)
   }
 
   async checkAndMutateList(
@@ -236,33 +249,73 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
-    return this.#calls.mutate(this.#operations(), mutations, mutateRowStep)
+    return this.#mutate(TimedOperation.batch, mutations, mutateRowStep)
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
-    return this.#calls.mutateSync(this.#operations(), mutations, mutateRowStep)
+    return this.#mutateSync(TimedOperation.batch, mutations, mutateRowStep)
   }
 
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
-    return this.#calls.mutate(this.#operations(), request, mutateRowsStep)
+    return this.#mutate(TimedOperation.batch, request, mutateRowsStep)
   }
 
   mutateRowsSync(request: types.MultiRowMutations): boolean {
-    return this.#calls.mutateSync(this.#operations(), request, mutateRowsStep)
+    return this.#mutateSync(TimedOperation.batch, request, mutateRowsStep)
   }
 
   async batch(
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): Promise<types.BatchResult[]> {
-    return this.#makeBatch(operations, callback).run()
+    const startedAt = this.#times.begin(TimedOperation.batch)
+    const results = await this.#makeBatch(operations, callback).run()
+    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, operations)
+    return results
   }
 
   batchSync(
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): types.BatchResult[] {
-    return this.#makeBatch(operations, callback).runSync()
+    const startedAt = this.#times.begin(TimedOperation.batch)
+    const results = this.#makeBatch(operations, callback).runSync()
+    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, operations)
+    return results
+  }
+
+  #read<T>(get: types.Get, step: ReadStep<types.Get, T>): Promise<T> {
+    const startedAt = this.#times.begin(TimedOperation.get)
+    const result = this.#calls.read(this.#operations(), get, step)
+    if (startedAt === 0) return result
+    return this.#times.endLater(TimedOperation.get, startedAt, result, this.name, get)
+  }
+
+  #mutate<O, T>(kind: TimedOperation, operation: O, step: TableStep<O, T>): Promise<T> {
+    const startedAt = this.#times.begin(kind)
+    const result = this.#calls.mutate(this.#operations(), operation, step)
+    if (startedAt === 0) return result
+    return this.#times.endLater(kind, startedAt, result, this.name, operation)
+  }
+
+  #mutateSync<O, T>(kind: TimedOperation, operation: O, step: TableStep<O, T>): T {
+    const startedAt = this.#times.begin(kind)
+    const result = this.#calls.mutateSync(this.#operations(), operation, step)
+    if (startedAt !== 0) this.#times.end(kind, startedAt, this.name, operation)
+    return result
+  }
+
+  #list<O>(list: readonly O[], step: TableListStep<O>): Promise<void> {
+    const startedAt = this.#times.begin(TimedOperation.batch)
+    const done = this.#calls.list(this.#operations(), list, step)
+    if (startedAt === 0) return done
+    return this.#times.endLater(TimedOperation.batch, startedAt, done, this.name, list)
+  }
+
+  #listSync<O>(list: readonly O[], step: TableListStep<O>): void {
+    const startedAt = this.#times.begin(TimedOperation.batch)
+    this.#calls.listSync(this.#operations(), list, step)
+    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, list)
   }
 
   #makeBatch(operations: readonly types.BatchOperation[], callback?: types.BatchCallback): Batch {

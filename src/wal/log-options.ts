@@ -28,6 +28,10 @@ export interface LogOptions {
    * throw.
    */
   readonly onSegmentBegun?: (fileNumber: number) => void
+  /** Told that a sync begins; what it returns is given to `onSynced`. */
+  readonly onSyncing?: () => number
+  /** Told that a sync has ended well. */
+  readonly onSynced?: (startedAt: number) => void
   /** What recovery kept, all of it durable, the oldest first. Default: nothing. */
   readonly recovered?: readonly LogSegment[]
   /** The segment that the first new one continues. Default: none. */

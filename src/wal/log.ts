@@ -448,12 +448,14 @@ export class Log {
 
   /** Blocks until every segment is durable, the oldest first. */
   private syncAll(): void {
+    const startedAt = this.options.onSyncing?.() ?? 0
     this.attempt(() => {
       for (const segment of this.older) segment.writer?.syncSync()
       this.retireDurable()
       this.syncNameSync()
       this.writer.syncSync()
     })
+    this.options.onSynced?.(startedAt)
   }
 
   /** Closes older segments that have become durable, the oldest first. */
@@ -499,6 +501,7 @@ export class Log {
   }
 
   private async syncOnce(withCurrent: boolean): Promise<void> {
+    const startedAt = this.options.onSyncing?.() ?? 0
     const writers = []
     for (const segment of this.older) {
       if (segment.writer !== undefined) writers.push(segment.writer)
@@ -510,6 +513,7 @@ export class Log {
     for (const result of results) {
       if (result.status === 'rejected') throw result.reason
     }
+    this.options.onSynced?.(startedAt)
     this.retireDurable()
   }
 

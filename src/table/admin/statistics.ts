@@ -1,6 +1,7 @@
 /** What a database tells about itself. */
 import type { HookCounters, JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
 import type { Engine } from '../../engine/engine.js'
+import type { LatencyStatistics, TimedOperationName } from '../../engine/operation-times.js'
 import type { Recovery } from '../../engine/recovery.js'
 import type { Pressure } from '../../engine/write-pacer.js'
 import { addDrops, noDrops, type DropCounts } from '../../job/job.js'
@@ -10,6 +11,11 @@ import { valueFilesOf } from '../../version/version.js'
 /** Sizes are bytes; counters count since the open. */
 export interface DatabaseStatistics {
   readonly tables: Readonly<Record<string, TableStatistics>>
+  /**
+   * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment or
+   * append, `batch` a list or a mutation of several operations, `sync` one of the log.
+   */
+  readonly latencies: Readonly<Record<TimedOperationName, LatencyStatistics>>
   /** Files and bytes of all SSTables. */
   readonly tableFiles: number
   readonly tableFileBytes: number
@@ -160,6 +166,7 @@ export function collectStatistics(
     filterNegatives: counters.filterNegatives,
     ...jobStatistics(engine),
     userBytes,
+    latencies: engine.reports.times.statistics(),
     openSnapshots: engine.readPoints.snapshotCount,
     lastSequence: engine.lastSequence,
     executor: background.executor.kind,

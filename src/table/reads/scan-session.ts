@@ -51,6 +51,8 @@ export class ScanSession implements MemtableUser {
   ended = false
   /** Ends an awaited scan. */
   readonly signal: AbortSignal | undefined
+  /** Name of the table. */
+  readonly table: string
   private readonly counters: ReadCounters
   private readonly needCursorResult: boolean
   /** There is no filter. */
@@ -114,6 +116,7 @@ export class ScanSession implements MemtableUser {
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
     this.signal = plan.signal
+    this.table = table.name
     this.pool = pool
     this.parts = parts
     this.families = table.familyNames

@@ -1,6 +1,7 @@
 /** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Engine } from '../../engine/engine.js'
+import { TimedOperation } from '../../engine/operation-times.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/result.js'
 import type { ScanSession } from './scan-session.js'
@@ -16,6 +17,9 @@ const resultsPerTurnMax = 128
 
 /** What a filling of the buffer takes of the budget of a turn. */
 const turnShare = 64
+
+/** A step of a scan names no row. */
+const noRow = {}
 
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
@@ -95,13 +99,15 @@ export class AsyncScanner extends ResultScanner {
     this.#position = 0
     this.#throwFailure()
     if (!this.#engine.turn.spend(turnShare)) await this.#engine.turn.waitForTurn()
+    const { times } = this.#engine.reports
+    const startedAt = times.begin(TimedOperation.scan)
     try {
       while (!session.ended && this.#buffered.length === 0) {
         this.#checkAlive()
         const missing = this.#collect(session, count)
         if (missing && this.#buffered.length === 0) {
           const first = await loadAndRepeat(this.#engine, () => session.next())
-          if (first === undefined) return
+          if (first === undefined) break
           if (first !== 'pause') this.#buffered.push(first)
         } else if (this.#buffered.length === 0 && !session.ended) {
           await new Promise<void>((resolve) => setImmediate(resolve))
@@ -111,6 +117,7 @@ export class AsyncScanner extends ResultScanner {
       session.close()
       throw error
     }
+    if (startedAt !== 0) times.end(TimedOperation.scan, startedAt, session.table, noRow)
   }
 
   /** Collects what is in memory; true if a block is missing. */
@@ -172,9 +179,14 @@ export class SyncScanner extends SyncResultScanner {
   }
 
   #advance(): IteratorResult<Result, undefined> {
+    const { times } = this.#engine.reports
+    const startedAt = times.begin(TimedOperation.scan)
     try {
       for (;;) {
         const result = this.#session.next()
+        if (startedAt !== 0 && result !== 'pause') {
+          times.end(TimedOperation.scan, startedAt, this.#session.table, noRow)
+        }
         if (result === undefined) return endOfScan
         if (result !== 'pause') return { done: false, value: result }
       }

@@ -1,0 +1,171 @@
+/**
+ * How long operations take: histograms by kind, and the log of slow ones.
+ *
+ * Reading the clock twice costs as much as a tenth of a get, so one operation in 64 on average is
+ * timed, at distances that vary: equal ones could follow a rhythm of the caller. All are counted.
+ * With `slowOperationMilliseconds` all are timed, or a slow one would be missed.
+ */
+import { LatencyHistogram } from '../base/latency-histogram.js'
+import { publishDiagnostic } from './diagnostics.js'
+
+/** What is timed, by the place of its figures. */
+export const TimedOperation = {
+  get: 0,
+  scan: 1,
+  put: 2,
+  delete: 3,
+  update: 4,
+  checkAndMutate: 5,
+  batch: 6,
+  sync: 7,
+  flush: 8,
+  compaction: 9,
+} as const
+
+/** The name of a kind of operations. */
+export type TimedOperationName = keyof typeof TimedOperation
+/** The place of a kind of operations. */
+export type TimedOperation = (typeof TimedOperation)[TimedOperationName]
+
+const names = Object.keys(TimedOperation) as readonly TimedOperationName[]
+
+/** Figures of one kind of operations since the open. Durations are those of timed operations. */
+export interface LatencyStatistics {
+  /** Operations that began, timed or not. */
+  readonly count: number
+  /** Operations that were timed and ended without an error. */
+  readonly timedCount: number
+  readonly meanMicroseconds: number
+  readonly p50Microseconds: number
+  readonly p99Microseconds: number
+  readonly p999Microseconds: number
+  readonly maxMicroseconds: number
+}
+
+/** An operation that took at least `slowOperationMilliseconds`. */
+export interface SlowOperation {
+  readonly table: string
+  /** The row, if the operation names one. */
+  readonly row: Buffer | undefined
+  readonly kind: TimedOperationName
+  readonly milliseconds: number
+}
+
+/** Who is told of operations. */
+export interface OperationEvents {
+  /** An operation took at least `slowOperationMilliseconds`. */
+  onSlowOperation(operation: SlowOperation): void
+}
+
+/** Distances between timed operations: 1 to 128, powers of two less one make the mask. */
+const distanceMask = 127
+
+/** Times operations; see the file header. */
+export class OperationTimes {
+  /** Operations that are not timed before the next one that is. */
+  private left = 1
+  private random = 0x2545f491
+  private readonly counts = new Float64Array(names.length)
+  private readonly histograms = names.map(() => new LatencyHistogram())
+  private readonly slowMilliseconds: number
+  private readonly directory: string
+  private readonly events: OperationEvents
+  private readonly clock: () => number
+
+  /** `slowMilliseconds` of Infinity: no operation is slow. */
+  constructor(
+    slowMilliseconds: number,
+    directory: string,
+    events: OperationEvents,
+    clock: () => number = () => performance.now(),
+  ) {
+    this.slowMilliseconds = slowMilliseconds
+    this.directory = directory
+    this.events = events
+    this.clock = clock
+  }
+
+  /** Counts an operation that begins. The time if it is to be timed, else 0. */
+  begin(kind: TimedOperation): number {
+    this.counts[kind]++
+    return --this.left > 0 ? 0 : this.beginTimed()
+  }
+
+  /** Counts an operation that is always timed: one that is rare and long. */
+  beginLong(kind: TimedOperation): number {
+    this.counts[kind]++
+    return this.clock()
+  }
+
+  private beginTimed(): number {
+    if (this.slowMilliseconds === Infinity) {
+      // Marsaglia's xorshift: cheap, and the same in every run.
+      let next = this.random
+      next ^= next << 13
+      next ^= next >>> 17
+      next ^= next << 5
+      this.random = next
+      this.left = 1 + (next & distanceMask)
+    }
+    return this.clock()
+  }
+
+  /** An operation on rows of a table has ended. REQUIRES a time of {@link begin} that is not 0. */
+  end(kind: TimedOperation, startedAt: number, table: string, operation: unknown): void {
+    const milliseconds = this.endLong(kind, startedAt)
+    if (milliseconds < this.slowMilliseconds) return
+    const slow = { table, row: rowOf(operation), kind: names[kind], milliseconds }
+    publishDiagnostic('operationSlow', { directory: this.directory, ...slow })
+    this.events.onSlowOperation(slow)
+  }
+
+  /** As {@link end}, when a promise is fulfilled; returns the promise. */
+  endLater<T>(
+    kind: TimedOperation,
+    startedAt: number,
+    promise: Promise<T>,
+    table: string,
+    operation: unknown,
+  ): Promise<T> {
+    promise.then(() => this.end(kind, startedAt, table, operation), ignore)
+    return promise
+  }
+
+  /** An operation of {@link beginLong} has ended; returns how long it took. */
+  endLong(kind: TimedOperation, startedAt: number): number {
+    const milliseconds = this.clock() - startedAt
+    this.histograms[kind].record(milliseconds * 1e6)
+    return milliseconds
+  }
+
+  /** The figures by kind. */
+  statistics(): Readonly<Record<TimedOperationName, LatencyStatistics>> {
+    const entries = names.map((name, kind) => [name, this.statisticsOf(kind)] as const)
+    return Object.fromEntries(entries) as Record<TimedOperationName, LatencyStatistics>
+  }
+
+  private statisticsOf(kind: number): LatencyStatistics {
+    const histogram = this.histograms[kind]
+    const { count: timedCount, sumNanoseconds, maxNanoseconds } = histogram
+    return {
+      count: this.counts[kind],
+      timedCount,
+      meanMicroseconds: timedCount === 0 ? 0 : sumNanoseconds / timedCount / 1000,
+      p50Microseconds: histogram.quantile(0.5) / 1000,
+      p99Microseconds: histogram.quantile(0.99) / 1000,
+      p999Microseconds: histogram.quantile(0.999) / 1000,
+      maxMicroseconds: maxNanoseconds / 1000,
+    }
+  }
+}
+
+/** The caller hears of the error, so nobody else does. */
+function ignore(): void {}
+
+/** A copy of the row that an operation names; callers may change theirs. */
+function rowOf(operation: unknown): Buffer | undefined {
+  const { row, check } = operation as { readonly row?: unknown; readonly check?: unknown }
+  const named = row ?? (check as { readonly row?: unknown } | undefined)?.row
+  if (typeof named === 'string') return Buffer.from(named)
+  return named instanceof Uint8Array ? Buffer.from(named) : undefined
+}

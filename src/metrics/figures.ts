@@ -1,0 +1,155 @@
+/** The figures that monitors get: names, meanings, and where they stand in the statistics. */
+
+/** Durations of one kind of operations, as `Database.statistics` has them. */
+export interface MonitoredLatency {
+  readonly count: number
+  readonly p50Microseconds: number
+  readonly p99Microseconds: number
+  readonly p999Microseconds: number
+  readonly maxMicroseconds: number
+}
+
+/** What monitors read of `Database.statistics`. Sizes are bytes; counters count since the open. */
+export interface MonitoredStatistics {
+  readonly latencies: Readonly<Record<string, MonitoredLatency>>
+  readonly tableFiles: number
+  readonly tableFileBytes: number
+  readonly valueFileBytes: number
+  readonly logBytes: number
+  readonly memtableBytes: number
+  readonly blockCache: {
+    readonly bytesUsed: number
+    readonly hits: number
+    readonly misses: number
+  }
+  readonly pinnedBytes: number
+  readonly blockBytesRead: number
+  readonly filterChecks: number
+  readonly filterNegatives: number
+  readonly flushes: number
+  readonly flushedBytes: number
+  readonly compactions: number
+  readonly compactionBytesRead: number
+  readonly compactedBytes: number
+  readonly compactionQueue: number
+  readonly compactionStalls: number
+  readonly stalls: number
+  readonly waitingCalls: number
+  readonly userBytes: number
+  readonly writeAmplification: number
+  readonly readAmplification: number
+  readonly spaceAmplification: number
+  readonly openSnapshots: number
+}
+
+/** A database that can be monitored: `Database` of `cellardb`. */
+export interface MonitoredDatabase {
+  readonly directory: string
+  statistics(): MonitoredStatistics
+}
+
+/** Values of a figure, each with what it is of. */
+export type Told = (value: number, labels?: Readonly<Record<string, string>>) => void
+
+/** One figure. */
+export interface Figure {
+  /** In snake case, with the unit, without prefix. */
+  readonly name: string
+  readonly help: string
+  /** A counter only grows, until the database is opened again. */
+  readonly kind: 'counter' | 'gauge'
+  /** UCUM's name of the unit, for OpenTelemetry. */
+  readonly unit: string
+  /** Labels that the values have. */
+  readonly labels: readonly string[]
+  readonly read: (statistics: MonitoredStatistics, tell: Told) => void
+}
+
+type Kind = Figure['kind']
+
+function figure(
+  kind: Kind,
+  name: string,
+  help: string,
+  read: (statistics: MonitoredStatistics) => number,
+): Figure {
+  const unit = name.includes('bytes') ? 'By' : '1'
+  return { name, help, kind, unit, labels: [], read: (given, tell) => tell(read(given)) }
+}
+
+const quantiles = [
+  ['0.5', 'p50Microseconds'],
+  ['0.99', 'p99Microseconds'],
+  ['0.999', 'p999Microseconds'],
+  ['1', 'maxMicroseconds'],
+] as const
+
+/** All figures, in the order of the pages. */
+export const figures: readonly Figure[] = [
+  {
+    name: 'operations_total',
+    help: 'Operations by kind.',
+    kind: 'counter',
+    unit: '1',
+    labels: ['operation'],
+    read({ latencies }, tell) {
+      for (const [operation, { count }] of Object.entries(latencies)) tell(count, { operation })
+    },
+  },
+  {
+    name: 'operation_duration_seconds',
+    help: 'Durations of timed operations since the open, by kind; quantile 1 is the longest.',
+    kind: 'gauge',
+    unit: 's',
+    labels: ['operation', 'quantile'],
+    read({ latencies }, tell) {
+      for (const [operation, latency] of Object.entries(latencies)) {
+        for (const [quantile, name] of quantiles) tell(latency[name] / 1e6, { operation, quantile })
+      }
+    },
+  },
+  figure('gauge', 'table_files', 'SSTables.', (s) => s.tableFiles),
+  figure('gauge', 'table_file_bytes', 'Bytes of all SSTables.', (s) => s.tableFileBytes),
+  figure('gauge', 'value_file_bytes', 'Bytes of all value files.', (s) => s.valueFileBytes),
+  figure('gauge', 'log_bytes', 'Bytes of the log.', (s) => s.logBytes),
+  figure('gauge', 'memtable_bytes', 'Memtables not yet in a table.', (s) => s.memtableBytes),
+  figure('gauge', 'block_cache_bytes', 'Cached blocks.', (s) => s.blockCache.bytesUsed),
+  figure('counter', 'block_cache_hits_total', 'Blocks found in the cache.', (s) => {
+    return s.blockCache.hits
+  }),
+  figure('counter', 'block_cache_misses_total', 'Blocks not found in the cache.', (s) => {
+    return s.blockCache.misses
+  }),
+  figure('gauge', 'index_bytes', 'Indexes and filters in memory.', (s) => s.pinnedBytes),
+  figure('counter', 'block_read_bytes_total', 'Bytes of blocks read.', (s) => s.blockBytesRead),
+  figure('counter', 'filter_checks_total', 'Bloom filters asked.', (s) => s.filterChecks),
+  figure('counter', 'filter_negatives_total', 'Bloom filters that ruled a file out.', (s) => {
+    return s.filterNegatives
+  }),
+  figure('counter', 'flushes_total', 'Memtables flushed.', (s) => s.flushes),
+  figure('counter', 'flushed_bytes_total', 'Bytes that flushes wrote.', (s) => s.flushedBytes),
+  figure('counter', 'compactions_total', 'Merges of files.', (s) => s.compactions),
+  figure('counter', 'compaction_read_bytes_total', 'Bytes that merges read.', (s) => {
+    return s.compactionBytesRead
+  }),
+  figure('counter', 'compaction_written_bytes_total', 'Bytes that merges wrote.', (s) => {
+    return s.compactedBytes
+  }),
+  figure('gauge', 'compaction_queue', 'Compactions that run or wait.', (s) => s.compactionQueue),
+  figure('counter', 'compaction_stalls_total', 'Times compactions held writers back.', (s) => {
+    return s.compactionStalls
+  }),
+  figure('counter', 'memory_stalls_total', 'Times a writer waited for memory.', (s) => s.stalls),
+  figure('gauge', 'waiting_calls', 'Mutating calls that wait.', (s) => s.waitingCalls),
+  figure('counter', 'user_bytes_total', 'Bytes of all mutations.', (s) => s.userBytes),
+  figure('gauge', 'write_amplification', 'Bytes written for each byte of mutations.', (s) => {
+    return s.writeAmplification
+  }),
+  figure('gauge', 'read_amplification', 'Most sorted runs of a family.', (s) => {
+    return s.readAmplification
+  }),
+  figure('gauge', 'space_amplification', 'Bytes of SSTables by those of the largest runs.', (s) => {
+    return s.spaceAmplification
+  }),
+  figure('gauge', 'open_snapshots', 'Open snapshots.', (s) => s.openSnapshots),
+]

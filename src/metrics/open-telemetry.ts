@@ -1,0 +1,44 @@
+/** Figures for OpenTelemetry, by the package `@opentelemetry/api`. */
+import type { BatchObservableResult, MeterProvider, Observable } from '@opentelemetry/api'
+import { requirePackage } from '../api/index.js'
+import { figures, type MonitoredDatabase } from './figures.js'
+
+type OpenTelemetry = typeof import('@opentelemetry/api')
+
+/** Options of {@link observeByOpenTelemetry}. */
+export interface OpenTelemetryOptions {
+  /** Default: the global one, which the program's SDK has set. */
+  readonly meterProvider?: MeterProvider | undefined
+}
+
+/**
+ * Observes a database by the meter 'cellardb': a counter or gauge for each figure, with the
+ * attribute `db.namespace`, its directory. Figures are read when the SDK collects.
+ *
+ * Returns a function that ends it. `ERR_MISSING_PACKAGE` without `@opentelemetry/api`.
+ */
+export function observeByOpenTelemetry(
+  database: MonitoredDatabase,
+  { meterProvider }: OpenTelemetryOptions = {},
+): () => void {
+  const api = requirePackage<OpenTelemetry>('@opentelemetry/api', 'OpenTelemetry')
+  const meter = (meterProvider ?? api.metrics).getMeter('cellardb')
+  const instruments = figures.map(({ name, help: description, kind, unit }) => {
+    const full = `cellardb.${name.replace(/_total$/, '')}`
+    const options = { description, unit }
+    return kind === 'gauge'
+      ? meter.createObservableGauge(full, options)
+      : meter.createObservableCounter(full, options)
+  })
+  const observe = (result: BatchObservableResult): void => {
+    const statistics = database.statistics()
+    for (const [at, figure] of figures.entries()) {
+      const instrument: Observable = instruments[at]
+      figure.read(statistics, (value, labels) => {
+        result.observe(instrument, value, { 'db.namespace': database.directory, ...labels })
+      })
+    }
+  }
+  meter.addBatchObservableCallback(observe, instruments)
+  return () => meter.removeBatchObservableCallback(observe, instruments)
+}
