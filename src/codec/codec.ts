@@ -12,7 +12,8 @@
  * {@link CodecError}; the caller knows file and offset and turns it into `ERR_CORRUPTION`. No call
  * allocates more than the expected length plus a constant.
  */
-import * as zlib from 'node:zlib'
+// Not by name: a bundler would make names of it that older versions of Node do not export.
+import zlib from 'node:zlib'
 import { assert } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { Lz4Codec, probeLz4Napi } from './lz4.js'

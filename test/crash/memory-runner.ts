@@ -14,7 +14,7 @@ const mebibyte = 1024 * 1024
  * docs/durability.md states the same number.
  */
 export const threadMib = 64
-/** What the thread of the event loop may take beside the budgets, in MiB; docs/durability.md as well. */
+/** What the thread of the event loop may take beside the budgets, in MiB; stated there as well. */
 export const heapMib = 32
 /** A flush and two compactions. */
 export const threads = 3

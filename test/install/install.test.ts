@@ -1,0 +1,191 @@
+/**
+ * The package as users get it: packed, installed into fresh projects, compiled, bundled, and run on
+ * several versions of Node.
+ *
+ * Needs the registry, downloads some 300 MB and takes minutes, so it runs where
+ * `CELLAR_INSTALL_TEST=1` asks for it, as `.ci/run` does.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  hasRegistry,
+  makeDirectory,
+  makeProject,
+  npm,
+  pack,
+  program,
+  run,
+  runNode,
+  write,
+} from './projects.js'
+
+const importing = program("import { Database } from 'cellardb'")
+const requiring = program("const { Database } = require('cellardb')")
+
+// Downloads count.
+t.setTimeout(1_800_000)
+
+/** Each in a binary of its own, from the package `node-PLATFORM-ARCHITECTURE`. */
+const nodeVersions = ['20', '22', '24', '26']
+
+const rows = 2000
+
+const typescript = `
+import { Database, encodings, readPage, typedTable, type Check, type Put } from 'cellardb'
+import { CellarMetaStore } from 'cellardb/metastore'
+
+export async function use(maybe: number | undefined): Promise<readonly string[] | undefined> {
+  const db = await Database.open('./data', { flushBytes: maybe })
+  const table = await db.ensureTable('t', { families: { f: { versions: maybe } } })
+  const put: Put = { row: 'r', cells: { 'f:v': 'v' }, timestamp: maybe }
+  await table.put(put)
+  // @ts-expect-error Two conditions are none.
+  const check: Check = { row: 'r', column: 'f:v', equals: 'v', notExists: true }
+  void check
+  const page = await readPage(table, { limit: 10, prefix: 'r' })
+  const users = typedTable(table, { tags: { column: 'f:t', encoding: encodings.json<string[]>() } })
+  const found: bigint | undefined = page.rows[0]?.value('f:n', 'int64')
+  void found
+  void new CellarMetaStore()
+  return (await users.get('r'))?.tags
+}
+`
+
+const strictFlags = [
+  '--strict',
+  '--exactOptionalPropertyTypes',
+  '--noUncheckedIndexedAccess',
+  '--noImplicitOverride',
+  '--noPropertyAccessFromIndexSignature',
+  '--noUnusedLocals',
+  '--verbatimModuleSyntax',
+  '--skipLibCheck',
+  'false',
+  '--noEmit',
+  '--target',
+  'es2022',
+  '--types',
+  'node',
+]
+
+/** Why nothing is installed; false if it is. */
+async function reasonToSkip(): Promise<string | false> {
+  if (process.env['CELLAR_INSTALL_TEST'] !== '1') return 'CELLAR_INSTALL_TEST=1 runs it'
+  return (await hasRegistry()) ? false : 'the registry does not answer'
+}
+
+void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
+  const { path: root, remove } = makeDirectory()
+  t.teardown(remove)
+  const tarball = await pack(root)
+
+  await t.test('publint and are-the-types-wrong have no complaints', async (t) => {
+    const { publint } = await import('publint')
+    const content = readFileSync(tarball)
+    const buffer = content.buffer.slice(content.byteOffset, content.byteOffset + content.byteLength)
+    const { messages } = await publint({ pack: { tarball: buffer }, strict: true })
+    t.strictSame(messages, [])
+    const { checkPackage, createPackageFromTarballData } = await import('@arethetypeswrong/core')
+    const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(buffer)))
+    const problems = 'problems' in checked ? checked.problems : []
+    // An ES module: `require` of it works in every supported Node, node10 is none of them.
+    const isExpected = (problem: { kind: string; resolutionKind?: string }): boolean =>
+      problem.kind === 'CJSResolvesToESM' || problem.resolutionKind === 'node10'
+    t.strictSame(
+      problems.filter((problem) => !isExpected(problem)),
+      [],
+    )
+  })
+
+  await t.test('ES modules, require and strict TypeScript', async (t) => {
+    const app = join(root, 'app')
+    await makeProject(app, [tarball, 'typescript@6.0', '@types/node@20', '@bufbuild/protobuf@2'])
+    write(app, 'app.mjs', importing)
+    write(app, 'app.cjs', requiring)
+    for (const script of ['app.mjs', 'app.cjs']) {
+      t.strictSame(await run(app, script), { rows, executor: 'worker', warnings: [] }, script)
+    }
+    write(app, 'app.ts', typescript)
+    for (const [module, resolution] of [
+      ['node16', 'node16'],
+      ['nodenext', 'nodenext'],
+      ['preserve', 'bundler'],
+    ]) {
+      const how = ['--module', module, '--moduleResolution', resolution]
+      const compiler = 'node_modules/typescript/bin/tsc'
+      const { code, stdout } = await runNode(app, [compiler, ...strictFlags, ...how, 'app.ts'])
+      t.equal(code, 0, `${module}, ${resolution}: ${stdout}`)
+    }
+  })
+
+  await t.test('without optional packages', async (t) => {
+    const app = join(root, 'bare')
+    await makeProject(app, [tarball], ['--omit=optional'])
+    write(app, 'app.mjs', importing)
+    t.strictSame(await run(app, 'app.mjs'), { rows, executor: 'inline', warnings: [] })
+  })
+
+  await t.test('other versions of Node', async (t) => {
+    const app = join(root, 'app')
+    for (const version of nodeVersions) {
+      const name = `node-${process.platform}-${process.arch}`
+      const home = join(root, `node-${version}`)
+      await makeProject(home, [`${name}@${version}`])
+      const node = join(home, 'node_modules', name, 'bin', 'node')
+      const { stdout } = await runNode(home, ['--version'], node)
+      t.match(stdout, new RegExp(`^v${version}\\.`))
+      for (const script of ['app.mjs', 'app.cjs']) {
+        const outcome = await run(app, script, node)
+        t.strictSame(outcome, { rows, executor: 'worker', warnings: [] }, `${script}, ${version}`)
+      }
+    }
+  })
+
+  await t.test('bundles', async (t) => {
+    const app = join(root, 'bundled')
+    const bundlers = ['esbuild@0.28', 'rollup@4', '@rollup/plugin-node-resolve@16', 'webpack@5']
+    await makeProject(app, [tarball, ...bundlers, 'webpack-cli@7'])
+    write(app, 'app.js', importing)
+    const asModules = ['--bundle', '--platform=node', '--format=esm', '--entry-names=[name]']
+    const worker = 'node_modules/cellardb/build/package/job-worker.js'
+    await npm(app, 'exec', '--', 'esbuild', 'app.js', worker, ...asModules, '--outdir=esbuild')
+    await npm(app, 'exec', '--', 'esbuild', 'app.js', ...asModules, '--outdir=alone')
+    const asCommon = ['--bundle', '--platform=node', '--format=cjs', '--outfile=common/app.cjs']
+    await npm(app, 'exec', '--', 'esbuild', 'app.js', ...asCommon, '--log-level=error')
+    write(
+      app,
+      'rollup.config.mjs',
+      `import { nodeResolve } from '@rollup/plugin-node-resolve'
+      export default {
+        input: { app: 'app.js', 'job-worker': 'cellardb/job-worker' },
+        output: { dir: 'rollup' },
+        external: /^node:/,
+        plugins: [nodeResolve({ exportConditions: ['node'] })],
+      }`,
+    )
+    await npm(app, 'exec', '--', 'rollup', '-c')
+    write(
+      app,
+      'webpack.config.cjs',
+      `module.exports = {
+        mode: 'production', target: 'node20', entry: './app.js',
+        experiments: { outputModule: true },
+        output: { path: __dirname + '/webpack', filename: 'app.mjs', module: true },
+      }`,
+    )
+    await npm(app, 'exec', '--', 'webpack')
+    const threads = { rows, executor: 'worker', warnings: [] }
+    for (const script of ['esbuild/app.js', 'rollup/app.js']) {
+      t.strictSame(await run(app, script), threads, script)
+    }
+    // The pool of threads is not found from a bundle of webpack, as without optional packages.
+    const inTurns = { rows, executor: 'inline', warnings: [] }
+    t.strictSame(await run(app, 'webpack/app.mjs'), inTurns, 'webpack')
+    for (const script of ['alone/app.js', 'common/app.cjs']) {
+      const { warnings, ...rest } = await run(app, script)
+      t.strictSame(rest, { rows, executor: 'inline' }, script)
+      t.match(warnings, [/job-worker.js must lie beside the bundle/], `${script} warns once`)
+    }
+  })
+})
