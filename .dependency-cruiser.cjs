@@ -208,7 +208,10 @@ module.exports = {
       comment: 'Benchmarks measure what users call; only bench/micro reaches inside.',
       severity: 'error',
       from: { path: '^bench/', pathNot: '^bench/micro/' },
-      to: { path: '^(src|native-free)/', pathNot: '^src/((metastore/(pulsar/)?)?index|level)\\.ts$' },
+      to: {
+        path: '^(src|native-free)/',
+        pathNot: '^src/(((metastore(/pulsar)?|messaging|transactions|server)/)?index|level)\\.ts$',
+      },
     },
     {
       name: 'bench-knows-no-test',

@@ -78,6 +78,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     module: at('metastore/main.js'),
     summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
   },
+  {
+    name: 'messaging',
+    module: at('messaging/main.js'),
+    summary: 'publish and poll beside Redis Streams, lmdb and SQLite; transactions',
+  },
 ]
 
 /** Of every suite that names none, in the order of the tables. */

@@ -1,0 +1,107 @@
+/**
+ * `npm run bench -- messaging`: publishing and polling, beside Redis Streams, an lmdb queue and a
+ * better-sqlite3 queue; then what only Cellar has: transactions, invalid transactions, topics, TTL.
+ * Parts: queues, transactions. `--records` is the number of messages of 100 bytes.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { preparePeers } from '../engines/peers.js'
+import type { LeftOut, ResultRecord } from '../harness/record.js'
+import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
+import { measure, recordOf, type Measured } from './measure.js'
+import { queueKinds, type Queue, type QueueDurability, type QueueKind } from './queues.js'
+import { ownWorkloads } from './own.js'
+
+const payload = 'x'.repeat(100)
+
+async function pollAll(queue: Queue, limit: number, wanted: number): Promise<void> {
+  let position: string | null = null
+  let count = 0
+  for (;;) {
+    const polled = await queue.poll(position, limit)
+    if (polled.count === 0) break
+    position = polled.position
+    count += polled.count
+  }
+  if (count !== wanted) throw new Error(`${count} messages of ${wanted} were polled`)
+}
+
+async function runQueue(
+  kind: QueueKind,
+  directory: string,
+  durability: QueueDurability,
+  messages: number,
+): Promise<ResultRecord[]> {
+  mkdirSync(directory, { recursive: true })
+  const queue = await kind.open(directory, durability)
+  const measured: Measured[] = []
+  const batch = Array.from({ length: 100 }, () => payload)
+  try {
+    const single = Math.max(64, Math.floor(messages / (durability === 'sync' ? 100 : 10)))
+    const batches = Math.max(64, Math.floor(messages / 100))
+    const one = (): Promise<void> => queue.publish([payload])
+    const many = (): Promise<void> => queue.publish(batch)
+    measured.push(await measure('publish-1', single, 1, 1, one))
+    measured.push(await measure('publish-1-of-64-publishers', single, 1, 64, one))
+    measured.push(await measure('publish-100', batches, 100, 1, many))
+    measured.push(await measure('publish-100-of-64-publishers', batches, 100, 64, many))
+    const all = 2 * single + 200 * batches
+    measured.push(
+      await measure('poll-from-the-beginning', 1, all, 1, () => pollAll(queue, 1000, all)),
+    )
+    let position = null as string | null
+    for (;;) {
+      const polled = await queue.poll(position, 10_000)
+      if (polled.count === 0) break
+      position = polled.position
+    }
+    const tail = async (): Promise<void> => {
+      await queue.publish([payload])
+      const polled = await queue.poll(position, 10)
+      if (polled.count !== 1) throw new Error('the tail has one message')
+      position = polled.position
+    }
+    measured.push(await measure('publish-and-poll-the-tail', Math.min(2000, single), 1, 1, tail))
+    return measured.map((each) => recordOf(kind.name, durability, all, each))
+  } finally {
+    await queue.close()
+  }
+}
+
+async function run({ options, directory, progress }: SuiteContext): Promise<SuiteOutcome> {
+  const messages = options.isQuick ? 2000 : (options.records ?? 100_000)
+  const parts = options.parts.length === 0 ? ['queues', 'transactions'] : options.parts
+  const results: ResultRecord[] = []
+  const leftOut: LeftOut[] = []
+  if (parts.includes('queues')) {
+    await preparePeers((text) => progress.note(text))
+    const durabilities: QueueDurability[] =
+      options.durability === undefined || options.durability === 'none'
+        ? ['buffered', 'sync']
+        : [options.durability]
+    for (const kind of queueKinds) {
+      if (options.engines.length > 0 && !options.engines.includes(kind.name)) continue
+      for (const durability of durabilities) {
+        const path = join(directory, `${kind.name}-${durability}`)
+        try {
+          results.push(...(await runQueue(kind, path, durability, messages)))
+        } catch (error) {
+          if (kind.name === 'cellar') throw error
+          leftOut.push({ engine: kind.name, reason: (error as Error).message })
+          break
+        }
+      }
+    }
+  }
+  if (parts.includes('transactions')) {
+    results.push(...(await ownWorkloads(join(directory, 'own'), messages, options.isQuick)))
+  }
+  return { results, engines: {}, leftOut, failures: [] }
+}
+
+/** The suite. */
+export const suite: Suite = {
+  name: 'messaging',
+  summary: 'publish and poll beside Redis Streams, lmdb and SQLite; transactions',
+  run,
+}

@@ -1,0 +1,103 @@
+/** Workloads that the peers do not have: transactions, invalid transactions, topics, TTL. */
+import { Database, MemoryFileSystem } from '../../src/index.js'
+import { MessagePublisher, MessagingService } from '../../src/messaging/index.js'
+import { TransactionContext, TransactionManager } from '../../src/transactions/index.js'
+import type { ResultRecord } from '../harness/record.js'
+import { measure, recordOf, type Measured } from './measure.js'
+
+const topic = { namespace: 'bench', topic: 'messages' }
+const payload = 'x'.repeat(100)
+
+async function roundTrips(directory: string, count: number): Promise<Measured> {
+  const database = await Database.open(directory)
+  const durability = 'FSYNC_WAL'
+  const manager = await TransactionManager.open(database, { durability })
+  const service = await MessagingService.open(database, { durability })
+  await service.createTopic(topic)
+  const measured = await measure('start-publish-commit', count, 1, 64, async () => {
+    const publisher = new MessagePublisher(service)
+    const context = new TransactionContext(manager, [publisher])
+    await context.start()
+    await publisher.publish(topic.namespace, topic.topic, payload)
+    await context.finish()
+  })
+  await service.close()
+  await manager.close()
+  await database.close()
+  return measured
+}
+
+/** The cost of a start, with so many invalid transactions. In memory: nothing waits for a disk. */
+async function starts(invalid: number, count: number): Promise<Measured> {
+  const database = await Database.open('/starts', { fileSystem: new MemoryFileSystem() })
+  const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
+  for (let i = 0; i < invalid; i++) {
+    const { transactionId } = await manager.startShort()
+    await manager.invalidate(transactionId)
+  }
+  const measured = await measure(`start-and-abort-${invalid}-invalid`, count, 1, 1, async () => {
+    await manager.abort(await manager.startShort())
+  })
+  await manager.close()
+  await database.close()
+  return measured
+}
+
+async function manyTopics(directory: string, topics: number, messages: number): Promise<Measured> {
+  const database = await Database.open(directory)
+  const service = await MessagingService.open(database)
+  const ids = Array.from({ length: topics }, (_, i) => ({ namespace: 'bench', topic: `t${i}` }))
+  for (const id of ids) await service.createTopic(id)
+  let next = 0
+  const measured = await measure(`publish-to-${topics}-topics`, messages, 1, 64, () =>
+    service.publish(ids[next++ % topics], { messages: [payload] }),
+  )
+  await service.close()
+  await database.close()
+  return measured
+}
+
+/** A major compaction that drops half of the messages, because their TTL is over. */
+async function expiry(messages: number): Promise<Measured> {
+  let now = 1_489_707_864_000
+  const clock = { now: () => now }
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/ttl', { clock, fileSystem, compactionEnabled: false })
+  const service = await MessagingService.open(database, {
+    clock,
+    register: (coprocessor) => database.registerCoprocessor(coprocessor),
+  })
+  await service.createTopic(topic, { ttl: '10' })
+  const half = Array.from({ length: Math.floor(messages / 2) }, () => payload)
+  await service.publish(topic, { messages: half })
+  now += 11_000
+  await service.publish(topic, { messages: half })
+  const measured = await measure('compact-half-expired', 1, 2 * half.length, 1, async () => {
+    await database.flush()
+    await database.compact('tms.message', { major: true })
+  })
+  await service.close()
+  await database.close()
+  return measured
+}
+
+/** All of them, one behind the other. */
+export async function ownWorkloads(
+  directory: string,
+  messages: number,
+  isQuick: boolean,
+): Promise<ResultRecord[]> {
+  const invalid = isQuick ? 1000 : 1_000_000
+  const count = isQuick ? 200 : 20_000
+  const measured = [
+    await roundTrips(`${directory}-transactions`, isQuick ? 100 : 5000),
+    await starts(0, count),
+    await starts(invalid, count),
+    await manyTopics(`${directory}-topics`, isQuick ? 100 : 10_000, messages),
+    await expiry(messages),
+  ]
+  return measured.map((each) => {
+    const durability = each.workload === 'start-publish-commit' ? 'sync' : 'buffered'
+    return recordOf('cellar', durability, messages, each)
+  })
+}

@@ -1,0 +1,194 @@
+/** Queues of messages that are compared: Cellar's topics, Redis Streams, and tables as queues. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { loadPeer } from '../engines/peers.js'
+import { Database } from '../../src/index.js'
+import { MessagingService } from '../../src/messaging/index.js'
+
+/** What an acknowledged publish survives: the end of the process, or the loss of power. */
+export type QueueDurability = 'buffered' | 'sync'
+
+/** An append-only queue of messages. */
+export interface Queue {
+  publish(messages: readonly string[]): Promise<void>
+  /** At most `limit` messages behind a position; null = from the beginning. */
+  poll(
+    position: string | null,
+    limit: number,
+  ): Promise<{ count: number; bytes: number; position: string | null }>
+  close(): Promise<void>
+}
+
+/** A kind of queue. */
+export interface QueueKind {
+  readonly name: string
+  open(directory: string, durability: QueueDurability): Promise<Queue>
+}
+
+const topic = { namespace: 'bench', topic: 'messages' }
+
+const cellar: QueueKind = {
+  name: 'cellar',
+  open: async (directory, durability) => {
+    const database = await Database.open(join(directory, 'cellar'))
+    const service = await MessagingService.open(database, {
+      durability: durability === 'sync' ? 'FSYNC_WAL' : 'SYNC_WAL',
+    })
+    await service.createTopic(topic)
+    return {
+      publish: async (messages) => {
+        await service.publish(topic, { messages })
+      },
+      poll: async (position, limit) => {
+        const start = position === null ? {} : { from: position, inclusive: false }
+        const messages = await service.poll(topic, { ...start, limit })
+        let bytes = 0
+        for (const { payload } of messages) bytes += payload.length
+        const last = messages.at(-1)?.id.toString('hex') ?? position
+        return { count: messages.length, bytes, position: last }
+      },
+      close: async () => {
+        await service.close()
+        await database.close()
+      },
+    }
+  },
+}
+
+/** The parts of `ioredis` that are used. */
+interface Redis {
+  pipeline(): { xadd(...words: string[]): unknown; exec(): Promise<[Error | null, unknown][]> }
+  xadd(...words: string[]): Promise<unknown>
+  xrange(...words: (string | number)[]): Promise<[string, string[]][]>
+  ping(): Promise<unknown>
+  quit(): Promise<unknown>
+  on(event: string, listener: (error: Error) => void): void
+}
+
+const redis: QueueKind = {
+  name: 'redis',
+  open: async (directory, durability) => {
+    if (spawnSync('redis-server', ['--version']).error !== undefined) {
+      throw new Error('redis-server is not installed')
+    }
+    const socket = join(directory, 'redis.sock')
+    const policy = durability === 'sync' ? 'always' : 'everysec'
+    const words = ['--port', '0', '--unixsocket', socket, '--dir', directory, '--save', '']
+    const server: ChildProcess = spawn(
+      'redis-server',
+      [...words, '--appendonly', 'yes', '--appendfsync', policy],
+      { stdio: 'ignore' },
+    )
+    const { Redis: Client } = loadPeer<{ Redis: new (path: string) => Redis }>('ioredis')
+    const client = new Client(socket)
+    client.on('error', () => undefined)
+    await client.ping()
+    return {
+      publish: async (messages) => {
+        if (messages.length === 1) {
+          await client.xadd('messages', '*', 'p', messages[0])
+          return
+        }
+        const pipeline = client.pipeline()
+        for (const message of messages) pipeline.xadd('messages', '*', 'p', message)
+        for (const [error] of await pipeline.exec()) if (error !== null) throw error
+      },
+      poll: async (position, limit) => {
+        const start = position === null ? '-' : `(${position}`
+        const found = await client.xrange('messages', start, '+', 'COUNT', limit)
+        let bytes = 0
+        for (const [, [, payload]] of found) bytes += payload.length
+        return { count: found.length, bytes, position: found.at(-1)?.[0] ?? position }
+      },
+      close: async () => {
+        await client.quit()
+        const ended = new Promise((resolve) => server.once('close', resolve))
+        server.kill('SIGTERM')
+        await ended
+      },
+    }
+  },
+}
+
+/** The parts of `lmdb` that are used. */
+interface Lmdb {
+  open(options: object): {
+    put(key: number, value: string): Promise<unknown>
+    getRange(options: object): Iterable<{ key: number; value: string }>
+    readonly flushed: Promise<unknown>
+    close(): Promise<void>
+  }
+}
+
+const lmdb: QueueKind = {
+  name: 'lmdb',
+  open: async (directory, durability) => {
+    const path = join(directory, 'lmdb')
+    const isSync = durability === 'sync'
+    const store = loadPeer<Lmdb>('lmdb').open({ path, overlappingSync: isSync, noSync: !isSync })
+    let next = 0
+    return {
+      publish: async (messages) => {
+        await Promise.all(messages.map((message) => store.put(next++, message)))
+        if (isSync) await store.flushed
+      },
+      poll: async (position, limit) => {
+        const start = position === null ? 0 : Number(position) + 1
+        let bytes = 0
+        let count = 0
+        let last = position
+        for (const { key, value } of store.getRange({ start, limit })) {
+          bytes += value.length
+          count++
+          last = String(key)
+        }
+        return { count, bytes, position: last }
+      },
+      close: () => store.close(),
+    }
+  },
+}
+
+interface Statement {
+  run(...values: unknown[]): unknown
+  all(...values: unknown[]): { id: number; payload: string }[]
+}
+/** The parts of `better-sqlite3` that are used. */
+type Sqlite = new (path: string) => {
+  pragma(text: string): unknown
+  exec(text: string): unknown
+  prepare(text: string): Statement
+  transaction(work: (messages: readonly string[]) => void): (messages: readonly string[]) => void
+  close(): void
+}
+
+const sqlite: QueueKind = {
+  name: 'better-sqlite3',
+  open: async (directory, durability) => {
+    const database = new (loadPeer<Sqlite>('better-sqlite3'))(join(directory, 'queue.sqlite'))
+    database.pragma('journal_mode = WAL')
+    database.pragma(`synchronous = ${durability === 'sync' ? 'FULL' : 'NORMAL'}`)
+    database.exec('create table queue (id integer primary key autoincrement, payload text)')
+    const insert = database.prepare('insert into queue (payload) values (?)')
+    const select = database.prepare(
+      'select id, payload from queue where id > ? order by id limit ?',
+    )
+    const all = database.transaction((messages) => {
+      for (const message of messages) insert.run(message)
+    })
+    return {
+      publish: async (messages) => all(messages),
+      poll: async (position, limit) => {
+        const found = select.all(Number(position ?? 0), limit)
+        let bytes = 0
+        for (const { payload } of found) bytes += payload.length
+        const last = found.at(-1)
+        return { count: found.length, bytes, position: last ? String(last.id) : position }
+      },
+      close: async () => database.close(),
+    }
+  },
+}
+
+/** All kinds, in the order of the tables. */
+export const queueKinds: readonly QueueKind[] = [cellar, redis, lmdb, sqlite]

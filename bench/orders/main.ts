@@ -1,0 +1,76 @@
+/**
+ * `npm run orders [rounds] [seed]`: exactly once, shown. A process writes orders to a table and
+ * messages about them to a topic, in one transaction; two consumers keep their positions in the
+ * same transactions as their results. The process is killed at random moments, again and again. At
+ * the end table, messages and results must agree.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { consume, consumers, openShop, totals } from './program.js'
+
+const worker = new URL('./worker.js', import.meta.url).pathname
+
+/** Runs a process, and kills it so long after it has opened the database. */
+async function runAndKill(directory: string, milliseconds: number): Promise<void> {
+  const child = spawn(process.execPath, [worker, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), milliseconds))
+  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
+    child.once('close', (code, signal) => resolve([code, signal]))
+  })
+  if (signal !== 'SIGKILL') throw new Error(`the process ended by itself with ${code}`)
+}
+
+/** Numbers in [0, 1) that repeat for a seed. */
+function numbers(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 0x1_0000_0000
+  }
+}
+
+async function main(rounds: number, seed: number): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'cellar-orders-'))
+  const random = numbers(seed)
+  process.stdout.write(`${rounds} processes, seed ${seed}\n`)
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      const milliseconds = Math.floor(50 + 450 * random())
+      await runAndKill(directory, milliseconds)
+      process.stdout.write(`process ${round} was killed after ${milliseconds} ms\n`)
+    }
+    const shop = await openShop(directory)
+    for (const consumer of consumers) while ((await consume(shop, consumer)) > 0) continue
+    const { orders, amount, messages, messagesAmount, consumed } = await totals(shop)
+    await shop.close()
+    process.stdout.write(`table:    ${orders} orders, amount ${amount}\n`)
+    process.stdout.write(`messages: ${messages} orders, amount ${messagesAmount}\n`)
+    consumers.forEach((consumer, i) => {
+      const { orders, amount } = consumed[i]
+      process.stdout.write(`${`${consumer}:`.padEnd(10)}${orders} orders, amount ${amount}\n`)
+    })
+    const agree =
+      messages === orders &&
+      messagesAmount === amount &&
+      consumed.every((each) => each.orders === orders && each.amount === amount)
+    process.stdout.write(agree ? 'all agree: exactly once\n' : 'THEY DIFFER\n')
+    return agree && orders > 0
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+const [rounds = '12', seed = '1'] = process.argv.slice(2)
+main(Number(rounds), Number(seed)).then(
+  (agree) => {
+    process.exitCode = agree ? 0 : 1
+  },
+  (error: unknown) => {
+    process.stderr.write(`${String(error)}\n`)
+    process.exitCode = 1
+  },
+)
