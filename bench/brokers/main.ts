@@ -1,11 +1,11 @@
 /**
  * Three brokers share the bundles of a namespace; one dies and the others take over.
  *
- * `npm run brokers` opens one store in a new directory and a handle with a session for each broker.
- * They elect a leader and take bundles by locks. The leader is killed without a farewell; within the
- * session timeout another leads and all bundles have owners again. A write of the dead broker with
- * its old fencing token is refused. A fourth reads the configuration through its cache and sees each
- * change once. Exit code 0: all of that was so.
+ * `npm run brokers` opens one store in a new directory and a handle with a session for each
+ * broker. They elect a leader and take bundles by locks. The leader is killed without a farewell;
+ * within the session timeout another leads and all bundles have owners again. A write of the dead
+ * broker with its old fencing token is refused. A fourth reads the configuration through its cache
+ * and sees each change once. Exit code 0: all of that was so.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
