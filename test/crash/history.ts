@@ -37,6 +37,8 @@ export type Operation =
   | (RowTarget & { readonly kind: 'checkAndPut'; readonly wrong?: boolean })
   /** Deletes the first family of the row and puts the others. */
   | (RowTarget & { readonly kind: 'mutateRow' })
+  /** Puts the row in both tables and deletes another one, all or nothing. */
+  | (RowTarget & { readonly kind: 'atomic'; readonly other: string })
   /** Puts without log, into a table of its own. */
   | { readonly kind: 'unlogged'; readonly row: string; readonly bytes?: number }
   /** All started in one turn. Holds rows operations that do not read. */
@@ -209,6 +211,7 @@ export class Workload {
       case 'increment':
       case 'checkAndPut':
       case 'mutateRow':
+      case 'atomic':
         return this.startRow(operation)
       case 'unlogged':
         return this.startUnlogged(operation.row, operation.bytes ?? 0)
@@ -346,6 +349,18 @@ export class Workload {
       }
       case 'checkAndPut':
         return this.startCheck(operation, number)
+      case 'atomic': {
+        const { other } = operation
+        const gone = `${row}0`
+        const puts = [table, other].map((name) => {
+          const { cells } = this.putOf(name, row, number, 0)
+          return { table: name, row, mutations: [{ put: { cells, timestamp } }] }
+        })
+        this.model.deleteRow(other, gone)
+        this.changed()
+        const deletion = { table: other, row: gone, mutations: [{ delete: { timestamp } }] }
+        return this.database!.atomic({ mutations: [...puts, deletion], durability })
+      }
       case 'mutateRow': {
         const [deleted, ...rest] = this.model.families(table)
         this.model.deleteFamily(table, deleted, row)

@@ -6,6 +6,7 @@ import { writeSync } from 'node:fs'
 import { Database, type EmbeddedTable } from '../../src/index.js'
 import {
   lastOf,
+  otherTableOf,
   stepOf,
   tableOf,
   tables,
@@ -19,12 +20,13 @@ const plan = JSON.parse(process.argv[2]) as ChildPlan
 const random = generatorOf(plan.seed)
 let acknowledged = false
 
-function cellsOf(writer: number, number: number): Record<string, string> {
+function cellsOf(writer: number, number: number, table = tableOf(writer)): Record<string, string> {
   const value = valueOf(writer, number)
-  return Object.fromEntries(tables[tableOf(writer)].map((family) => [`${family}:v`, value]))
+  return Object.fromEntries(tables[table].map((family) => [`${family}:v`, value]))
 }
 
-async function perform(table: EmbeddedTable, writer: number, number: number): Promise<void> {
+async function perform(database: Database, writer: number, number: number): Promise<void> {
+  const table: EmbeddedTable = database.table(tableOf(writer))
   const step = stepOf(writer, number)
   const synchronous = (number + plan.seed) % 3 === 0
   switch (step.kind) {
@@ -58,6 +60,14 @@ async function perform(table: EmbeddedTable, writer: number, number: number): Pr
       else await table.increment(increment)
       return
     }
+    case 'atomic': {
+      const mutations = [tableOf(writer), otherTableOf(writer)].map((name) => {
+        const put = { cells: cellsOf(writer, number, name) }
+        return { table: name, row: step.row, mutations: [{ put }] }
+      })
+      await database.atomic({ mutations })
+      return
+    }
     case 'delete':
       if (synchronous) table.deleteSync({ row: step.row })
       else await table.delete({ row: step.row })
@@ -65,9 +75,8 @@ async function perform(table: EmbeddedTable, writer: number, number: number): Pr
 }
 
 async function write(database: Database, writer: number): Promise<void> {
-  const table = database.table(tableOf(writer))
   for (let number = plan.done[writer] + 1; ; number = lastOf(writer, number) + 1) {
-    await perform(table, writer, number)
+    await perform(database, writer, number)
     writeSync(1, `${writer} ${lastOf(writer, number)}\n`)
     if (!acknowledged) process.send?.('acknowledged')
     acknowledged = true

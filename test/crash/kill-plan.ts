@@ -24,6 +24,16 @@ export function tableOf(writer: number): string {
   return writer % 2 === 0 ? 'even' : 'odd'
 }
 
+/** The table that a writer writes to by atomic batches only. */
+export function otherTableOf(writer: number): string {
+  return tableOf(writer + 1)
+}
+
+/** The row that a writer puts in both tables. */
+export function sharedRowOf(writer: number): string {
+  return `w${writer} both`
+}
+
 /** What an operation is. */
 export type Step =
   | { readonly kind: 'put'; readonly row: string }
@@ -31,11 +41,14 @@ export type Step =
   | { readonly kind: 'check'; readonly row: string; readonly previous: number }
   | { readonly kind: 'increment'; readonly row: string }
   | { readonly kind: 'delete'; readonly row: string }
+  /** Puts the row in both tables, in one atomic batch. */
+  | { readonly kind: 'atomic'; readonly row: string }
 
 /** Operation `number` (1, 2, ...) of a writer; a list takes `listLength` numbers. */
 export function stepOf(writer: number, number: number): Step {
   const phase = number % periods
   const rowAt = (index: number): string => `w${writer} ${(index * 7) % rowsPerWriter}`
+  if (phase === 1) return { kind: 'atomic', row: sharedRowOf(writer) }
   if (phase === 3) return { kind: 'check', row: `w${writer} check`, previous: number - periods }
   if (phase === 5) return { kind: 'increment', row: `w${writer} count` }
   if (phase === 6) return { kind: 'delete', row: rowAt(number - 4) }
@@ -83,6 +96,7 @@ export class WriterModel {
     switch (step.kind) {
       case 'put':
       case 'check':
+      case 'atomic':
         this.rows.set(step.row, number)
         break
       case 'list':

@@ -5,7 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Database } from '../../src/index.js'
-import { lastOf, tableOf, tables, valueOf, WriterModel, writerCount } from './kill-plan.js'
+import {
+  lastOf,
+  otherTableOf,
+  sharedRowOf,
+  tableOf,
+  tables,
+  valueOf,
+  WriterModel,
+  writerCount,
+} from './kill-plan.js'
 import type { ChildPlan } from './kill-plan.js'
 import { RecoveryError } from './recovery.js'
 import { childEnvironment } from '../helpers/child-environment.js'
@@ -104,6 +113,7 @@ export class KillTest {
   private check(database: Database, model: WriterModel, acknowledged: number): void {
     const { writer } = model
     const found = database.hasTable(tableOf(writer)) ? rowsOf(database, writer) : ''
+    checkSharedRow(database, writer)
     while (model.number < acknowledged) model.advance()
     const limit = lastOf(writer, acknowledged + 1)
     for (let first = model.text(); found !== model.text(); model.advance()) {
@@ -125,6 +135,19 @@ export class KillTest {
     for (const name of Object.keys(tables)) await database.truncateTable(name)
     for (const model of this.models) model.wipe()
   }
+}
+
+/** The row that atomic batches put in both tables has the values of one batch in both. */
+function checkSharedRow(database: Database, writer: number): void {
+  const row = sharedRowOf(writer)
+  const values = [tableOf(writer), otherTableOf(writer)].flatMap((name) => {
+    if (!database.hasTable(name)) return []
+    const result = database.table(name).getSync({ row })
+    return tables[name].map((family) => result.value(`${family}:v`)?.toString() ?? 'nothing')
+  })
+  if (new Set(values).size <= 1) return
+  const shown = values.map((value) => value.slice(0, 12)).join(', ')
+  throw new RecoveryError(`half of an atomic batch is there: row ${row} holds ${shown}`)
 }
 
 /** Rows of a writer, as its model shows them; throws if the families of a row differ. */

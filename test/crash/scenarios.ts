@@ -47,6 +47,16 @@ const everyRowOperation: readonly Operation[] = [
   { kind: 'mutateRow', table: 'a', row: 'r1', durability: 'SYNC_WAL', sync: true },
 ]
 
+/** Atomic batches over both tables, between writes to single ones. */
+const atomicBatches: readonly Operation[] = [
+  put('a', 'x', 'SYNC_WAL'),
+  { kind: 'atomic', table: 'a', other: 'b', row: 'x', durability: 'SYNC_WAL' },
+  { kind: 'atomic', table: 'b', other: 'a', row: 'x', durability: 'FSYNC_WAL' },
+  put('b', 'x0', 'ASYNC_WAL'),
+  { kind: 'atomic', table: 'a', other: 'b', row: 'x', durability: 'ASYNC_WAL' },
+  put('a', 'y', 'SYNC_WAL'),
+]
+
 /** All scenarios; each is a few hundred operations of the file system at most. */
 export const scenarios: readonly Scenario[] = [
   {
@@ -68,6 +78,17 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   { name: 'every operation on rows', operations: [...create, ...everyRowOperation] },
+  {
+    name: 'atomic batches over two tables, with a flush of one between',
+    operations: [
+      ...create,
+      ...atomicBatches,
+      { kind: 'flush', table: 'a' },
+      ...atomicBatches,
+      { kind: 'flush' },
+      ...atomicBatches,
+    ],
+  },
   {
     name: 'groups that commit together',
     operations: [

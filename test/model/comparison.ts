@@ -14,7 +14,13 @@ import {
 import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
 import { TestDatabase } from '../helpers/test-database.js'
 import { filterOf, keepsCell, type FilterTree } from './filter-trees.js'
-import { familyOptions, startTime, type Operation } from './operations.js'
+import {
+  familyOptions,
+  startTime,
+  tableNames,
+  type Operation,
+  type TableName,
+} from './operations.js'
 import { MergeFollower } from './merge-follower.js'
 import type { ReferenceTable, View } from '../../src/memory/reference-table.js'
 import { ReferenceModel, type ModelSnapshot } from '../../src/memory/reference-model.js'
@@ -37,17 +43,19 @@ class Comparison {
   private readonly clock: ManualClock
   private readonly model: ReferenceModel
   private readonly table: ReferenceTable
+  /** Only atomic batches write to it. */
+  private readonly other: ReferenceTable
   private readonly test: TestDatabase
   private readonly form: CallForm
   private readonly snapshots: { engine: Snapshot; model: ModelSnapshot }[] = []
-  private readonly merges: MergeFollower
+  private readonly merges: readonly MergeFollower[]
   private calls: TableCalls
 
   private constructor(
     test: TestDatabase,
     model: ReferenceModel,
-    table: ReferenceTable,
-    merges: MergeFollower,
+    [table, other]: readonly ReferenceTable[],
+    merges: readonly MergeFollower[],
     form: CallForm,
   ) {
     this.merges = merges
@@ -55,6 +63,7 @@ class Comparison {
     this.test = test
     this.model = model
     this.table = table
+    this.other = other
     this.form = form
     this.calls = callsOf(test.database.table('table'), form)
   }
@@ -67,17 +76,19 @@ class Comparison {
     const clock = new ManualClock(startTime)
     const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
     const model = new ReferenceModel(clock)
-    const table = model.createTable('table', options)
-    const merges = new MergeFollower(model, table)
-    const coprocessors = [{ name: 'merges', observer: merges.observer }]
+    const tables = tableNames.map((name) => model.createTable(name, options))
+    const merges = tables.map((table) => new MergeFollower(model, table))
+    const coprocessors = merges.map(({ observer, table }) => {
+      return { name: `merges of ${table.name}`, tables: [table.name], observer }
+    })
     const test = await TestDatabase.open({
       fileSystem,
       directory,
       clock,
       options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100 },
     })
-    await test.database.createTable('table', { families: options })
-    return new Comparison(test, model, table, merges, form)
+    for (const name of tableNames) await test.database.createTable(name, { families: options })
+    return new Comparison(test, model, tables, merges, form)
   }
 
   async close(): Promise<void> {
@@ -93,9 +104,25 @@ class Comparison {
 
   async compareFullScans(): Promise<void> {
     for (const scan of fullScans) await this.step({ kind: 'scan', scan, view: undefined })
+    await this.compareOther(undefined)
     for (const view of this.snapshots.keys()) {
+      await this.compareOther(view)
       await this.step({ kind: 'scan', scan: { versions: 'all', raw: true }, view })
       await this.step({ kind: 'scan', scan: { timeRange: [0, 1_000_001] }, view })
+    }
+  }
+
+  /** Compares full scans of the table that only atomic batches write to. */
+  private async compareOther(view: number | undefined): Promise<void> {
+    const snapshot = this.snapshot(view)
+    const calls = callsOf(this.test.database.table('other'), this.form)
+    for (const scan of fullScans) {
+      const found = (await calls.scan({ ...scan, snapshot: snapshot?.engine })).map(plainResult)
+      const seen = this.model.viewOf(this.other, snapshot?.model)
+      const expected = show(this.other.scan(scan, seen))
+      if (show(found) !== expected) {
+        throw difference({ kind: 'scan', scan, view }, expected, show(found))
+      }
     }
   }
 
@@ -122,6 +149,11 @@ class Comparison {
             ? table.mutateRowsSync(mutateRows)
             : await table.mutateRows(mutateRows)
         return `${applied}`
+      }
+      case 'atomic': {
+        const { checks, mutations } = operation
+        const { failedCheck, sequence } = await this.test.database.atomic({ checks, mutations })
+        return `${failedCheck} ${sequence !== undefined}`
       }
       case 'check': {
         const { success, result } = await calls.checkAndMutate(operation.check, operation.action)
@@ -184,6 +216,14 @@ class Comparison {
       case 'mutateRows':
         model.mutateRows(table, operation.mutateRows)
         return 'true'
+      case 'atomic': {
+        const onTable = <T extends { readonly table: TableName }>(each: T) => {
+          return { ...each, table: each.table === 'table' ? table : this.other }
+        }
+        const { checks, mutations } = operation
+        const outcome = model.atomic(checks.map(onTable), mutations.map(onTable))
+        return `${outcome.failedCheck} ${outcome.sequence !== undefined}`
+      }
       case 'check': {
         const { success, result } = model.checkAndMutate(table, operation.check, operation.action)
         return `${success} ${result === undefined ? 'no result' : showCells(result)}`
@@ -206,12 +246,12 @@ class Comparison {
         return 'done'
       }
       case 'flush':
-        model.flush(table)
+        this.flushModel()
         return 'done'
       case 'compact':
       case 'merge':
-        model.flush(table)
-        this.merges.follow()
+        this.flushModel()
+        for (const each of this.merges) each.follow()
         return 'done'
       case 'reopen':
         model.reopen()
@@ -226,6 +266,11 @@ class Comparison {
   private scanModel(scan: Scan, view: View, keeps: ReturnType<typeof keepsOf>): string {
     const found = this.table.scan(scan, view, keeps)
     return show(isCutByBytes(scan) ? joined(found) : found)
+  }
+
+  private flushModel(): void {
+    this.model.flush(this.table)
+    this.model.flush(this.other)
   }
 
   private viewOf(view: number | undefined): View {

@@ -20,7 +20,7 @@ export class MergeFollower {
   /** To be registered with the database. */
   readonly observer: Observer
   private readonly model: ReferenceModel
-  private readonly table: ReferenceTable
+  readonly table: ReferenceTable
   private events: Event[] = []
   /** By family: the run of each file that was seen. */
   private readonly runs = new Map<string, Map<number, number>>()

@@ -29,6 +29,10 @@ interface ReadFrom {
   readonly tree?: FilterTree | undefined
 }
 
+/** The tables of a run, with the same families. All operations but atomic batches use the first. */
+export const tableNames = ['table', 'other'] as const
+export type TableName = (typeof tableNames)[number]
+
 export type Operation =
   | { readonly kind: 'put'; readonly put: Put }
   | { readonly kind: 'delete'; readonly delete: Delete }
@@ -37,6 +41,14 @@ export type Operation =
   | { readonly kind: 'mutateRow'; readonly mutateRow: RowMutations }
   | { readonly kind: 'mutateRows'; readonly mutateRows: MultiRowMutations }
   | { readonly kind: 'check'; readonly check: Check; readonly action: CheckAction }
+  /** Checks and mutations name one of the two tables. */
+  | {
+      readonly kind: 'atomic'
+      readonly checks: readonly (Check & { readonly table: TableName })[]
+      readonly mutations: readonly (MultiRowMutations['rows'][number] & {
+        readonly table: TableName
+      })[]
+    }
   | ({ readonly kind: 'get'; readonly get: Get } & ReadFrom)
   | ({ readonly kind: 'scan'; readonly scan: Scan } & ReadFrom)
   | { readonly kind: 'openSnapshot' }
@@ -309,6 +321,21 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
   const check = fc
     .record({ row, column, condition, timeRange: sometimes(timeRange, 4) })
     .map(({ condition: how, ...rest }) => compact({ ...rest, ...how }) as Check)
+  const tableName = fc.constantFrom(...tableNames)
+  const atomic = fc
+    .record({
+      checks: fc.array(
+        fc
+          .record({ table: tableName, check })
+          .map((each) => ({ ...each.check, table: each.table })),
+        { maxLength: 1 },
+      ),
+      mutations: fc.array(fc.record({ table: tableName, row, mutations: plain }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+    })
+    .map((batch): Operation => ({ kind: 'atomic', ...batch }))
   const weighted: [number, fc.Arbitrary<Operation>][] = [
     [24, fc.record({ row, put }).map((o) => ({ kind: 'put', put: { row: o.row, ...o.put } }))],
     [
@@ -346,6 +373,7 @@ export function operationsOn(families: readonly string[], jobsOneIn = 1): fc.Arb
         .record({ check, action: fc.oneof(mutation, fc.record({ mutations })) })
         .map((o) => ({ kind: 'check', ...o })),
     ],
+    [5, atomic],
     [14, reads(families)],
     [2, fc.constant({ kind: 'openSnapshot' })],
     [2, fc.nat(3).map((view) => ({ kind: 'closeSnapshot', view }))],
