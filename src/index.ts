@@ -11,6 +11,7 @@ export {
   type BulkLoaded,
   type BulkLoadOptions,
   type CompactionWatch,
+  type MajorCompaction,
   type SnapshotDescription,
 } from './table/admin.js'
 export {
@@ -51,9 +52,21 @@ export type { CutTail, Recovery } from './engine/recovery.js'
 export type { Pressure, PressureState } from './engine/write-pacer.js'
 export type { DropCounts } from './job/job.js'
 export type { PolicyName } from './compaction/choice.js'
+export type { PolicyOptions } from './compaction/choose-policy.js'
+export type { FifoOptions } from './compaction/fifo.js'
+export type { LeveledOptions } from './compaction/leveled.js'
+export type { ExploringOptions } from './compaction/exploring.js'
+export type { FilePick } from './compaction/leveled.js'
+export type { DateTieredOptions } from './compaction/date-tiered.js'
+export type { LazyLeveledOptions } from './compaction/lazy-leveled.js'
+export type { TieredOptions } from './compaction/tiered.js'
+export type { HookCounters } from './coprocessor/job-coprocessors.js'
+export type { CellarErrorOptions } from './base/errors.js'
+export type { DirectoryBinding } from './fs/directory-handle.js'
 export type { CompactionSetting } from './compaction/setting.js'
 export {
   type CellView,
+  type EntryRanges,
   FilterCode,
   type CellHint,
   type Filter,
@@ -65,6 +78,8 @@ export {
   ColumnValueFilter,
   SingleColumnValueExcludeFilter,
   SingleColumnValueFilter,
+  type ColumnCondition,
+  type SingleColumnValueOptions,
   DependentColumnFilter,
   type DependentColumnOptions,
   InclusiveStopFilter,
@@ -72,10 +87,13 @@ export {
   PrefixFilter,
   RandomRowFilter,
   FuzzyRowFilter,
+  type FuzzyPattern,
   MultiRowRangeFilter,
+  type RowRange,
   ColumnPrefixFilter,
   ColumnRangeFilter,
   MultipleColumnPrefixFilter,
+  type ColumnRangeOptions,
   ColumnCountGetFilter,
   ColumnPaginationFilter,
   FirstKeyOnlyFilter,
@@ -84,14 +102,19 @@ export {
   TimestampsFilter,
   SkipFilter,
   WhileMatchFilter,
+  WrappingFilter,
   FilterList,
   type FilterListOperator,
   FilterBase,
+  KeyFilter,
+  RowKeyFilter,
   encodeBigDecimal,
   parseFilter,
   type FilterOperator,
   type ComparatorOption,
+  type RegularExpressionEngine,
+  type Random,
 } from './api/filters.js'
 export type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './fs/types.js'
-export { NodeFileSystem } from './fs/node-fs.js'
+export { NodeFileSystem, type SystemCalls } from './fs/node-fs.js'
 export { MemoryFileSystem } from './fs/memory-fs.js'

@@ -10,7 +10,7 @@ export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../ba
 export { requirePackage } from '../base/load-package.js'
 export type { CellView } from '../cell/cell-view.js'
 export type { CellTypeName } from '../cell/cell-type.js'
-export type { BytesLike, ColumnName } from '../cell/column-name.js'
+export type { BytesLike, ColumnName, ColumnParts } from '../cell/column-name.js'
 export type { Timestamp } from '../cell/timestamp.js'
 export { CellDecision } from '../coprocessor/cell-hook.js'
 export type {
@@ -57,7 +57,7 @@ export {
   type TypedScanOptions,
   type TypedValues,
 } from './typed-table.js'
-export type { CellDisplay, ResultDisplay } from './display.js'
+export type { CellDisplay, Inspect, ResultDisplay } from './display.js'
 export { Result, type Cell, type ResultMarks } from './result.js'
 export type { ValuesByFamily } from './result-maps.js'
 export type * from './schema.js'

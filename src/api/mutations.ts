@@ -176,9 +176,11 @@ export type CheckCondition =
     }>
   | CheckOf<{ readonly filter: Filter }>
 
-type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'value' | 'filter'
+/** The members by which the forms of a check differ. */
+export type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'value' | 'filter'
 
-type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]?: undefined }
+/** One form of a check, which has no member of another form. */
+export type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]?: undefined }
 
 /**
  * The condition of a checkAndMutate. One of: `equals` (null or empty also matches an absent cell),

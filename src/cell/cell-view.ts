@@ -6,7 +6,6 @@
  * cell.
  */
 import { assert } from '../base/assert.js'
-import type { Cursor } from '../cursor/cursor.js'
 import {
   qualifierEndOf,
   rowEndOf,
@@ -21,7 +20,13 @@ import { contentStart, isReference, readReference, ttlOf } from './cell-value.js
 import { approximateTimestamp, joinTimestamp, type Timestamp } from './timestamp.js'
 
 /** Where an entry lies: the part of a cursor that a view is set from. */
-export type EntryRanges = Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd' | 'valueStart' | 'valueEnd'>
+export interface EntryRanges {
+  readonly buffer: Buffer
+  readonly keyStart: number
+  readonly keyEnd: number
+  readonly valueStart: number
+  readonly valueEnd: number
+}
 
 /** A borrowed view of one stored cell; see the file header. */
 export class CellView {

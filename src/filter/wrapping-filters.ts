@@ -12,7 +12,8 @@ import { checkInnerFilter } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { FilterBase, isIncluded } from './filter-base.js'
 
-abstract class WrappingFilter extends FilterBase {
+/** A filter around another one. */
+export abstract class WrappingFilter extends FilterBase {
   protected readonly inner: Filter
 
   /** Throws `ERR_INVALID_ARGUMENT`. */

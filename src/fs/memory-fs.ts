@@ -173,7 +173,7 @@ export class MemoryFileSystem implements FileSystem {
   private readonly locked: Set<Node>
   private readonly run: Buffer
 
-  /** Makes an empty file system. `root` and `run` are for crash images. */
+  /** @internal Makes an empty file system. `root` and `run` are for crash images. */
   constructor(root: DirectoryNode = new DirectoryNode(new Map()), run: Buffer = nextRun()) {
     this.beforeOperation = undefined
     this.capacityBytes = undefined

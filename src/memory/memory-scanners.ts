@@ -24,6 +24,7 @@ export class MemoryScanner extends SyncResultScanner {
   #failure: { readonly error: unknown } | undefined = undefined
   readonly #counts = { rowsScanned: 0, rowsFiltered: 0, results: 0, cells: 0, bytes: 0 }
 
+  /** @internal Made by `MemoryTable`. */
   constructor(
     table: ReferenceTable,
     scan: Scan,

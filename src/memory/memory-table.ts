@@ -32,7 +32,8 @@ import { binary } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 import type { ReferenceTable } from './reference-table.js'
 
-type CheckWithAction = { readonly check: types.Check; readonly action: types.CheckAction }
+/** An element of `checkAndMutateList`. */
+export type CheckWithAction = { readonly check: types.Check; readonly action: types.CheckAction }
 
 /** A table of an open in-memory database. */
 export class MemoryTable implements types.Table, types.SyncTable {

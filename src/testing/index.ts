@@ -1,0 +1,9 @@
+/**
+ * What tests of programs on Cellar use: a clock set by hand, files in memory with power cuts, and a
+ * file system that fails on demand. The public entry `cellardb/testing`.
+ */
+export { ManualClock, type Clock } from '../base/clock.js'
+export { FaultyFileSystem } from '../fs/faulty-fs.js'
+export type { Fault, FaultyOperation, UnsyncedDroppingFileSystem } from '../fs/faulty-fs.js'
+export { MemoryFileSystem, type FileOperation } from '../fs/memory-fs.js'
+export { CrashPolicy, crashPolicies } from '../fs/power-cut.js'

@@ -1,0 +1,96 @@
+/**
+ * The declarations that the package publishes: whatever type an exported signature mentions is
+ * exported by an entry of the package too, and nothing internal shows.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { projectRoot } from './support.js'
+
+const description = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+}
+
+/** Entries whose signatures are checked: tables and their backends. */
+const checkedEntries = ['.', './memory', './testing', './conformance/table']
+
+function typesOf(entry: string): string {
+  const target = description.exports[entry]
+  if (typeof target === 'string') throw new Error(`${entry} has no types`)
+  return join(projectRoot, target.types)
+}
+
+const entries = Object.entries(description.exports).flatMap(([name, target]) => {
+  return typeof target === 'string' ? [] : [name]
+})
+
+/** Types that exported declarations mention and that no entry exports, as `Type in file`. */
+function missingTypes(files: readonly string[], checked: readonly string[]): string[] {
+  const program = ts.createProgram(files, {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    skipLibCheck: true,
+    types: ['node'],
+  })
+  const checker = program.getTypeChecker()
+  const resolve = (symbol: ts.Symbol): ts.Symbol =>
+    (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol)
+  const exportsOf = (file: string): ts.Symbol[] => {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(file)!)!
+    return checker.getExportsOfModule(module).map(resolve)
+  }
+  const exported = new Set(files.flatMap(exportsOf))
+  const missing = new Set<string>()
+  const look = (node: ts.Node): void => {
+    const name = ts.isTypeReferenceNode(node)
+      ? node.typeName
+      : ts.isExpressionWithTypeArguments(node)
+        ? node.expression
+        : undefined
+    const found = name && checker.getSymbolAtLocation(name)
+    const symbol = found && resolve(found)
+    const [declaration] = symbol?.declarations ?? []
+    if (
+      symbol !== undefined &&
+      declaration !== undefined &&
+      !ts.isTypeParameterDeclaration(declaration)
+    ) {
+      const { fileName } = declaration.getSourceFile()
+      const isOurs = !fileName.includes('node_modules')
+      if (isOurs && !exported.has(symbol)) missing.add(symbol.name)
+    }
+    ts.forEachChild(node, look)
+  }
+  for (const symbol of new Set(checked.flatMap(exportsOf))) {
+    for (const declaration of symbol.declarations ?? []) look(declaration)
+  }
+  return [...missing].sort()
+}
+
+void t.test('every type that a published signature mentions is exported', (t) => {
+  const files = entries.map(typesOf)
+  t.strictSame(missingTypes(files, checkedEntries.map(typesOf)), [])
+  t.end()
+})
+
+void t.test('a type that is not exported is found', (t) => {
+  const directory = t.testdir({
+    'index.d.ts': "export { A } from './a.js'\nexport type { B } from './a.js'\n",
+    'a.d.ts':
+      'interface Hidden {}\nexport interface B {}\n' +
+      'export declare class A<T> {\n  one(b: B, t: T): Hidden\n}\n',
+  })
+  const file = join(directory, 'index.d.ts')
+  t.strictSame(missingTypes([file], [file]), ['Hidden'])
+  t.end()
+})
+
+void t.test('published declarations do not mention the engine', (t) => {
+  const text = ['database', 'embedded-table', 'admin'].map((name) => {
+    return readFileSync(join(projectRoot, 'build', 'src', 'table', `${name}.d.ts`), 'utf8')
+  })
+  for (const each of text) t.notMatch(each, /\bEngine\b(?!Snapshot)/, 'no constructor takes one')
+  t.end()
+})
