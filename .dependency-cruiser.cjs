@@ -210,7 +210,8 @@ module.exports = {
       from: { path: '^bench/', pathNot: '^bench/micro/' },
       to: {
         path: '^(src|native-free)/',
-        pathNot: '^src/(((metastore(/pulsar)?|messaging|transactions|server)/)?index|level)\\.ts$',
+        pathNot:
+          '^src/((metastore|metastore/pulsar|messaging|transactions|server)/index|index|level)\\.ts$',
       },
     },
     {
