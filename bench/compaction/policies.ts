@@ -1,7 +1,7 @@
 /**
  * What each policy costs and gives on random overwrites: bytes written for each byte of the user,
  * time of a random get, and space after idle by that of a database that holds the live data alone.
- * The default policy was chosen by this (src/ARCHITECTURE.md).
+ * The default policy was chosen by this (docs/decisions.md).
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

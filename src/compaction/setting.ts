@@ -11,7 +11,7 @@ export type CompactionSetting = {
   readonly [Name in PolicyName]: { readonly policy: Name } & Partial<PolicyOptions[Name]>
 }[PolicyName]
 
-/** What a family has that says nothing; see ARCHITECTURE.md for the measurement behind it. */
+/** What a family has that says nothing; see docs/decisions.md for the reason. */
 export const defaultCompaction: CompactionSetting = { policy: 'lazy-leveled' }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * An example of a coprocessor with all its parts: customers are forgotten, new orders of them are
- * refused, and the next compaction removes the old ones. `src/ARCHITECTURE.md` explains how. By
+ * refused, and the next compaction removes the old ones. `docs/coprocessors.md` explains how. By
  * hand:
  *
  *   npm run build && node build/test/examples/coprocessor/forget.test.js
