@@ -372,3 +372,44 @@ void t.test('documents link to files that exist', (t) => {
   }
   t.end()
 })
+
+const documents = [
+  ...['docs', 'src', 'native-free', 'test', 'bench'].flatMap((folder) =>
+    filesBelow(folder, (path) => path.endsWith('.md')),
+  ),
+  'README.md',
+]
+
+/** Documents that are not wrapped yet. One that is leaves the list. */
+const unwrappedDocuments = ['bench/README.md', 'src/ARCHITECTURE.md']
+
+/** Lines that are too long. Rows of tables and code may be, and an address that stands alone. */
+function longProse(path: string, text: string): string[] {
+  let isCode = false
+  return text.split('\n').flatMap((line, index) => {
+    const isFence = /^\s*(```|~~~)/.test(line)
+    if (isFence) isCode = !isCode
+    const mayBeLong = isFence || isCode || /^\s*\|/.test(line) || /^\S*https?:\/\/\S+$/.test(line)
+    return mayBeLong || line.length <= columnsMax ? [] : [`${path}:${index + 1}`]
+  })
+}
+
+void t.test(`lines of documents have at most ${columnsMax} columns, tables excepted`, (t) => {
+  const long = 'a '.repeat(columnsMax)
+  const sample = [long, `| ${long}|`, '```', long, '```', long].join('\n')
+  t.strictSame(longProse('a.md', sample), ['a.md:1', 'a.md:6'], 'the rule finds what breaks it')
+  for (const path of documents) {
+    const found = longProse(path, readFileSync(join(projectRoot, path), 'utf8'))
+    if (unwrappedDocuments.includes(path)) t.not(found.length, 0, `${path} leaves the list`)
+    else t.strictSame(found, [], path)
+  }
+  t.end()
+})
+
+void t.test('no document refers to pages outside the repository', (t) => {
+  for (const path of documents) {
+    const text = readFileSync(join(projectRoot, path), 'utf8')
+    t.strictSame(outsideReferences({ path, text }), [], path)
+  }
+  t.end()
+})
