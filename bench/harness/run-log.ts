@@ -2,9 +2,9 @@
  * Remembers the finished steps of a run in the file of its results, so that a run that was broken
  * off can be resumed (`--resume`).
  *
- * While a suite runs, its out file holds {@link UnfinishedRun}; the report replaces that at the end.
- * Steps are taken over only if everything that the figures depend on is the same: options, machine,
- * Node version and commit.
+ * While a suite runs, its out file holds {@link UnfinishedRun}; the report replaces that at the
+ * end. Steps are taken over only if everything that the figures depend on is the same: options,
+ * machine, Node version and commit.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
