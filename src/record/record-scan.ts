@@ -245,10 +245,11 @@ function causeOfFrame(
   if (frameHeaderFits(source, offset, fileNumber)) {
     const frameEnd = offset + frameOverheadBytes + frameLength(source, offset)
     if (end < frameEnd) return 'cutWrite'
-    // A sector may hold nothing of the frame but bytes of its checksum, which the header check does
-    // not cover: whether that sector was stored is unknown.
-    const checkedAt = offset + frameHeaderCheckedAt
-    if (first < Math.floor(checkedAt / sectorBytes)) return 'lostBlocks'
+    // The first sector may hold only bytes of the checksum, which the header check does not cover,
+    // and zeros, as a lost sector reads. Then it may be a lost one although the header fits.
+    const shownEnd = Math.min(headerEnd, (first + 1) * sectorBytes)
+    const checkedAt = Math.min(offset + frameHeaderCheckedAt, shownEnd)
+    if (isZero(source.subarray(0, shownEnd), checkedAt)) return 'lostBlocks'
     // Zeros of the header prove nothing: a lost sector may read as zeros.
     first = Math.floor((contentEnd(source.subarray(0, headerEnd), offset) - 1) / sectorBytes) + 1
     last = Math.floor((frameEnd - 1) / sectorBytes)

@@ -93,8 +93,12 @@ export function wasStored(
   const end = headerIsGood ? frame.end : frame.start + frameHeaderBytes
   const shown = new Set<number>()
   if (headerIsGood) {
-    // The eight bytes of the checksum in front are no part of what the header check covers.
-    for (let s = sector(frame.start + 8); s <= sector(frame.headerShownEnd - 1); s++) shown.add(s)
+    // The eight bytes of the checksum in front are no part of what the header check covers, and a
+    // lost sector may read as zeros.
+    const checked = bytes.subarray(0, frame.headerShownEnd)
+    for (let at = frame.start + 8; at < checked.length; at++) {
+      if (checked[at] !== 0) shown.add(sector(at))
+    }
   }
   if (next !== undefined) {
     const first = sector(next.start)

@@ -293,10 +293,10 @@ void t.test('closing while a sync runs waits for it and then refuses', async (t)
   t.throws(() => writer.append(Buffer.from('p'), 0, 1, 1), { code: 'ERR_CLOSED' })
 })
 
-void t.test('a lost sector that held only bytes of a checksum is a lost one', async (t) => {
+void t.test('a lost sector that shows nothing of a frame is a lost one', async (t) => {
   await settled()
   const sectorBytes = 512
-  for (let inFirst = 1; inFirst <= 9; inFirst++) {
+  for (let inFirst = 1; inFirst <= 12; inFirst++) {
     const fs = new MemoryFileSystem()
     const writer = RecordWriter.createSync(fs, path, header)
     // The first frame ends so that `inFirst` bytes of the second one's header are in its sector.
@@ -312,6 +312,14 @@ void t.test('a lost sector that held only bytes of a checksum is a lost one', as
       t.equal(frames.length, 1)
       t.equal(scan.damage?.cause, 'lostBlocks', `${inFirst} bytes of ${fill}`)
     }
+    // The length of an empty frame is zero, so zeros in its place fit as well.
+    const marked = new MemoryFileSystem()
+    const marker = RecordWriter.createSync(marked, path, header)
+    marker.append(payload, 0, payload.length, 1)
+    marker.append(payload, 0, 0, 2)
+    marker.writeSync()
+    const empty = readAll(marked).fill(0, sectorBytes - inFirst, sectorBytes)
+    t.equal(scanFile(fileSystemWith(empty)).scan.damage?.cause, 'lostBlocks')
     const flipped = Buffer.from(whole)
     flipped[sectorBytes - inFirst + frameHeaderBytes] ^= 1
     const isLost = inFirst <= 8
