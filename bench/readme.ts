@@ -70,16 +70,29 @@ function formatReport(report: Report): string {
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    [
-      `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
-        `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
-      `seed ${String(options['seed'])}`,
-      ...(versions.length === 0
-        ? []
-        : [versions.map(([name, version]) => `${name} ${version}`).join(', ')]),
-    ].join('; ') + '.',
+    wrapped(
+      [
+        `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
+          `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
+        `seed ${String(options['seed'])}`,
+        ...(versions.length === 0
+          ? []
+          : [versions.map(([name, version]) => `${name} ${version}`).join(', ')]),
+      ].join('; ') + '.',
+    ),
     '',
   ].join('\n')
+}
+
+/** A paragraph in lines of at most 100 columns. */
+function wrapped(text: string): string {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!
+    if (line !== '' && line.length + 1 + word.length > 100) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines.join('\n')
 }
 
 /** The section for the reports of a folder, in the order of the suites. */
