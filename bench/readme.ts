@@ -1,6 +1,6 @@
 /**
- * Writes the tables of README.md, docs/performance.md and bench/README.md from the recorded results,
- * or checks them:
+ * Writes the tables of README.md, docs/performance.md and bench/README.md from the recorded
+ * results, or checks them:
  *
  *     npm run bench:readme [-- --check]
  *
