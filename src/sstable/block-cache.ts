@@ -107,11 +107,11 @@ export class BlockCache {
   }
 
   /**
-   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, of locations, and of
-   * memory that waits to be used again.
+   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations. Memory
+   * that waits to be used again holds nothing and is not counted; it is a part of the bound.
    */
   get bytesUsed(): number {
-    return this.used + this.rows.bytes + this.memory.bytes
+    return this.used + this.rows.bytes
   }
 
   /** Changes the bound and evicts what exceeds it. */
