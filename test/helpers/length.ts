@@ -1,6 +1,6 @@
 /**
- * The two lengths of random runs and fault campaigns. `npm test` takes the short form, which keeps
- * it within four minutes on two cores. `CELLAR_TESTS=long` takes the long form: `.ci/run` sets it.
+ * The two lengths of random runs and fault campaigns. `npm test` takes the short form.
+ * `CELLAR_TESTS=long` takes the long form: `.ci/run` sets it.
  *
  * A variable of its own, such as CELLAR_KILL_ROUNDS, overrides both.
  */

@@ -46,6 +46,7 @@ export interface DatabaseStatistics {
   /** How far compactions are behind now. */
   readonly pressure: Pressure
   readonly blockCache: {
+    /** Blocks and places of rows; not memory that waits to hold other blocks. */
     readonly bytesUsed: number
     readonly bytesMax: number
     /** Memory of the machine that `bytesMax` was derived from; undefined if it was given. */
