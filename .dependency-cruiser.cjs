@@ -163,8 +163,8 @@ module.exports = {
     {
       name: 'packages-through-codec',
       comment:
-        'src/codec imports lz4-napi and xxhash-wasm, regular expressions re2js, the command commander; ' +
-        'no other file of the engine names a package.',
+        'src/codec imports lz4-napi and xxhash-wasm, regular expressions re2js, ' +
+        'the command commander; no other file of the engine names a package.',
       severity: 'error',
       from: {
         path: '^src/',

@@ -107,8 +107,8 @@ export class BlockCache {
   }
 
   /**
-   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations. Memory
-   * that waits to be used again holds nothing and is not counted; it is a part of the bound.
+   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations.
+   * Memory that waits to be used again is a part of the bound and is not counted here.
    */
   get bytesUsed(): number {
     return this.used + this.rows.bytes
