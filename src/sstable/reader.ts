@@ -63,17 +63,12 @@ export class SsTableReader implements BlockSource {
   readonly fileBytes: number
   readonly properties: SsTableProperties
   readonly keyPatch: KeyPatch | undefined
-  /** @internal */
   readonly index: BlockIndex
-  /** @internal Blocks in the cache by index; the cache clears entries. */
+  /** Blocks in the cache by index; the cache clears entries. */
   readonly blocks: (Block | undefined)[]
-  /** @internal */
   readonly ghosts: Uint32Array
-  /** @internal */
   readonly cache: BlockCache
-  /** @internal */
   readonly counters: ReadCounters
-  /** @internal */
   closed = false
   /** Whether its blocks stay in the cache before those of other tables (HBase: IN_MEMORY). */
   inMemory = false
@@ -197,7 +192,7 @@ export class SsTableReader implements BlockSource {
     if (this.readsUnderWay === 0) this.file.closeSync()
   }
 
-  /** @internal Throws `ERR_CLOSED` if the reader is closed. */
+  /** Throws `ERR_CLOSED` if the reader is closed. */
   throwIfClosed(): void {
     if (this.closed) throw closedError(`SSTable ${this.path}`)
   }
@@ -206,7 +201,7 @@ export class SsTableReader implements BlockSource {
     return damaged(this, this.index.offsets[index], expected, found)
   }
 
-  /** @internal Reads block `index` from the file, past the cache. */
+  /** Reads block `index` from the file, past the cache. */
   readBlockSync(index: number): Block {
     const blocks: Block[] = []
     this.readBlocksSync(index, index + 1, blocks)
@@ -214,7 +209,7 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * @internal Reads blocks [from, to), which lie side by side, with one call and appends them to
+   * Reads blocks [from, to), which lie side by side, with one call and appends them to
    * `target`.
    */
   readBlocksSync(from: number, to: number, target: Block[]): void {
@@ -228,7 +223,6 @@ export class SsTableReader implements BlockSource {
     this.decodeBlocks(stored, from, to, target)
   }
 
-  /** @internal See {@link BlockSource}. */
   readStoredSync(from: number, to: number, target: Buffer): void {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
@@ -236,12 +230,10 @@ export class SsTableReader implements BlockSource {
     if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
   }
 
-  /** @internal See {@link BlockSource}. */
   checkBlock(stored: Buffer, start: number, end: number, index: number): number {
     return checkSection(stored, start, end, this, this.index.offsets[index])
   }
 
-  /** @internal See {@link BlockSource}. */
   decodeBlock(
     stored: Buffer,
     start: number,
@@ -256,7 +248,7 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * @internal Where a read ends that starts with block `from`, takes up to `bytesMax` bytes and
+   * Where a read ends that starts with block `from`, takes up to `bytesMax` bytes and
    * meets no block that is in the cache. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number {

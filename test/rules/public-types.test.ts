@@ -1,6 +1,7 @@
 /**
  * The declarations that the package publishes: whatever type an exported signature mentions is
- * exported by an entry of the package too, and nothing internal shows.
+ * exported by an entry of the package too, nothing internal shows, and a strict compiler takes all
+ * of it.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,15 +26,27 @@ const entries = Object.entries(description.exports).flatMap(([name, target]) => 
   return typeof target === 'string' ? [] : [name]
 })
 
-/** Types that exported declarations mention and that no entry exports, as `Type in file`. */
-function missingTypes(files: readonly string[], checked: readonly string[]): string[] {
-  const program = ts.createProgram(files, {
+/** The files as a strict compiler of somebody else reads them. */
+function programOf(files: readonly string[], types: string[] = ['node']): ts.Program {
+  return ts.createProgram(files, {
     target: ts.ScriptTarget.ES2022,
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    skipLibCheck: true,
-    types: ['node'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noPropertyAccessFromIndexSignature: true,
+    noEmit: true,
+    types,
   })
+}
+
+/** Types that exported declarations mention and that no entry exports, as `Type in file`. */
+function missingTypes(
+  program: ts.Program,
+  files: readonly string[],
+  checked: readonly string[],
+): string[] {
   const checker = program.getTypeChecker()
   const resolve = (symbol: ts.Symbol): ts.Symbol =>
     (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol)
@@ -69,9 +82,25 @@ function missingTypes(files: readonly string[], checked: readonly string[]): str
   return [...missing].sort()
 }
 
+const published = entries.map(typesOf)
+const publishedProgram = programOf(published)
+
 void t.test('every type that a published signature mentions is exported', (t) => {
-  const files = entries.map(typesOf)
-  t.strictSame(missingTypes(files, checkedEntries.map(typesOf)), [])
+  t.strictSame(missingTypes(publishedProgram, published, checkedEntries.map(typesOf)), [])
+  t.end()
+})
+
+void t.test('published declarations compile under strict flags', (t) => {
+  const ours = publishedProgram
+    .getSourceFiles()
+    .filter((file) => !file.fileName.includes('node_modules'))
+  const errors = ours.flatMap((file) => publishedProgram.getSemanticDiagnostics(file))
+  t.strictSame(
+    errors.map((error) => {
+      return `${error.file?.fileName}: ${ts.flattenDiagnosticMessageText(error.messageText, ' ')}`
+    }),
+    [],
+  )
   t.end()
 })
 
@@ -83,7 +112,7 @@ void t.test('a type that is not exported is found', (t) => {
       'export declare class A<T> {\n  one(b: B, t: T): Hidden\n}\n',
   })
   const file = join(directory, 'index.d.ts')
-  t.strictSame(missingTypes([file], [file]), ['Hidden'])
+  t.strictSame(missingTypes(programOf([file], []), [file], [file]), ['Hidden'])
   t.end()
 })
 
