@@ -1,10 +1,6 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
-export {
-  Database,
-  type CompactOptions,
-  type DatabaseEvents,
-  type OpenOptions,
-} from './table/database.js'
+export { Database, type CompactOptions, type OpenOptions } from './table/database.js'
+export type { DatabaseEvents } from './table/database-events.js'
 export type { DatabaseStatistics, TableStatistics } from './table/admin/statistics.js'
 export {
   Admin,

@@ -10,7 +10,7 @@
  * engine: reads go on, writes fail with `ERR_POISONED` and the stored cause, `onPoisoned` is called
  * once.
  */
-import { CellarError, closedError, poisonedError } from '../base/errors.js'
+import { CellarError, closedError, ErrorCode, poisonedError } from '../base/errors.js'
 import type { TurnBudget } from '../base/turn-budget.js'
 import type { Codecs } from '../codec/codec.js'
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
@@ -86,6 +86,8 @@ export class Engine implements OpenedParts {
   /** What a close ends because it may wait for its caller for ever. */
   readonly endedByClose = new Set<() => void>()
   private poisonedBy: CellarError | undefined = undefined
+  /** Whether mutations and flushes are refused: it is poisoned, or open read-only. */
+  private isUnwritable: boolean
   state: 'open' | 'closing' | 'closed' = 'open'
   /** Changes under way that make files or edits: a close waits for their end. */
   private readonly changes = new Set<Promise<unknown>>()
@@ -106,6 +108,7 @@ export class Engine implements OpenedParts {
     this.arenas = parts.arenas
     this.clock = parts.clock
     this.turn = parts.turn
+    this.isUnwritable = parts.options.readOnly
     this.readPoints = new ReadPoints(parts.versions)
     this.publisher = new Publisher(this)
     this.reports = new Reports(this, events)
@@ -124,32 +127,35 @@ export class Engine implements OpenedParts {
     if (this.state !== 'open') throw closedError('the database')
   }
 
-  /** Throws unless mutations are possible: `ERR_CLOSED`, `ERR_POISONED`. */
+  /** Throws unless mutations are possible: `ERR_CLOSED`, `ERR_POISONED`, `ERR_READ_ONLY`. */
   checkWritable(): void {
     if (this.state !== 'open') throw closedError('the database')
-    if (this.poisonedBy !== undefined) throw poisonedError(this.poisonedBy)
+    if (this.isUnwritable) throw this.writeRefusal()
   }
 
   /** Whether {@link checkWritable} passes. */
   get isWritable(): boolean {
-    return this.state === 'open' && this.poisonedBy === undefined
+    return this.state === 'open' && !this.isUnwritable
   }
 
-  /** Throws the reason if nothing may be flushed: `ERR_CLOSED`, `ERR_POISONED`. */
+  /**
+   * Throws the reason if nothing may be flushed: `ERR_CLOSED`, `ERR_POISONED`, `ERR_READ_ONLY`.
+   */
   checkFlush(): void {
     if (this.state === 'closed') throw closedError('the database')
-    if (this.poisonedBy !== undefined) throw poisonedError(this.poisonedBy)
+    if (this.isUnwritable) throw this.writeRefusal()
   }
 
   /** Whether {@link checkFlush} passes. */
   get mayFlush(): boolean {
-    return this.state !== 'closed' && this.poisonedBy === undefined
+    return this.state !== 'closed' && !this.isUnwritable
   }
 
   /** Stops all writes for good. */
   poison(error: CellarError): void {
     if (this.poisonedBy !== undefined) return
     this.poisonedBy = error
+    this.isUnwritable = true
     this.writes.refuseAll(error)
     this.reports.poisoned(error)
   }
@@ -172,6 +178,11 @@ export class Engine implements OpenedParts {
     } finally {
       this.changes.delete(change)
     }
+  }
+
+  private writeRefusal(): CellarError {
+    if (this.poisonedBy !== undefined) return poisonedError(this.poisonedBy)
+    return new CellarError(ErrorCode.readOnly, `${this.directory} is open read-only`)
   }
 
   now(): number {
@@ -217,7 +228,7 @@ export class Engine implements OpenedParts {
     this.state = 'closing'
     const poisonedBefore = this.poisonedBy !== undefined
     const steps = new ClosingSteps()
-    if (this.poisonedBy === undefined) await steps.attempt(() => flushForClose(this))
+    if (!this.isUnwritable) await steps.attempt(() => flushForClose(this))
     // Behind the lock's release the directory may be another process's.
     await Promise.allSettled(this.changes)
     for (const end of this.endedByClose) await steps.attempt(end)

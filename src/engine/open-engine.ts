@@ -1,7 +1,8 @@
 /**
  * Opens a database directory. It takes the lock, judges manifest and log (recovery.ts; the rules
  * are in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables, replays
- * the log and begins a segment, in that order.
+ * the log and begins a segment, in that order. A read-only open takes the same steps on a view that
+ * keeps their changes in memory (frozen-directory.ts).
  *
  * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
  * directory was changed unless the manifest and the log had been found good.
@@ -32,6 +33,7 @@ import { Log } from '../wal/log.js'
 import { replayLog, type InspectedLog, type RecoveredLog } from '../wal/recover-log.js'
 import { makeTableState, type TableState } from './catalog.js'
 import { Engine } from './engine.js'
+import { freezeDirectory } from './frozen-directory.js'
 import { MemoryBudget } from './memory-budget.js'
 import { serverTimestampOf, visitEntries } from './mutation-buffer.js'
 import { TimedOperation } from './operation-times.js'
@@ -53,8 +55,9 @@ export async function openEngine(
   coprocessors: JobCoprocessors,
 ): Promise<Engine> {
   const options = readArguments(() => resolveOptions(databaseOptions))
-  const fileSystem = databaseOptions.fileSystem ?? new NodeFileSystem()
+  const given = databaseOptions.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
+  const fileSystem = options.readOnly ? await freezeDirectory(given, directory) : given
   prepareDirectory(fileSystem, directory, options.createIfMissing)
   const lock = await fileSystem.lock(directory)
   try {
@@ -111,6 +114,7 @@ function openLocked(
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
   const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
   const reserve = new SpaceReserve(fileSystem, directory)
+  if (options.readOnly) reserve.closeSync()
   let versions: VersionSet | undefined
   let readers: SsTableReaders | undefined
   try {
@@ -272,6 +276,7 @@ function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['p
 
 /** Flushes what the replay has made too large, once the coprocessors of the tables are there. */
 export function flushRecovered(engine: Engine): void {
+  if (!engine.isWritable) return
   for (const store of engine.stores.values()) {
     if (store.active.memtable.bytesUsed >= engine.options.flushBytes)
       engine.background.relief.freeze(store)

@@ -9,7 +9,16 @@ import { cellBytesMaxDefault } from '../cell/limits.js'
 
 /** What `Database.open` takes. Sizes are bytes. */
 export interface DatabaseOptions {
-  /** Create the database if the directory is absent or empty. Default true. */
+  /**
+   * True opens the directory as it is at this moment, and writes nothing to it: not even a lock, so
+   * it may be write-protected, and another process may have it open. The view does not follow what
+   * is written later. What the log holds is read into memory. Mutations, flushes and changes of
+   * tables fail with `ERR_READ_ONLY`. Default false.
+   */
+  readonly readOnly?: boolean | undefined
+  /**
+   * Create the database if the directory is absent or empty; never with `readOnly`. Default true.
+   */
   readonly createIfMissing?: boolean | undefined
   /**
    * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it
@@ -125,6 +134,7 @@ export interface DatabaseOptions {
 /** The names of {@link DatabaseOptions}, to be checked together with those of other layers. */
 export const databaseOptionNames = {
   recovery: true,
+  readOnly: true,
   createIfMissing: true,
   memtableBytesMax: true,
   flushBytes: true,
@@ -153,6 +163,7 @@ export const databaseOptionNames = {
 
 /** Options with every default filled in. */
 export interface ResolvedOptions {
+  readonly readOnly: boolean
   readonly createIfMissing: boolean
   readonly recovery: 'tornTail' | 'strict'
   readonly memtableBytesMax: number
@@ -334,8 +345,11 @@ export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
     )
   }
   const memtableBytesMax = bytesOption(options, 'memtableBytesMax', 128 * mebibyte, 256 * kibibyte)
+  const readOnly = checkBoolean(options.readOnly, 'option readOnly', false)
+  const createIfMissing = booleanOption(options, 'createIfMissing')
   return {
-    createIfMissing: booleanOption(options, 'createIfMissing'),
+    readOnly,
+    createIfMissing: createIfMissing && !readOnly,
     recovery: checkRecovery(options.recovery ?? 'tornTail'),
     memtableBytesMax,
     flushBytes: Math.min(

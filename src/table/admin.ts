@@ -128,7 +128,7 @@ export class Admin implements BackendAdmin {
    * An option that is given and differs is `ERR_TABLE_EXISTS`; else errors of {@link createTable}.
    */
   async ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
+    this.#engine.checkOpen()
     await ensureTable(this, name, options)
     return new EmbeddedTable(this.#engine, this.#find(name), this.#registry)
   }

@@ -4,7 +4,7 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listener is ignored.
  */
-import { OptionNames, checkBoolean, checkChoice, readArguments } from '../base/arguments.js'
+import { OptionNames, checkBoolean, readArguments } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
@@ -18,9 +18,8 @@ import {
   databaseOptionNames,
   type DatabaseOptions,
 } from '../engine/options.js'
-import { TimedOperation, type SlowOperation } from '../engine/operation-times.js'
+import { TimedOperation } from '../engine/operation-times.js'
 import type { Recovery } from '../engine/recovery.js'
-import type { EngineEvents } from '../engine/reports.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/display.js'
@@ -30,6 +29,7 @@ import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
+import { checkListener, eventsOf, type DatabaseEvents } from './database-events.js'
 import { mutate, mutateSync } from './calls/mutating.js'
 import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
@@ -61,56 +61,6 @@ const embeddedCapabilities: Capabilities = Object.freeze({
   rawScans: true,
   upkeep: true,
 })
-
-/** Events of a database and their arguments. */
-export interface DatabaseEvents {
-  /** A write failed; the database is read-only until it is opened again. */
-  poisoned: [error: CellarError]
-  /** A memtable was written to disk. */
-  flush: [flush: { table: string; family: string; entries: number; bytes: number }]
-  /** A running flush has come further; told about ten times a second. Bytes of memory. */
-  flushProgress: [
-    progress: { table: string; family: string; bytesDone: number; bytesTotal: number },
-  ]
-  /** A flush failed; it is tried again. Nothing was lost. */
-  flushError: [failure: { table: string; family: string; error: unknown }]
-  /** A running compaction has come further; told about ten times a second. */
-  compactionProgress: [
-    progress: {
-      table: string
-      family: string
-      major: boolean
-      inputFiles: number
-      bytesDone: number
-      bytesTotal: number
-    },
-  ]
-  /** Files of a family were merged, moved to another level or dropped. */
-  compaction: [
-    compaction: {
-      table: string
-      family: string
-      kind: 'merge' | 'move' | 'drop'
-      major: boolean
-      inputFiles: number
-      outputFiles: number
-      outputLevel: number
-      entries: number
-      droppedEntries: number
-      bytes: number
-    },
-  ]
-  /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
-  compactionError: [failure: { table: string; family: string; error: unknown }]
-  /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
-  pressure: [pressure: Pressure]
-  /** An operation took at least `slowOperationMilliseconds`. */
-  slowOperation: [operation: SlowOperation]
-  /**
-   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
-   */
-  warning: [error: unknown]
-}
 
 /** What {@link Database.open} takes. */
 export interface OpenOptions extends DatabaseOptions {
@@ -163,7 +113,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /**
    * Opens the database in a directory, creating it if it is absent or empty (see
-   * `createIfMissing`), and recovers what the log holds.
+   * `createIfMissing`), and recovers what the log holds. With `readOnly` nothing is written.
    *
    * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE`
    * if the directory holds something else; `ERR_CORRUPTION` with file and offset if files are
@@ -203,6 +153,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
       throw error
     }
     return database
+  }
+
+  /** Whether the option `readOnly` was given. */
+  get isReadOnly(): boolean {
+    return this.#engine.options.readOnly
   }
 
   /** Path of the directory as given to {@link open}. */
@@ -504,70 +459,3 @@ const compactNames = new OptionNames<CompactOptions>('a compaction', {
   onProgress: true,
   signal: true,
 })
-
-const eventNames: Readonly<Record<keyof DatabaseEvents, true>> = {
-  poisoned: true,
-  flush: true,
-  flushProgress: true,
-  flushError: true,
-  compactionProgress: true,
-  compaction: true,
-  compactionError: true,
-  pressure: true,
-  slowOperation: true,
-  warning: true,
-}
-
-function checkListener(event: unknown, listener: unknown): void {
-  checkChoice(event, 'event', Object.keys(eventNames))
-  if (typeof listener === 'function') return
-  throw invalidArgument(`the listener of '${String(event)}' must be a function`)
-}
-
-/** What a listener throws is its own fault: it is uncaught, and nothing of the engine fails. */
-function eventsOf(emitter: EventEmitter): EngineEvents {
-  const emit: EventEmitter['emit'] = (event, ...values: unknown[]) => {
-    try {
-      return emitter.emit(event, ...values)
-    } catch (error) {
-      process.nextTick(() => {
-        throw error
-      })
-      return true
-    }
-  }
-  return {
-    onPoisoned: (error) => emit('poisoned', error),
-    onFlushed: (table, family, result) =>
-      emit('flush', {
-        table,
-        family,
-        entries: result.entriesWritten,
-        bytes: result.bytesWritten,
-      }),
-    onFlushMoved: (table, family, bytesDone, bytesTotal) =>
-      emit('flushProgress', { table, family, bytesDone, bytesTotal }),
-    onFlushFailed: (table, family, error) => emit('flushError', { table, family, error }),
-    onCompactionMoved: (table, family, progress) =>
-      emit('compactionProgress', { table, family, ...progress }),
-    onCompacted: (table, family, outcome) =>
-      emit('compaction', {
-        table,
-        family,
-        kind: outcome.kind,
-        major: outcome.major,
-        inputFiles: outcome.inputFiles,
-        outputFiles: outcome.outputFiles,
-        outputLevel: outcome.outputLevel,
-        entries: outcome.entriesWritten,
-        droppedEntries: outcome.entriesDropped,
-        bytes: outcome.bytesWritten,
-      }),
-    onCompactionFailed: (table, family, error, requested) => {
-      if (!requested) emit('compactionError', { table, family, error })
-    },
-    onPressure: (pressure) => emit('pressure', pressure),
-    onSlowOperation: (operation) => emit('slowOperation', operation),
-    onWarning: (error) => emit('warning', error),
-  }
-}

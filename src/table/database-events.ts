@@ -1,0 +1,128 @@
+/** The events of a database: their names and arguments, and how the engine's come to listeners. */
+import type { EventEmitter } from 'node:events'
+import { checkChoice } from '../base/arguments.js'
+import { invalidArgument, type CellarError } from '../base/errors.js'
+import type { SlowOperation } from '../engine/operation-times.js'
+import type { EngineEvents } from '../engine/reports.js'
+import type { Pressure } from '../engine/write-pacer.js'
+
+/** Events of a database and their arguments. */
+export interface DatabaseEvents {
+  /** A write failed; the database is read-only until it is opened again. */
+  poisoned: [error: CellarError]
+  /** A memtable was written to disk. */
+  flush: [flush: { table: string; family: string; entries: number; bytes: number }]
+  /** A running flush has come further; told about ten times a second. Bytes of memory. */
+  flushProgress: [
+    progress: { table: string; family: string; bytesDone: number; bytesTotal: number },
+  ]
+  /** A flush failed; it is tried again. Nothing was lost. */
+  flushError: [failure: { table: string; family: string; error: unknown }]
+  /** A running compaction has come further; told about ten times a second. */
+  compactionProgress: [
+    progress: {
+      table: string
+      family: string
+      major: boolean
+      inputFiles: number
+      bytesDone: number
+      bytesTotal: number
+    },
+  ]
+  /** Files of a family were merged, moved to another level or dropped. */
+  compaction: [
+    compaction: {
+      table: string
+      family: string
+      kind: 'merge' | 'move' | 'drop'
+      major: boolean
+      inputFiles: number
+      outputFiles: number
+      outputLevel: number
+      entries: number
+      droppedEntries: number
+      bytes: number
+    },
+  ]
+  /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
+  compactionError: [failure: { table: string; family: string; error: unknown }]
+  /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
+  pressure: [pressure: Pressure]
+  /** An operation took at least `slowOperationMilliseconds`. */
+  slowOperation: [operation: SlowOperation]
+  /**
+   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
+   */
+  warning: [error: unknown]
+}
+
+const eventNames: Readonly<Record<keyof DatabaseEvents, true>> = {
+  poisoned: true,
+  flush: true,
+  flushProgress: true,
+  flushError: true,
+  compactionProgress: true,
+  compaction: true,
+  compactionError: true,
+  pressure: true,
+  slowOperation: true,
+  warning: true,
+}
+
+/** Checks the arguments of `on` and its like. */
+export function checkListener(event: unknown, listener: unknown): void {
+  checkChoice(event, 'event', Object.keys(eventNames))
+  if (typeof listener === 'function') return
+  throw invalidArgument(`the listener of '${String(event)}' must be a function`)
+}
+
+/**
+ * Hands the events of an engine to an emitter. What a listener throws is its own fault: it is
+ * uncaught, and nothing of the engine fails.
+ */
+export function eventsOf(emitter: EventEmitter): EngineEvents {
+  const emit: EventEmitter['emit'] = (event, ...values: unknown[]) => {
+    try {
+      return emitter.emit(event, ...values)
+    } catch (error) {
+      process.nextTick(() => {
+        throw error
+      })
+      return true
+    }
+  }
+  return {
+    onPoisoned: (error) => emit('poisoned', error),
+    onFlushed: (table, family, result) =>
+      emit('flush', {
+        table,
+        family,
+        entries: result.entriesWritten,
+        bytes: result.bytesWritten,
+      }),
+    onFlushMoved: (table, family, bytesDone, bytesTotal) =>
+      emit('flushProgress', { table, family, bytesDone, bytesTotal }),
+    onFlushFailed: (table, family, error) => emit('flushError', { table, family, error }),
+    onCompactionMoved: (table, family, progress) =>
+      emit('compactionProgress', { table, family, ...progress }),
+    onCompacted: (table, family, outcome) =>
+      emit('compaction', {
+        table,
+        family,
+        kind: outcome.kind,
+        major: outcome.major,
+        inputFiles: outcome.inputFiles,
+        outputFiles: outcome.outputFiles,
+        outputLevel: outcome.outputLevel,
+        entries: outcome.entriesWritten,
+        droppedEntries: outcome.entriesDropped,
+        bytes: outcome.bytesWritten,
+      }),
+    onCompactionFailed: (table, family, error, requested) => {
+      if (!requested) emit('compactionError', { table, family, error })
+    },
+    onPressure: (pressure) => emit('pressure', pressure),
+    onSlowOperation: (operation) => emit('slowOperation', operation),
+    onWarning: (error) => emit('warning', error),
+  }
+}
