@@ -1,38 +1,24 @@
 /**
- * The footer: fixed size, at the end of the file. It tells the lengths of the sections before it;
- * they lie without gaps, so lengths are places. See FORMAT.md, "Footer".
- *
- * The last sixteen bytes are the same in every format version: version, its complement, magic. The
- * complement keeps a flipped bit from looking like a newer version.
+ * The footer of an SSTable: fixed size, at the end of the file. It tells the lengths of the sections
+ * before it; they lie without gaps, so lengths are places. See FORMAT.md, "Footer".
  */
 import { readUint64LE, writeUint64LE } from '../base/bytes.js'
-import { CellarError, corruption, ErrorCode } from '../base/errors.js'
-import { placeSeed, xxh64 } from '../codec/checksum.js'
-import {
-  databaseIdBytes,
-  fileMagic,
-  footerBytes,
-  footerTailBytes,
-  formatVersion,
-  noDatabaseId,
-  sectionBytesMax,
-} from './format.js'
+import { checkFooter, sealFooter, type FooterKind } from './footer-frame.js'
+import { fileMagic, footerBytes, formatVersion, sectionBytesMax } from './format.js'
 import { damaged } from './section.js'
 import type { SectionFile } from './section.js'
+
+/** The footer of an SSTable among footers. */
+export const tableFooter: FooterKind = { footerBytes, version: formatVersion, magic: fileMagic }
 
 /** Lengths of the sections in file order, trailers included. */
 export interface Footer {
   readonly dataBytes: number
-  /** 0 if the table has no filter. */
+  /** 0 if the file has no filter. */
   readonly filterBytes: number
   readonly indexBytes: number
   readonly propertiesBytes: number
 }
-
-/** Bytes under the footer's checksum. */
-const coveredBytes = 48
-/** Where the identity of the database stands. */
-const databaseIdAt = 32
 
 /** Makes the footer that will stand at `offset` of file `fileNumber`. */
 export function encodeFooter(
@@ -46,35 +32,8 @@ export function encodeFooter(
   target.writeUInt32LE(footer.filterBytes, 8)
   target.writeUInt32LE(footer.indexBytes, 12)
   target.writeUInt32LE(footer.propertiesBytes, 16)
-  writeUint64LE(target, 24, fileNumber)
-  target.set(databaseId, databaseIdAt)
-  const checksum = xxh64(target.subarray(0, coveredBytes), placeSeed(fileNumber, offset))
-  target.writeBigUInt64LE(checksum, coveredBytes)
-  target.writeUInt32LE(formatVersion, 56)
-  target.writeUInt32LE(~formatVersion >>> 0, 60)
-  fileMagic.copy(target, 64)
+  sealFooter(target, tableFooter, databaseId, fileNumber, offset)
   return target
-}
-
-/**
- * Checks the part of the footer that all versions share. `tail` holds the last `footerTailBytes` of
- * a file of `fileBytes`. Throws `ERR_FORMAT_VERSION` for a file of another version, else
- * `ERR_CORRUPTION`.
- */
-export function checkFooterTail(tail: Buffer, file: SectionFile, fileBytes: number): void {
-  const offset = fileBytes - footerTailBytes
-  if (!tail.subarray(8).equals(fileMagic)) {
-    throw damaged(file, offset + 8, 'the magic number', tail.subarray(8).toString('hex'))
-  }
-  const version = tail.readUInt32LE(0)
-  const complement = tail.readUInt32LE(4)
-  if (complement !== ~version >>> 0 || version === 0) {
-    throw damaged(file, offset, 'a format version and its complement', `${version}, ${complement}`)
-  }
-  if (version !== formatVersion) {
-    const message = `${file.path} has format version ${version}, this Cellar reads ${formatVersion}`
-    throw new CellarError(ErrorCode.formatVersion, message)
-  }
 }
 
 /**
@@ -87,22 +46,10 @@ export function decodeFooter(
   file: SectionFile,
   fileBytes: number,
 ): Footer {
+  checkFooter(source, tableFooter, databaseId, file, fileBytes)
   const offset = fileBytes - footerBytes
-  const checksum = xxh64(source.subarray(0, coveredBytes), placeSeed(file.fileNumber, offset))
-  const stored = source.readBigUInt64LE(coveredBytes)
-  if (checksum !== stored) {
-    const fileNumber = readUint64LE(source, 24)
-    const found = `${stored.toString(16)} (file number ${fileNumber})`
-    const expected = `footer checksum ${checksum.toString(16)} (file number ${file.fileNumber})`
-    throw damaged(file, offset, expected, found)
-  }
-  const fileNumber = readUint64LE(source, 24)
   const reserved = source.readUInt32LE(20)
-  if (fileNumber !== file.fileNumber || reserved !== 0) {
-    const expected = `file number ${file.fileNumber}, reserved 0`
-    throw damaged(file, offset, expected, `${fileNumber}, ${reserved}`)
-  }
-  checkDatabaseId(source, databaseIdAt, databaseId, file, offset)
+  if (reserved !== 0) throw damaged(file, offset + 20, 'reserved 0', `${reserved}`)
   const footer = {
     dataBytes: readUint64LE(source, 0),
     filterBytes: source.readUInt32LE(8),
@@ -117,27 +64,4 @@ export function decodeFooter(
     throw damaged(file, offset, `at most ${sectionBytesMax} bytes a section`, `${longest}`)
   }
   return footer
-}
-
-/** Throws `ERR_CORRUPTION` unless the footer at `offset` of a file has the identity at `at`. */
-export function checkDatabaseId(
-  footer: Buffer,
-  at: number,
-  databaseId: Buffer,
-  file: SectionFile,
-  offset: number,
-): void {
-  const found = footer.subarray(at, at + databaseIdBytes)
-  if (found.equals(databaseId)) return
-  throw corruption(`${file.fileKind ?? 'SSTable'} of another database`, {
-    file: file.path,
-    offset: offset + at,
-    expected: nameOf(databaseId),
-    found: nameOf(found),
-  })
-}
-
-function nameOf(databaseId: Buffer): string {
-  if (databaseId.equals(noDatabaseId)) return 'a file of BulkWriter, of no database'
-  return `database ${databaseId.toString('hex')}`
 }

@@ -9,7 +9,8 @@ import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
 import { BlockIndex } from './block-index.js'
 import { Filter } from './filter.js'
-import { checkFooterTail, decodeFooter } from './footer.js'
+import { checkFooterTail } from './footer-frame.js'
+import { decodeFooter, tableFooter } from './footer.js'
 import { footerBytes, footerTailBytes, trailerBytes } from './format.js'
 import type { KeyPatch } from './key-patch.js'
 import { decodeProperties } from './properties.js'
@@ -108,7 +109,7 @@ export function readFooter(
   }
   const bytes = Math.min(footerBytes, fileBytes)
   const footer = readExactly(file, place, fileBytes - bytes, bytes)
-  checkFooterTail(footer.subarray(bytes - footerTailBytes), place, fileBytes)
+  checkFooterTail(footer.subarray(bytes - footerTailBytes), tableFooter, place, fileBytes)
   if (bytes < footerBytes) throw damaged(place, 0, `at least ${footerBytes} bytes`, `${bytes}`)
   return decodeFooter(footer, databaseId, place, fileBytes)
 }

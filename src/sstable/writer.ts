@@ -1,9 +1,8 @@
 /**
  * Writes one SSTable from entries in ascending key order.
  *
- * Bytes are gathered in chunks of 256 KiB and written once; no byte of the file is ever written
- * twice. No object is made per entry. The writer owns no more memory than a chunk, a block, the
- * index and eight bytes per filter key.
+ * No object is made per entry. The writer owns no more memory than its {@link SectionWriter}, a
+ * block, the index and eight bytes per filter key.
  *
  * Failure behaviour: an error of the file (`ERR_IO`, `ERR_NO_SPACE`) is thrown as it is; the writer
  * and its file must then be thrown away. Keys out of order are an `InvariantError`.
@@ -11,7 +10,6 @@
 import { assert } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { Hash64, hashRange } from '../base/hash.js'
-import { CodecId } from '../codec/codec.js'
 import type { Codec } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
 import { BlockBuilder } from './block.js'
@@ -29,9 +27,7 @@ import {
 } from './format.js'
 import { encodeProperties } from './properties.js'
 import type { CellStatistics, SsTableProperties } from './properties.js'
-import { writeTrailer } from './section.js'
-
-const chunkBytes = 256 * 1024
+import { SectionWriter } from './section-writer.js'
 
 /** How a table is written. */
 export interface SsTableWriterOptions {
@@ -55,8 +51,7 @@ export class SsTableWriter {
   entryCount = 0
   /** How many bytes the key added last shares with the one before it; 0 for the first. */
   sharedBytes = 0
-  private readonly file: File
-  private readonly fileNumber: number
+  private readonly sections: SectionWriter
   private readonly databaseId: Buffer
   private readonly blockBytes: number
   private readonly codec: Codec
@@ -64,9 +59,6 @@ export class SsTableWriter {
   private readonly index = new IndexBuilder()
   private readonly filter: FilterBuilder | undefined
   private readonly hash = new Hash64()
-  private chunk: Buffer = Buffer.allocUnsafeSlow(chunkBytes)
-  private chunkUsed = 0
-  private fileOffset = 0
   private keyBytes = 0
   private valueBytes = 0
   private firstKey: Buffer = Buffer.alloc(0)
@@ -76,16 +68,13 @@ export class SsTableWriter {
    * waits.
    */
   private waitingBytes = 0
-  private finished = false
 
   /** REQUIRES an empty file open for writing. */
   constructor(file: File, options: SsTableWriterOptions) {
     const { fileNumber, databaseId, blockBytes, filterBitsPerKey } = options
     assert(databaseId.length === databaseIdBytes, 'writer: databaseId')
-    assert(Number.isSafeInteger(fileNumber) && fileNumber >= 0, 'writer: file number')
     assert(blockBytes >= blockBytesMin && blockBytes <= blockBytesMax, 'writer: blockBytes')
-    this.file = file
-    this.fileNumber = fileNumber
+    this.sections = new SectionWriter(file, fileNumber)
     this.databaseId = databaseId
     this.blockBytes = blockBytes
     this.codec = options.codec
@@ -94,7 +83,7 @@ export class SsTableWriter {
 
   /** Bytes of the file so far; the open block counts with its uncompressed size. */
   get bytesWritten(): number {
-    return this.fileOffset + this.chunkUsed + this.block.entryBytes
+    return this.sections.bytesWritten + this.block.entryBytes
   }
 
   /** Adds `source[start, end)` to the filter. Equal keys one behind the other count once. */
@@ -140,8 +129,6 @@ export class SsTableWriter {
    * table is allowed. Call once.
    */
   finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {
-    assert(!this.finished, 'writer: finished twice')
-    this.finished = true
     if (this.block.count > 0) this.finishBlock()
     if (this.waitingBytes > 0) this.index.addLast(this.waitingBytes, this.lastKey)
     const properties = this.collectProperties(statistics)
@@ -154,13 +141,9 @@ export class SsTableWriter {
         encodeProperties({ ...properties, codecId: this.codec.id }),
       ),
     }
-    const offset = this.fileOffset + this.chunkUsed
-    const encoded = encodeFooter(footer, this.databaseId, this.fileNumber, offset)
-    this.reserve(encoded.length)
-    this.chunkUsed += encoded.copy(this.chunk, this.chunkUsed)
-    this.flushChunk()
-    this.file.syncSync()
-    return { ...properties, fileBytes: this.fileOffset }
+    const { fileNumber, bytesWritten } = this.sections
+    const encoded = encodeFooter(footer, this.databaseId, fileNumber, bytesWritten)
+    return { ...properties, fileBytes: this.sections.finish(encoded) }
   }
 
   private collectProperties(statistics: CellStatistics): SsTableProperties {
@@ -176,7 +159,7 @@ export class SsTableWriter {
       entryCount: this.entryCount,
       keyBytes: this.keyBytes,
       valueBytes: this.valueBytes,
-      dataBytes: this.fileOffset + this.chunkUsed,
+      dataBytes: this.sections.bytesWritten,
       blockCount: this.index.blockCount,
       codecName: this.codec.name,
       firstKey: this.firstKey,
@@ -198,57 +181,14 @@ export class SsTableWriter {
     this.lastKey = block.copyLastKey()
     const length = block.finish()
     assert(length <= payloadBytesMax, 'writer: block too long')
-    const compressed = this.codec.compress(block.buffer, 0, length)
-    this.waitingBytes =
-      compressed === undefined
-        ? this.writeStored(block.buffer, length, CodecId.none, length)
-        : this.writeStored(compressed, compressed.length, this.codec.id, length)
+    this.waitingBytes = this.sections.addCompressed(block.buffer, 0, length, this.codec)
     block.reset()
   }
 
   private writeSection(payload: Buffer): number {
     const stored = payload.length + trailerBytes
     if (stored > sectionBytesMax) throw sectionTooLarge(stored)
-    return this.writeStored(payload, payload.length, CodecId.none, payload.length)
-  }
-
-  /** Appends `payload[0, length)` with its trailer and returns how many bytes that are. */
-  private writeStored(
-    payload: Buffer,
-    length: number,
-    codecId: number,
-    uncompressedLength: number,
-  ): number {
-    this.reserve(length + trailerBytes)
-    const start = this.chunkUsed
-    const { chunk, fileNumber } = this
-    payload.copy(chunk, start, 0, length)
-    const offset = this.fileOffset + start
-    const payloadEnd = start + length
-    this.chunkUsed = writeTrailer(
-      chunk,
-      start,
-      payloadEnd,
-      codecId,
-      uncompressedLength,
-      fileNumber,
-      offset,
-    )
-    return this.chunkUsed - start
-  }
-
-  /** Makes room for `bytes` in one piece. */
-  private reserve(bytes: number): void {
-    if (this.chunkUsed + bytes <= this.chunk.length) return
-    this.flushChunk()
-    if (bytes > this.chunk.length) this.chunk = Buffer.allocUnsafeSlow(bytes)
-  }
-
-  private flushChunk(): void {
-    if (this.chunkUsed === 0) return
-    this.file.writeSync(this.chunk, 0, this.chunkUsed, this.fileOffset)
-    this.fileOffset += this.chunkUsed
-    this.chunkUsed = 0
+    return this.sections.add(payload, 0, payload.length)
   }
 }
 
