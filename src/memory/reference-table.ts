@@ -13,7 +13,6 @@ import { binary, compareStrings, type PlainResult } from './plain-cells.js'
 import { inBounds, qualifiersOf, rangeOf, type RowReadOptions } from './read-options.js'
 import {
   compactedCells,
-  compareCells,
   flushedCells,
   readFamily,
   type FamilyRead,
@@ -92,17 +91,21 @@ export class ReferenceTable {
       this.rows.set(row, stored)
       this.rowNames = undefined
     }
-    return cells.map((cell) => {
-      const added: StoredCell = { ...cell, row, sequence, inMemtable: true, run: 0 }
-      // Cells of the same mutation are the last ones.
-      for (let i = stored.length - 1; i >= 0 && stored[i].sequence === sequence; i--) {
-        if (stored[i].family !== added.family || compareCells(stored[i], added) !== 0) continue
-        stored.splice(i, 1)
-        break
-      }
-      stored.push(added)
-      return added
+    let start = stored.length
+    while (start > 0 && stored[start - 1].sequence === sequence) start--
+    // By what tells the cells of one mutation apart; one that is written again goes to the end.
+    const ofMutation = new Map(stored.slice(start).map((cell) => [cellName(cell), cell]))
+    const added = cells.map((cell): StoredCell => {
+      return { ...cell, row, sequence, inMemtable: true, run: 0 }
     })
+    for (const cell of added) {
+      const name = cellName(cell)
+      ofMutation.delete(name)
+      ofMutation.set(name, cell)
+    }
+    stored.length = start
+    for (const cell of ofMutation.values()) stored.push(cell)
+    return added
   }
 
   /** The newest state of a row, as mutations and checks look at it. */
@@ -349,6 +352,11 @@ export class ReferenceTable {
   private keep(isKept: (cell: StoredCell) => boolean): void {
     this.rewrite((cells) => cells.filter(isKept))
   }
+}
+
+/** What tells a cell from the others of its row and sequence. */
+function cellName({ family, qualifier, timestamp, type }: StoredCell): string {
+  return `${timestamp}/${type}/${family}:${qualifier}`
 }
 
 /** `expected operator stored`, bytes unsigned. */

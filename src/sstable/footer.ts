@@ -1,6 +1,6 @@
 /**
- * The footer of an SSTable: fixed size, at the end of the file. It tells the lengths of the sections
- * before it; they lie without gaps, so lengths are places. See FORMAT.md, "Footer".
+ * The footer of an SSTable: fixed size, at the end of the file. It tells the lengths of the
+ * sections before it; they lie without gaps, so lengths are places. See FORMAT.md, "Footer".
  */
 import { readUint64LE, writeUint64LE } from '../base/bytes.js'
 import { checkFooter, sealFooter, type FooterKind } from './footer-frame.js'

@@ -1,0 +1,43 @@
+/**
+ * Writes `build/suites`: one program for each process that runs tests. Start-up of a test process
+ * costs more than most test files, so all files of a folder share one process. Files whose runs are
+ * long have a process each, so that both places stay busy until the end.
+ *
+ * Usage: node .ci/suites.mjs [FILE...]. Without files: all of build/test. Prints what was written.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const target = join(root, 'build', 'suites')
+
+/** Folders whose files take long, or change their process. */
+const alone = /^build\/test\/(bench|conformance\/(hbase|level|messaging|metadata)|crash|docs|install|model|rules)\//
+
+const files =
+  process.argv.length > 2
+    ? process.argv.slice(2)
+    : readdirSync(join(root, 'build', 'test'), { recursive: true })
+        .filter((file) => file.endsWith('.test.js'))
+        .map((file) => join('build', 'test', file))
+
+const suites = new Map()
+for (const file of files.sort()) {
+  const name = (alone.test(file) ? file.replace(/\.test\.js$/, '') : dirname(file))
+    .replace(/^build\/test\//, '')
+    .replaceAll('/', '-')
+  suites.set(name, [...(suites.get(name) ?? []), file])
+}
+
+rmSync(target, { recursive: true, force: true })
+mkdirSync(target, { recursive: true })
+for (const [name, members] of suites) {
+  const lines = members.flatMap((file) => [
+    `t.comment('${file}')`,
+    `await import('${relative('build/suites', file)}')`,
+  ])
+  const path = join('build', 'suites', `${name}.test.js`)
+  writeFileSync(join(root, path), ["import t from 'tap'", ...lines, ''].join('\n'))
+  process.stdout.write(`${path}\n`)
+}
