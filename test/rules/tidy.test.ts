@@ -21,7 +21,7 @@ const longFiles: Readonly<Record<string, string>> = {}
 /** Folders of src whose files begin with a comment that says what they are for. */
 const headedFolders = new RegExp(
   '^(native-free|src/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|scan|' +
-    'metastore|messaging|transactions|server))/',
+    'metastore|messaging|repository|transactions|server))/',
 )
 
 /** Folders that define bytes on disk; each has a FORMAT.md. */
@@ -34,6 +34,7 @@ const formatFolders = [
   'version',
   'engine',
   'messaging',
+  'repository',
 ]
 
 const published = sourceFiles('src', 'native-free')
@@ -117,10 +118,12 @@ const publicEntries = [
   'src/index.ts',
   'src/metastore/index.ts',
   'src/messaging/index.ts',
+  'src/repository/index.ts',
   'src/transactions/index.ts',
   'src/server/index.ts',
   'src/conformance/messaging/suite.ts',
   'src/conformance/metastore/suite.ts',
+  'src/conformance/repository/suite.ts',
 ]
 
 /** Names that the package exports: users see their docstrings in the editor. */

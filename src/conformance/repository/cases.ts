@@ -1,0 +1,16 @@
+/** All numbered cases, in the order of their numbers. */
+import type { RepositoryCase } from './case.js'
+import { conditionAndMetadataCases } from './condition-cases.js'
+import { ownCases } from './own-cases.js'
+import { recordCases } from './record-cases.js'
+import { scanAndIdCases } from './scan-cases.js'
+import { schemaCases } from './schema-cases.js'
+
+/** All numbered cases, in the order of their numbers. */
+export const repositoryCases: readonly RepositoryCase[] = [
+  ...recordCases,
+  ...conditionAndMetadataCases,
+  ...schemaCases,
+  ...scanAndIdCases,
+  ...ownCases,
+].sort((a, b) => a.number - b.number)

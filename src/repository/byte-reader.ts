@@ -1,0 +1,100 @@
+/** Reads the parts of a stored value; what does not fit is corruption, never a wrong value. */
+import { corrupt } from './errors.js'
+
+/** A position in stored bytes; numbers are big-endian. Every read fails with `ERR_CORRUPTION`. */
+export class ByteReader {
+  readonly #bytes: Buffer
+  readonly #what: string
+  #at: number
+  #end: number
+
+  /** `what` names the value in messages. */
+  constructor(bytes: Buffer, what: string, start = 0, end = bytes.length) {
+    this.#bytes = bytes
+    this.#what = what
+    this.#at = start
+    this.#end = end
+  }
+
+  /** Whether everything was read. */
+  get isAtEnd(): boolean {
+    return this.#at === this.#end
+  }
+
+  byte(): number {
+    this.#need(1)
+    return this.#bytes[this.#at++]
+  }
+
+  varint(): number {
+    let value = 0
+    let scale = 1
+    for (let i = 0; i < 8; i++) {
+      const byte = this.byte()
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) {
+        if (!Number.isSafeInteger(value)) break
+        return value
+      }
+      scale *= 0x80
+    }
+    throw this.failure('a number is too large')
+  }
+
+  /** A count of elements, each of at least one byte, so that damage cannot ask for much memory. */
+  count(): number {
+    const count = this.varint()
+    if (count > this.#end - this.#at) throw this.failure(`${count} elements do not fit`)
+    return count
+  }
+
+  int32(): number {
+    this.#need(4)
+    this.#at += 4
+    return this.#bytes.readInt32BE(this.#at - 4)
+  }
+
+  int64(): bigint {
+    this.#need(8)
+    this.#at += 8
+    return this.#bytes.readBigInt64BE(this.#at - 8)
+  }
+
+  double(): number {
+    this.#need(8)
+    this.#at += 8
+    return this.#bytes.readDoubleBE(this.#at - 8)
+  }
+
+  /** The next bytes, as a view. */
+  raw(length: number): Buffer {
+    this.#need(length)
+    this.#at += length
+    return this.#bytes.subarray(this.#at - length, this.#at)
+  }
+
+  bytes(): Buffer {
+    return this.raw(this.varint())
+  }
+
+  text(): string {
+    const length = this.varint()
+    this.#need(length)
+    this.#at += length
+    return this.#bytes.toString('utf8', this.#at - length, this.#at)
+  }
+
+  /** Checks that nothing follows. */
+  finish(): void {
+    if (!this.isAtEnd) throw this.failure(`${this.#end - this.#at} bytes follow`)
+  }
+
+  /** Makes an `ERR_CORRUPTION` about this value. */
+  failure(problem: string): Error {
+    return corrupt(`${this.#what} is damaged at byte ${this.#at}: ${problem}`)
+  }
+
+  #need(count: number): void {
+    if (count > this.#end - this.#at) throw this.failure('the bytes end too early')
+  }
+}

@@ -1,0 +1,64 @@
+/** The content repository on tables. The public entry `cellardb/repository`. */
+export { RepositoryManager } from './repository-manager.js'
+export { Repository } from './repository.js'
+export type { RepositoryOptions } from './options.js'
+export type { HookContext, RepositoryHook } from './hooks.js'
+export { RepositoryError, RepositoryErrorCode } from './errors.js'
+export {
+  checkName,
+  lastTag,
+  parseName,
+  qualifiedName,
+  versionField,
+  versionTagNamespace,
+  type QualifiedName,
+} from './qualified-name.js'
+export { RecordId, type RecordIdLike, type VariantProperties } from './record-id.js'
+export { Link, type LinkParts, type LinkRule } from './link.js'
+export { TypeManager } from './schema/type-manager.js'
+export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/field-type.js'
+export type {
+  FieldEntry,
+  FieldEntryInput,
+  FieldRules,
+  RecordType,
+  RecordTypeInput,
+  RecordTypeUpdate,
+  Supertype,
+  SupertypeInput,
+} from './schema/record-type.js'
+export {
+  defineRecordType,
+  type DefinitionOptions,
+  type FieldDefinition,
+  type FieldDefinitions,
+  type FieldsOf,
+  type RecordTypeDefinition,
+  type ValueOfType,
+} from './schema/define.js'
+export { applySchema, planSchema, type SchemaPlan, type SchemaStep } from './schema/plan.js'
+export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './values/value-type.js'
+export type { Blob } from './values/blob-value.js'
+export type { EmbeddedRecord } from './values/nested-types.js'
+export { ByteReader } from './byte-reader.js'
+export { ByteWriter } from './byte-writer.js'
+export { RecordTable, type BatchWrite } from './records/record-table.js'
+export { TypedRecords, type TypedRecord } from './records/typed-records.js'
+export {
+  RecordDraft,
+  type FieldValues,
+  type RecordInput,
+  type RecordTypeLike,
+  type RecordTypeName,
+  type StoredRecord,
+  type WriteResult,
+  type WriteStatus,
+} from './records/record.js'
+export type { Metadata, MetadataValue } from './records/metadata.js'
+export type { Condition, ConditionOperator } from './records/conditions.js'
+export type { ReadOptions, VersionSelection } from './records/record-reader.js'
+export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/record-writer.js'
+export type { FieldDifference, PruneOptions } from './records/record-history.js'
+export type { RecordScan } from './records/record-scanner.js'
+export type { RecordFilter } from './records/record-filters.js'
+export type { StoredEvent } from './records/commit.js'

@@ -1,0 +1,142 @@
+/**
+ * Links from one record to another, absolute or relative to the record that holds them.
+ *
+ * Text: `[table:]MASTER.[!*,]k=v,+k,-k`. An absent master, `.`, is the record itself or its
+ * variant. Unless `!*` says so, the variant properties of the holder are copied; then the rules
+ * set a property (`k=v`), copy it (`+k`) or remove it (`-k`).
+ */
+import { shown } from '../api/index.js'
+import { invalidArgument } from './errors.js'
+import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from './record-id.js'
+
+/** What a link does with one variant property. */
+export type LinkRule =
+  | { readonly kind: 'set'; readonly value: string }
+  | { readonly kind: 'copy' }
+  | { readonly kind: 'remove' }
+
+/** Parts of a {@link Link}. */
+export interface LinkParts {
+  /** Absent: the table of the record that holds the link. */
+  readonly table?: string | undefined
+  /** A master; absent: the master of the record that holds the link. */
+  readonly master?: RecordIdLike | undefined
+  /** Whether variant properties of the holder are copied. Default true. */
+  readonly copyAll?: boolean | undefined
+  readonly rules?: Readonly<Record<string, LinkRule>> | undefined
+}
+
+/** A link; immutable. */
+export class Link {
+  readonly table: string | undefined
+  readonly master: RecordId | undefined
+  readonly copyAll: boolean
+  /** Sorted by name. */
+  readonly rules: Readonly<Record<string, LinkRule>>
+  /** The text form. */
+  readonly text: string
+
+  /** `ERR_INVALID_ARGUMENT`. */
+  constructor({ table, master, copyAll = true, rules = {} }: LinkParts = {}) {
+    const id = master === undefined ? undefined : RecordId.of(master)
+    if (id?.isVariant === true) {
+      throw invalidArgument('the master of a link has no variant properties; give rules')
+    }
+    if (table !== undefined && !/^[\w-]+$/.test(table)) {
+      throw invalidArgument(`a table cannot have the name ${shown(table)}`)
+    }
+    this.table = table
+    this.master = id
+    this.copyAll = copyAll
+    const names = Object.keys(rules).sort()
+    this.rules = Object.freeze(Object.fromEntries(names.map((name) => [name, rules[name]])))
+    this.text = this.#write()
+  }
+
+  /** A link to exactly this record: its variant properties are set, none is copied. */
+  static to(id: RecordIdLike, table?: string): Link {
+    const target = RecordId.of(id)
+    const rules = Object.entries(target.variantProperties).map(([name, value]) => {
+      return [name, { kind: 'set', value }] as const
+    })
+    return new Link({
+      table,
+      master: target.master,
+      copyAll: false,
+      rules: Object.fromEntries(rules),
+    })
+  }
+
+  /** The link of a text. `ERR_INVALID_ARGUMENT`. */
+  static parse(text: string): Link {
+    if (typeof text !== 'string') throw invalidArgument(`a link must be a text, got ${shown(text)}`)
+    const colon = text.indexOf(':')
+    const dot = text.indexOf('.')
+    // A colon behind the first dot belongs to the id.
+    const hasTable = colon >= 0 && (dot < 0 || colon < dot)
+    const table = hasTable ? text.slice(0, colon) : undefined
+    const rest = hasTable ? text.slice(colon + 1) : text
+    if (rest === '' || rest === '.') return new Link({ table })
+    if (rest.startsWith('.')) return new Link({ table, ...parseRules(rest.slice(1), text) })
+    const [kind, own, rules, ...more] = splitEscaped(rest, '.')
+    if (more.length > 0 || own === undefined) {
+      throw invalidArgument(`a link is [table:]MASTER.[!*,]k=v,+k,-k; got ${shown(text)}`)
+    }
+    const master = RecordId.parse(`${kind}.${own}`)
+    return new Link({ table, master, ...(rules === undefined ? {} : parseRules(rules, text)) })
+  }
+
+  /** The record that the link of `holder` leads to. */
+  resolve(holder: RecordId): RecordId {
+    const properties: Record<string, string> = this.copyAll ? { ...holder.variantProperties } : {}
+    for (const [name, rule] of Object.entries(this.rules)) {
+      const copied = holder.variantProperties[name] as string | undefined
+      if (rule.kind === 'set') properties[name] = rule.value
+      else if (rule.kind === 'remove') delete properties[name]
+      else if (copied !== undefined) properties[name] = copied
+    }
+    return (this.master ?? holder.master).variant(properties)
+  }
+
+  equals(other: Link): boolean {
+    return this.text === other.text
+  }
+
+  toString(): string {
+    return this.text
+  }
+
+  toJSON(): string {
+    return this.text
+  }
+
+  #write(): string {
+    const parts = Object.entries(this.rules).map(([name, rule]) => {
+      if (rule.kind === 'set') return `${escaped(name)}=${escaped(rule.value)}`
+      return `${rule.kind === 'copy' ? '+' : '-'}${escaped(name)}`
+    })
+    if (!this.copyAll) parts.unshift('!*')
+    const table = this.table === undefined ? '' : `${this.table}:`
+    const master = this.master?.text ?? ''
+    const rules = parts.length === 0 ? '' : `.${parts.join(',')}`
+    return `${table}${master}${rules}` || '.'
+  }
+}
+
+function parseRules(text: string, whole: string): Pick<LinkParts, 'copyAll' | 'rules'> {
+  const rules: Record<string, LinkRule> = {}
+  let copyAll = true
+  for (const [index, part] of splitEscaped(text, ',').entries()) {
+    if (part === '!*' && index === 0) copyAll = false
+    else if (/^[+-]./.test(part)) {
+      rules[unescaped(part.slice(1), whole)] = { kind: part[0] === '+' ? 'copy' : 'remove' }
+    } else {
+      const [name, value, ...more] = splitEscaped(part, '=')
+      if (value === undefined || name === '' || more.length > 0) {
+        throw invalidArgument(`a link has rules k=v, +k and -k; got ${shown(whole)}`)
+      }
+      rules[unescaped(name, whole)] = { kind: 'set', value: unescaped(value, whole) }
+    }
+  }
+  return { copyAll, rules }
+}

@@ -1,0 +1,61 @@
+/** Options of the content repository, with their defaults. */
+import { OptionNames, shown, systemClock, type Clock, type DurabilityOption } from '../api/index.js'
+import { invalidArgument } from './errors.js'
+import type { RepositoryHook } from './hooks.js'
+import type { ValueTypeFactory } from './values/value-type.js'
+
+/** Options of `RepositoryManager.open`. */
+export interface RepositoryOptions {
+  /** Names of the tables begin with it. Default 'repository'. */
+  readonly tablePrefix?: string
+  /** Default: the machine's clock. */
+  readonly clock?: Clock
+  /** Source of ids. Default: that of the operating system. */
+  readonly randomBytes?: (length: number) => Uint8Array
+  /** Of writes of records. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
+  readonly durability?: DurabilityOption
+  /** Milliseconds in which a deleted record can be brought back. Default 0: not at all. */
+  readonly undeleteMilliseconds?: number
+  /** Value types beside the built-in ones, by name. */
+  readonly valueTypes?: Readonly<Record<string, ValueTypeFactory>>
+  /** Run in this order. */
+  readonly hooks?: readonly RepositoryHook[]
+}
+
+/** The options with their defaults. */
+export type RepositorySettings = Required<RepositoryOptions>
+
+const names = new OptionNames<RepositoryOptions>('a repository', {
+  tablePrefix: true,
+  clock: true,
+  randomBytes: true,
+  durability: true,
+  undeleteMilliseconds: true,
+  valueTypes: true,
+  hooks: true,
+})
+
+function systemRandomBytes(length: number): Uint8Array {
+  return process.getBuiltinModule('node:crypto').randomBytes(length)
+}
+
+/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
+export function repositorySettings(options: RepositoryOptions): RepositorySettings {
+  names.check(options)
+  const {
+    tablePrefix = 'repository',
+    clock = systemClock,
+    randomBytes = systemRandomBytes,
+    durability = 'SYNC_WAL',
+    undeleteMilliseconds = 0,
+    valueTypes = {},
+    hooks = [],
+  } = options
+  if (!/^[A-Za-z0-9_][\w-]*$/.test(tablePrefix)) {
+    throw invalidArgument(`tablePrefix cannot be ${shown(tablePrefix)}`)
+  }
+  if (!Number.isSafeInteger(undeleteMilliseconds) || undeleteMilliseconds < 0) {
+    throw invalidArgument('undeleteMilliseconds must be a whole number, 0 or more')
+  }
+  return { tablePrefix, clock, randomBytes, durability, undeleteMilliseconds, valueTypes, hooks }
+}

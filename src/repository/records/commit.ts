@@ -1,0 +1,129 @@
+/**
+ * Writes changes of records: rows, events, unique values, index rows and states of blobs, in one
+ * atomic batch. All of it is there after a crash, or nothing.
+ */
+import type { AtomicCheck, AtomicMutation, ColumnTarget, PutCell } from '../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { isVersionTag } from '../qualified-name.js'
+import type { RecordChange } from './record-change.js'
+import {
+  encodeHead,
+  encodeVersion,
+  eventColumn,
+  headColumn,
+  versionColumn,
+} from './record-state.js'
+import type { TableContext } from './table-context.js'
+
+/** A check, and the error of the write if it does not hold. */
+export interface CommitCheck {
+  readonly check: AtomicCheck
+  readonly failure: () => Error
+}
+
+/** What a part of the repository adds to a commit. */
+export interface PartWrites {
+  readonly checks: readonly CommitCheck[]
+  readonly mutations: readonly AtomicMutation[]
+}
+
+/** Changes of records of one table. */
+export interface TableChange {
+  readonly context: TableContext
+  readonly change: RecordChange
+}
+
+/** A part of the repository that writes together with records. It reads, and changes nothing. */
+export interface CommitPart {
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined>
+}
+
+/** Makes an `ERR_CONCURRENT_RECORD_UPDATE`. */
+export function concurrentUpdate(what: string): RepositoryError {
+  const message = `${what} was changed by somebody else meanwhile`
+  return new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+}
+
+/** The event of a change, as it is stored and as subscribers get it. */
+export interface StoredEvent {
+  readonly type: 'record-created' | 'record-updated' | 'record-deleted'
+  readonly repository: string
+  readonly table: string
+  readonly id: string
+  readonly versionCreated?: number | undefined
+  readonly versionUpdated?: number | undefined
+  readonly recordTypeChanged?: boolean | undefined
+  /** Ids of the fields that were added, changed or removed. */
+  readonly updatedFields: readonly string[]
+  /** Names of the version tags among them. */
+  readonly versionTags?: readonly string[] | undefined
+  readonly attributes?: Readonly<Record<string, string>> | undefined
+}
+
+function eventOf({ context, change }: TableChange): StoredEvent {
+  const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
+  const tags = fields.filter(({ name }) => isVersionTag(name)).map(({ name }) => name)
+  return {
+    type: `record-${kind}`,
+    repository: context.repository,
+    table: context.name,
+    id: change.id.text,
+    versionCreated,
+    versionUpdated,
+    recordTypeChanged: isTypeChanged === true ? true : undefined,
+    updatedFields: fields.map(({ id }) => id),
+    versionTags: tags.length === 0 ? undefined : tags,
+    attributes,
+  }
+}
+
+function rowOf(changed: TableChange): AtomicMutation {
+  const { context, change } = changed
+  const { id, after, versions } = change
+  const cells: PutCell[] = [
+    { column: headColumn, value: encodeHead(after) },
+    { column: eventColumn, value: JSON.stringify(eventOf(changed)) },
+  ]
+  const removed: ColumnTarget[] = []
+  for (const [version, state] of versions) {
+    const column = versionColumn(version)
+    if (state === undefined) removed.push({ ...column, timestamp: 1 })
+    else cells.push({ column, value: encodeVersion(state) })
+  }
+  const put = { put: { cells, timestamp: 1 } }
+  const mutations = removed.length === 0 ? [put] : [{ delete: { columns: removed } }, put]
+  return { table: context.table, row: id.bytes, mutations }
+}
+
+/** Holds as long as nobody else has written the record. */
+export function unchangedCheck({ context, change }: TableChange): CommitCheck {
+  const { id, beforeBytes } = change
+  const check: AtomicCheck = {
+    table: context.table,
+    row: id.bytes,
+    column: headColumn,
+    equals: beforeBytes ?? null,
+  }
+  return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
+}
+
+/** Commits changes, all or none; the sequence of the batch in the change feed. */
+export async function commit(changes: readonly TableChange[]): Promise<number> {
+  const [{ context }] = changes
+  const checks = changes.map(unchangedCheck)
+  const mutations = changes.map(rowOf)
+  for (const part of context.parts) {
+    const writes = await part.prepare(changes)
+    if (writes === undefined) continue
+    checks.push(...writes.checks)
+    mutations.push(...writes.mutations)
+  }
+  const { database, durability } = context
+  const result = await database.atomic({
+    checks: checks.map(({ check }) => check),
+    mutations,
+    durability,
+  })
+  if (!result.success) throw checks[result.failedCheck ?? 0].failure()
+  return result.sequence!
+}

@@ -1,0 +1,141 @@
+/** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
+import { shown } from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { ConditionOperator } from './conditions.js'
+import { encodeField } from './prepared-input.js'
+import type { RecordState } from './record-state.js'
+
+/** A filter of a record scan. */
+export type RecordFilter =
+  /** Ids that begin with the bytes of this one: also other users' ids that begin alike. */
+  | { readonly idPrefix: RecordIdLike }
+  /** The variants of a master with exactly these dimensions; null = any value. */
+  | {
+      readonly variantsOf: RecordIdLike
+      readonly dimensions?: Readonly<Record<string, string | null>> | undefined
+    }
+  /** Records of a type; `version` only without `instanceOf`. */
+  | { readonly recordType: string; readonly version?: number | undefined }
+  /** Records of a type or of one below it. */
+  | { readonly instanceOf: string }
+  /** The newest value of a field; `filterIfMissing` drops records without one. Default true. */
+  | {
+      readonly field: string
+      readonly operator?: ConditionOperator | undefined
+      readonly value: unknown
+      readonly filterIfMissing?: boolean | undefined
+    }
+  | { readonly all: readonly RecordFilter[] }
+  | { readonly any: readonly RecordFilter[] }
+
+/** Whether a record passes. */
+export type RecordTest = (id: RecordId, state: RecordState) => boolean
+
+const orderTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
+  LESS: (order) => order < 0,
+  LESS_OR_EQUAL: (order) => order <= 0,
+  EQUAL: (order) => order === 0,
+  NOT_EQUAL: (order) => order !== 0,
+  GREATER_OR_EQUAL: (order) => order >= 0,
+  GREATER: (order) => order > 0,
+}
+
+/** A filter ready to be asked; also the rows that it needs, if they have a common beginning. */
+export interface PreparedFilter {
+  readonly test: RecordTest
+  readonly rowPrefix?: Buffer | undefined
+}
+
+/** Decodes the newest value of a field. */
+export type FieldDecoder = (field: FieldType, bytes: Buffer) => unknown
+
+/**
+ * Checks a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
+ * `ERR_RECORD_TYPE_NOT_FOUND`.
+ */
+export function prepareFilter(
+  filter: RecordFilter,
+  schema: SchemaCache,
+  decode: FieldDecoder,
+): PreparedFilter {
+  if (typeof filter !== 'object' || filter === null) {
+    throw invalidArgument(`a filter is an object, got ${shown(filter)}`)
+  }
+  if ('all' in filter) {
+    const parts = filter.all.map((each) => prepareFilter(each, schema, decode))
+    const rowPrefix = parts.find((part) => part.rowPrefix !== undefined)?.rowPrefix
+    return { test: (id, state) => parts.every(({ test }) => test(id, state)), rowPrefix }
+  }
+  if ('any' in filter) {
+    const parts = filter.any.map((each) => prepareFilter(each, schema, decode))
+    return { test: (id, state) => parts.some(({ test }) => test(id, state)) }
+  }
+  if ('idPrefix' in filter) {
+    const rowPrefix = RecordId.of(filter.idPrefix).bytes
+    const test: RecordTest = ({ bytes }) => bytes.subarray(0, rowPrefix.length).equals(rowPrefix)
+    return { test, rowPrefix }
+  }
+  if ('variantsOf' in filter) return variantFilter(filter.variantsOf, filter.dimensions ?? {})
+  if ('instanceOf' in filter) {
+    const { id } = schema.recordType(filter.instanceOf)
+    const ids = schema.subtypes(id).add(id)
+    return { test: (_, { type }) => ids.has(schema.recordTypeAt(type.ordinal)?.id ?? '') }
+  }
+  if ('recordType' in filter) {
+    const { ordinal } = schema.recordType(filter.recordType)
+    const { version } = filter
+    return {
+      test: (_, { type }) => {
+        return type.ordinal === ordinal && (version === undefined || type.version === version)
+      },
+    }
+  }
+  if ('field' in filter) return { test: fieldTest(filter, schema, decode) }
+  throw invalidArgument(`a filter has one of the known forms, got ${JSON.stringify(filter)}`)
+}
+
+function variantFilter(
+  masterLike: RecordIdLike,
+  dimensions: Readonly<Record<string, string | null>>,
+): PreparedFilter {
+  const { master } = RecordId.of(masterLike)
+  const wanted = Object.entries(dimensions)
+  const test: RecordTest = (id) => {
+    const properties = id.variantProperties
+    return (
+      id.master.equals(master) &&
+      Object.keys(properties).length === wanted.length &&
+      wanted.every(([name, value]) => {
+        const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+        return own !== undefined && (value === null || own === value)
+      })
+    )
+  }
+  return { test, rowPrefix: master.bytes }
+}
+
+function fieldTest(
+  filter: Extract<RecordFilter, { readonly field: string }>,
+  schema: SchemaCache,
+  decode: FieldDecoder,
+): RecordTest {
+  const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
+  const field = schema.field(name)
+  if (!Object.hasOwn(orderTests, operator)) throw invalidArgument(`no operator ${shown(operator)}`)
+  const wanted = encodeField(field, value, schema)
+  const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
+  const { compare } = field.type
+  if (!isEquality && compare === undefined) {
+    throw invalidArgument(`values of ${field.valueType} have no order`)
+  }
+  return (_, state) => {
+    const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
+    if (cell === undefined) return !filterIfMissing
+    if (isEquality) return cell.value.equals(wanted) === (operator === 'EQUAL')
+    const order = (compare as (a: unknown, b: unknown) => number)(decode(field, cell.value), value)
+    return orderTests[operator](order)
+  }
+}

@@ -1,0 +1,271 @@
+/** Reads records of one table: the newest version, old ones, several at once, and variants. */
+import { shown } from '../../api/index.js'
+import type { Result } from '../../api/index.js'
+import { ByteReader } from '../byte-reader.js'
+import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { lastTag, versionTagNamespace } from '../qualified-name.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { StoredRecord } from './record.js'
+import {
+  decodeHead,
+  decodeVersion,
+  headColumn,
+  readHeadHeader,
+  versionColumn,
+  versionOfColumn,
+  type HeadHeader,
+  type RecordState,
+  type VersionState,
+} from './record-state.js'
+import { recordNotFound, versionNotFound, type WantedFields } from './record-view.js'
+import type { TableContext } from './table-context.js'
+
+/** Which part of a record is read. */
+export interface ReadOptions {
+  /** Default: the newest version. */
+  readonly version?: number | undefined
+  /** Qualified names; absent or empty = all fields. */
+  readonly fields?: readonly string[] | undefined
+}
+
+/** Which versions are read: those of a list, or of a range with both ends. */
+export type VersionSelection =
+  readonly number[] | { readonly from?: number | undefined; readonly to?: number | undefined }
+
+const versionsAtOnce = 1000
+
+/** A head as it is stored. */
+export interface StoredHead {
+  readonly bytes: Buffer | undefined
+  readonly state: RecordState | undefined
+}
+
+/** The reader of a record table. */
+export class RecordReader {
+  readonly #context: TableContext
+
+  constructor(context: TableContext) {
+    this.#context = context
+  }
+
+  /** The head of a record, which may be a deleted one. */
+  async head(id: RecordId): Promise<StoredHead> {
+    const bytes = await this.#headBytes(id)
+    return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
+  }
+
+  /** Numbers of fields by their names. `ERR_FIELD_TYPE_NOT_FOUND`. */
+  wanted(names: readonly string[] | undefined): WantedFields {
+    if (names === undefined || names.length === 0) return undefined
+    return new Set(names.map((name) => this.#context.schema.field(name).ordinal))
+  }
+
+  async read(idLike: RecordIdLike, options: ReadOptions = {}): Promise<StoredRecord> {
+    const id = RecordId.of(idLike)
+    const wanted = this.wanted(options.fields)
+    if (options.version !== undefined) return this.#readVersion(id, options.version, wanted)
+    const bytes = await this.#headBytes(id)
+    if (bytes === undefined) throw recordNotFound(id)
+    return this.#context.views.newest(id, bytes, wanted)
+  }
+
+  /** The records that exist, in the order asked for. */
+  async readList(ids: readonly RecordIdLike[], options: ReadOptions = {}): Promise<StoredRecord[]> {
+    const wanted = this.wanted(options.fields)
+    const parsed = ids.map((id) => RecordId.of(id))
+    const gets = parsed.map((id) => ({ row: id.bytes, columns: [headColumn] }))
+    const rows = await this.#context.table.getList(gets)
+    return rows.flatMap((row, index) => {
+      const bytes = row.value(headColumn)
+      if (bytes === undefined || readHeadHeader(new ByteReader(bytes, 'a record')).isDeleted) {
+        return []
+      }
+      return [this.#context.views.newest(parsed[index], bytes, wanted)]
+    })
+  }
+
+  /** Versions in ascending order; those that do not exist are left out. */
+  async readVersions(
+    idLike: RecordIdLike,
+    selection: VersionSelection,
+    options: Pick<ReadOptions, 'fields'> = {},
+  ): Promise<StoredRecord[]> {
+    const id = RecordId.of(idLike)
+    const wanted = this.wanted(options.fields)
+    const bytes = await this.#headBytes(id)
+    const header = this.#headerOf(id, bytes)
+    const numbers = selectVersions(selection, header)
+    const records: StoredRecord[] = []
+    for (let start = 0; start < numbers.length; start += versionsAtOnce) {
+      const part = numbers.slice(start, start + versionsAtOnce)
+      const row = await this.#context.table.get({
+        row: id.bytes,
+        columns: [headColumn, ...part.map(versionColumn)],
+      })
+      // The record may have changed since its header was read: one row is one state.
+      const head = row.value(headColumn)
+      if (head === undefined) throw recordNotFound(id)
+      records.push(...this.#versionsOfRow(id, row, head, part, wanted))
+    }
+    return records
+  }
+
+  /** The states of older versions, for writers. */
+  async versionStates(
+    id: RecordId,
+    versions: readonly number[],
+  ): Promise<Map<number, VersionState>> {
+    if (versions.length === 0) return new Map()
+    const columns = versions.map(versionColumn)
+    const row = await this.#context.table.get({ row: id.bytes, columns })
+    return new Map(
+      row
+        .cells()
+        .map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
+    )
+  }
+
+  /** The version that a tag points to; 0 = the view without versions, undefined = no such tag. */
+  versionOfTag(record: StoredRecord, tag: string): number | undefined {
+    const name = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
+    if (name === lastTag) return record.version ?? 0
+    const { scope, valueType } = this.#context.schema.field(name)
+    if (scope !== 'NON_VERSIONED' || valueType !== 'LONG') {
+      throw invalidArgument(`${name} is no version tag: those are NON_VERSIONED and LONG`)
+    }
+    const value = record.fields[name] as bigint | undefined
+    return value === undefined ? undefined : Number(value)
+  }
+
+  /** The record at a version tag; undefined if the tag, or the version it points to, is absent. */
+  async readTagged(
+    idLike: RecordIdLike,
+    tag: string,
+    options: Pick<ReadOptions, 'fields'> = {},
+  ): Promise<StoredRecord | undefined> {
+    const id = RecordId.of(idLike)
+    const newest = await this.read(id)
+    const version = this.versionOfTag(newest, tag)
+    if (version === undefined) return undefined
+    const wanted = this.wanted(options.fields)
+    if (version === 0) {
+      const { state } = await this.head(id)
+      if (state === undefined || state.isDeleted) throw recordNotFound(id)
+      return this.#context.views.ofState(id, state, 0, undefined, wanted)
+    }
+    try {
+      return await this.#readVersion(id, version, wanted)
+    } catch (error) {
+      const isAbsent = error instanceof RepositoryError
+      if (isAbsent && error.code === RepositoryErrorCode.versionNotFound) return undefined
+      throw error
+    }
+  }
+
+  /** The version that was the newest at a time; undefined if the record had none. */
+  async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
+    const id = RecordId.of(idLike)
+    const { state } = await this.head(id)
+    if (state === undefined || state.isDeleted) throw recordNotFound(id)
+    let low = state.first
+    let high = state.version
+    let found: number | undefined
+    while (low <= high && low > 0) {
+      const middle = Math.floor((low + high) / 2)
+      const version =
+        middle === state.version
+          ? state.latest
+          : (await this.versionStates(id, [middle])).get(middle)
+      if (version === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
+      if (version.time > time) high = middle - 1
+      else {
+        found = middle
+        low = middle + 1
+      }
+    }
+    return found
+  }
+
+  /** The ids of the master and its variants that exist. */
+  async variants(idLike: RecordIdLike): Promise<RecordId[]> {
+    const { master } = RecordId.of(idLike)
+    const found: RecordId[] = []
+    const scan = this.#context.table.scan({ prefix: master.bytes, columns: [headColumn] })
+    for await (const row of scan) {
+      const id = RecordId.fromBytes(row.row!)
+      // Other ids of users may begin with the same letters.
+      if (!id.master.equals(master)) continue
+      const head = row.value(headColumn)!
+      if (!readHeadHeader(new ByteReader(head, 'a record')).isDeleted) found.push(id)
+    }
+    return found
+  }
+
+  async #headBytes(id: RecordId): Promise<Buffer | undefined> {
+    const row = await this.#context.table.get({ row: id.bytes, columns: [headColumn] })
+    return row.value(headColumn)
+  }
+
+  #headerOf(id: RecordId, bytes: Buffer | undefined): HeadHeader {
+    if (bytes === undefined) throw recordNotFound(id)
+    const header = readHeadHeader(new ByteReader(bytes, 'a record'))
+    if (header.isDeleted) throw recordNotFound(id)
+    return header
+  }
+
+  async #readVersion(id: RecordId, version: number, wanted: WantedFields): Promise<StoredRecord> {
+    checkVersion(version)
+    const columns = [headColumn, versionColumn(version)]
+    const row = await this.#context.table.get({ row: id.bytes, columns })
+    const head = row.value(headColumn)
+    const header = this.#headerOf(id, head)
+    // Version 0 is a view for version tags; as a version there is none.
+    if (version === 0) throw recordNotFound(id)
+    if (version < header.first || version > header.version) throw versionNotFound(id, version)
+    const [record] = this.#versionsOfRow(id, row, head!, [version], wanted)
+    return record
+  }
+
+  #versionsOfRow(
+    id: RecordId,
+    row: Result,
+    head: Buffer,
+    versions: readonly number[],
+    wanted: WantedFields,
+  ): StoredRecord[] {
+    const { version: newest, first } = readHeadHeader(new ByteReader(head, 'a record'))
+    return versions.flatMap((version) => {
+      if (version < first || version > newest) return []
+      if (version === newest) return [this.#context.views.newest(id, head, wanted)]
+      const stored = row.value(versionColumn(version))
+      if (stored === undefined) throw corrupt(`${id.text} lacks its version ${version}`)
+      return [this.#context.views.older(id, head, version, stored, wanted)]
+    })
+  }
+}
+
+/** Checks a version. `ERR_INVALID_ARGUMENT`. */
+export function checkVersion(version: unknown): asserts version is number {
+  if (Number.isSafeInteger(version) && (version as number) >= 0 && (version as number) < 2 ** 47) {
+    return
+  }
+  throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
+}
+
+function selectVersions(selection: VersionSelection, header: HeadHeader): number[] {
+  const { first, version: newest } = header
+  if (Array.isArray(selection)) {
+    for (const version of selection as readonly number[]) checkVersion(version)
+    const unique = [...new Set(selection as readonly number[])].sort((a, b) => a - b)
+    return unique.filter((version) => version >= first && version <= newest && version > 0)
+  }
+  const { from = 1, to = newest } = selection as { readonly from?: number; readonly to?: number }
+  checkVersion(from)
+  checkVersion(to)
+  if (from > to && !(newest === 0 && to === 0)) {
+    throw invalidArgument(`versions from ${from} to ${to} are none`)
+  }
+  const start = Math.max(from, first, 1)
+  const count = Math.max(0, Math.min(to, newest) - start + 1)
+  return Array.from({ length: count }, (_, index) => start + index)
+}

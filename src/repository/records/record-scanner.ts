@@ -1,0 +1,106 @@
+/** Scans of record tables, in the order of the ids: the newest version of each record. */
+import { OptionNames, shown } from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import { decodeField } from './prepared-input.js'
+import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
+import type { StoredRecord } from './record.js'
+import { decodeHead, headColumn, type RecordState } from './record-state.js'
+import type { WantedFields } from './record-view.js'
+import type { TableContext } from './table-context.js'
+
+/** Which records a scan shows. */
+export interface RecordScan {
+  /** First id, which need not exist. Bytes are those of rows. */
+  readonly startId?: RecordIdLike | Uint8Array | undefined
+  /** Where to stop, exclusive. If it equals the start, the scan shows that one record. */
+  readonly stopId?: RecordIdLike | Uint8Array | undefined
+  readonly filter?: RecordFilter | undefined
+  /** Fields to return: their names, `'all'` (the default) or `'none'`. Types are always there. */
+  readonly fields?: readonly string[] | 'all' | 'none' | undefined
+  /** Most records. */
+  readonly limit?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const names = new OptionNames<RecordScan>('a scan of records', {
+  startId: true,
+  stopId: true,
+  filter: true,
+  fields: true,
+  limit: true,
+  signal: true,
+})
+
+function rowOf(id: RecordIdLike | Uint8Array | undefined): Buffer | undefined {
+  if (id === undefined) return undefined
+  return id instanceof Uint8Array ? Buffer.from(id) : RecordId.of(id).bytes
+}
+
+function wantedOf({ schema }: TableContext, fields: RecordScan['fields']): WantedFields {
+  if (fields === undefined || fields === 'all') return undefined
+  if (fields === 'none') return new Set()
+  if (!Array.isArray(fields)) throw invalidArgument(`fields: names, got ${shown(fields)}`)
+  return new Set((fields as readonly string[]).map((name) => schema.field(name).ordinal))
+}
+
+/** A record of a scan, with its state for those inside the repository. */
+export interface ScannedRecord {
+  readonly id: RecordId
+  readonly bytes: Buffer
+  readonly state: RecordState
+}
+
+/** The records that pass, as states. The arguments are checked before the first is asked for. */
+export async function* scanStates(
+  context: TableContext,
+  scan: RecordScan,
+  filter: PreparedFilter | undefined,
+): AsyncGenerator<ScannedRecord, void> {
+  const startRow = rowOf(scan.startId)
+  const stopRow = rowOf(scan.stopId)
+  const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
+  const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
+  const rows = context.table.scan({
+    columns: [headColumn],
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(startRow === undefined ? {} : { startRow }),
+    ...(stopRow === undefined ? {} : { stopRow, stopInclusive: isOne }),
+    ...(scan.signal === undefined ? {} : { signal: scan.signal }),
+  })
+  let left = scan.limit ?? Infinity
+  for await (const row of rows) {
+    if (left <= 0) return
+    const bytes = row.value(headColumn)!
+    const state = decodeHead(bytes)
+    if (state.isDeleted) continue
+    const id = RecordId.fromBytes(row.row!)
+    if (filter?.test(id, state) === false) continue
+    left--
+    yield { id, bytes, state }
+  }
+}
+
+/** The records that pass. `ERR_INVALID_ARGUMENT` at once for arguments that cannot be. */
+export function scanRecords(
+  context: TableContext,
+  scan: RecordScan = {},
+): AsyncGenerator<StoredRecord, void> {
+  names.check(scan)
+  const { schema, views } = context
+  const { limit } = scan
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
+    throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
+  }
+  const decode = (field: Parameters<typeof decodeField>[0], bytes: Buffer): unknown => {
+    return decodeField(field, bytes, schema)
+  }
+  const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema, decode)
+  const wanted = wantedOf(context, scan.fields)
+  const states = scanStates(context, scan, filter)
+  return (async function* () {
+    for await (const { id, state } of states) {
+      yield views.ofState(id, state, state.version, state.latest, wanted)
+    }
+  })()
+}

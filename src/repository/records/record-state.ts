@@ -1,0 +1,223 @@
+/**
+ * The stored form of a record (src/repository/FORMAT.md).
+ *
+ * One cell, the head, holds all that the newest version shows, so that a read of the newest version
+ * is a read of one cell. Every older version is a cell of its own, with all its fields: a read of a
+ * version, a version range or a diff looks at those cells only, however many versions there are.
+ */
+import { ByteReader } from '../byte-reader.js'
+import { ByteWriter } from '../byte-writer.js'
+
+const format = 1
+const deletedFlag = 1
+const blobsFlag = 2
+const knownFlags = deletedFlag | blobsFlag
+
+/** The family of record tables. */
+export const recordFamily = 'r'
+/** The column of the head. */
+export const headColumn = 'r:h'
+/** The column of the event of the last change. */
+export const eventColumn = 'r:e'
+
+/** A version of a record type in a stored record. */
+export interface TypeReference {
+  /** Number of the record type. */
+  readonly ordinal: number
+  readonly version: number
+}
+
+/** A field of a stored record. */
+export interface FieldCell {
+  /** The encoded value. */
+  readonly value: Buffer
+  /** The encoded metadata; undefined without any. */
+  readonly metadata: Buffer | undefined
+}
+
+/** Fields by the number of the field type. */
+export type FieldCells = Map<number, FieldCell>
+
+/** All that one version says of versioned and mutable fields. */
+export interface VersionState {
+  /** When the version was made or changed last, in milliseconds. */
+  readonly time: number
+  readonly versionedType: TypeReference | undefined
+  readonly mutableType: TypeReference | undefined
+  readonly fields: FieldCells
+}
+
+/** What the head says. */
+export interface RecordState {
+  /** Grows with every write of the row. */
+  readonly occ: number
+  readonly isDeleted: boolean
+  /** Whether any state of the record has held a blob that is stored outside the record. */
+  readonly hasBlobs: boolean
+  /** The newest version; 0 if the record has none. */
+  readonly version: number
+  /** The oldest version that can be read. */
+  readonly first: number
+  /** The greatest number that a version of this id ever had. */
+  readonly last: number
+  /** The newest version if it is an autosave, which the next autosave overwrites; else 0. */
+  readonly autosave: number
+  /** Milliseconds. */
+  readonly created: number
+  readonly modified: number
+  readonly type: TypeReference
+  readonly fields: FieldCells
+  /** Undefined if the record has no version. */
+  readonly latest: VersionState | undefined
+}
+
+/** The column of a version that is no longer the newest. */
+export function versionColumn(version: number): { family: string; qualifier: Buffer } {
+  const qualifier = Buffer.alloc(8)
+  qualifier.write('v', 'latin1')
+  qualifier.writeUIntBE(version, 2, 6)
+  return { family: recordFamily, qualifier }
+}
+
+/** The version of a column; undefined for another column. */
+export function versionOfColumn(qualifier: Buffer): number | undefined {
+  return qualifier.length === 8 && qualifier[0] === 0x76 ? qualifier.readUIntBE(2, 6) : undefined
+}
+
+function writeType(writer: ByteWriter, type: TypeReference | undefined): void {
+  writer.varint(type?.ordinal ?? 0)
+  writer.varint(type?.version ?? 0)
+}
+
+function readType(reader: ByteReader): TypeReference | undefined {
+  const ordinal = reader.varint()
+  const version = reader.varint()
+  return ordinal === 0 ? undefined : { ordinal, version }
+}
+
+function writeFields(writer: ByteWriter, fields: FieldCells): void {
+  writer.varint(fields.size)
+  // One order for equal states, whatever order the fields were given in.
+  for (const ordinal of [...fields.keys()].sort((a, b) => a - b)) {
+    const { value, metadata } = fields.get(ordinal)!
+    writer.varint(ordinal)
+    writer.bytes(value)
+    writer.varint(metadata?.length ?? 0)
+    if (metadata !== undefined) writer.raw(metadata)
+  }
+}
+
+/** Told of a field; must read the value, of `length` bytes, and nothing else. */
+export type FieldSink = (ordinal: number, length: number, reader: ByteReader) => void
+
+/** Told of the metadata of the field before. */
+export type MetadataSink = (ordinal: number, bytes: Buffer) => void
+
+/** Reads fields one by one, in the order of their numbers. */
+export function readFields(reader: ByteReader, field: FieldSink, metadata: MetadataSink): void {
+  for (let left = reader.count(); left > 0; left--) {
+    const ordinal = reader.varint()
+    field(ordinal, reader.varint(), reader)
+    const length = reader.varint()
+    if (length > 0) metadata(ordinal, reader.raw(length))
+  }
+}
+
+function readCells(reader: ByteReader): FieldCells {
+  const fields: FieldCells = new Map()
+  readFields(
+    reader,
+    (ordinal, length) => fields.set(ordinal, { value: reader.raw(length), metadata: undefined }),
+    (ordinal, metadata) => fields.set(ordinal, { ...fields.get(ordinal)!, metadata }),
+  )
+  return fields
+}
+
+function writeVersion(writer: ByteWriter, version: VersionState): void {
+  writer.varint(version.time)
+  writeType(writer, version.versionedType)
+  writeType(writer, version.mutableType)
+  writeFields(writer, version.fields)
+}
+
+/** What stands before the fields of a version. */
+export type VersionHeader = Omit<VersionState, 'fields'>
+
+/** Reads what stands before the fields of a version. */
+export function readVersionHeader(reader: ByteReader): VersionHeader {
+  return { time: reader.varint(), versionedType: readType(reader), mutableType: readType(reader) }
+}
+
+/** What stands before the fields of a head. */
+export type HeadHeader = Omit<RecordState, 'fields' | 'latest'>
+
+/** Reads what stands before the fields of a head. `ERR_CORRUPTION`. */
+export function readHeadHeader(reader: ByteReader): HeadHeader {
+  if (reader.byte() !== format) throw reader.failure('the format is not known')
+  const flags = reader.byte()
+  if ((flags & ~knownFlags) !== 0) throw reader.failure(`there are no flags ${flags}`)
+  return {
+    isDeleted: (flags & deletedFlag) !== 0,
+    hasBlobs: (flags & blobsFlag) !== 0,
+    occ: reader.varint(),
+    version: reader.varint(),
+    first: reader.varint(),
+    last: reader.varint(),
+    autosave: reader.varint(),
+    created: reader.varint(),
+    modified: reader.varint(),
+    type: { ordinal: reader.varint(), version: reader.varint() },
+  }
+}
+
+/** The bytes of a head. */
+export function encodeHead(state: RecordState): Buffer {
+  const writer = new ByteWriter(512)
+  writer.byte(format)
+  writer.byte((state.isDeleted ? deletedFlag : 0) | (state.hasBlobs ? blobsFlag : 0))
+  writer.varint(state.occ)
+  writer.varint(state.version)
+  writer.varint(state.first)
+  writer.varint(state.last)
+  writer.varint(state.autosave)
+  writer.varint(state.created)
+  writer.varint(state.modified)
+  writeType(writer, state.type)
+  writeFields(writer, state.fields)
+  if (state.latest !== undefined) writeVersion(writer, state.latest)
+  return writer.finish()
+}
+
+/** The state of a head. `ERR_CORRUPTION`. */
+export function decodeHead(bytes: Buffer): RecordState {
+  const reader = new ByteReader(bytes, 'a record')
+  const header = readHeadHeader(reader)
+  const fields = readCells(reader)
+  const latest =
+    header.version > 0 ? { ...readVersionHeader(reader), fields: readCells(reader) } : undefined
+  reader.finish()
+  return { ...header, fields, latest }
+}
+
+/** The bytes of a version that is no longer the newest. */
+export function encodeVersion(version: VersionState): Buffer {
+  const writer = new ByteWriter(512)
+  writer.byte(format)
+  writeVersion(writer, version)
+  return writer.finish()
+}
+
+/** A reader at the header of a stored version. `ERR_CORRUPTION`. */
+export function versionReader(bytes: Buffer): ByteReader {
+  const reader = new ByteReader(bytes, 'a version of a record')
+  if (reader.byte() !== format) throw reader.failure('the format is not known')
+  return reader
+}
+
+/** The state of a stored version. `ERR_CORRUPTION`. */
+export function decodeVersion(bytes: Buffer): VersionState {
+  const reader = versionReader(bytes)
+  const version = { ...readVersionHeader(reader), fields: readCells(reader) }
+  reader.finish()
+  return version
+}

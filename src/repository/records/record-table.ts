@@ -1,0 +1,225 @@
+/** A record table: everything that programs do with records. */
+import { invalidArgument } from '../errors.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
+import { RecordHistory, type FieldDifference, type PruneOptions } from './record-history.js'
+import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
+import { scanRecords, type RecordScan } from './record-scanner.js'
+import {
+  RecordWriter,
+  type CreateOptions,
+  type DeleteOptions,
+  type PreparedWrite,
+  type UpdateOptions,
+} from './record-writer.js'
+import type { RecordInput, StoredRecord, WriteResult } from './record.js'
+import { headColumn } from './record-state.js'
+import type { TableContext } from './table-context.js'
+import { versionNotFoundAt } from './record-view.js'
+import { TypedRecords } from './typed-records.js'
+
+/** One write of a batch. */
+export type BatchWrite =
+  | { readonly create: RecordInput; readonly options?: CreateOptions | undefined }
+  | { readonly update: RecordInput; readonly options?: UpdateOptions | undefined }
+  | { readonly delete: RecordIdLike; readonly options?: DeleteOptions | undefined }
+
+/**
+ * A record table.
+ *
+ * A write changes the record, its event, its unique values and the states of its blobs together or
+ * not at all. Errors of writes beside those named: `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`,
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_NOT_UNIQUE`, and
+ * `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record meanwhile.
+ */
+export class RecordTable {
+  readonly #context: TableContext
+  readonly #reader: RecordReader
+  readonly #writer: RecordWriter
+  readonly #history: RecordHistory
+
+  /** @internal Made by `Repository.table`. */
+  constructor(context: TableContext) {
+    this.#context = context
+    this.#reader = new RecordReader(context)
+    this.#writer = new RecordWriter(context, this.#reader)
+    this.#history = new RecordHistory(context, this.#reader)
+  }
+
+  get name(): string {
+    return this.#context.name
+  }
+
+  get repository(): string {
+    return this.#context.repository
+  }
+
+  /** @internal */
+  get context(): TableContext {
+    return this.#context
+  }
+
+  /** Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; versions go on. */
+  create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
+    return this.#writer.create(input, options)
+  }
+
+  /**
+   * Changes the fields that are given. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status
+   * `UP_TO_DATE` if nothing changes, `CONFLICT` if a condition does not hold.
+   */
+  update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return this.#writer.update(input, options)
+  }
+
+  /** Creates the record or changes it, whichever it takes. Safe to be repeated. */
+  createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return this.#writer.createOrUpdate(input, options)
+  }
+
+  /** Deletes a record with all its versions. `ERR_RECORD_NOT_FOUND`. */
+  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
+    return this.#writer.delete(RecordId.of(id), options)
+  }
+
+  /** Several writes of different records, all or none; a status by position. */
+  async batch(writes: readonly BatchWrite[]): Promise<WriteResult[]> {
+    const prepared: PreparedWrite[] = []
+    const seen = new Set<string>()
+    for (const write of writes) {
+      const each = await this.#prepare(write)
+      const id = each.record.id.text
+      if (seen.has(id)) throw invalidArgument(`the batch writes ${id} twice`)
+      seen.add(id)
+      prepared.push(each)
+    }
+    const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
+    const sequence = hasConflict ? undefined : await this.#writer.commitAll(prepared)
+    return prepared.map(({ status, record }) => ({ status, record, sequence }))
+  }
+
+  /**
+   * Reads a record. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
+   * `ERR_FIELD_TYPE_NOT_FOUND`.
+   */
+  read(id: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
+    return this.#reader.read(id, options)
+  }
+
+  /** Reads several records in the order of the ids; those that do not exist are left out. */
+  readList(
+    ids: readonly RecordIdLike[],
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord[]> {
+    return this.#reader.readList(ids, options)
+  }
+
+  /** Reads several versions, ascending; those that do not exist are left out. */
+  readVersions(
+    id: RecordIdLike,
+    versions: VersionSelection,
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord[]> {
+    return this.#reader.readVersions(id, versions, options)
+  }
+
+  /** Reads the version that a tag points to; undefined if the tag or that version is absent. */
+  readTagged(
+    id: RecordIdLike,
+    tag: string,
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord | undefined> {
+    return this.#reader.readTagged(id, tag, options)
+  }
+
+  /**
+   * Reads the version that was the newest at a time in milliseconds. Fields without versions show
+   * today's values. `ERR_VERSION_NOT_FOUND` if there was none yet.
+   */
+  async readAt(
+    id: RecordIdLike,
+    time: number,
+    options: Pick<ReadOptions, 'fields'> = {},
+  ): Promise<StoredRecord> {
+    const version = await this.#reader.versionAt(id, time)
+    if (version === undefined) throw versionNotFoundAt(RecordId.of(id), time)
+    return this.#reader.read(id, { ...options, version })
+  }
+
+  /** The ids of the master and the variants that exist, in order. */
+  variants(id: RecordIdLike): Promise<RecordId[]> {
+    return this.#reader.variants(id)
+  }
+
+  async exists(id: RecordIdLike): Promise<boolean> {
+    const { state } = await this.#reader.head(RecordId.of(id))
+    return state !== undefined && !state.isDeleted
+  }
+
+  /** Records in the order of their ids. */
+  scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
+    return scanRecords(this.#context, scan)
+  }
+
+  /** Versioned and mutable fields that differ between two versions. */
+  diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
+    return this.#history.diff(id, from, to)
+  }
+
+  /** Makes a version with the versioned and mutable fields of an old one. */
+  async restore(id: RecordIdLike, version: number): Promise<WriteResult> {
+    return this.#write(await this.#history.prepareRestore(id, version))
+  }
+
+  /** Drops old versions, which cannot be read any more. */
+  async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
+    return this.#write(await this.#history.preparePrune(id, options))
+  }
+
+  /** Brings a deleted record back within the time of `undeleteMilliseconds`. */
+  async undelete(id: RecordIdLike): Promise<WriteResult> {
+    return this.#write(await this.#history.prepareUndelete(id))
+  }
+
+  /** Removes what deleted records have kept for too long; how many there were. */
+  async purgeDeleted(): Promise<number> {
+    let count = 0
+    for await (const row of this.#context.table.scan({ columns: [headColumn] })) {
+      const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
+      if (purge === undefined) continue
+      await this.#write(purge)
+      count++
+    }
+    return count
+  }
+
+  /** Lets a version tag point to a version; default the newest one. */
+  async tag(id: RecordIdLike, tag: string, version?: number): Promise<WriteResult> {
+    const target = version ?? (await this.read(id)).version ?? 0
+    return this.update({ id, fields: { [tag]: BigInt(target) } })
+  }
+
+  /** Removes a version tag. */
+  untag(id: RecordIdLike, tag: string): Promise<WriteResult> {
+    return this.update({ id, fieldsToDelete: [tag] })
+  }
+
+  /** The records of a definition, with the types of its fields. */
+  typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
+    return new TypedRecords(this, definition)
+  }
+
+  async #write(write: PreparedWrite): Promise<WriteResult> {
+    const sequence = await this.#writer.commitAll([write])
+    return { status: write.status, record: write.record, sequence }
+  }
+
+  #prepare(write: BatchWrite): Promise<PreparedWrite> {
+    if ('create' in write) return this.#writer.prepareCreate(write.create, write.options)
+    if ('update' in write) return this.#writer.prepareUpdate(write.update, write.options)
+    if ('delete' in write) {
+      return this.#writer.prepareDelete(RecordId.of(write.delete), write.options)
+    }
+    throw invalidArgument('a write of a batch is a create, an update or a delete')
+  }
+}

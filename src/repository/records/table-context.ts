@@ -1,0 +1,31 @@
+/** What the parts of a record table share. */
+import type { Clock, Database, DurabilityOption, Table } from '../../api/index.js'
+import type { RepositoryHook } from '../hooks.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { CommitPart } from './commit.js'
+import type { RecordViews } from './record-view.js'
+
+/** One record table, seen from inside. */
+export interface TableContext {
+  readonly database: Database
+  readonly table: Table
+  /** Name of the table of the database that holds the index rows of all record tables. */
+  readonly indexTable: string
+  readonly repository: string
+  /** Name of the record table in its repository. */
+  readonly name: string
+  /** Begins the rows of this record table in shared tables. */
+  readonly key: Buffer
+  readonly schema: SchemaCache
+  readonly views: RecordViews
+  readonly clock: Clock
+  readonly durability: DurabilityOption
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Milliseconds in which a deleted record can be brought back; 0 = not at all. */
+  readonly undeleteMilliseconds: number
+  readonly hooks: readonly RepositoryHook[]
+  /** What is written together with records. */
+  readonly parts: readonly CommitPart[]
+  /** The table of the database behind another record table of the repository. */
+  tableOf(name: string): Table
+}

@@ -1,0 +1,249 @@
+/** The entry to the content repository: repositories, their record tables, and the schema. */
+import type { Database, Table } from '../api/index.js'
+import { requireCapability } from '../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
+import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
+import type { CommitPart } from './records/commit.js'
+import { LinkTargets } from './records/link-targets.js'
+import { rowKinds, terminated } from './records/ordered-row.js'
+import { recordFamily } from './records/record-state.js'
+import { RecordTable } from './records/record-table.js'
+import { RecordViews } from './records/record-view.js'
+import type { TableContext } from './records/table-context.js'
+import { UniqueValues } from './records/unique-values.js'
+import { lastTag } from './qualified-name.js'
+import { RecordId } from './record-id.js'
+import { Repository } from './repository.js'
+import {
+  checkRepositoryName,
+  checkTableName,
+  defaultRepository,
+  defaultTable,
+  RepositoryRows,
+} from './repository-rows.js'
+import { SchemaRows } from './schema/schema-rows.js'
+import { TypeManager } from './schema/type-manager.js'
+import { ValueTypes } from './values/value-types.js'
+
+/** Repositories of one database. Every method but `open` fails when it is closed. */
+export class RepositoryManager {
+  /** Field types and record types, which all repositories share. */
+  readonly types: TypeManager
+  readonly #database: Database
+  readonly #settings: RepositorySettings
+  readonly #rows: RepositoryRows
+  readonly #parts: readonly CommitPart[]
+  /** Record tables by repository and name. */
+  readonly #tables = new Map<string, Map<string, RecordTable>>()
+  #isClosed = false
+
+  private constructor(
+    database: Database,
+    settings: RepositorySettings,
+    rows: RepositoryRows,
+    types: TypeManager,
+  ) {
+    this.#database = database
+    this.#settings = settings
+    this.#rows = rows
+    this.types = types
+    this.#parts = [new UniqueValues(), new LinkTargets()]
+  }
+
+  /**
+   * Opens the repositories of a database, and creates what is missing; deletions that a crash has
+   * interrupted are ended. The database stays the caller's. `ERR_UNSUPPORTED` if the backend has no
+   * atomic batches, `ERR_INVALID_ARGUMENT`.
+   */
+  static async open(
+    database: Database,
+    options: RepositoryOptions = {},
+  ): Promise<RepositoryManager> {
+    const settings = repositorySettings(options)
+    requireCapability(database.capabilities, 'atomicAcrossTables', 'the content repository')
+    const { tablePrefix, randomBytes } = settings
+    const valueTypes = new ValueTypes()
+    for (const [name, factory] of Object.entries(settings.valueTypes)) {
+      valueTypes.register(name, factory)
+    }
+    const rows = new RepositoryRows(database, `${tablePrefix}.tables`)
+    const schemaRows = new SchemaRows(database, `${tablePrefix}.schema`)
+    await rows.create()
+    await schemaRows.create()
+    const index = { families: { i: { newVersionBehavior: true } } }
+    await database.admin.ensureTable(`${tablePrefix}.index`, index)
+    const newUuid = (): string => RecordId.random(randomBytes).text.slice('UUID.'.length)
+    const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid })
+    await types.refresh()
+    await types.createOrUpdateFieldType({ name: lastTag, valueType: 'LONG' })
+    const manager = new RepositoryManager(database, settings, rows, types)
+    await manager.#load()
+    return manager
+  }
+
+  /** A repository; default 'default'. `ERR_REPOSITORY_NOT_FOUND`. */
+  repository(name: string = defaultRepository): Repository {
+    this.#checkOpen()
+    checkRepositoryName(name)
+    if (this.#tables.has(name)) return new Repository(this, name)
+    throw repositoryNotFound(name)
+  }
+
+  /** Names of the repositories, sorted. */
+  listRepositories(): string[] {
+    this.#checkOpen()
+    return [...this.#tables.keys()].sort()
+  }
+
+  /** Creates a repository with the table 'record'. `ERR_REPOSITORY_EXISTS`. */
+  async createRepository(name: string): Promise<Repository> {
+    this.#checkOpen()
+    checkRepositoryName(name)
+    if (!(await this.#rows.add(name, undefined))) {
+      const message = `there is a repository ${name} already`
+      throw new RepositoryError(RepositoryErrorCode.repositoryExists, message)
+    }
+    await this.#openTable(name, defaultTable)
+    return new Repository(this, name)
+  }
+
+  /** Deletes a repository with all its tables; 'default' stays. `ERR_REPOSITORY_NOT_FOUND`. */
+  async deleteRepository(name: string): Promise<void> {
+    this.#checkOpen()
+    checkRepositoryName(name)
+    if (name === defaultRepository) throw invalidArgument(`the repository ${name} stays`)
+    if (!this.#tables.has(name)) throw repositoryNotFound(name)
+    await this.#rows.requestDelete(name, undefined)
+    await this.#endRepository(name, this.tablesOf(name))
+  }
+
+  /** Lets go; the database stays open. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.types.close()
+    await this.types.settled()
+  }
+
+  /** @internal */
+  tablesOf(repository: string): string[] {
+    this.#checkOpen()
+    return [...(this.#tables.get(repository)?.keys() ?? [])].sort()
+  }
+
+  /** @internal */
+  findTable(repository: string, name: string): RecordTable | undefined {
+    this.#checkOpen()
+    return this.#tables.get(repository)?.get(name)
+  }
+
+  /** @internal */
+  async createTable(repository: string, name: string): Promise<RecordTable> {
+    this.#checkOpen()
+    checkTableName(name)
+    if (!this.#tables.has(repository)) throw repositoryNotFound(repository)
+    if (!(await this.#rows.add(repository, name))) {
+      const message = `the repository ${repository} has a table ${name} already`
+      throw new RepositoryError(RepositoryErrorCode.recordTableExists, message)
+    }
+    return this.#openTable(repository, name)
+  }
+
+  /** @internal */
+  async dropTable(repository: string, name: string): Promise<void> {
+    this.#checkOpen()
+    checkTableName(name)
+    if (name === defaultTable) throw invalidArgument(`the table ${name} stays`)
+    new Repository(this, repository).table(name)
+    await this.#rows.requestDelete(repository, name)
+    await this.#endTable(repository, name)
+  }
+
+  async #load(): Promise<void> {
+    await this.#rows.add(defaultRepository, undefined)
+    const rows = await this.#rows.list()
+    for (const { repository, table, state } of rows) {
+      if (table === undefined) {
+        if (state === 'ACTIVE') continue
+        const tables = rows.flatMap((row) =>
+          row.repository === repository ? (row.table ?? []) : [],
+        )
+        await this.#endRepository(repository, tables)
+      } else if (state === 'DELETE_REQUESTED') await this.#endTable(repository, table)
+    }
+    for (const { repository, table, state } of await this.#rows.list()) {
+      if (table !== undefined && state === 'ACTIVE') await this.#openTable(repository, table)
+    }
+  }
+
+  async #openTable(repository: string, name: string): Promise<RecordTable> {
+    const physical = this.#physicalName(repository, name)
+    await this.#database.admin.ensureTable(physical, { families: { [recordFamily]: {} } })
+    const { schema } = this.types
+    const { tablePrefix, clock, durability, randomBytes, undeleteMilliseconds, hooks } =
+      this.#settings
+    const context: TableContext = {
+      database: this.#database,
+      table: this.#database.table(physical),
+      indexTable: `${tablePrefix}.index`,
+      repository,
+      name,
+      key: Buffer.from(`${repository}/${name}`),
+      schema,
+      views: new RecordViews(schema, name),
+      clock,
+      durability,
+      randomBytes,
+      undeleteMilliseconds,
+      hooks,
+      parts: this.#parts,
+      tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
+    }
+    const table = new RecordTable(context)
+    const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
+    tables.set(name, table)
+    this.#tables.set(repository, tables)
+    return table
+  }
+
+  async #endRepository(repository: string, tables: readonly string[]): Promise<void> {
+    for (const table of tables) await this.#endTable(repository, table)
+    this.#tables.delete(repository)
+    await this.#rows.remove(repository, undefined)
+  }
+
+  /** Removes everything that belongs to a record table; the row that asks for it goes last. */
+  async #endTable(repository: string, name: string): Promise<void> {
+    this.#tables.get(repository)?.delete(name)
+    const physical = this.#physicalName(repository, name)
+    await this.#removeIndexRows(Buffer.from(`${repository}/${name}`))
+    if (await this.#database.admin.tableExists(physical)) {
+      await this.#database.admin.deleteTable(physical)
+    }
+    await this.#rows.remove(repository, name)
+  }
+
+  async #removeIndexRows(key: Buffer): Promise<void> {
+    const index = this.#database.table(`${this.#settings.tablePrefix}.index`)
+    for (const kind of Object.values(rowKinds)) {
+      const prefix = Buffer.concat([Buffer.of(kind), terminated(key)])
+      for await (const { row } of index.scan({ prefix })) {
+        await index.delete({ row: row!, families: [{ family: 'i', timestamp: 1 }] })
+      }
+    }
+  }
+
+  #physicalName(repository: string, name: string): string {
+    // A table has no dot in its name, so no two pairs have one name.
+    return `${this.#settings.tablePrefix}.r.${repository}..${name}`
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return
+    throw new RepositoryError(RepositoryErrorCode.closed, 'the repository is closed')
+  }
+}
+
+function repositoryNotFound(name: string): RepositoryError {
+  const message = `there is no repository ${name}`
+  return new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
+}

@@ -1,0 +1,84 @@
+/** Record types: which fields records have, by version, with supertypes and rules. */
+import type { QualifiedName } from '../qualified-name.js'
+
+/** Rules for the values of one field in records of a type. Values are in their form in JSON. */
+export interface FieldRules {
+  /** The value of a record that is created without one. */
+  readonly default?: unknown
+  /** Smallest and greatest value; for types with an order. */
+  readonly min?: unknown
+  readonly max?: unknown
+  /** A text or each text of a list must match it as a whole. */
+  readonly pattern?: string | undefined
+  /** The values that are allowed. */
+  readonly values?: readonly unknown[] | undefined
+  /** No two records of a table have the same value. */
+  readonly unique?: boolean | undefined
+  /** `exists`: links lead to records that exist. `typed`: they also are of the type of the link. */
+  readonly linkTarget?: 'exists' | 'typed' | undefined
+}
+
+/** A field of a record type. */
+export interface FieldEntry extends FieldRules {
+  /** Id of the field type. */
+  readonly field: string
+  readonly mandatory: boolean
+}
+
+/** A supertype, at the version to which the subtype is pinned. */
+export interface Supertype {
+  /** Id of the record type. */
+  readonly id: string
+  readonly version: number
+}
+
+/** One version of a record type; immutable. */
+export interface RecordType {
+  /** A UUID, assigned by the system. */
+  readonly id: string
+  /** Its number in stored records. */
+  readonly ordinal: number
+  /** The name is the same in all versions. */
+  readonly name: QualifiedName
+  /** From 1. */
+  readonly version: number
+  readonly fields: readonly FieldEntry[]
+  readonly supertypes: readonly Supertype[]
+  /** Whether records may hold fields of the type and its supertypes only. */
+  readonly isStrict: boolean
+}
+
+/** A field of a record type as callers give it, by `name` or by `field`, the id. */
+export interface FieldEntryInput extends FieldRules {
+  readonly name?: string | undefined
+  readonly field?: string | undefined
+  /** Default false. */
+  readonly mandatory?: boolean | undefined
+}
+
+/** A supertype as callers give it; without version it is pinned to the newest one. */
+export interface SupertypeInput {
+  readonly name?: string | undefined
+  readonly id?: string | undefined
+  readonly version?: number | undefined
+}
+
+/** What a record type is created from. */
+export interface RecordTypeInput {
+  /** `{namespace}local`; unique among record types. */
+  readonly name: string
+  readonly fields?: readonly FieldEntryInput[] | undefined
+  readonly supertypes?: readonly SupertypeInput[] | undefined
+  /** Whether records may hold fields of the type and its supertypes only. Default false. */
+  readonly strict?: boolean | undefined
+}
+
+/**
+ * Changes of a record type. The lists that are given replace those of the type, and what is absent
+ * stays.
+ * An update by id may rename; one by name finds the type by it.
+ */
+export interface RecordTypeUpdate extends Omit<RecordTypeInput, 'name'> {
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+}

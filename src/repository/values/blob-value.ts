@@ -1,0 +1,76 @@
+/** The value of a `BLOB` field: what a blob is and where its bytes are, without the bytes. */
+import { shown } from '../../api/index.js'
+import { invalidRecord } from '../errors.js'
+import { isText } from '../text.js'
+import { checkEncoding } from './simple-types.js'
+import type { ValueType, ValueTypeFactory } from './value-type.js'
+
+/** A blob; made by an upload, then put into a field. */
+export interface Blob {
+  /** Where the bytes are; nothing for callers to read. */
+  readonly key: Buffer
+  readonly mediaType: string
+  /** Bytes. */
+  readonly size: number
+  readonly name?: string | undefined
+}
+
+const encoding = 1
+const keyBytesMax = 1 << 20
+
+function accept(value: unknown): Blob {
+  const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
+  const fits =
+    key instanceof Uint8Array &&
+    key.length <= keyBytesMax &&
+    isText(mediaType) &&
+    Number.isSafeInteger(size) &&
+    (size as number) >= 0 &&
+    (name === undefined || isText(name))
+  if (fits) return value as Blob
+  throw invalidRecord(
+    `a value of BLOB has key, mediaType, size and maybe name; got ${shown(value)}`,
+  )
+}
+
+const blobType: ValueType = {
+  name: 'BLOB',
+  base: 'BLOB',
+  write: (writer, value) => {
+    const { key, mediaType, size, name } = accept(value)
+    writer.byte(encoding)
+    writer.bytes(key)
+    writer.text(mediaType)
+    writer.varint(size)
+    writer.byte(name === undefined ? 0 : 1)
+    if (name !== undefined) writer.text(name)
+  },
+  read: (reader): Blob => {
+    checkEncoding(reader, encoding)
+    const key = Buffer.from(reader.bytes())
+    const mediaType = reader.text()
+    const size = reader.varint()
+    const hasName = reader.byte() === 1
+    return { key, mediaType, size, ...(hasName ? { name: reader.text() } : {}) }
+  },
+  toJson: (value) => {
+    const { key, mediaType, size, name } = value as Blob
+    return {
+      value: key.toString('base64url'),
+      mediaType,
+      size,
+      ...(name === undefined ? {} : { name }),
+    }
+  },
+  fromJson: (json) => {
+    const { value, mediaType, size, name } = (json ?? {}) as Record<string, unknown>
+    if (typeof value !== 'string' || !/^[\w-]*$/.test(value)) {
+      throw invalidRecord('the value of a blob in JSON is base64url')
+    }
+    const given = name === undefined || name === null ? {} : { name }
+    return accept({ key: Buffer.from(value, 'base64url'), mediaType, size, ...given })
+  },
+}
+
+/** The value type `BLOB`. */
+export const blobTypes: ValueTypeFactory = () => blobType

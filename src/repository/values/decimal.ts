@@ -1,0 +1,45 @@
+/** Decimal numbers as text: exact, and with the scale that they were given (1.0 is not 1.00). */
+
+const pattern = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/
+const digitsMax = 1000
+
+/** Whether a text is a decimal: digits, and a fraction if wanted; no exponent, no leading zeros. */
+export function isDecimal(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= digitsMax && pattern.test(value)
+}
+
+interface Parts {
+  readonly isNegative: boolean
+  readonly whole: string
+  readonly fraction: string
+}
+
+function partsOf(text: string): Parts {
+  const [whole, fraction = ''] = text.replace('-', '').split('.')
+  const significant = fraction.replace(/0+$/, '')
+  const isZero = whole === '0' && significant === ''
+  return { isNegative: text.startsWith('-') && !isZero, whole, fraction: significant }
+}
+
+/** Order by number: 1.0 and 1.00 are equal here. */
+export function compareDecimals(a: string, b: string): number {
+  return Buffer.compare(decimalOrder(a), decimalOrder(b))
+}
+
+/**
+ * Bytes in the order of the numbers: sign, number of digits before the point, digits. Behind the
+ * sign those of negative numbers are inverted.
+ */
+export function decimalOrder(text: string): Buffer {
+  const { isNegative, whole, fraction } = partsOf(text)
+  const digits = Buffer.from(`${whole}${fraction}`, 'latin1')
+  const bytes = Buffer.alloc(digits.length + 4)
+  bytes[0] = 1
+  bytes.writeUInt16BE(whole.length, 1)
+  digits.copy(bytes, 3)
+  if (isNegative) {
+    bytes[0] = 0
+    for (let i = 1; i < bytes.length; i++) bytes[i] = 0xff - bytes[i]
+  }
+  return bytes
+}

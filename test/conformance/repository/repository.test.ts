@@ -1,0 +1,56 @@
+/** The published suite of the content repository against the embedded engine and the plain one. */
+import t from 'tap'
+import {
+  runRepositorySuite,
+  type RepositoryBackend,
+} from '../../../src/conformance/repository/suite.js'
+import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { MemoryDatabase } from '../../../src/memory/index.js'
+import { lengthOf } from '../../helpers/length.js'
+
+const embedded: RepositoryBackend = {
+  name: 'the embedded engine',
+  open: async (clock) => {
+    const fileSystem = new MemoryFileSystem()
+    const open = (): Promise<Database> =>
+      Database.open('/database', {
+        clock,
+        fileSystem,
+        executor: 'inline',
+        compactionEnabled: false,
+        memtableBytesMax: 1 << 20,
+        flushBytes: 256 * 1024,
+      })
+    let database = await open()
+    return {
+      database,
+      reopen: async () => {
+        await database.close()
+        database = await open()
+        return database
+      },
+      close: () => database.close(),
+    }
+  },
+}
+
+/** Holds what it has for as long as the case runs. */
+const memory: RepositoryBackend = {
+  name: 'the plain backend in memory',
+  open: async (clock) => {
+    const database = await MemoryDatabase.open({ clock })
+    return { database, reopen: async () => database, close: () => database.close() }
+  },
+}
+
+const casesExpected = 96
+
+// The plain backend runs the same cases where there is time for them.
+const backends = lengthOf('CELLAR_REPOSITORY_BACKENDS', 1, 2)
+
+for (const backend of [embedded, memory].slice(0, backends)) {
+  void t.test(`repository over ${backend.name}`, async (t) => {
+    const { run } = await runRepositorySuite(t, backend)
+    t.equal(run, casesExpected, 'cases run')
+  })
+}
