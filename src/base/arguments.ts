@@ -1,17 +1,21 @@
 /**
- * Checks of what callers give, one for each kind of value. Everything public takes its arguments
- * through these, so that bad input is always an `ERR_INVALID_ARGUMENT`.
+ * Checks of the arguments that callers give, one function for each kind of value. Every public
+ * method checks its arguments with these functions, so bad input always fails with
+ * `ERR_INVALID_ARGUMENT`.
  *
- * All checks throw `ERR_INVALID_ARGUMENT`; `what` names the argument in its message. A caller's
- * object may be a proxy or have getters, so reading it may throw anything: code that reads the
- * objects of callers runs inside {@link readArguments}, or hands what it catches to
- * {@link argumentError}.
+ * All checks throw `ERR_INVALID_ARGUMENT`; `what` names the argument in the message. An object of a
+ * caller may be a proxy or have getters, so reading a property may throw any value. Code that reads
+ * such objects therefore runs inside {@link readArguments}, or passes caught errors to {@link
+ * argumentError}.
  */
 import { types } from 'node:util'
 import { InvariantError } from './assert.js'
 import { CellarError, ErrorCode, invalidArgument } from './errors.js'
 
-/** A value as messages show it. Never throws. */
+/**
+ * The text that error messages show for a value; long strings are cut at 80 characters. Never
+ * throws.
+ */
 export function shown(value: unknown): string {
   if (value === null) return 'null'
   if (typeof value === 'string') {
@@ -22,12 +26,12 @@ export function shown(value: unknown): string {
   return typeof value
 }
 
-/** Whether a value is a `Uint8Array` (or `Buffer`). Never throws, and no proxy passes for one. */
+/** Whether a value is a `Uint8Array` (or `Buffer`). Never throws; false for a proxy of one. */
 export function isBytes(value: unknown): value is Uint8Array {
   return types.isUint8Array(value)
 }
 
-/** Whether the memory of bytes was given away, to another thread for example. */
+/** Whether the memory of a byte array was transferred away, for example to another thread. */
 export function isDetached(value: Uint8Array): boolean {
   if (value.byteLength > 0) return false
   try {
@@ -38,12 +42,12 @@ export function isDetached(value: Uint8Array): boolean {
   }
 }
 
-/** Whether a text survives UTF-8: every surrogate is one of a pair. */
+/** Whether a string can be encoded as UTF-8: every surrogate has its other half. */
 export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-/** Checks a text that will be stored as UTF-8. */
+/** Checks a string that will be stored as UTF-8. */
 export function checkText(value: unknown, what: string): string {
   if (typeof value !== 'string') {
     throw invalidArgument(`${what} must be a string, got ${shown(value)}`)
@@ -52,7 +56,7 @@ export function checkText(value: unknown, what: string): string {
   return value
 }
 
-/** The error for a text that UTF-8 has no form for. */
+/** The error for a string with a lone surrogate, which UTF-8 cannot encode. */
 export function loneSurrogate(what: string): CellarError {
   return invalidArgument(`${what} holds a lone surrogate, which UTF-8 cannot hold; give bytes`)
 }
@@ -71,7 +75,7 @@ export function checkBytesLike(value: unknown, what: string): asserts value is s
   }
 }
 
-/** Checks that a value is an object and no array. */
+/** Checks that a value is an object but not an array. */
 export function checkObject<T>(value: T, what: string): T {
   if (typeof value !== 'object' || value === null || isArray(value, what)) {
     throw invalidArgument(`${what} must be an object, got ${shown(value)}`)
@@ -79,7 +83,10 @@ export function checkObject<T>(value: T, what: string): T {
   return value
 }
 
-/** A revoked proxy does not even say whether it is an array. */
+/**
+ * `Array.isArray` that throws `ERR_INVALID_ARGUMENT` for a revoked proxy, where the original
+ * throws.
+ */
 function isArray(value: unknown, what: string): value is readonly unknown[] {
   try {
     return Array.isArray(value)
@@ -89,8 +96,8 @@ function isArray(value: unknown, what: string): value is readonly unknown[] {
 }
 
 /**
- * Checks that a value is an array without holes and returns a copy, which the caller of the public
- * method cannot change.
+ * Checks that a value is an array without missing elements. Returns a copy, which the caller of the
+ * public method cannot change.
  */
 export function checkArray<T>(value: readonly T[], what: string): T[] {
   if (!isArray(value, what)) {
@@ -103,27 +110,27 @@ export function checkArray<T>(value: readonly T[], what: string): T[] {
   return copy
 }
 
-/** Checks an optional boolean. */
+/** Checks an optional boolean; `missing` is the result for undefined. */
 export function checkBoolean(value: unknown, what: string, missing: boolean): boolean {
   if (value === undefined) return missing
   if (typeof value === 'boolean') return value
   throw invalidArgument(`${what} must be true or false, got ${shown(value)}`)
 }
 
-/** Checks an optional integer of at least `min`. */
+/** Checks an optional integer of at least `min` (inclusive); returns undefined for undefined. */
 export function checkInteger(value: unknown, what: string, min: number): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && value >= min) return value
   throw invalidArgument(`${what} must be an integer >= ${min}, got ${shown(value)}`)
 }
 
-/** Checks an optional function. */
+/** Checks an optional function; returns undefined for undefined. */
 export function checkFunction<T>(value: T, what: string): T {
   if (value === undefined || typeof value === 'function') return value
   throw invalidArgument(`${what} must be a function, got ${shown(value)}`)
 }
 
-/** Checks an optional `AbortSignal`, of whatever make. */
+/** Checks an optional `AbortSignal`, also one of another implementation than Node's. */
 export function checkSignal(value: AbortSignal | undefined): AbortSignal | undefined {
   if (value === undefined) return undefined
   const isSignal =
@@ -136,7 +143,7 @@ export function checkSignal(value: AbortSignal | undefined): AbortSignal | undef
   throw invalidArgument(`signal must be an AbortSignal, got ${shown(value)}`)
 }
 
-/** Checks one of some texts. */
+/** Checks that a value is one of `choices`; the message suggests the nearest choice. */
 export function checkChoice<T extends string>(
   value: unknown,
   what: string,
@@ -162,7 +169,9 @@ export class OptionNames<T extends object> {
     this.names = new Set(Object.keys(names))
   }
 
-  /** Checks that the options are an object that has no other names, whatever their values. */
+  /**
+   * Checks that `options` is an object whose property names are all known. Values are not checked.
+   */
   check<O extends object>(options: O): O {
     checkObject(options, this.what)
     for (const name of Object.keys(options)) {
@@ -171,14 +180,14 @@ export class OptionNames<T extends object> {
     return options
   }
 
-  /** A copy of checked options, which reading cannot change any more. */
+  /** Checks the options and returns a shallow copy, which the caller cannot change. */
   copy(options: T): T {
     return { ...this.check(options) }
   }
 
   /**
-   * Refuses names that look like a mistake: unknown, but near to a known one. For objects that
-   * others may give names of their own.
+   * Refuses an unknown name that resembles a known one, since it is probably a mistake. Other
+   * unknown names pass: for objects to which users may add properties of their own.
    */
   checkNear(options: object): void {
     checkObject(options, this.what)
@@ -196,14 +205,17 @@ export class OptionNames<T extends object> {
   }
 }
 
-/** How many names an object has. With the number of known ones it tells whether all are known. */
+/**
+ * Number of enumerable names of an object. If it equals the number of known properties that have a
+ * value, no name is unknown.
+ */
 export function countNames(options: object): number {
   let count = 0
   for (const name in options) if (name !== undefined) count++
   return count
 }
 
-/** The name that was meant, if one is near: two letters wrong, or one in three. */
+/** The known name that the caller probably meant: at most two letters differ, or one in three. */
 function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > 64) return undefined
   let best: string | undefined
@@ -217,7 +229,9 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   return best
 }
 
-/** Letters to insert, remove, replace or exchange with their neighbour to make `a` of `b`. */
+/**
+ * Edit distance: letters to insert, remove, replace or swap with a neighbour to turn `a` into `b`.
+ */
 function editDistance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, i) => i)
@@ -237,7 +251,7 @@ function editDistance(a: string, b: string): number {
   return last[b.length]
 }
 
-/** Runs code that reads the arguments of a caller; what they throw is told as a bad argument. */
+/** Runs code that reads a caller's objects. Whatever it throws becomes an argument error. */
 export function readArguments<T>(read: () => T): T {
   try {
     return read()
@@ -247,14 +261,14 @@ export function readArguments<T>(read: () => T): T {
 }
 
 /**
- * The error for what was thrown while arguments were read: what Cellar has thrown as it is, all
- * else as the cause of an `ERR_INVALID_ARGUMENT`.
+ * The error to report for a value thrown while arguments were read. Errors of Cellar stay as they
+ * are; any other value becomes the cause of an `ERR_INVALID_ARGUMENT`.
  */
 export function argumentError(error: unknown): unknown {
   try {
     if (error instanceof CellarError || error instanceof InvariantError) return error
   } catch {
-    // A proxy that does not even say what it is.
+    // `instanceof` itself can throw for a proxy. Such a value is no error of Cellar.
   }
   const message = `an argument cannot be read: ${messageOf(error)}`
   return new CellarError(ErrorCode.invalidArgument, message, { cause: error })

@@ -2,7 +2,7 @@
  * Assertions that stay on in production: they guard the engine's own invariants, not user input.
  */
 
-/** Raised when the engine contradicts itself; always a bug in Cellar. */
+/** Thrown when an internal invariant is broken; always a bug in Cellar. */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError'
 }

@@ -7,12 +7,12 @@
  */
 
 /**
- * A view over memory that engine code passes around. Callers' `Uint8Array`s become Buffers at the
- * API edge.
+ * A view over memory that engine code passes around. A `Uint8Array` of a caller is wrapped as a
+ * Buffer when the call begins.
  */
 export type Bytes = Buffer
 
-/** No bytes at all. */
+/** The empty byte string. */
 export const emptyBytes: Bytes = Buffer.alloc(0)
 
 /** Compares `a[aStart, aEnd)` with `b[bStart, bEnd)`: negative, zero or positive. */
@@ -45,7 +45,7 @@ export function equalBytes(
 ): boolean {
   const length = aEnd - aStart
   if (length !== bEnd - bStart) return false
-  // From the end: keys of one table usually share their beginning.
+  // From the end: neighbouring keys usually share their beginning, so the end differs first.
   for (let i = length - 1; i >= 0; i--) {
     if (a[aStart + i] !== b[bStart + i]) return false
   }
@@ -69,7 +69,10 @@ export function commonPrefixLength(
 
 type BufferView = new (memory: ArrayBufferLike, start: number, length: number) => Buffer
 
-/** The class of Buffers: half the cost of `subarray`, which checks and rounds its numbers. */
+/**
+ * Buffer's constructor for views. A call takes half the time of `subarray`, which checks its
+ * numbers.
+ */
 const BufferView = (Buffer as unknown as Record<symbol, BufferView>)[Symbol.species]
 
 /** A view of `source[start, end)`. REQUIRES 0 <= start <= end <= source.length. */
@@ -97,7 +100,7 @@ export function prefixSuccessor(prefix: Uint8Array): Bytes | undefined {
   return successor
 }
 
-/** Writes the low 48 bits of a safe integer big-endian. */
+/** Writes the low 48 bits of a safe integer as six big-endian bytes. */
 export function writeUint48BE(target: Uint8Array, offset: number, value: number): void {
   const high = Math.floor(value / 0x1_0000_0000)
   const low = value >>> 0
@@ -140,7 +143,7 @@ export function readUint64LE(source: Buffer, offset: number): number {
   return source.readUInt32LE(offset) + source.readUInt32LE(offset + 4) * 0x1_0000_0000
 }
 
-/** Up to this length a loop beats `Buffer.copy`, which costs about 45 ns whatever it copies. */
+/** Up to this length a loop is faster than `Buffer.copy`, whose call alone costs about 45 ns. */
 const loopBytesMax = 32
 
 /** Copies `source[start, end)` to `target[offset, …)`. */
@@ -159,12 +162,13 @@ export function copyBytes(
   for (let i = start; i < end; i++) target[shift + i] = source[i]
 }
 
-/** From here on `Buffer.fill` beats `Buffer.copy` and loops where memory is shared. */
+/** From this length on, `Buffer.fill` is the fastest way to copy where memory is shared. */
 const fillBytesMin = 512
 
 /**
- * As {@link copyBytes}, where a side may be memory that threads share: up to Node 20 `Buffer.copy`
- * moves single bytes there unless both sides are aligned, 23 µs for 100 KB instead of 3.
+ * As {@link copyBytes}, where either side may be memory shared between threads. Up to Node 20
+ * `Buffer.copy` copies shared memory byte by byte unless both sides are aligned: 23 µs for 100 KB
+ * instead of 3 µs.
  */
 export function copySharedBytes(
   source: Buffer,

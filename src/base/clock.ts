@@ -1,4 +1,4 @@
-/** Time is injected: nothing else in the engine asks the operating system for it. */
+/** Time is injected: only {@link systemClock} asks the operating system for the time. */
 
 /** A source of wall-clock time. */
 export interface Clock {
@@ -10,26 +10,28 @@ export interface Clock {
 export const systemClock: Clock = { now: () => Date.now() }
 
 /**
- * What time it is, asked once and only if somebody wants to know: most reads meet nothing that
- * expires, and the answer costs as much as the copy of a cell.
+ * The time of one read, taken from the clock at most once and only when a TTL needs it. Most reads
+ * meet no TTL, and reading the clock costs as much as copying a cell.
  */
 export class Moment {
   private readonly clock: Clock
-  private asked = -1
+  private knownMilliseconds = -1
 
   constructor(clock: Clock) {
     this.clock = clock
   }
 
-  /** Milliseconds since the Unix epoch: the same until {@link renew}. */
+  /**
+   * Milliseconds since the Unix epoch. Repeated calls return the same value until {@link renew}.
+   */
   get milliseconds(): number {
-    if (this.asked < 0) this.asked = this.clock.now()
-    return this.asked
+    if (this.knownMilliseconds < 0) this.knownMilliseconds = this.clock.now()
+    return this.knownMilliseconds
   }
 
-  /** Starts another moment: now, or at `milliseconds`. */
+  /** Starts another read: at `milliseconds`, or at the clock's time if negative. */
   renew(milliseconds = -1): void {
-    this.asked = milliseconds
+    this.knownMilliseconds = milliseconds
   }
 }
 

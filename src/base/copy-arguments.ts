@@ -1,25 +1,29 @@
 /**
- * Copies the arguments of calls that have to wait, so that they count as of the call: callers may
- * reuse their buffers and change their objects as soon as the call has returned.
+ * Copies the arguments of calls that have to wait, so that the call works with the values that it
+ * was given. Callers may reuse their buffers and change their objects as soon as the call has
+ * returned.
  *
- * Data is copied: bytes, arrays, objects, also the accessors of classes. Live objects are kept:
- * values of `filter`, `snapshot`, `signal` and `table` that are instances of a class. What is no
- * proper argument is left for the checks of the call to refuse.
+ * Data is copied: bytes, arrays and objects, including the values of accessors of classes.
+ * Instances of classes under `filter`, `snapshot`, `signal` and `table` are kept as they are.
+ * Values of wrong types pass unchanged; the checks of the call refuse them.
  */
 import { readArguments } from './arguments.js'
 
-/** Arguments that belong to the engine, and the memory that they take. */
+/** The copied arguments, and the memory that the copies take. */
 export interface CopiedArguments<T> {
   readonly value: T
   /** Bytes of memory, estimated. */
   readonly bytes: number
 }
 
-/** Options whose values are used, not read. */
+/** Options whose instances of classes the call uses as they are, instead of copying their data. */
 const liveOptions: ReadonlySet<string> = new Set(['filter', 'snapshot', 'signal', 'table'])
-/** Nothing that a call takes is nested deeper; a cycle ends here. */
+/**
+ * Deepest level of nesting that is copied. No argument is nested deeper; the limit also ends
+ * cycles.
+ */
 const depthMax = 16
-/** What an object, a view of bytes or an array takes besides its content. */
+/** Bytes of memory counted for an object, a view of bytes or an array, besides its content. */
 const objectBytes = 64
 
 /** Copies one argument; see the file header. `ERR_INVALID_ARGUMENT` if reading throws. */
@@ -40,7 +44,8 @@ class Copier {
   }
 
   private copyBytes(value: Uint8Array): Uint8Array {
-    // Nothing can change in it. Detached memory stays what it is.
+    // An empty array has no content to copy. A detached one stays detached, so that checks
+    // refuse it.
     if (value.length === 0) return value
     this.bytes += value.length
     const copy = Buffer.allocUnsafe(value.length)
@@ -49,7 +54,7 @@ class Copier {
   }
 
   private copyArray(value: readonly unknown[], depth: number): unknown[] {
-    // Holes stay holes.
+    // `map` keeps missing elements missing, so that checks refuse them.
     return value.map((each) => this.copy(each, depth + 1))
   }
 
@@ -77,7 +82,7 @@ class Copier {
   }
 }
 
-/** Names of the accessors that a class gives to its objects. */
+/** Names of the getters on the prototypes of an object. */
 function accessorsOf(value: object): string[] {
   const names: string[] = []
   let prototype = Object.getPrototypeOf(value) as object | null

@@ -1,5 +1,6 @@
 /**
- * A promise with its resolving functions outside, as `Promise.withResolvers` of Node 22 makes it.
+ * A promise with its `resolve` and `reject` functions, as `Promise.withResolvers` of Node 22
+ * returns.
  */
 export interface Deferred<T> {
   readonly promise: Promise<T>

@@ -16,9 +16,9 @@ export const ErrorCode = {
   closed: 'ERR_CLOSED',
   /** Another opener (process, thread or path) holds the database directory. */
   locked: 'ERR_LOCKED',
-  /** The directory of the open database was moved or replaced, and cannot be followed. */
+  /** The directory of the open database was moved or replaced, and the engine cannot follow it. */
   directoryMoved: 'ERR_DIRECTORY_MOVED',
-  /** The directory holds something else than a Cellar database. */
+  /** The directory holds other files than those of a Cellar database. */
   notADatabase: 'ERR_NOT_A_DATABASE',
   /** The files were written by a newer version of Cellar. */
   formatVersion: 'ERR_FORMAT_VERSION',
@@ -86,11 +86,11 @@ export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 export interface CorruptionDetail {
   /** Path of the damaged file. */
   readonly file: string
-  /** Byte offset in the file at which the damaged structure starts. */
+  /** The content that the reader expected at the offset, in words or as a number. */
   readonly offset: number
   /** What the reader expected there, in words or as a number. */
   readonly expected?: string
-  /** What it found. */
+  /** The content that the reader found there. */
   readonly found?: string
 }
 
@@ -131,8 +131,8 @@ export class CellarError extends Error {
 }
 
 /**
- * A {@link CellarError} of the code `ERR_BATCH_FAILED`: `error instanceof BatchError` narrows it,
- * so that `failures` is there.
+ * A {@link CellarError} with the code `ERR_BATCH_FAILED`. After `error instanceof BatchError` the
+ * compiler knows that `failures` is set.
  */
 export class BatchError extends CellarError {
   declare readonly code: typeof ErrorCode.batchFailed
@@ -160,7 +160,9 @@ export function corruption(what: string, detail: CorruptionDetail, cause?: unkno
   return new CellarError(ErrorCode.corruption, message, { corruption: detail, cause })
 }
 
-/** Makes the error of every write behind one that failed. */
+/**
+ * Makes the `ERR_POISONED` of all writes that follow a failed one; `cause` is the first failure.
+ */
 export function poisonedError(cause: CellarError): CellarError {
   const message =
     'an earlier write failed, so the database is read-only until it is opened again: ' +

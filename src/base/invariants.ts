@@ -1,11 +1,14 @@
 /**
- * Whether the engine checks its own contracts where checks cost too much for production: that
- * nobody reads borrowed memory after it was given back, that every cursor shows ascending keys, and
- * that nothing is used after its close or closed twice. Tests switch this on; production only reads
- * one boolean for each read and each scan.
+ * The switch for checks of internal contracts that are too expensive for production: borrowed
+ * memory is not read after its release, every cursor yields ascending keys, and nothing is used
+ * after its close or closed twice. Tests switch the checks on. In production each read and each
+ * scan costs one test of a boolean.
  */
 
-/** True while the expensive checks are on. Whatever was opened before keeps its mode. */
+/**
+ * True while the expensive checks are on. Objects that exist already keep the mode they were made
+ * with.
+ */
 export let checksInvariants = false
 
 /** Switches the expensive checks on or off for this thread. */

@@ -1,13 +1,13 @@
 /**
- * A histogram of durations in a fixed amount of memory: sixteen steps for each doubling, so a
- * percentile is at most 6.25 % too high (HdrHistogram does the same). Recording takes some 5 ns
- * and makes no object.
+ * A histogram of durations in a fixed amount of memory, as HdrHistogram keeps it. Each power of two
+ * is divided into sixteen steps, so a percentile is at most 6.25 % too high. Recording takes about
+ * 5 ns and makes no object.
  */
 
-/** Steps per doubling, as a power of two. */
+/** Steps per power of two, as a number of bits. */
 const stepBits = 4
 const steps = 1 << stepBits
-/** Values below 2^31 nanoseconds are exact to a step; longer ones are in coarser units. */
+/** Durations below 2^31 ns are counted in nanoseconds; longer ones in units of 2^16 ns. */
 const coarseShift = 16
 const exactBits = 31
 const slotCount = 2 * steps * (exactBits - stepBits + 1)
@@ -17,9 +17,9 @@ export class LatencyHistogram {
   private readonly counts = new Float64Array(slotCount)
   /** Number of recorded durations. */
   count = 0
-  /** Sum of all, in nanoseconds. */
+  /** Sum of all recorded durations, in nanoseconds. */
   sumNanoseconds = 0
-  /** The longest, in nanoseconds; 0 if there is none. */
+  /** The longest recorded duration in nanoseconds; 0 if nothing was recorded. */
   maxNanoseconds = 0
 
   /** Records a duration; a negative one counts as 0. */
@@ -31,7 +31,10 @@ export class LatencyHistogram {
     if (value > this.maxNanoseconds) this.maxNanoseconds = value
   }
 
-  /** The duration that `part` (0 to 1) of all do not exceed, in nanoseconds; 0 if there is none. */
+  /**
+   * The duration in nanoseconds that the fraction `part` (0 to 1) of all durations does not exceed;
+   * 0 if nothing was recorded.
+   */
   quantile(part: number): number {
     if (this.count === 0) return 0
     const wanted = Math.max(1, Math.ceil(part * this.count))
@@ -44,7 +47,7 @@ export class LatencyHistogram {
   }
 }
 
-/** The first half of the slots counts nanoseconds, the second half units of 65,536 of them. */
+/** The first half of the slots counts nanoseconds, the second half units of 65,536 ns. */
 const half = slotCount / 2
 
 function slotOf(value: number): number {

@@ -1,19 +1,19 @@
 /**
- * Loads a package when it is first needed, at once.
+ * Loads an optional package synchronously, when it is first needed.
  *
- * Packages are looked for from this file; where a bundler has made a CommonJS module of it, which
- * has no address, from the program that runs.
+ * Node looks for the package from the place of this file. A bundled CommonJS module has no address;
+ * there Node looks from the place of the running program.
  */
 import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from './errors.js'
 
-/** Throws Node's own error if the package is absent or does not load. */
+/** Loads a package. Throws Node's own error if the package is absent or does not load. */
 export function loadPackage<T>(name: string): T {
   const address = import.meta.url as string | undefined
   return createRequire(address ?? process.argv[1] ?? process.execPath)(name) as T
 }
 
-/** As {@link loadPackage}, but fails with `ERR_MISSING_PACKAGE` and says what to install. */
+/** As {@link loadPackage}, but throws `ERR_MISSING_PACKAGE`, whose message says what to install. */
 export function requirePackage<T>(name: string, purpose: string): T {
   try {
     return loadPackage(name)

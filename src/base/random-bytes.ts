@@ -1,12 +1,12 @@
 /**
- * Randomness is injected: nothing else in the engine asks the operating system for it.
+ * Randomness is injected: only {@link systemRandomBytes} asks the operating system for it.
  *
- * The module is loaded with the first call: threads that run jobs never need it, and loading takes
- * 5 ms.
+ * The module `node:crypto` is loaded with the first call. Worker threads that run jobs never need
+ * it, and loading takes 5 ms.
  */
 import type * as nodeCrypto from 'node:crypto'
 
-/** Returns `length` random bytes that nobody can guess. */
+/** Returns `length` random bytes that nobody can predict. */
 export type RandomBytes = (length: number) => Uint8Array
 
 /** The generator of the operating system. */

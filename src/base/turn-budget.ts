@@ -1,21 +1,21 @@
 /**
- * Keeps chains of awaited operations, and calls that are made together, from starving the event
- * loop.
+ * Keeps loops of awaited operations, and many calls made at once, from starving the event loop.
  *
- * An operation that is answered from memory resolves in a microtask, so a loop that awaits one
- * after the other never lets timers, sockets or worker messages in. Each operation spends a part of
- * the turn's budget; whoever finds it spent waits for the next turn.
+ * An operation that memory can answer resolves in a microtask. A loop that awaits one such
+ * operation after the other never lets timers, sockets or worker messages run. So each operation
+ * spends a part of the turn's budget, and an operation that finds the budget spent waits for the
+ * next turn.
  *
- * Large mutations take time by their bytes: checksum, copies and the write to the log. So bytes are
- * spent as well. They count twice: as operations, for whoever awaits, and by themselves, because a
- * turn that is full of bytes takes no more mutations even from callers that do not wait in between.
+ * Large mutations take time by their bytes: for checksums, copies and the write to the log. So
+ * their bytes are spent twice. They count as operations, which slows callers that await each call.
+ * They also count in a budget of bytes of their own, which slows callers that do not await.
  */
 
 /** Operations in one turn of the event loop: about two milliseconds of work. */
 const operationsPerTurnMax = 512
 /** Bytes of a mutation that take as long as an operation; shorter ones spend no bytes. */
 export const bytesPerOperation = 4096
-/** Bytes of large mutations that are applied in one turn: five to ten milliseconds of work. */
+/** Bytes of large mutations in one turn of the event loop: five to ten milliseconds of work. */
 const bytesPerTurnMax = 4 * 1024 * 1024
 
 export class TurnBudget {
@@ -38,12 +38,14 @@ export class TurnBudget {
     }
   }
 
-  /** Whether mutations had better wait for the next turn. */
+  /**
+   * Whether the byte budget of this turn is spent, so that mutations should wait for the next turn.
+   */
   get isFull(): boolean {
     return this.bytesLeft <= 0
   }
 
-  /** Spends `operations`; false if the budget of this turn is used up. */
+  /** Spends `operations`; returns false if the budget of this turn is used up. */
   spend(operations = 1): boolean {
     if (!this.scheduled) {
       this.scheduled = true
@@ -53,7 +55,7 @@ export class TurnBudget {
     return this.left > 0
   }
 
-  /** Spends the bytes of a mutation, of at least {@link bytesPerOperation}. */
+  /** Spends the bytes of a mutation. REQUIRES at least {@link bytesPerOperation}. */
   spendBytes(bytes: number): void {
     this.bytesLeft -= bytes
     this.spend(bytes / bytesPerOperation)

@@ -1,10 +1,12 @@
 /**
- * The sequence that a file from outside gets when it becomes part of a table. Its keys were written
- * before the sequence was known, so they are rewritten while the file is read.
+ * The sequence of a bulk-loaded file. The keys of the file were written before its sequence was
+ * known. So the sequence is put into the keys while the file is read.
  */
 import { keySuffixBytes, writeSequence } from './cell-key.js'
 
-/** Makes the key patch (`sstable/key-patch.ts`) of a sequence; none without a sequence. */
+/**
+ * Makes the key patch (`sstable/key-patch.ts`) that sets a sequence; undefined without a sequence.
+ */
 export function patchOfSequence(sequence: number | undefined) {
   if (sequence === undefined) return undefined
   return {

@@ -46,8 +46,8 @@ export function writeTerminator(target: Buffer, offset: number): number {
 }
 
 /**
- * Writes 00 02 instead of a terminator: behind everything that has the written prefix as its whole
- * row (or as row and qualifier), before the next row (or qualifier).
+ * Writes 00 02 in place of a terminator. The result sorts after all keys whose whole row (or row
+ * and qualifier) is the prefix written so far, and before the next row (or qualifier).
  */
 export function writeBehind(target: Buffer, offset: number): number {
   target[offset] = 0
@@ -185,8 +185,8 @@ function readUint32BE(source: Buffer, offset: number): number {
 }
 
 /**
- * Whether a key from disk has the structure above; guards parsers against damage that checksums
- * missed.
+ * Whether a key from disk has the structure above. Guards parsers against damage that checksums did
+ * not detect.
  */
 export function isWellFormedKey(source: Buffer, keyStart: number, keyEnd: number): boolean {
   if (keyEnd - keyStart < 2 * terminatorBytes + keySuffixBytes) return false

@@ -44,7 +44,7 @@ export function cellTypeCode(name: string): CellTypeCode | undefined {
   return undefined
 }
 
-/** Whether a code stands for one of the four delete markers. */
+/** Whether a code is one of the four delete markers. REQUIRES a code of {@link CellType}. */
 export function isDeleteMarker(code: number): boolean {
   return code !== CellType.put
 }

@@ -10,7 +10,7 @@
  */
 import { readPrefix48, writeUint48BE } from '../base/bytes.js'
 
-/** Flags of a value without anything in front of its content. */
+/** Flags of a value that has no TTL and lies in the cell itself. */
 export const plainValueFlags = 0
 
 const flagTtl = 1
@@ -24,12 +24,12 @@ const wordRange = 0x1_0000_0000
 export interface ValueReference {
   readonly fileNumber: number
   readonly offset: number
-  /** Bytes there, trailer included. */
+  /** Bytes in the value file, with the trailer. */
   readonly storedBytes: number
   readonly contentBytes: number
 }
 
-/** Bytes in front of the content. */
+/** Bytes of flags and TTL in front of the content; a TTL of 0 means none. */
 export function valueHeaderBytes(ttlMilliseconds: number): number {
   return ttlMilliseconds > 0 ? 1 + ttlBytes : 1
 }
@@ -45,7 +45,7 @@ export function writeValueHeader(target: Buffer, offset: number, ttlMilliseconds
   return offset + 1 + ttlBytes
 }
 
-/** Offset of the content of a stored value that starts at `valueStart`. */
+/** Offset of the content (or of the reference) of a stored value that starts at `valueStart`. */
 export function contentStart(source: Buffer, valueStart: number): number {
   return (source[valueStart] & flagTtl) === 0 ? valueStart + 1 : valueStart + 1 + ttlBytes
 }
@@ -81,7 +81,7 @@ export function writeReference(
   return target.writeUInt32BE(reference.contentBytes, at)
 }
 
-/** Reads the reference in a stored value; undefined if its length is not that of one. */
+/** Reads the reference in a stored value; undefined if the length is wrong for a reference. */
 export function readReference(
   source: Buffer,
   start: number,

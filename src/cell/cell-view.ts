@@ -47,7 +47,7 @@ export class CellView {
   /** The stored value (flags, TTL, content) is `buffer[valueStart, valueEnd)`. */
   valueStart = 0
   valueEnd = 0
-  /** Position of the cell's family among the families of the scan. */
+  /** Index of the cell's family in the list of families of the scan. */
   familyIndex = 0
   /** Name of the family that the cell belongs to. */
   family = ''
@@ -75,21 +75,22 @@ export class CellView {
     return ttlOf(this.buffer, this.valueStart)
   }
 
-  /** The content lies in a value file; see cell-value.ts. */
+  /** Whether the content lies in a value file; see cell-value.ts. */
   get isReference(): boolean {
     return isReference(this.buffer, this.valueStart, this.valueEnd)
   }
 
   /**
-   * First byte of the value as the user wrote it; it ends at `valueEnd`. REQUIRES no reference
-   * (asserted: a filter may say that it does not look at values and do it nevertheless).
+   * Offset of the first byte of the value as the user wrote it; the value ends at `valueEnd`.
+   * REQUIRES a value that lies in the cell itself. The assertion catches a filter that declares not
+   * to look at values and looks nevertheless.
    */
   get contentStart(): number {
     assert(!this.isReference, 'the value of a cell is needed and was not read')
     return contentStart(this.buffer, this.valueStart)
   }
 
-  /** Length of the value as the user wrote it, also of one that lies in a value file. */
+  /** Length in bytes of the value as the user wrote it, also if it lies in a value file. */
   get contentBytes(): number {
     if (!this.isReference) return this.valueEnd - this.contentStart
     const reference = readReference(this.buffer, this.valueStart, this.valueEnd)
@@ -112,17 +113,17 @@ export class CellView {
     return Buffer.from(this.buffer.subarray(this.contentStart, this.valueEnd))
   }
 
-  /** The timestamp as a double: exact below 2^53. */
+  /** The timestamp in milliseconds as a double: exact below 2^53. */
   get timestamp(): number {
     return approximateTimestamp(this.timestampHigh, this.timestampLow)
   }
 
-  /** The timestamp, exact; a bigint only where a number could not hold it. */
+  /** The exact timestamp: a number below 2^53, else a bigint. */
   get timestampValue(): Timestamp {
     return this.timestampHigh < 0x20_0000 ? this.timestamp : this.timestampExact
   }
 
-  /** The timestamp, exact. */
+  /** The exact timestamp. */
   get timestampExact(): bigint {
     return joinTimestamp(this.timestampHigh, this.timestampLow)
   }

@@ -1,4 +1,4 @@
-/** Parses the forms in which callers name columns, and remembers what it parsed. */
+/** Parses the forms in which callers name columns, and caches parsed strings. */
 import {
   OptionNames,
   checkBytesLike,
@@ -32,12 +32,13 @@ const partNames = new OptionNames<ColumnParts>('a column', { family: true, quali
 /** A column or, without qualifier, a whole family. */
 export interface ParsedColumn {
   readonly family: string
-  /** As the key encoding wants it; undefined = the whole family. */
+  /** The qualifier as keys hold it; undefined = the whole family. */
   readonly escapedQualifier: Buffer | undefined
 }
 
 /**
- * Names are few and repeat, so parsed strings are kept; the bound guards against generated names.
+ * Entries that the cache of parsed names holds before it is cleared. Programs use few names, so
+ * this only limits programs that generate names.
  */
 const parsedMax = 4096
 const parsed = new Map<string, ParsedColumn>()
@@ -52,8 +53,8 @@ export function escapeQualifier(qualifier: Uint8Array): Buffer {
 }
 
 /**
- * Parses a column name; `ERR_INVALID_ARGUMENT` for anything that is not one. `names` are those that
- * its parts may have.
+ * Parses a column name. Throws `ERR_INVALID_ARGUMENT` if it is not one. `names` are the properties
+ * that an object with parts may have.
  */
 export function parseColumn<T extends ColumnParts>(
   column: string | Uint8Array | T,
@@ -104,7 +105,7 @@ function parseString(column: string): ParsedColumn {
   }
 }
 
-/** As {@link parseColumn}, for places that need one column: a missing qualifier is an error. */
+/** As {@link parseColumn}, but a missing qualifier is an `ERR_INVALID_ARGUMENT`. */
 export function parseSingleColumn<T extends ColumnParts>(
   column: string | Uint8Array | T,
   names?: OptionNames<T>,

@@ -4,23 +4,26 @@
 import { checkText } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 
-/** Longest row in bytes. */
+/** Largest length of a row in bytes (inclusive). */
 export const rowBytesMax = 32_767
-/** Longest family name in bytes. */
+/** Largest length of a family's name in bytes (inclusive). */
 export const familyBytesMax = 127
-/** Overhead that HBase counts for a cell on top of row, family, qualifier and value. */
+/** Bytes that HBase adds to row, family, qualifier and value for the size of a cell. */
 export const cellOverheadBytes = 20
-/** Default for the largest cell in bytes: row + family + qualifier + value + fixed parts. */
+/** Default limit for the size of a cell in bytes: row + family + qualifier + value + 20. */
 export const cellBytesMaxDefault = 10 * 1024 * 1024
 
-/** Scan bound: 0 to 32,767 bytes. */
+/** Checks the length of a row or of a bound of a scan: 0 to 32,767 bytes, both inclusive. */
 export function checkRowLength(length: number): void {
   if (length > rowBytesMax) {
     throw invalidArgument(`row has ${length} bytes; at most ${rowBytesMax} are allowed`)
   }
 }
 
-/** Family name at table creation: ASCII-safe, not empty, no control characters, none of `: / \`. */
+/**
+ * Checks the name of a new family: 1 to 127 bytes of UTF-8 without control characters, `:`, `/` and
+ * `\`. The name must not begin with a dot and must not be `recovered.edits`.
+ */
 export function checkFamilyName(name: string): void {
   checkText(name, 'column family name')
   const bytes = Buffer.byteLength(name)
@@ -48,7 +51,10 @@ export function namespaceOf(table: string): string {
   return colon < 0 ? defaultNamespace : table.slice(0, colon)
 }
 
-/** Table name: `[A-Za-z0-9_.-]`, not starting with `.` or `-`, optionally `namespace:table`. */
+/**
+ * Checks a table name: 1 to 240 characters of `[A-Za-z0-9_.-]`, not starting with `.` or `-`. A
+ * namespace of `[A-Za-z0-9_]` and a colon may stand in front.
+ */
 export function checkTableName(name: string): void {
   checkText(name, 'table name')
   const parts = name.split(':')
@@ -63,7 +69,10 @@ export function checkTableName(name: string): void {
   }
 }
 
-/** Size of a cell as HBase counts it; 0 or less as maximum switches the check off. */
+/**
+ * Checks the size of a cell as HBase counts it. `bytesMax` of 0 or less switches the check off.
+ * Throws `ERR_TOO_LARGE`.
+ */
 export function checkCellBytes(bytes: number, bytesMax: number): void {
   if (bytesMax > 0 && bytes > bytesMax) {
     throw new CellarError(

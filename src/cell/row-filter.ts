@@ -1,12 +1,14 @@
-/** Which parts of a cell's key the Bloom filter of an SSTable is made of. */
+/** Which part of a key the Bloom filter of an SSTable holds. */
 
-/** What the keys of a file's filter stand for. On disk: never change. */
+/** Codes of the kinds of Bloom filters. On disk: never change. */
 export const FilterKind = { none: 0, row: 1, rowColumn: 2, rowPrefix: 3 } as const
 
-/** HBase's kinds of filters. */
+/** The kinds of Bloom filters, by HBase's names. */
 export type BloomFilter = 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH'
 
-/** The number that a file stores: for prefixes their length as well. On disk: never change. */
+/**
+ * The number that a file stores: the kind and, for prefixes, their length. On disk: never change.
+ */
 export function filterKindOf(bloomFilter: BloomFilter, rowPrefixBytes: number): number {
   switch (bloomFilter) {
     case 'NONE':
@@ -20,14 +22,14 @@ export function filterKindOf(bloomFilter: BloomFilter, rowPrefixBytes: number): 
   }
 }
 
-/** Length of the prefixes in a file's filter; 0 if the filter is of another kind. */
+/** Length in bytes of the row prefixes in a file's filter; 0 if the filter is of another kind. */
 export function filterPrefixBytes(filterKind: number): number {
   return filterKind % 256 === FilterKind.rowPrefix ? Math.floor(filterKind / 256) : 0
 }
 
 /**
- * End of the first `bytes` bytes of an escaped row `buffer[start, end)`, counted as the user wrote
- * them; `end` if the row is shorter.
+ * End of the first `bytes` unescaped bytes of the escaped row `buffer[start, end)`; `end` if the
+ * row is shorter.
  */
 export function escapedPrefixEnd(
   buffer: Buffer,

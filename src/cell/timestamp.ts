@@ -76,8 +76,8 @@ export interface TimeRange {
 export const allTime: TimeRange = { minHigh: 0, minLow: 0, maxHigh: latestHigh, maxLow: latestLow }
 
 /**
- * Makes a range from checked ends, {@link allTime} if it holds every timestamp;
- * `ERR_INVALID_ARGUMENT` if `max` is below `min`.
+ * Makes a time range from its ends; returns {@link allTime} if it holds every timestamp. Throws
+ * `ERR_INVALID_ARGUMENT` for an end that is no timestamp, and if `max` is below `min`.
  */
 export function makeTimeRange(min: Timestamp, max: Timestamp): TimeRange {
   checkTimestamp(min, 'time range minimum')

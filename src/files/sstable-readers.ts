@@ -1,9 +1,9 @@
 /**
  * The open readers of all SSTables, by file number.
  *
- * A reader is opened before the manifest names its file (or at the open of the database) and closed
- * when the version set is about to remove the file, that is, when no version and so no scan needs
- * it.
+ * A reader is opened before the manifest names its file, or when the database is opened. The reader
+ * is closed just before the version set removes the file: then no version names it, so no scan
+ * needs it.
  */
 import { patchOfSequence } from '../cell/assigned-sequence.js'
 import type { Codecs } from '../codec/codec.js'
@@ -16,11 +16,11 @@ import type { DatabasePlace } from '../version/database-place.js'
 import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
-/** Readers of one directory; see the file header. */
+/** The readers of one directory; see the file header. */
 export class SsTableReaders {
   readonly cache: BlockCache
   readonly counters = new ReadCounters()
-  /** Value files that the open SSTables refer to. */
+  /** Readers of the value files that the open SSTables refer to. */
   readonly values: ValueFiles
   private readonly fileSystem: FileSystem
   private readonly place: DatabasePlace
@@ -40,7 +40,7 @@ export class SsTableReaders {
     this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
   }
 
-  /** Opens a file's reader, or returns the open one. Errors as `SsTableReader.openSync`. */
+  /** Opens the reader of a file, or returns the open one. Errors as `SsTableReader.openSync`. */
   open(file: FileMetadata): SsTableReader {
     let reader = this.byNumber.get(file.fileNumber)
     if (reader === undefined) {
@@ -59,7 +59,9 @@ export class SsTableReaders {
     return reader
   }
 
-  /** The readers of a store's files by level; undefined = a store without files. */
+  /**
+   * The readers of a store's files by level. Default: one empty level, for a store without files.
+   */
   openLevels(levels: readonly (readonly FileMetadata[])[] = [[]]): SsTableReader[][] {
     return levels.map((level) => level.map((file) => this.open(file)))
   }
@@ -68,7 +70,7 @@ export class SsTableReaders {
     return this.fileSystem.join(this.place.directory, formatFileName('table', fileNumber))
   }
 
-  /** Closes the reader of an SSTable or value file, if it is open. */
+  /** Closes the reader of an SSTable or value file, if one is open. */
   close(fileNumber: number): void {
     this.values.close(fileNumber)
     const reader = this.byNumber.get(fileNumber)
@@ -76,14 +78,14 @@ export class SsTableReaders {
     reader?.closeSync()
   }
 
-  /** Removes an output of a job that is not wanted, or what a dead thread may have left of it. */
+  /** Removes an unneeded output of a job, or the unfinished output of a dead worker thread. */
   removeRemains(fileNumber: number): void {
     for (const path of [this.pathOf(fileNumber), this.values.pathOf(fileNumber)]) {
       if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
     }
   }
 
-  /** Closes all readers; throws the first error after having tried every one. */
+  /** Closes all readers. Throws the first error after trying every reader. */
   closeAll(): void {
     let failure: unknown
     for (const fileNumber of [...this.byNumber.keys()]) {
@@ -97,7 +99,7 @@ export class SsTableReaders {
     if (failure !== undefined) throw failure as Error
   }
 
-  /** Bytes that indexes and filters hold in memory. */
+  /** Bytes of indexes and Bloom filters that the readers hold in memory. */
   get pinnedBytes(): number {
     let bytes = 0
     for (const reader of this.byNumber.values()) bytes += reader.pinnedBytes

@@ -1,8 +1,8 @@
 /**
- * The open value files of a directory, by number, and what follows a reference into them.
+ * The open value files of a directory by number. Follows the references in SSTables.
  *
- * Failure behaviour: a reference to a file that is not open, or whose value is of another length,
- * is `ERR_CORRUPTION` that names the value file and the offset.
+ * A reference to a file that is not open, or to a value of another length, is `ERR_CORRUPTION`. The
+ * error names the value file and the offset.
  */
 import { corruption } from '../base/errors.js'
 import { readReference, valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
@@ -38,7 +38,7 @@ export class ValueFiles implements ValueSource {
     this.counters = counters
   }
 
-  /** Opens the value files that an SSTable refers to; all or, if one fails, none that was new. */
+  /** Opens the value files of an SSTable. If one fails, closes those that this call has opened. */
   open(uses: readonly Pick<ValueFileUse, 'fileNumber' | 'fileBytes'>[]): void {
     const opened: number[] = []
     try {
@@ -58,7 +58,7 @@ export class ValueFiles implements ValueSource {
     }
   }
 
-  /** The open reader of a file, if there is one. */
+  /** The open reader of a value file; undefined if the file is not open. */
   find(fileNumber: number): ValueFileReader | undefined {
     return this.byNumber.get(fileNumber)
   }
@@ -98,7 +98,7 @@ export class ValueFiles implements ValueSource {
     })
   }
 
-  /** Closes one file, if it is open. */
+  /** Closes one value file, if it is open. */
   close(fileNumber: number): void {
     const reader = this.byNumber.get(fileNumber)
     this.byNumber.delete(fileNumber)

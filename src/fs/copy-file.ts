@@ -1,9 +1,8 @@
 /**
- * A second name for a finished file, or a copy of it where the system has no hard links.
+ * Gives a finished file a second name, or copies it where the file system has no hard links.
  *
- * REQUIRES that nobody changes the file while or after this runs: the two names share its bytes.
- * Failure behaviour: an error leaves no file at the new name, unless its removal fails as well.
- * Memory: one chunk.
+ * REQUIRES that nobody changes the file while or after this runs: both names share its bytes. After
+ * an error the new name does not exist, unless its removal failed as well. Memory: one chunk.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { systemCode } from './errors.js'
@@ -11,7 +10,9 @@ import type { File, FileSystem } from './types.js'
 
 const chunkBytes = 1024 * 1024
 
-/** What systems say that have no hard links, not here, or not one more for this file. */
+/**
+ * Codes with which systems refuse a hard link: not supported here, or too many links to this file.
+ */
 const withoutLinks: ReadonlySet<string | undefined> = new Set([
   'EACCES',
   'EMLINK',
@@ -23,8 +24,9 @@ const withoutLinks: ReadonlySet<string | undefined> = new Set([
 ])
 
 /**
- * Links `to` to the file at `from`, or copies it. A copy's bytes are durable, a link's if those of
- * the file are; the name is once the caller has synced the directory of `to`.
+ * Links `to` to the file at `from`, or copies the file. The bytes of a copy are durable; those of a
+ * link are if the file was synced. The name is durable after the caller has synced the directory of
+ * `to`.
  */
 export async function linkOrCopy(
   fileSystem: FileSystem,
@@ -42,7 +44,10 @@ export async function linkOrCopy(
   return 'copy'
 }
 
-/** Copies the file at `from` to the free name `to`; its bytes are durable when it resolves. */
+/**
+ * Copies the file at `from` to the unused name `to`. The bytes are durable when the promise
+ * resolves.
+ */
 export async function copyFile(fileSystem: FileSystem, from: string, to: string): Promise<void> {
   const source = fileSystem.openSync(from, 'read')
   try {
@@ -66,7 +71,7 @@ async function copyBytes(source: File, target: File): Promise<void> {
   const chunk = Buffer.allocUnsafeSlow(Math.min(size, chunkBytes))
   for (let at = 0; at < size; at += chunk.length) {
     const wanted = Math.min(chunk.length, size - at)
-    // A short read must never look like the end of the file.
+    // A short read must not be taken for the end of the file.
     if ((await source.read(chunk, 0, wanted, at)) !== wanted) {
       throw new CellarError(ErrorCode.io, `${source.path} became shorter while it was copied`)
     }

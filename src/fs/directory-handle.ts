@@ -1,11 +1,11 @@
 /**
- * A directory that stays the same directory for its holder, whatever happens to its path.
+ * A reference to a directory that stays the same directory, whatever happens to its path.
  *
- * On Linux the holder keeps a descriptor and reaches the files through `/proc/self/fd`: a directory
- * that was moved is followed to its new place. Elsewhere, and where /proc is absent, device and
- * inode of the path are compared before every use of a name below; a path that leads to another
- * directory meanwhile is refused with `ERR_DIRECTORY_MOVED`. Between the comparison and the use the
- * path can still change, so only the descriptor closes the gap completely.
+ * On Linux the holder keeps a descriptor and reaches files through `/proc/self/fd`, so a moved
+ * directory is followed to its new place. Without /proc, device and inode of the path are compared
+ * before every use of a name in the directory. If the path leads to another directory, the use
+ * fails with `ERR_DIRECTORY_MOVED`. The path can still change between the comparison and the use,
+ * so only the descriptor is completely safe.
  */
 import * as nodeFs from 'node:fs'
 import { join, sep } from 'node:path'
@@ -16,20 +16,25 @@ const { O_DIRECTORY, O_RDONLY } = nodeFs.constants
 
 /** What a thread needs to reach a held directory. Structured-cloneable. */
 export interface DirectoryBinding {
-  /** The path as the holder spelled it; errors name this one. */
+  /** The path as the opener gave it; errors show this path. */
   readonly directory: string
-  /** A path that leads to the directory wherever it is; undefined if the system has none. */
+  /** A path that leads to the directory wherever it was moved; undefined if the system has none. */
   readonly descriptorPath: string | undefined
   readonly device: bigint
   readonly inode: bigint
 }
 
-/** Leads names below a held directory to that directory. Other paths stay as they are. */
+/**
+ * Maps paths of a held directory and its direct children to paths that surely reach them. Other
+ * paths stay as they are.
+ */
 export class BoundPaths {
   private readonly binding: DirectoryBinding
-  /** What paths of direct children begin with. */
+  /** The directory with a trailing separator: the prefix of the paths of direct children. */
   private readonly prefix: string
-  /** False once the directory was given back: its descriptor may stand for something else. */
+  /**
+   * False once the directory was released: then its descriptor number may belong to another file.
+   */
   private readonly isHeld: () => boolean
 
   constructor(binding: DirectoryBinding, isHeld: () => boolean = () => true) {
@@ -38,7 +43,10 @@ export class BoundPaths {
     this.isHeld = isHeld
   }
 
-  /** The path to give to the system. `ERR_DIRECTORY_MOVED`. */
+  /**
+   * The path to pass to the system. Throws `ERR_DIRECTORY_MOVED` if the directory was replaced, and
+   * `ERR_IO` once the directory was released.
+   */
   at(path: string): string {
     const { directory, descriptorPath } = this.binding
     const name = path === directory ? '.' : this.childName(path)
@@ -84,9 +92,9 @@ export class DirectoryHandle {
   }
 
   /**
-   * Opens a directory; throws `ERR_IO` or `ERR_READ_ONLY`.
+   * Opens a directory. Throws `ERR_IO`, or `ERR_READ_ONLY` without permission.
    *
-   * @param useDescriptor false to go by device and inode, as on systems without /proc
+   * @param useDescriptor false to compare device and inode, as on systems without /proc
    */
   static openSync(directory: string, useDescriptor: boolean): DirectoryHandle {
     const descriptor = openDirectory(directory)
@@ -106,12 +114,12 @@ export class DirectoryHandle {
     }
   }
 
-  /** The directory of the machine, as a name. */
+  /** Device and inode: equal for all paths to the same directory of the machine. */
   get key(): string {
     return `${this.binding.device}:${this.binding.inode}`
   }
 
-  /** A path to the directory that is as good as the system allows. */
+  /** The path through the descriptor where the system has one, else the path of the opener. */
   get path(): string {
     return this.binding.descriptorPath ?? this.binding.directory
   }
@@ -123,7 +131,7 @@ export class DirectoryHandle {
   }
 }
 
-/** Undefined where directories cannot be opened. */
+/** Returns undefined where the system cannot open directories. */
 function openDirectory(directory: string): number | undefined {
   try {
     return nodeFs.openSync(directory, O_RDONLY | (O_DIRECTORY ?? 0))
@@ -134,7 +142,10 @@ function openDirectory(directory: string): number | undefined {
   }
 }
 
-/** The descriptor as a path, if the system has such paths and this one leads back. */
+/**
+ * The path through a descriptor, if the system has such paths and this one leads to the same
+ * directory.
+ */
 function pathOf(descriptor: number, device: bigint, inode: bigint): string | undefined {
   const path = `/proc/self/fd/${descriptor}`
   try {

@@ -1,12 +1,12 @@
 /**
- * The one place where errors of the operating system become errors of Cellar.
+ * The only place where errors of the operating system become errors of Cellar.
  *
- * The message names the operation, the path, the system's code, and what to do where that is known;
- * the system error stays reachable as `cause`.
+ * The message names the operation, the path, the system's code and, where known, a remedy. The
+ * system error is the `cause`.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 
-/** Texts for the system codes that this layer raises by itself. */
+/** Descriptions of the system codes that this layer raises itself. */
 const descriptions: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EBADF: 'bad file descriptor',
@@ -38,7 +38,7 @@ export function systemCode(cause: unknown): string | undefined {
   return typeof cause.code === 'string' ? cause.code : undefined
 }
 
-/** Makes an error with the `code` and the wording that the operating system would use. */
+/** Makes an error with the `code` and the wording of the operating system. */
 export function syntheticError(code: string): Error & { code: string } {
   const error = new Error(`${code}: ${descriptions[code] ?? 'system error'}`)
   return Object.assign(error, { code })
@@ -66,21 +66,22 @@ function errorCode(code: string | undefined): ErrorCode {
 }
 
 /**
- * Maps a system error to a {@link CellarError}: `ERR_NO_SPACE` for ENOSPC, EDQUOT and EFBIG;
- * `ERR_READ_ONLY` for EROFS, EACCES, EPERM and a refusal by Node's permission model; `ERR_IO` for
- * the rest, a sync that the permission model forbids
- * included.
+ * Maps a system error to a {@link CellarError}.
  *
- * @param operation what was attempted, as a word: `write`, `syncDirectory`
- * @param path the file or directory it was attempted on
- * @param cause the system error, kept as `cause`; an error of Cellar is returned as it is
+ * - `ERR_NO_SPACE`: ENOSPC, EDQUOT and EFBIG.
+ * - `ERR_READ_ONLY`: EROFS, EACCES, EPERM and a refusal by Node's permission model.
+ * - `ERR_IO`: all others, and a sync that Node's permission model forbids.
+ *
+ * @param operation the attempted operation, as one word: `write`, `syncDirectory`
+ * @param path the file or directory of the operation
+ * @param cause the system error, kept as `cause`; an error of Cellar is returned unchanged
  */
 export function fileError(operation: string, path: string, cause: unknown): CellarError {
   if (cause instanceof CellarError) return cause
   const code = systemCode(cause)
   const reason = code ?? (cause instanceof Error ? cause.message : String(cause))
   const known = code === undefined ? undefined : descriptions[code]
-  // Access to the path cannot be what is missing: the file was opened under the same model.
+  // Node refuses the sync itself, not the path: the file was opened under the same permissions.
   const forbidden =
     code === 'ERR_ACCESS_DENIED' && (operation === 'sync' || operation === 'syncDirectory')
   const hint = forbidden ? syncForbidden : code === undefined ? undefined : hints[code]

@@ -1,11 +1,11 @@
 /**
- * A file system that fails on demand, around another one.
+ * A wrapper around a file system that makes chosen calls fail.
  *
- * It counts every call that can fail and makes one of them, or all from one on, fail with an error
- * that goes through the same mapping as a real one. A failed call does not reach the file system
- * underneath, but for `close`, which gives the file back before it fails, and for what a fault says
- * of writes and syncs. A test that repeats a scenario with `failAt` 1, 2, 3, ... until `failures`
- * stays 0 has failed every call of it.
+ * The wrapper counts every call that can fail. It makes one call fail, or all calls from one on,
+ * with the error that a real failure would give. A failed call does not reach the wrapped file
+ * system, with three exceptions: a failed `close` still closes, and the fault says what a failed
+ * write and a failed sync do. A test can repeat a scenario with `failAt` 1, 2, 3 and so on until
+ * `failures` stays 0. Then every call of the scenario has failed once.
  */
 import { fileError, syntheticError } from './errors.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
@@ -28,7 +28,9 @@ export interface FaultyOperation {
     | 'size'
     | 'truncate'
     | 'close'
-  /** The path as the caller gave it; of a file, as it was opened. */
+  /**
+   * The path as the caller gave it; for calls on a file, the path with which the file was opened.
+   */
   readonly path: string
 }
 
@@ -42,16 +44,17 @@ export interface Fault {
   /** Restricts both counting and failing to these calls. Default all. */
   readonly only?: (operation: FaultyOperation) => boolean
   /**
-   * What a failed sync does to the un-synced bytes of its file. `keep`, the default: nothing.
-   * `revert`: they are gone and the file reads as the disk holds it. `clean`: the file reads as
-   * before, but no later sync stores them. The last two need a file system with `dropUnsynced`.
+   * What a failed sync does to the unsynced bytes of its file. `keep`, the default: nothing.
+   * `revert`: they are lost, and the file reads as the disk holds it. `clean`: the file reads as
+   * before, but no later sync stores them. `revert` and `clean` need a file system with
+   * `dropUnsynced`.
    */
   readonly syncFailure?: 'keep' | 'revert' | 'clean'
   /** Whether the first half of a failing write still reaches the file. Default false. */
   readonly partialWrite?: boolean
 }
 
-/** A {@link FileSystem} whose un-synced bytes can be forgotten, such as `MemoryFileSystem`. */
+/** A {@link FileSystem} that can lose unsynced bytes on demand, such as `MemoryFileSystem`. */
 export interface UnsyncedDroppingFileSystem extends FileSystem {
   dropUnsynced(path: string, pages: 'reverted' | 'clean'): void
 }
@@ -131,15 +134,15 @@ class FaultyFile implements File {
 
 /** A {@link FileSystem} that fails on demand. */
 export class FaultyFileSystem implements FileSystem {
-  /** False: a worker's own file system would not know of the faults. */
+  /** False: a worker thread would open a file system of its own, without the faults. */
   readonly shareable = false
-  /** The fault that is armed; change it with {@link arm} and {@link disarm}. */
+  /** The fault in effect; change it with {@link arm} and {@link disarm}. */
   fault: Fault | undefined
   /** Calls counted since the fault was armed. */
   callCount: number
   /** Calls that were made to fail since the fault was armed. */
   failures: number
-  /** Every call that can fail, if the option asks for it; else it stays empty. */
+  /** Every call that can fail, if the option `log` is set; else empty. */
   readonly log: FaultyOperation[]
   private readonly inner: FileSystem
   private readonly logging: boolean
@@ -154,14 +157,14 @@ export class FaultyFileSystem implements FileSystem {
     this.logging = options.log ?? false
   }
 
-  /** Starts counting from 0 with another fault. */
+  /** Sets another fault, and counts from 0 again. */
   arm(fault: Fault): void {
     this.fault = fault
     this.callCount = 0
     this.failures = 0
   }
 
-  /** Lets all later calls through; the counts stay and go on. */
+  /** Ends the fault. The counts keep their values. */
   disarm(): void {
     this.fault = undefined
   }
@@ -229,12 +232,12 @@ export class FaultyFileSystem implements FileSystem {
     return this.inner.lock(directory)
   }
 
-  /** This one: a lock does not change which calls fail. */
+  /** Returns this file system: binding to a lock does not change which calls fail. */
   boundTo(): this {
     return this
   }
 
-  /** @internal Counts a call; returns the error that it must end with, if any. */
+  /** @internal Counts a call. Returns the error that the call must throw, if any. */
   count(kind: FaultyOperation['kind'], path: string): Error | undefined {
     const operation: FaultyOperation = { kind, path }
     if (this.logging) this.log.push(operation)
@@ -253,7 +256,7 @@ export class FaultyFileSystem implements FileSystem {
     if (failure !== undefined) throw failure
   }
 
-  /** @internal Does to a file what the armed fault says of failed syncs. */
+  /** @internal Applies the `syncFailure` of the fault to a file. */
   dropUnsynced(path: string): void {
     const mode = this.fault?.syncFailure ?? 'keep'
     if (mode === 'keep') return

@@ -1,9 +1,9 @@
 /**
- * Removes files off the event loop, one after another: giving back the blocks of a large file takes
- * a file system many milliseconds.
+ * Removes files in the background, one after another. Freeing the blocks of a large file can take a
+ * file system many milliseconds.
  *
- * Failure behaviour: a file that cannot be removed is reported and forgotten; the next open of the
- * database removes what nothing names.
+ * A file that cannot be removed is reported and skipped. The next open of the database removes all
+ * files that the manifest does not name.
  */
 import type { FileSystem } from './types.js'
 
@@ -14,19 +14,19 @@ export class FileRemover {
   private readonly queue: string[] = []
   private running: Promise<void> | undefined = undefined
 
-  /** `onError` is told of each file that stays; it must not throw. */
+  /** `onError` is called for each file that cannot be removed; it must not throw. */
   constructor(fileSystem: FileSystem, onError: (error: unknown) => void) {
     this.fileSystem = fileSystem
     this.onError = onError
   }
 
-  /** Sees to it that a file goes. REQUIRES that nobody will use its name again. */
+  /** Queues a file for removal. REQUIRES that nobody uses its name again. */
   remove(path: string): void {
     this.queue.push(path)
     this.running ??= this.run()
   }
 
-  /** Resolves when everything that was handed over is gone or reported. Never rejects. */
+  /** Resolves when all queued files are removed or reported. Never rejects. */
   async idle(): Promise<void> {
     while (this.running !== undefined) await this.running
   }

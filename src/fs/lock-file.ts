@@ -1,17 +1,19 @@
 /**
- * Who owns a directory, decided with files alone: hard links, renames and unique names.
+ * Decides who owns a directory, with files alone: hard links, renames and unique names.
  *
- * - `LOCK` describes an owner. Whoever finds no `LOCK` links its own description to that name.
- * - Whoever finds an owner that is dead links its description to `LOCK.<id of the dead>.heir`. Of
- *   many heirs one succeeds, because ids are never used twice. An heir that died at once may have
- *   an heir itself, and so on: the last of that chain is the owner.
- * - An heir that still finds the same `LOCK` as before is the owner, and renames its description to
- *   `LOCK`. If `LOCK` has changed, others have finished meanwhile, and its claim goes.
+ * - `LOCK` describes the owner. An opener that finds no `LOCK` links its own description to that
+ *   name.
+ * - An opener that finds a dead owner links its description to `LOCK.<id of the dead owner>.heir`.
+ *   Only one opener succeeds, because ids are never used twice. If such an heir dies at once, it
+ *   can have an heir itself, and so on. The last heir of that chain is then the owner.
+ * - An heir that still finds the same `LOCK` as before becomes the owner, and renames its
+ *   description to `LOCK`. If `LOCK` has changed, another opener was faster, and the heir removes
+ *   its claim.
  *
- * Only the owner changes or removes `LOCK`, so two living owners cannot be, in whatever order the
- * steps of openers mix and wherever one of them dies. REQUIRES that no living owner is judged dead.
- * On a file system without hard links a description is copied; then one that is found half written
- * for 50 ms counts as left by a crash.
+ * Only the owner changes or removes `LOCK`. So there are never two living owners, however the steps
+ * of openers interleave and wherever one of them dies. REQUIRES that no living owner is judged
+ * dead. On a file system without hard links the description is copied. A copy that is still
+ * incomplete after
  */
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
@@ -21,13 +23,15 @@ import { parseOwner, readText, type LockOwner } from './lock-owner.js'
 /** Name of the file that says who holds a directory. */
 export const lockFileName = 'LOCK'
 
-/** Owners that may come and go while one opener tries. */
+/**
+ * Attempts of one opener; each fails if another opener takes or releases the directory meanwhile.
+ */
 const attemptsMax = 20
-/** How often a file that is still being written is read again, and the pause between in ms. */
+/** How often an incomplete file is read, and the pause between two reads. */
 const readAttemptsMax = 5
 const readPauseMilliseconds = 10
 
-/** What systems say that have no hard links, or not here. */
+/** Codes with which systems refuse a hard link. */
 const withoutLinks: ReadonlySet<string | undefined> = new Set([
   'EACCES',
   'EMLINK',
@@ -37,28 +41,28 @@ const withoutLinks: ReadonlySet<string | undefined> = new Set([
   'EPERM',
 ])
 
-/** A file that describes an owner. */
+/** A file that describes an owner, as it was read. */
 export interface LockEntry {
-  /** Of the owner; made of inode and time for a file that nobody can read. */
+  /** The owner's id; for a file without a readable description, made of inode and time. */
   readonly id: string
   readonly inode: bigint
   readonly text: string
-  /** Undefined if the file is damaged, or its disk was full when it was written. */
+  /** Undefined if the file is damaged, or was written empty because its disk was full. */
   readonly owner: LockOwner | undefined
 }
 
-/** Whether somebody may hold the directory. */
+/** Whether the owner of a file still holds the directory. */
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
-/** What the rules need to know. */
+/** The judgement that the rules need from their caller. */
 export interface LockHost {
-  /** Must say `dead` only of owners that will never act again. */
+  /** Must return `dead` only for owners that will never act again. */
   judge(entry: LockEntry): Promise<Liveness>
-  /** For tests: called before each step. */
+  /** For tests: called before each step, to interleave openers. */
   step?(): Promise<void>
 }
 
-/** Thrown if somebody else holds the directory. */
+/** Thrown if another opener holds the directory. */
 export class HeldElsewhere extends Error {
   override readonly name = 'HeldElsewhere'
   readonly owner: LockOwner | undefined
@@ -81,8 +85,8 @@ function heirPathOf(directory: string, id: string): string {
 }
 
 /**
- * Makes `id` the owner of the directory with the description `text`; returns what `LOCK` is then.
- * Throws {@link HeldElsewhere}, or the error of the system.
+ * Makes `id` the owner of the directory, with the description `text`. Returns the contents of
+ * `LOCK` afterwards. Throws {@link HeldElsewhere}, or an error of the system.
  */
 export async function takeLockFile(
   directory: string,
@@ -120,7 +124,7 @@ async function attempt(directory: string, draft: string, host: LockHost): Promis
   const liveness = await host.judge(last)
   if (liveness !== 'dead') {
     await host.step?.()
-    // Somebody who has given the directory back meanwhile is no reason to refuse.
+    // The owner has released the directory meanwhile, so this opener tries again.
     if ((await readEntry(path))?.id !== root.id) return false
     throw new HeldElsewhere(last.owner, liveness)
   }
@@ -137,14 +141,14 @@ async function attempt(directory: string, draft: string, host: LockHost): Promis
   return true
 }
 
-/** Gives the directory back if `LOCK` is still the owner's. */
+/** Removes `LOCK` if it is still the file of this owner. */
 export function dropLockFile(directory: string, own: LockEntry): void {
   const path = join(directory, lockFileName)
   const found = lookAt(path)
   if (found?.inode === own.inode && found.text === own.text) nodeFs.unlinkSync(path)
 }
 
-/** Removes what openers that died have left, as far as it can be removed. Only for the owner. */
+/** Removes files that dead openers have left, as far as possible. Only the owner may call this. */
 export async function removeLeftovers(
   directory: string,
   ownId: string,
@@ -154,7 +158,8 @@ export async function removeLeftovers(
     const match = /^LOCK\.([\w-]+)\.(new|heir|socket)$/.exec(name)
     if (match === null || match[1] === ownId) continue
     const path = join(directory, name)
-    // A claim to succeed somebody who is no longer in LOCK fails, so it is nobody's loss.
+    // The claim of an heir is of no use once its predecessor is not in LOCK: the heir will give
+    // up.
     if (match[2] === 'heir') remove(path)
     else if (match[2] === 'socket') {
       if (await isDead(match[1], undefined)) remove(path)
@@ -184,14 +189,16 @@ function writeDraft(path: string, text: string): void {
   }
 }
 
-/** Gives the draft the name `to`, if that is free. */
+/**
+ * Gives the draft the name `to`, if no file has that name. Returns whether the name is the draft's.
+ */
 function publish(draft: string, to: string): boolean {
   try {
     nodeFs.linkSync(draft, to)
     return true
   } catch (error) {
     const code = systemCode(error)
-    // An answer of a network file system that was lost and asked for again says so as well.
+    // A network file system may have linked, lost the answer and repeated the request.
     if (code === 'EEXIST') return lookAt(to)?.inode === lookAt(draft)?.inode
     if (!withoutLinks.has(code)) throw error
   }
@@ -204,7 +211,7 @@ function publish(draft: string, to: string): boolean {
   }
 }
 
-/** Reads a description, with patience for one that is being written; undefined if none is there. */
+/** Reads a description, and waits for one that is incomplete; undefined if there is no file. */
 async function readEntry(path: string): Promise<LockEntry | undefined> {
   let entry: LockEntry | undefined
   for (let i = 0; i < readAttemptsMax; i++) {
@@ -230,7 +237,10 @@ function readOwn(directory: string, id: string): LockEntry {
   return { id, inode: 0n, text: '', owner: undefined }
 }
 
-/** What stays harms nobody: no other lock ever has its name. */
+/**
+ * Removes a file if possible. A file that stays is harmless, because no other lock ever uses its
+ * name.
+ */
 function remove(path: string): void {
   try {
     nodeFs.rmSync(path, { force: true })

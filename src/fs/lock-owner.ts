@@ -1,5 +1,5 @@
 /**
- * Who holds a directory: what the `LOCK` file says, and what the machine tells of this process.
+ * The owner of a directory: the content of the `LOCK` file, and the facts that identify a process.
  */
 import * as nodeFs from 'node:fs'
 import { hostname } from 'node:os'
@@ -7,28 +7,28 @@ import { threadId } from 'node:worker_threads'
 import { systemRandomBytes } from '../base/random-bytes.js'
 import { systemCode } from './errors.js'
 
-/** One holder of a directory, or one who wants to be. Stands in the file as JSON. */
+/** The holder of a directory, or an opener that wants to be. Stored in the file as JSON. */
 export interface LockOwner {
   /** 32 hexadecimal digits that no other lock ever has; part of file names. */
   readonly id: string
   readonly pid: number
   readonly threadId: number
   readonly hostname: string
-  /** Start of the process in clock ticks since boot, where the system tells. */
+  /** Start of the process in clock ticks since boot, if the system tells. */
   readonly startTime?: string | undefined
-  /** Of the running kernel; all containers of a machine have the same. */
+  /** Identifies the boot of the running kernel; equal in all containers of a machine. */
   readonly bootId?: string | undefined
-  /** Process ids mean something only within one. */
+  /** The namespace in which `pid` is valid. */
   readonly pidNamespace?: string | undefined
-  /** Of the directory that is held: a copy of the directory has another one. */
+  /** Inode of the held directory: a copy of the directory has another one. */
   readonly inode: string
-  /** Whether the owner listens on the socket of its id beside the file. */
+  /** Whether the owner listens on the socket of its id in the directory. */
   readonly socket: boolean
-  /** For people. */
+  /** Name and version of the runtime, shown to people only. */
   readonly runtime: string
 }
 
-/** Facts about this thread that an owner has. */
+/** Describes this thread as an owner. */
 export function describeSelf(inode: bigint, socket: boolean): LockOwner {
   return {
     id: Buffer.from(systemRandomBytes(16)).toString('hex'),
@@ -50,7 +50,7 @@ function runtimeName(): string {
   return deno === undefined ? `Node ${node}` : `Deno ${deno}`
 }
 
-/** What a file says, or undefined if it is no description of an owner. */
+/** Parses the text of a file; undefined if the text does not describe an owner. */
 export function parseOwner(text: string): LockOwner | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -65,7 +65,7 @@ export function parseOwner(text: string): LockOwner | undefined {
   }
 }
 
-/** What is known of a process of this machine and of this process namespace. */
+/** State of a process. REQUIRES an owner of this machine and of this process namespace. */
 export function processState(owner: LockOwner): 'alive' | 'dead' | 'unknown' {
   const startTime = startTimeOf(owner.pid)
   if (startTime !== undefined && owner.startTime !== undefined) {
@@ -79,11 +79,13 @@ export function processState(owner: LockOwner): 'alive' | 'dead' | 'unknown' {
   }
 }
 
-/** Field 22 of the process's stat; `ended` for one that waits for its parent only. */
+/**
+ * Start time of a process, field 22 of its stat file; `ended` for a zombie, undefined if unknown.
+ */
 function startTimeOf(pid: number): string | undefined {
   const text = readText(`/proc/${pid}/stat`)
   if (text === undefined) return undefined
-  // The second field, the program's name, may hold spaces and parentheses itself.
+  // The second field is the program's name, which may hold spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
 }
@@ -96,7 +98,7 @@ function linkTarget(path: string): string | undefined {
   }
 }
 
-/** More than any file about an owner. */
+/** Larger than any file about an owner. */
 const textBytesMax = 4096
 
 /** The beginning of a small text file, or undefined if it cannot be read. */

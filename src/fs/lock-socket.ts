@@ -1,13 +1,13 @@
 /**
- * A unix socket in the locked directory, by which others see whether its owner lives.
+ * A unix socket in the locked directory, which shows other processes whether its owner lives.
  *
- * The kernel answers for a listener, even while its event loop is busy, and refuses as soon as its
- * thread or process has ended. The socket is found by its file, so every process of the machine
- * sees the same, whatever its namespaces. All runtimes name such sockets alike, which is not so for
- * abstract ones: Node 20 pads their names, Bun refuses names of the full length.
+ * The kernel accepts connections for a listener even while its event loop is busy, and refuses them
+ * as soon as its thread or process has ended. The socket is found by its path, so every process of
+ * the machine sees the same socket, whatever its namespaces. Paths work in all runtimes. Abstract
+ * sockets do not: Node 20 pads their names, and Bun refuses names of the full length.
  *
- * The module of sockets is loaded with the first call: threads that run jobs never need it, and
- * loading takes 5 ms.
+ * The module `node:net` is loaded with the first call. Worker threads that run jobs never need it,
+ * and loading takes 5 ms.
  */
 import { unlinkSync } from 'node:fs'
 import type * as nodeNet from 'node:net'
@@ -17,10 +17,10 @@ function net(): typeof nodeNet {
   return process.getBuiltinModule('node:net')
 }
 
-/** Longest path in bytes that all systems take; some cut longer ones silently. */
+/** Longest path of a socket in bytes that all systems accept; some cut longer ones silently. */
 const pathBytesMax = 100
 
-/** Whether the owner of a socket lives; `unknown` if it could not be asked. */
+/** Whether the owner of a socket lives; `unknown` if the socket gave no clear answer. */
 export type SocketAnswer = 'alive' | 'dead' | 'unknown'
 
 /** Listens on a socket file until it is closed. Does not keep the event loop alive. */
@@ -33,7 +33,9 @@ export class LockSocket {
     this.server = server
   }
 
-  /** Makes the file and listens; undefined if that cannot be, or if nobody would see it. */
+  /**
+   * Creates the socket and listens. Returns undefined if that fails, or if connecting to it fails.
+   */
   static async listen(path: string): Promise<LockSocket | undefined> {
     if (Buffer.byteLength(path) > pathBytesMax) return undefined
     const server = await startServer(path)
@@ -44,7 +46,7 @@ export class LockSocket {
     return undefined
   }
 
-  /** What others are told now. */
+  /** The answer that other processes get now. */
   ask(): Promise<SocketAnswer> {
     return askSocket(this.path)
   }
@@ -55,7 +57,8 @@ export class LockSocket {
     try {
       unlinkSync(this.path)
     } catch {
-      // Most runtimes have removed it; one that stays refuses, and the next owner removes it.
+      // Most runtimes remove the file themselves. A file that stays refuses connections, and the
+      // next owner removes it.
     }
   }
 }
@@ -74,7 +77,7 @@ function startServer(path: string): Promise<nodeNet.Server | undefined> {
   })
 }
 
-/** Asks the socket at a path. */
+/** Asks whether somebody listens on the socket at a path. */
 export function askSocket(path: string): Promise<SocketAnswer> {
   if (Buffer.byteLength(path) > pathBytesMax) return Promise.resolve('unknown')
   return new Promise((resolve) => {
@@ -99,7 +102,8 @@ function answerOf(code: string | undefined): SocketAnswer {
     case 'ECONNREFUSED':
     case 'ENOENT':
       return 'dead'
-    // Too many ask at once, or the answer was over before it was looked at.
+    // These codes come from a living listener: its queue is full, or it closed the connection
+    // first.
     case 'EAGAIN':
     case 'ECONNRESET':
     case 'EPIPE':

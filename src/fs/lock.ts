@@ -2,11 +2,11 @@
  * Exclusive ownership of a directory of the machine.
  *
  * The file `LOCK` decides (lock-file.ts), by the same steps in every runtime. Its owner counts as
- * long as its process lives: process id, start time, process namespace and boot id say which one
- * that is. A socket in the directory (lock-socket.ts) answers where process ids cannot: for owners
- * in other containers of the machine, and for threads of this process that have ended.
+ * long as the owner's process lives. Process id, start time, process namespace and boot id identify
+ * the process. A socket in the directory (lock-socket.ts) answers where process ids cannot: for
+ * owners in other containers of the machine, and for threads of this process that have ended.
  *
- * An owner of whom nothing can be known counts as alive; the error says how to remove its file.
+ * An owner that cannot be judged counts as alive; the error says how to remove its file.
  */
 import * as nodeFs from 'node:fs'
 import { hostname } from 'node:os'
@@ -28,12 +28,14 @@ import { describeSelf, parseOwner, processState, readText, type LockOwner } from
 import { askSocket, LockSocket, type SocketAnswer } from './lock-socket.js'
 import type { DirectoryLock } from './types.js'
 
-/** How often a socket that somebody removed is made anew. */
+/**
+ * How often a socket is made again after another process removed it; then the lock goes without.
+ */
 const socketAttemptsMax = 3
 
 /**
- * Numbers of file systems that one running kernel mounts at a time: ext, XFS, Btrfs, tmpfs, ramfs,
- * overlay, ZFS, F2FS, bcachefs. An owner of another boot is dead there.
+ * Numbers of file systems that only one running kernel mounts at a time: ext, XFS, Btrfs, tmpfs,
+ * ramfs, overlay, ZFS, F2FS, bcachefs. On these, an owner of another boot is dead.
  */
 const localFileSystems: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x858458f6, 0x794c7630, 0x2fc12fc1, 0xf2f52010,
@@ -42,21 +44,21 @@ const localFileSystems: ReadonlySet<number> = new Set([
 
 /** Settings for tests. */
 export interface LockOptions {
-  /** False: without sockets, as on other systems than Linux. */
+  /** False: no sockets, as on systems other than Linux. Default: by platform. */
   readonly sockets?: boolean
-  /** False: without paths through descriptors, as on other systems than Linux. */
+  /** False: no paths through descriptors, as on systems other than Linux. Default: by platform. */
   readonly descriptors?: boolean
-  /** Whether the disk belongs to this machine alone. Default: as the system says. */
+  /** Whether only this machine uses the disk. Default: by the type of the file system. */
   readonly localDisk?: boolean
 }
 
-/** Directories that this thread holds or is taking, as device:inode. */
+/** Directories that this thread holds or is taking, as `device:inode`. */
 const heldHere = new Set<string>()
 
 /**
- * Takes a directory for this opener alone, or rejects at once with `ERR_LOCKED`, with
- * `ERR_READ_ONLY` if the directory cannot be written, or with `ERR_IO`. The lock does not keep the
- * event loop alive.
+ * Takes a directory for this opener alone. Rejects without waiting for the owner: with
+ * `ERR_LOCKED`; with `ERR_READ_ONLY` if the directory cannot be written; with `ERR_IO` for other
+ * errors. The lock does not keep the event loop alive.
  */
 export async function lockDirectory(
   directory: string,
@@ -86,13 +88,13 @@ export async function lockDirectory(
   }
 }
 
-/** What a lock is made of. */
+/** The file and the socket of a lock. */
 interface LockParts {
   readonly entry: LockEntry
   readonly socket: LockSocket | undefined
 }
 
-/** A locked directory. Ends with the thread that made it. */
+/** A locked directory. The lock ends with the thread that made it. */
 export class NodeDirectoryLock implements DirectoryLock {
   private readonly handle: DirectoryHandle
   private readonly parts: LockParts
@@ -104,7 +106,7 @@ export class NodeDirectoryLock implements DirectoryLock {
     this.released = undefined
   }
 
-  /** How to reach the directory while it is held. */
+  /** How to reach the directory while it is held, also from worker threads. */
   get binding(): DirectoryBinding {
     return this.handle.binding
   }
@@ -119,7 +121,7 @@ export class NodeDirectoryLock implements DirectoryLock {
     return this.released
   }
 
-  /** The file goes first: while it is there, its owner has to be seen alive. */
+  /** Removes the file first: as long as the file exists, its owner must answer on its socket. */
   private async giveBack(): Promise<void> {
     const { handle, parts } = this
     try {
@@ -136,7 +138,7 @@ export class NodeDirectoryLock implements DirectoryLock {
   }
 }
 
-/** One opener on its way to the lock. */
+/** One attempt to take the lock. */
 class LockAttempt {
   private readonly handle: DirectoryHandle
   private readonly options: LockOptions
@@ -146,7 +148,10 @@ class LockAttempt {
     this.options = options
   }
 
-  /** Takes the directory; undefined if the own socket was lost on the way and it is free again. */
+  /**
+   * Takes the directory. Returns undefined if the attempt lost its own socket and released the
+   * lock.
+   */
   async run(useSocket: boolean): Promise<LockParts | undefined> {
     const { path, binding } = this.handle
     const self = describeSelf(binding.inode, useSocket)
@@ -156,7 +161,8 @@ class LockAttempt {
       const own: LockOwner = { ...self, socket: socket !== undefined }
       const entry = await this.take(own)
       await removeLeftovers(path, own.id, (id, owner) => this.isDead(own, id, owner))
-      // An earlier owner may have taken it for a leftover before anybody listened on it.
+      // An earlier owner may have removed the new socket as a leftover before this opener
+      // listened.
       if (socket === undefined || (await socket.ask()) === 'alive') return { entry, socket }
       dropLockFile(path, entry)
     } catch (error) {
@@ -175,7 +181,8 @@ class LockAttempt {
     } catch (error) {
       const code = systemCode(error)
       if (!own.socket || (code !== 'ENOSPC' && code !== 'EDQUOT')) throw error
-      // A full disk must not keep anybody from reading. An empty file has room; the socket answers.
+      // A full disk must not prevent reads. An empty file needs no space, and the socket
+      // answers.
       return takeLockFile(path, own.id, '', host)
     }
   }
@@ -191,7 +198,7 @@ class LockAttempt {
 
   private async judge(own: LockOwner, { owner }: LockEntry): Promise<Liveness> {
     if (owner !== undefined) return this.judgeOwner(own, owner)
-    // Nobody can be named, but whoever had no room for a name has a socket.
+    // The file is damaged or empty. An owner that had no space for its description has a socket.
     for (const id of listSockets(this.handle.path)) {
       if (id !== own.id && (await this.ask(id)) !== 'dead') return 'alive'
     }
@@ -211,8 +218,9 @@ class LockAttempt {
     const process = visible ? processState(owner) : 'unknown'
     if (process === 'dead') return 'dead'
     if (process === 'unknown') return answer
-    // A living process always excludes, unless one of these explains why its socket is silent: a
-    // thread of our own that has ended, or a LOCK file that came here with a copy of a directory.
+    // A living process keeps its directory, even if its socket is silent. Two cases explain the
+    // silence: an ended thread of this process, and a LOCK file that came with a copy of a
+    // directory.
     const explained = owner.pid === own.pid || owner.inode !== own.inode
     return answer === 'dead' && explained ? 'dead' : 'alive'
   }

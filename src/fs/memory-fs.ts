@@ -1,14 +1,15 @@
 /**
- * A file system in memory that remembers what a power cut would leave.
+ * A file system in memory that knows what a power cut would leave.
  *
- * It keeps the volatile tree, as processes see it, and the durable tree, as the disk would hold it.
- * A sync of a file makes its bytes and length durable, but not its name; a sync of a directory
- * makes the names in it durable, but not what they stand for. Un-synced changes of directories
- * stand in an ordered journal, those of files as changed ranges with the file. {@link
- * MemoryFileSystem.crash} makes the file system that is found after the cut.
+ * The file system keeps a volatile tree, as processes see it, and a durable tree, as the disk would
+ * hold it. A sync of a file makes its bytes and length durable, but not its name. A sync of a
+ * directory makes the names in it durable, but not the content of the files. Unsynced changes of
+ * directories stand in an ordered journal; those of files stand with the file as changed ranges.
+ * {@link MemoryFileSystem.crash} makes the file system that remains after the cut.
  *
  * `read`, `sync`, `unlink` and `syncDirectory` settle in a later turn, as those of a disk do. A
- * sync covers what was done before the call; until it settles, a power cut may still lose that.
+ * sync covers the changes made before the call. Until the sync settles, a power cut may still lose
+ * them.
  *
  * Paths are POSIX paths; relative ones start at the root. There are no symbolic links, no
  * permissions, and no limit of space unless a test sets one. Only the root directory exists at
@@ -48,9 +49,9 @@ export interface FileOperation {
     | 'link'
     | 'unlink'
     | 'syncDirectory'
-  /** The file or directory, absolute; the old name of a rename or a link. */
+  /** Absolute path of the file or directory; for a rename or a link, the old name. */
   readonly path: string
-  /** The new name of a rename or a link, absolute. */
+  /** Absolute path of the new name of a rename or a link. */
   readonly to?: string
 }
 
@@ -144,7 +145,7 @@ function laterTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Runs so far: every memory file system is a machine that was started once. */
+/** Number of runs so far: every memory file system counts as a machine that was started once. */
 let runCount = 0
 
 function nextRun(): Buffer {
@@ -157,16 +158,16 @@ function nextRun(): Buffer {
 export class MemoryFileSystem implements FileSystem {
   readonly shareable = false
   /**
-   * Called before each operation that changes or syncs something, so that a test can take a crash
-   * image at every point of a scenario. What it throws becomes the failure of the operation.
+   * Called before each operation that changes or syncs, so that a test can take a crash image at
+   * every point of a scenario. An error thrown here becomes the failure of the operation.
    */
   beforeOperation?: (operation: FileOperation) => void
   /**
-   * Bytes that files may take, in pages of 4 KiB; undefined, the default: no limit. A write beyond
-   * fills what is left and fails with `ERR_NO_SPACE`. Holes take nothing, and neither do names.
+   * Bytes that files may take, in pages of 4 KiB. Default undefined: no limit. A write beyond the
+   * limit fills the remaining space and fails with `ERR_NO_SPACE`. Holes and names take no space.
    */
   capacityBytes: number | undefined
-  /** Mutating and syncing operations so far, those under way included. */
+  /** Changing and syncing operations so far, unfinished ones included. */
   operationCount: number
   private readonly root: DirectoryNode
   private journal: DirectoryChange[]
@@ -237,7 +238,7 @@ export class MemoryFileSystem implements FileSystem {
     }
   }
 
-  /** As the interface says; both names must be in the same directory. */
+  /** As {@link FileSystem.renameSync}; both names must be in the same directory. */
   renameSync(from: string, to: string): void {
     const fullFrom = absolute(from)
     const fullTo = absolute(to)
@@ -301,7 +302,7 @@ export class MemoryFileSystem implements FileSystem {
     return node
   }
 
-  /** Makes those of the covered changes durable that are of the directory and are not so yet. */
+  /** Makes the covered changes of a directory durable, unless a later sync has done so already. */
   private settleDirectory(node: DirectoryNode, covered: readonly DirectoryChange[]): void {
     const done = new Set(covered.filter(({ directory }) => directory === node))
     this.journal = this.journal.filter((change) => {
@@ -332,8 +333,8 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /**
-   * Makes the file system that a disk would hold if the power failed now: its own, with nothing
-   * un-synced and no locks. This one stays usable and unchanged.
+   * Makes the file system that the disk would hold if the power failed now, without unsynced
+   * changes and locks. This file system stays usable and unchanged.
    *
    * @param random a source of numbers in [0, 1); the same numbers make the same image
    */
@@ -342,8 +343,9 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /**
-   * Makes the file system that a killed process leaves: everything that was written, no locks, and
-   * the machine runs on. This one stays usable and unchanged.
+   * Makes the file system that a killed process leaves: everything written, and no locks. The
+   * machine keeps running, so the run identity stays the same. This file system stays usable and
+   * unchanged.
    */
   kill(): MemoryFileSystem {
     const root = crashImage(this.root, this.journal, 'keepAll', () => 0)
@@ -351,21 +353,21 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   /**
-   * Forgets the un-synced changes of a file, as a failed sync of a disk may. With `reverted`, the
-   * default, the file then reads as the disk holds it; with `clean` it reads as before, but no
-   * later sync stores the forgotten bytes. A path without a file is ignored.
+   * Loses the unsynced changes of a file, as a failed sync of a disk may. With `reverted`, the
+   * default, the file then reads as the disk holds it. With `clean` the file reads as before, but
+   * no later sync stores the lost bytes. A path without a file is ignored.
    */
   dropUnsynced(path: string, pages: 'reverted' | 'clean' = 'reverted'): void {
     const node = this.find(absolute(path))
     if (node !== undefined && node.kind === 'file') dropUnsyncedChanges(node, pages)
   }
 
-  /** Bytes of the pages that all files take; a file counts once, whatever names it has. */
+  /** Bytes of the pages that all files take. A file with several names counts once. */
   get allocatedBytes(): number {
     return allocatedPages(this.root, new Set()) * pageBytes
   }
 
-  /** @internal How many of `length` bytes at `position` of a file there is room for. */
+  /** @internal How many of `length` bytes at `position` of a file fit within the capacity. */
   roomFor(node: FileNode, position: number, length: number): number {
     if (this.capacityBytes === undefined) return length
     let pagesFree = Math.floor((this.capacityBytes - this.allocatedBytes) / pageBytes)

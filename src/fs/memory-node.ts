@@ -1,10 +1,10 @@
 /**
- * Files and directories of the memory file system, each with what a process sees (volatile) and
- * what a disk would hold (durable).
+ * Files and directories of the memory file system. Each has a volatile state, as processes see it,
+ * and a durable state, as the disk would hold it.
  *
- * A file's bytes are copy-on-write: `content[0, frozenLength)` may be referenced by the durable
- * view or by a crash image and is never changed in place; an append behind it is. So a sync, and a
- * crash image of a synced file, cost nothing.
+ * The bytes of a file are copy-on-write. The durable state or a crash image may reference
+ * `content[0, frozenLength)`, so these bytes are never changed in place; later bytes are. So a sync
+ * of appended bytes, and a crash image of a synced file, copy nothing.
  *
  * Invariants:
  * - `content` beyond `size` and beyond every frozen view is zero, so growing a file reads as zeros.
@@ -13,7 +13,7 @@
  */
 import { emptyBytes, toBytes } from '../base/bytes.js'
 
-/** Space is taken in pages of so many bytes. */
+/** Size of a page in bytes; files take space in whole pages. */
 export const pageBytes = 4096
 
 /** A file, apart from its names. Handles of an unlinked file keep it alive. */
@@ -23,32 +23,37 @@ export class FileNode {
   content: Buffer
   /** Volatile length in bytes. */
   size: number
-  /** Length of the beginning of `content` that others may reference. */
+  /** Length of the first part of `content` that other objects may reference. */
   frozenLength: number
-  /** The pages that take space, by number. */
+  /** Numbers of the pages that take space. */
   readonly pages: Set<number>
-  /** What the disk holds: content and length as of the last sync. */
+  /** The content that the disk holds, as of the last sync. */
   durable: Buffer
   /** Ranges changed since the last sync as start, end pairs in the order of the changes. */
   changes: number[]
-  /** Numbers ever taken from the front of `changes`; tells a late sync that it is outdated. */
+  /**
+   * Number of entries ever removed from the front of `changes`; shows a late sync that it is
+   * outdated.
+   */
   changesDropped: number
-  /** Changes in front of this index belong to a sync under way and are not extended. */
+  /** Changes before this index belong to an unfinished sync and are not extended. */
   changesSealed: number
   /** Whether the size was cut since the last sync. */
   shrunk: boolean
-  /** Whether a failed sync left volatile bytes that count as clean but were never stored. */
+  /** Whether a failed sync left volatile bytes that no later sync will store. */
   lostPages: boolean
-  /** Journal number of the last un-synced write, -1 if there is none. */
+  /** Journal number of the last unsynced write, -1 if there is none. */
   lastWriteNumber: number
   lastWriteStart: number
   lastWriteEnd: number
   /** Size of the file before the last write. */
   lastWriteSizeBefore: number
-  /** What the last write overwrote, from its start. */
+  /** The bytes that the last write replaced, from the write's start. */
   lastWriteBefore: Buffer
 
-  /** Makes a file whose `content` is durable; the memory is shared and stays unchanged. */
+  /**
+   * Makes a file whose `content` is durable. The file references the memory and never changes it.
+   */
   constructor(content: Buffer) {
     this.content = content
     this.size = content.length
@@ -69,7 +74,7 @@ export class FileNode {
   }
 }
 
-/** A directory: names and what they stand for. */
+/** A directory: its names and their files and directories. */
 export class DirectoryNode {
   readonly kind = 'directory'
   /** Entries as processes see them. */
@@ -83,10 +88,10 @@ export class DirectoryNode {
   }
 }
 
-/** What a name in a directory stands for. */
+/** The file or directory behind a name. */
 export type Node = FileNode | DirectoryNode
 
-/** An un-synced change of the entries of one directory. */
+/** An unsynced change of the entries of one directory. */
 export type DirectoryChange =
   | {
       readonly kind: 'create' | 'makeDirectory'
@@ -131,7 +136,7 @@ function dropPages(node: FileNode, length: number): void {
   for (const page of node.pages) if (page * pageBytes >= length) node.pages.delete(page)
 }
 
-/** Counts the pages of the files below a directory that were not seen yet. */
+/** Number of pages of the files below a directory, except files already in `seen`. */
 export function allocatedPages(directory: DirectoryNode, seen: Set<FileNode>): number {
   let pages = 0
   for (const node of directory.entries.values()) {
@@ -144,12 +149,14 @@ export function allocatedPages(directory: DirectoryNode, seen: Set<FileNode>): n
   return pages
 }
 
-/** Makes `content` at least `length` bytes long and free to be changed from `changedFrom` on. */
+/**
+ * Makes `content` at least `length` bytes long and, from `changedFrom` on, safe to change in place.
+ */
 function makeRoom(node: FileNode, length: number, changedFrom: number): void {
   const own = changedFrom >= node.frozenLength
   if (own && length <= node.content.length) return
   const grown = Math.max(length, own ? node.content.length * 2 : node.size, 512)
-  // Buffer.alloc takes zeroed memory, so the room behind the size reads as zeros.
+  // Buffer.alloc zeroes its memory, so the room beyond the size reads as zeros.
   const content = Buffer.alloc(grown)
   node.content.copy(content, 0, 0, node.size)
   node.content = content
@@ -163,7 +170,9 @@ function addChange(node: FileNode, start: number, end: number): void {
   else if (end > start) changes.push(start, end)
 }
 
-/** Writes `source[start, end)` at `position`; `number` is the place in the journal. */
+/**
+ * Writes `source[start, end)` at `position`; `number` is the number of the write in the journal.
+ */
 export function writeNode(
   node: FileNode,
   source: Uint8Array,
@@ -190,7 +199,7 @@ export function writeNode(
   if (behind > sizeBefore) node.size = behind
 }
 
-/** Reads up to `length` bytes at `position` into `target` and returns how many. */
+/** Reads up to `length` bytes at `position` into `target`. Returns the number of bytes read. */
 export function readNode(
   node: FileNode,
   target: Uint8Array,
@@ -203,7 +212,7 @@ export function readNode(
   return node.content.copy(target, targetStart, position, end)
 }
 
-/** Cuts a file, or extends it with zeros. */
+/** Shortens a file, or extends it with zeros. */
 export function truncateNode(node: FileNode, length: number): void {
   const sizeBefore = node.size
   if (length === sizeBefore) return
@@ -238,15 +247,15 @@ export function syncedContent(node: FileNode): Buffer {
   return content
 }
 
-/** A sync of a file under way: what it will make durable. */
+/** An unfinished sync of a file: the state that the sync will make durable. */
 export interface PendingSync {
   readonly content: Buffer
-  /** How far in the changes of the file it reaches. */
+  /** Number of entries of `changes`, removed ones included, that the sync covers. */
   readonly changesEnd: number
   readonly lastWriteNumber: number
 }
 
-/** Takes what the file holds now; changes made later are not part of the sync. */
+/** Captures the content of the file. Later changes are not part of the sync. */
 export function beginSync(node: FileNode): PendingSync {
   node.changesSealed = node.changes.length
   return {
@@ -256,7 +265,7 @@ export function beginSync(node: FileNode): PendingSync {
   }
 }
 
-/** Makes a sync's content durable, unless a later sync or a drop came first. */
+/** Makes the content of a sync durable, unless a later sync or a drop came first. */
 export function finishSync(node: FileNode, sync: PendingSync): void {
   const count = sync.changesEnd - node.changesDropped
   if (count <= 0) return
@@ -264,14 +273,14 @@ export function finishSync(node: FileNode, sync: PendingSync): void {
   node.changes = node.changes.slice(count)
   node.changesDropped += count
   node.changesSealed = Math.max(0, node.changesSealed - count)
-  // A cut after the beginning of the sync is the only way to be shorter than what was stored.
+  // The file can be shorter than the stored content only if it was cut after the sync began.
   node.shrunk = node.shrunk && node.changes.length > 0
   if (node.lastWriteNumber <= sync.lastWriteNumber) node.lastWriteNumber = -1
 }
 
 /**
- * What a failed sync does: the un-synced changes are forgotten. With `reverted` the file reads as
- * the disk holds it; with `clean` it reads as before, but no later sync stores the forgotten bytes.
+ * Forgets the unsynced changes, as a failed sync does. With `reverted` the file reads as the disk
+ * holds it. With `clean` the file reads as before, but no later sync stores the lost bytes.
  */
 export function dropUnsyncedChanges(node: FileNode, pages: 'reverted' | 'clean'): void {
   node.changesDropped += node.changes.length

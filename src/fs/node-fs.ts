@@ -1,11 +1,10 @@
 /**
  * The file system of the machine, through `node:fs`.
  *
- * Short reads and writes are continued here; a read or write that was interrupted is repeated, a
- * sync never is. A file is closed only when the reads and syncs under way on it have settled, so
- * that its descriptor cannot come to stand for another file under them. Files are made with mode
- * 0600 and directories with 0700; neither a symbolic link nor a pipe or device in place of a file
- * is opened.
+ * Short reads and writes are continued here. An interrupted read or write is repeated; a sync is
+ * never repeated. A descriptor is closed only after all reads and syncs on it have settled, since
+ * the system could give its number to another file. Files are made with mode 0600 and directories
+ * with 0700. A symbolic link, pipe or device in place of a file is never opened.
  */
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
 import { lockDirectory, NodeDirectoryLock } from './lock.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
-/** The functions of `node:fs` that open files use; tests replace them to simulate odd kernels. */
+/** The functions of `node:fs` that files use; tests replace them to simulate unusual kernels. */
 export type SystemCalls = Pick<
   typeof nodeFs,
   | 'closeSync'
@@ -31,14 +30,14 @@ export type SystemCalls = Pick<
   | 'writeSync'
 >
 
-/** Repetitions without any progress after which an interrupted call counts as failed. */
+/** Repetitions without progress after which an interrupted call counts as failed. */
 const interruptionsMax = 1000
 
 const fileMode = 0o600
 const directoryMode = 0o700
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = nodeFs.constants
-// Windows has neither; without O_NONBLOCK, opening a pipe would wait for its other end.
+// Windows has neither flag. Without O_NONBLOCK, opening a pipe would wait for its other end.
 const guardFlags = (nodeFs.constants.O_NOFOLLOW ?? 0) | (nodeFs.constants.O_NONBLOCK ?? 0)
 
 const openFlags: Readonly<Record<OpenMode, number>> = {
@@ -204,7 +203,9 @@ class NodeFile implements File {
     })
   }
 
-  /** Ends an asynchronous call; the last one closes a file whose user has closed it meanwhile. */
+  /**
+   * Counts the end of an asynchronous call. The last one closes a file whose user has closed it.
+   */
   private settled(): void {
     this.callsUnderWay--
     if (!this.closed || this.callsUnderWay > 0) return
@@ -232,7 +233,7 @@ function attempt<T>(operation: string, path: string, action: () => T): T {
   }
 }
 
-/** Whether the system says that it cannot open directories, or not sync them, at all. */
+/** Whether the error means that the system cannot open, or cannot sync, any directory. */
 function refusesDirectories(error: unknown, step: 'open' | 'sync'): boolean {
   const code = systemCode(error)
   if (step === 'open') {
@@ -259,7 +260,7 @@ export class NodeFileSystem implements FileSystem {
     this.paths = binding === undefined ? undefined : new BoundPaths(binding, isHeld)
   }
 
-  /** The boot id of Linux; other systems do not tell. */
+  /** The boot id of Linux; undefined on other systems. */
   runIdentity(): Buffer | undefined {
     let text: string
     try {
@@ -300,7 +301,7 @@ export class NodeFileSystem implements FileSystem {
     try {
       stat = nodeFs.lstatSync(this.at(path), { throwIfNoEntry: false })
     } catch (error) {
-      // Below a file there is nothing.
+      // ENOTDIR: the parent of the path is a file, so nothing is there.
       if (systemCode(error) !== 'ENOTDIR') throw fileError('stat', path, error)
     }
     if (stat === undefined) return undefined
@@ -334,7 +335,9 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
-  /** As the interface says; does nothing where the system cannot sync directories as such. */
+  /**
+   * As {@link FileSystem.syncDirectorySync}; does nothing where the system cannot sync directories.
+   */
   syncDirectorySync(directory: string): void {
     const descriptor = this.openDirectory(directory)
     if (descriptor === undefined) return
@@ -364,7 +367,7 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
-  /** Undefined where directories cannot be opened. */
+  /** Returns undefined where the system cannot open directories. */
   private openDirectory(directory: string): number | undefined {
     try {
       return this.system.openSync(this.at(directory), O_RDONLY)
@@ -383,7 +386,7 @@ export class NodeFileSystem implements FileSystem {
     return new NodeFileSystem(this.system, lock.binding, () => lock.isHeld)
   }
 
-  /** The path to give to the system. */
+  /** The path to pass to the system. */
   private at(path: string): string {
     return this.paths === undefined ? path : this.paths.at(path)
   }

@@ -1,49 +1,53 @@
 /**
- * What a disk holds after a power cut, computed from the memory file system.
+ * Computes the content of a disk after a power cut from the memory file system.
  *
- * The image is built from the durable tree: a policy decides which of the un-synced changes of
- * directories made it to the disk, in which order or in none, and then what each file that has a
- * name in the image holds. Nothing synced is ever lost: neither the bytes of a synced file nor an
- * entry of a synced directory. The memory of unchanged files is shared with the source
- * (copy-on-write), so an image costs little.
+ * The image is built from the durable tree. First the policy decides which unsynced changes of
+ * directories reached the disk, and in which order. Then it decides the content of each file that
+ * has a name in the image. Synced bytes and entries of synced directories are never lost. The image
+ * shares the memory of unchanged files with its source (copy-on-write), so it costs little.
  */
 import { applyChange, DirectoryNode, FileNode, syncedContent } from './memory-node.js'
 import type { DirectoryChange, Node } from './memory-node.js'
 
-/** Size in bytes of what a disk writes whole or not at all. */
+/** Bytes that a disk stores as a whole or not at all. */
 const sectorBytes = 512
 
-/** Every policy with what it does to un-synced changes. */
+/** Every policy, with its effect on unsynced changes. */
 export const CrashPolicy = {
-  /** P0: all are lost. A file whose name is durable and whose data is not has its durable bytes. */
+  /**
+   * P0: all changes are lost. A file with a durable name but without durable data has its old
+   * bytes.
+   */
   dropUnsynced: 'dropUnsynced',
-  /** P1: all are kept, as if the disk had been quick. */
+  /** P1: all changes are kept, as if the disk had stored them in time. */
   keepAll: 'keepAll',
   /**
-   * P2: directories and sizes are kept; each changed 512-byte block is kept with a probability that
-   * is drawn per crash from 0.1, 0.5 and 0.9. Lost blocks hold what was there before, or zeros. The
-   * cut of a file may itself be lost, so that its old tail stands behind new bytes.
+   * P2: directories and sizes are kept. Each changed 512-byte block is kept with a probability that
+   * is drawn per crash from 0.1, 0.5 and 0.9. A lost block holds its old content, or zeros. The cut
+   * of a file may be lost too, so that its old tail follows new bytes.
    */
   keepRandomBlocks: 'keepRandomBlocks',
-  /** P2g: as P2, but what a lost block adds to the file is random bytes. */
+  /** P2g: as P2, but a lost block at the end of a file that grew holds random bytes. */
   keepRandomBlocksGarbage: 'keepRandomBlocksGarbage',
-  /** P3: directories and sizes are kept, all un-synced data reads as before or as zeros. */
+  /**
+   * P3: directories and sizes are kept. All unsynced data is lost and reads as before, or as zeros.
+   */
   sizeWithoutData: 'sizeWithoutData',
   /**
-   * P4: any subset of the changes of directories is kept; a rename leaves the old name, the new
+   * P4: any subset of the changes of directories is kept. A rename leaves the old name, the new
    * one, or both. The data of each file is kept or lost as a whole.
    */
   anyDirectoryOperations: 'anyDirectoryOperations',
   /** P4o: a random number of the first changes of directories is kept; data as in P4. */
   orderedDirectoryOperations: 'orderedDirectoryOperations',
-  /** P5: all are kept, but the last un-synced write is cut at a random byte. */
+  /** P5: all changes are kept, but the last unsynced write is cut at a random byte. */
   tornLastWrite: 'tornLastWrite',
 } as const
 
 /** The name of a policy. */
 export type CrashPolicy = (typeof CrashPolicy)[keyof typeof CrashPolicy]
 
-/** All policies, for tests that go through them. */
+/** All policies, for tests that try each of them. */
 export const crashPolicies: readonly CrashPolicy[] = Object.values(CrashPolicy)
 
 /**
@@ -70,7 +74,7 @@ export function crashImage(
   })
 }
 
-/** Entries in the image of every directory that has un-synced changes. */
+/** The entries in the image of every directory with unsynced changes. */
 type KeptEntries = ReadonlyMap<DirectoryNode, Map<string, Node>>
 
 function keptEntries(
@@ -94,7 +98,7 @@ function keptEntries(
   return kept
 }
 
-/** Applies the change, nothing, or, of a rename, only the new name. */
+/** Applies the change or nothing; of a rename perhaps only the new name. */
 function applyPart(
   entries: Map<string, Node>,
   change: DirectoryChange,
@@ -109,7 +113,7 @@ function applyPart(
   else if (draw < 2 / 3) entries.set(change.name, change.node)
 }
 
-/** Decides what a file holds in the image. */
+/** Returns the content of a file in the image. */
 type ContentChooser = (node: FileNode) => Buffer
 
 function contentChooser(
@@ -148,7 +152,7 @@ function resized(content: Buffer, length: number): Buffer {
   return result
 }
 
-/** Numbers of the blocks that un-synced changes touch, ascending. */
+/** Numbers of the blocks that unsynced changes touch, ascending. */
 function changedBlocks(node: FileNode): number[] {
   const blocks = new Set<number>()
   for (let i = 0; i < node.changes.length; i += 2) {
@@ -186,7 +190,7 @@ function randomBlocks(
   return result
 }
 
-/** The file in the image whose last write is the youngest un-synced one, if there is one. */
+/** The file in the image with the latest unsynced write, if there is one. */
 function lastWritten(root: DirectoryNode, kept: KeptEntries): FileNode | undefined {
   let last: FileNode | undefined
   const directories = [root]
@@ -205,7 +209,8 @@ function tornContent(node: FileNode, random: () => number): Buffer {
   const length = node.lastWriteEnd - node.lastWriteStart
   const written = Math.floor(random() * length)
   const cut = node.lastWriteStart + written
-  // Without its first byte the write has not extended the file, not even with zeros before it.
+  // A write that lost its first byte has not extended the file, not even by zeros in front of
+  // it.
   const size = Math.max(node.lastWriteSizeBefore, written === 0 ? 0 : cut)
   const result = Buffer.from(latest.subarray(0, size))
   node.lastWriteBefore.subarray(written).copy(result, cut)
@@ -220,7 +225,7 @@ function copyDirectory(
   const entries = new Map<string, Node>()
   for (const [name, node] of kept.get(directory) ?? directory.durableEntries) {
     if (node.kind === 'directory') entries.set(name, copyDirectory(node, kept, contentOf))
-    // Two names of one file, by a link or by P4, become two files with the same bytes.
+    // A file with two names, by a link or by P4, becomes two files with the same bytes.
     else entries.set(name, new FileNode(contentOf(node)))
   }
   return new DirectoryNode(entries)

@@ -1,9 +1,9 @@
 /**
- * Byte layout of record files (logs and manifests): the file header, the frame header, and their
- * checks. Writer and scanner share these functions, so that they cannot disagree. The layout is
- * described with diagrams in FORMAT.md of this folder.
+ * Byte layout of record files (logs and manifests): file header, frame header, and their checks.
+ * Writer and scanner share these functions, so they cannot disagree. FORMAT.md of this folder
+ * describes the layout with diagrams.
  *
- * The checksums must have been loaded (`loadChecksums`) before anything here runs.
+ * REQUIRES loaded checksums (`loadChecksums`).
  */
 
 import { assert } from '../base/assert.js'
@@ -11,59 +11,62 @@ import { readUint64LE, writeUint64LE } from '../base/bytes.js'
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { placeSeed, xxh64 } from '../codec/checksum.js'
 
-/** What a record file holds. */
+/** The two kinds of record files. */
 export type RecordFileKind = 'log' | 'manifest'
 
-/** The file that a record file continues. */
+/** The file before this one in the chain. */
 export interface RecordFilePredecessor {
   readonly fileNumber: number
   /** Final length in bytes, header included. */
   readonly length: number
-  /** Sequence of its last frame, or of its own predecessor if it holds none. */
+  /**
+   * Sequence of the file's last frame; if there is none, the `lastSequence` of its own predecessor.
+   */
   readonly lastSequence: number
 }
 
-/** A record file and how much of it is durable. */
+/** A record file, and how many of its bytes are durable. */
 export interface DurableFile {
   readonly fileNumber: number
-  /** Bytes from its start; 0 if only its name is known to be durable. */
+  /** Durable bytes from the start of the file; 0 if only the name is known to be durable. */
   readonly length: number
 }
 
 /** The facts in the header of a record file. */
 export interface RecordFileHeader {
   readonly kind: RecordFileKind
-  /** Identity of the database that the file belongs to, {@link databaseIdBytes} bytes. */
+  /** Identity of the database: {@link databaseIdBytes} bytes. */
   readonly databaseId: Buffer
-  /** 1 to 2^53-1. Never used for two files of one directory: it seeds every checksum. */
+  /** 1 to 2^53-1. Unique in its directory for ever, because it seeds every checksum of the file. */
   readonly fileNumber: number
   /** Undefined for the first file of a chain. */
   readonly predecessor: RecordFilePredecessor | undefined
   /**
-   * Whether all older files of the chain were durable when this one was created. Default: false.
+   * Whether all older files of the chain were durable when this file was created. Default: false.
    */
   readonly predecessorsSynced?: boolean
   /**
-   * In a manifest: what the file system said of the machine's run (`FileSystem.runIdentity`) when
-   * the file was created. Undefined if it could not say.
+   * In a manifest: the identity of the machine's run (`FileSystem.runIdentity`) when the file was
+   * created. Undefined if unknown.
    */
   readonly runIdentity?: Buffer
-  /** In a log segment: what was durable of the manifest when the segment was begun. */
+  /** In a log segment: the durable part of the manifest when the segment was begun. */
   readonly manifest?: DurableFile
 }
 
-// On disk: never change these numbers. Zero is invalid everywhere.
-/** Version written into new files; the highest that can be read. */
+// On disk: never change these numbers. Zero is invalid for versions, file numbers and frame
+// kinds.
+/** The version of new files, and the highest version that can be read. */
 export const recordFormatVersion = 2
-/** Bytes of the file header. Fixed from version 2 on, as is the place of its fields. */
+/** Bytes of the file header. Size and places of fields stay the same in all versions from 2 on. */
 export const fileHeaderBytes = 120
 /** Bytes of the identity of a database. */
 export const databaseIdBytes = 16
 /** Bytes of a frame header. */
 export const frameHeaderBytes = 32
 /**
- * The byte behind the payload, the last one of a frame. Not zero, so that a frame whose end is not
- * zero was written whole; more than one bit, so that a single flip does not make a zero of it.
+ * The last byte of every frame. The byte is not zero, so that a frame that ends with zero was not
+ * written whole. It has more than one bit set, so that no single flipped bit turns it into zero.
  */
 export const frameEndByte = 0xa5
 /** Bytes of a frame around its payload. */
@@ -73,12 +76,12 @@ export const frameKindData = 1
 /** A frame without payload, written only for its `syncedLength`. */
 export const frameKindMark = 2
 /**
- * A frame that says what is durable of the other record file: two numbers of 64 bits (FORMAT.md).
+ * A frame that names the durable part of the other record file: two numbers of 64 bits (FORMAT.md).
  */
 export const frameKindNote = 3
 /** Payload bytes of a note. */
 export const notePayloadBytes = 16
-/** Added to the kind if all older files of the chain were known to be durable. */
+/** Added to the kind if all older files of the chain were known to be durable in whole. */
 export const frameFlagPredecessorsSynced = 0x80
 const fileMagics: Readonly<Record<RecordFileKind, string>> = {
   log: 'CELLRLOG',
@@ -94,14 +97,14 @@ const frameSequenceHighAt = 20
 const frameKindAt = 23
 const frameSyncedLengthAt = 24
 
-/** Offset in a frame of the first byte that {@link frameHeaderFits} looks at. */
+/** Offset in a frame of the first byte that {@link frameHeaderFits} checks. */
 export const frameHeaderCheckedAt = frameLengthAt
 
 /** Longest payload of a frame, in bytes (inclusive). */
 export const framePayloadBytesMax = 0x4000_0000
 /** Longest record file, in bytes (inclusive). */
 export const recordFileBytesMax = 0x8000_0000
-/** The unit that a disk writes whole or not at all, in bytes. */
+/** Bytes that a disk stores as a whole or not at all. */
 export const sectorBytes = 512
 
 // Offsets in the file header.
@@ -140,8 +143,8 @@ export function encodeFileHeader(header: RecordFileHeader): Buffer {
 }
 
 /**
- * Whether what stands in the place of a header had been a whole one: one of its ends is there, or
- * it is the header of another file.
+ * Whether the bytes in the place of a header were once a whole header, of this or another file: one
+ * of the two magic numbers is there.
  */
 export function hadFileHeader(source: Buffer, kind: RecordFileKind): boolean {
   const magic = fileMagics[kind]
@@ -149,20 +152,21 @@ export function hadFileHeader(source: Buffer, kind: RecordFileKind): boolean {
   return source.toString('latin1', 0, 8) === magic || end === magic
 }
 
-/** Which file a header is expected to be of. */
+/** The file that a header should belong to. */
 export interface ExpectedFile {
   readonly kind: RecordFileKind
   readonly fileNumber: number
-  /** Undefined if any database will do. */
+  /** Undefined to accept any database. */
   readonly databaseId?: Buffer
 }
 
 /**
- * Decodes the header at the start of `source`, of which `length` bytes are file. Returns a sentence
- * that says what is wrong if it is not a whole, valid header of that kind and number.
+ * Decodes the header at the start of `source`; `length` bytes of `source` belong to the file. If
+ * there is no whole, valid header of the expected kind and number, returns a text that describes
+ * the bytes found.
  *
- * @throws CellarError `ERR_FORMAT_VERSION` if another version of Cellar wrote it, `ERR_CORRUPTION`
- * if the file belongs to another database.
+ * @throws CellarError `ERR_FORMAT_VERSION` if another version of Cellar wrote the file,
+ * `ERR_CORRUPTION` if the file belongs to another database.
  */
 export function decodeFileHeader(
   source: Buffer,
@@ -174,7 +178,7 @@ export function decodeFileHeader(
   const magic = fileMagics[expected.kind]
   if (source.toString('latin1', 0, 8) !== magic) return 'another magic number'
   const version = source.readUInt32LE(versionAt)
-  // Version 1 had another header. No single flipped bit makes a 1 of the present version.
+  // Version 1 had another header layout. No single flipped bit turns the present version into 1.
   if (version === 1) throw otherVersion(path, version)
   const fileNumber = readUint64LE(source, fileNumberAt)
   if (source.readBigUInt64LE(headerChecksumAt) !== fileHeaderChecksum(source, fileNumber)) {
@@ -236,10 +240,11 @@ function fileHeaderChecksum(bytes: Buffer, fileNumber: number): bigint {
 }
 
 /**
- * Fills in the 32 header bytes at `at`, behind which the payload stands already, and the end byte.
+ * Fills in the 32 header bytes at `at` and the end byte. The payload must stand behind the header
+ * already.
  *
- * @param kind - {@link frameKindData} or {@link frameKindMark}, with or without the flag.
- * @param fileOffset - where in the file the frame will stand, in bytes.
+ * @param kind - data, mark or note, with or without {@link frameFlagPredecessorsSynced}.
+ * @param fileOffset - offset in bytes that the frame will have in the file.
  */
 export function sealFrame(
   target: Buffer,
@@ -274,9 +279,9 @@ export function sealFrame(
 }
 
 /**
- * Whether the bytes at `at` look like a frame header of this place in this file, with a payload
- * that ends at or before `end`. Costs a few nanoseconds; {@link frameVerifies} decides.
- * `origin` is the place of `source[0]` in the file.
+ * Whether the bytes at `at` can be a frame of this file at this offset, with a payload that ends at
+ * or before `end`. Costs a few nanoseconds and may err; {@link frameVerifies} decides. `origin` is
+ * the file offset of `source[0]`.
  */
 export function frameIsPlausible(
   source: Buffer,
@@ -291,8 +296,8 @@ export function frameIsPlausible(
 }
 
 /**
- * Whether the {@link frameHeaderBytes} bytes at `at` look like a frame header of this place in this
- * file; the frame may end behind the file.
+ * Whether the {@link frameHeaderBytes} bytes at `at` can be a frame header of this file at this
+ * offset. The frame may extend past the end of the file.
  */
 export function frameHeaderFits(
   source: Buffer,
@@ -314,12 +319,12 @@ export function frameHeaderFits(
     readInt32(source, at + frameSyncedLengthAt + 4),
   )
   if (readInt32(source, at + frameCheckAt) !== check) return false
-  // A writer can know only of bytes that it wrote before this frame; sequences are safe integers.
+  // The synced length counts bytes before this frame only, and sequences are safe integers.
   const sequenceHigh = readInt32(source, at + frameSequenceHighAt) & 0xff_ffff
   return frameSyncedLength(source, at) <= origin + at && sequenceHigh < 0x20_0000
 }
 
-/** Whether the plausible frame at `at` has the right checksum and end byte. */
+/** Whether the checksum and the end byte of the plausible frame at `at` are right. */
 export function frameVerifies(source: Buffer, at: number, fileNumber: number, origin = 0): boolean {
   const payloadLength = frameLength(source, at)
   if (source[at + frameHeaderBytes + payloadLength] !== frameEndByte) return false
@@ -340,7 +345,7 @@ export function frameKind(source: Buffer, at: number): number {
   return source[at + frameKindAt] & ~frameFlagPredecessorsSynced
 }
 
-/** Whether the frame header at `at` says that all older files were durable. */
+/** Whether the frame header at `at` says that all older files of the chain were durable. */
 export function framePredecessorsSynced(source: Buffer, at: number): boolean {
   return (source[at + frameKindAt] & frameFlagPredecessorsSynced) !== 0
 }
@@ -357,7 +362,7 @@ export function frameSyncedLength(source: Buffer, at: number): number {
 }
 
 const checksumView = new DataView(new ArrayBuffer(8))
-/** The result of {@link computeChecksum}, little-endian; spares slower bigint conversions. */
+/** The result of {@link computeChecksum}, little-endian; faster than converting a bigint. */
 const checksumBytes = new Uint8Array(checksumView.buffer)
 
 function computeChecksum(
@@ -371,7 +376,9 @@ function computeChecksum(
   checksumView.setBigUint64(0, xxh64(covered, placeSeed(fileNumber, fileOffset)), true)
 }
 
-/** 32 bits over the header fields and the frame's place: rejects chance matches without hashing. */
+/**
+ * A 32-bit mix of the header fields and the frame's place: rejects chance matches without hashing.
+ */
 function headerCheck(
   fileNumber: number,
   fileOffset: number,
@@ -394,7 +401,7 @@ function headerCheck(
   return hash ^ (hash >>> 13)
 }
 
-// Plain byte access: the methods of Buffer check their arguments, which costs more than the bytes.
+// Plain byte access: Buffer's methods check their arguments, which costs more than the access.
 
 function writeInt32(target: Buffer, at: number, value: number): void {
   target[at] = value & 0xff

@@ -1,14 +1,15 @@
 /**
- * Reads a record file from its start to its first damage, and looks behind the damage for proof
- * that the file had been durable there.
+ * Reads a record file from its start to the first damage, and searches behind the damage for proof
+ * that the damaged bytes were durable.
  *
- * The scanner judges nothing: it reports where the valid prefix ends, what can have caused the
- * damage behind it, and which length some valid frame claims to be durable. The owner decides:
- * damage at or behind that length may be the torn tail of a crash, damage before it is corruption.
+ * The scanner does not judge. It reports where the valid prefix ends, what can have caused the
+ * damage behind the prefix, and the greatest length that any valid frame claims to be durable. The
+ * caller decides: damage at or behind that length may be the torn tail of a crash; damage before it
+ * is corruption.
  *
- * Work and memory: the file is read once into one buffer of its size. Behind the damage every byte
- * offset is tried with checks of a few nanoseconds; a checksum is computed only where header check,
- * kind and length fit, and at most {@link hashedBytesPerFileByte} times the file's size in all.
+ * The file is read once into one buffer of its size. Behind the damage every byte offset is tried
+ * with checks of a few nanoseconds. A checksum is computed only where header check, kind and length
+ * fit, and over at most {@link hashedBytesPerFileByte} times the size of the file in all.
  */
 
 import { readUint64LE } from '../base/bytes.js'
@@ -45,56 +46,56 @@ const hashedBytesPerFileByte = 4
 const readBytesMax = 64 * 1024 * 1024
 
 /**
- * What can have caused damage, the most harmless cause first:
+ * The possible cause of damage, the most harmless first:
  *
- * - `room`: nothing but zeros up to the end of the file, as the writer makes them ahead.
- * - `cutWrite`: the beginning of a header or frame and then nothing but zeros, or nothing at all.
- *   The process or the machine stopped within a write.
- * - `lostBlocks`: sectors are missing that were never stored, while later ones were. Only a machine
- *   that stops does that.
- * - `harm`: nothing that stops leaves it. Bytes changed that had been written.
+ * - `room`: only zeros up to the end of the file, which the writer put there in advance.
+ * - `cutWrite`: the beginning of a header or frame, then only zeros or the end of the file. The
+ *   process or the machine stopped within a write.
+ * - `lostBlocks`: sectors were never stored, while later ones were. Only a stop of the machine
+ *   causes that.
+ * - `harm`: bytes have changed after they were written. No stop causes that.
  */
 export type DamageCause = 'room' | 'cutWrite' | 'lostBlocks' | 'harm'
 
-/** Where a record file stops being readable. */
+/** The place where a record file stops being readable. */
 export interface RecordDamage {
-  /** Offset in bytes of the header or frame that is damaged; the valid prefix ends here. */
+  /** Offset in bytes of the damaged header or frame; the valid prefix ends here. */
   readonly offset: number
   readonly expected: string
   readonly found: string
   readonly cause: DamageCause
 }
 
-/** What {@link scanRecordsSync} saw. */
+/** The result of {@link scanRecordsSync}. */
 export interface RecordScan {
-  /** Undefined if there is not even a whole valid header of the expected kind and number. */
+  /** Undefined if the file has no whole, valid header of the expected kind and number. */
   readonly header: RecordFileHeader | undefined
-  /** Bytes up to the end of the last frame of the valid prefix; zero without a header. */
+  /** Bytes from the start to the end of the last valid frame; zero without a header. */
   readonly validLength: number
   readonly fileLength: number
   /** Bytes of the file without the zeros at its end. */
   readonly contentLength: number
-  /** Sequence of the last valid frame, else of the predecessor in the header, else zero. */
+  /** Sequence of the last valid frame, else that of the predecessor in the header, else zero. */
   readonly lastSequence: number
   /**
-   * The highest `syncedLength` that any valid frame claims, those behind the damage included. If
-   * the search behind the damage had to stop early it is `fileLength`, so that nothing is dropped.
+   * The highest `syncedLength` in any valid frame, frames behind the damage included. Equal to
+   * `fileLength` if the search behind the damage had to stop early, so that nothing is dropped.
    */
   readonly syncedLengthKnown: number
   /**
-   * Whether the header or any valid frame, those behind the damage included, says that all older
+   * Whether the header or any valid frame, frames behind the damage included, says that all older
    * files of the chain were durable in whole. True as well if the search had to stop early.
    */
   readonly predecessorsSyncedKnown: boolean
-  /** The newest note that any valid frame or the header has, those behind the damage included. */
+  /** The newest note in the header or any valid frame, frames behind the damage included. */
   readonly noted: DurableFile | undefined
-  /** Undefined if the file ends cleanly behind its last frame. */
+  /** Undefined if the file ends right behind its last frame. */
   readonly damage: RecordDamage | undefined
 }
 
 /**
- * Takes one frame's payload: `payload[start, end)`, borrowed until the scan returns, the frame's
- * sequence, and the offset of the frame in the file.
+ * Receives the payload of one frame: `payload[start, end)`, borrowed until the scan returns; the
+ * frame's sequence; and the offset of the frame in the file.
  */
 export type OnFrame = (
   payload: Buffer,
@@ -105,11 +106,12 @@ export type OnFrame = (
 ) => void
 
 /**
- * Reads a record file and calls `onFrame` for each payload of its valid prefix, in order.
+ * Reads a record file and calls `onFrame` for each payload of its valid prefix, in order. Damage is
+ * part of the result and does not throw.
  *
- * @throws CellarError `ERR_FORMAT_VERSION` if another version wrote the file, `ERR_CORRUPTION` if
- * it belongs to another database or is longer than a record file can be, and what the file system
- * throws. Damage is returned.
+ * @throws CellarError `ERR_FORMAT_VERSION` if another version wrote the file; `ERR_CORRUPTION` if
+ * the file belongs to another database or is longer than a record file can be; and errors of the
+ * file system.
  */
 export function scanRecordsSync(
   fileSystem: FileSystem,
@@ -153,7 +155,7 @@ export function scanRecordsSync(
   return result(source, header, offset, lastSequence, claims, damage)
 }
 
-/** What valid frames say about durability. */
+/** The statements of valid frames about durability. */
 class Claims {
   syncedLength = 0
   predecessorsSynced = false
@@ -205,14 +207,17 @@ function isZero(source: Buffer, start: number): boolean {
   return contentEnd(source, start) === start
 }
 
-/** Where the zeros begin that go on to the end of the file; at least `start`. */
+/** Start of the zeros that continue to the end of the file; at least `start`. */
 function contentEnd(source: Buffer, start: number): number {
   let end = source.length
   while (end > start && source[end - 1] === 0) end--
   return end
 }
 
-/** Why there is no header. `firstValid` is the first valid frame in the file, if there is one. */
+/**
+ * The cause of a missing header. `firstValid` is the offset of the first valid frame, if there is
+ * one.
+ */
 function causeOfHeader(
   source: Buffer,
   kind: RecordFileKind,
@@ -224,10 +229,11 @@ function causeOfHeader(
 }
 
 /**
- * Why the frame at `offset` is not valid. `firstValid` is the first valid frame behind.
+ * The cause of the invalid frame at `offset`. `firstValid` is the offset of the first valid frame
+ * behind.
  *
- * A sector is stored whole or not at all, and what is in it was written in order. So a sector that
- * shows the header of the frame, or that holds the beginning of a later frame, is not a lost one.
+ * A sector is stored whole or not at all, and its bytes were written in order. So a sector was
+ * stored if it shows the header of the frame, or the beginning of a later frame.
  */
 function causeOfFrame(
   source: Buffer,
@@ -239,14 +245,15 @@ function causeOfFrame(
   if (end === offset) return 'room'
   const headerEnd = offset + frameHeaderBytes
   if (end < headerEnd) return 'cutWrite'
-  // The sectors that may be the lost ones, from the first to the last.
+  // The range of sectors that may be lost.
   let first = Math.floor(offset / sectorBytes)
   let last = Math.floor((headerEnd - 1) / sectorBytes)
   if (frameHeaderFits(source, offset, fileNumber)) {
     const frameEnd = offset + frameOverheadBytes + frameLength(source, offset)
     if (end < frameEnd) return 'cutWrite'
-    // The first sector may hold only bytes of the checksum, which the header check does not cover,
-    // and zeros, as a lost sector reads. Then it may be a lost one although the header fits.
+    // The first sector may hold only bytes of the checksum, which the header check does not
+    // cover, and zeros of the header. A lost sector reads as zeros too. So the sector may be lost
+    // although the header fits.
     const shownEnd = Math.min(headerEnd, (first + 1) * sectorBytes)
     const checkedAt = Math.min(offset + frameHeaderCheckedAt, shownEnd)
     if (isZero(source.subarray(0, shownEnd), checkedAt)) return 'lostBlocks'
@@ -276,8 +283,8 @@ function frameIsValid(
 }
 
 /**
- * Adds the claims of all frames that verify anywhere behind `damageOffset`, and returns the offset
- * of the first of them.
+ * Adds the claims of all valid frames behind `damageOffset`. Returns the offset of the first such
+ * frame.
  */
 function searchBehind(
   source: Buffer,
@@ -342,7 +349,7 @@ function readWholeSync(fileSystem: FileSystem, path: string): Buffer {
     const source = Buffer.allocUnsafeSlow(size)
     for (let at = 0; at < size; at += readBytesMax) {
       const wanted = Math.min(readBytesMax, size - at)
-      // A short read must never look like the end of the file.
+      // A short read must not be taken for the end of the file.
       if (file.readSync(source, at, wanted, at) !== wanted) {
         throw new CellarError(ErrorCode.io, `${path} became shorter while it was read`)
       }

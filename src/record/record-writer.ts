@@ -1,25 +1,27 @@
 /**
  * Writes one record file: a header, then frames (see FORMAT.md).
  *
- * Frames are built in memory, handed to the operating system by {@link RecordWriter.writeSync} in
- * one write, and made durable by {@link RecordWriter.sync}. Each frame carries how many bytes of
- * this file were known to be durable when it was built, so that a reader can tell a torn tail from
- * damage.
+ * Frames are built in memory, written together by {@link RecordWriter.writeSync}, and made durable
+ * by {@link RecordWriter.sync}. Each frame records how many bytes of this file were known to be
+ * durable when the frame was built. So a reader can tell a torn tail from damage.
  *
  * Invariants: `syncedLength <= length <= length + buffered bytes`; bytes below `length` never
  * change; sequences never fall.
  *
- * Failure: after the first failed write or sync nothing is tried again, since the state of the
- * file is unknown; every later call throws `ERR_POISONED` with the first error as its cause.
+ * After a failed write or sync the state of the file is unknown. So nothing is tried again: every
+ * later call throws `ERR_POISONED` with the first error as its cause.
  *
- * A failed sync is reported once per descriptor. So that a blocking sync can not miss the error of
- * an asynchronous one that is under way, it then goes through a descriptor of its own, the witness.
+ * The system reports a failed sync once per descriptor. A blocking sync could miss the error of an
+ * asynchronous sync that is still running. While one runs, the blocking sync therefore uses a
+ * second descriptor, the witness.
  *
- * A file that grows ahead is made longer than its content, by a hole that takes no space: a sync
- * then need not store a new length, which takes a third to a half of its time. What lies behind the
- * content are zeros, which no reader takes for a frame; a close cuts them off, a crash leaves them.
+ * A file that grows ahead is extended beyond its content by a hole, which takes no space. A sync
+ * then need not store a new length, which saves a third to a half of its time. The content is
+ * followed by zeros, which no reader takes for a frame. A close cuts the zeros off; a crash leaves
+ * them.
  *
- * Buffers: `buffer` belongs to the writer and may be replaced by any call; read it anew after each.
+ * `buffer` belongs to the writer, and any call may replace it. Callers read the field again after
+ * each call.
  */
 
 import { assert } from '../base/assert.js'
@@ -42,32 +44,35 @@ import {
   type RecordFileHeader,
 } from './format.js'
 
-/** A file that grows ahead is made longer by so much. */
+/** Bytes by which a file that grows ahead is extended at a time. */
 const roomBytes = 16 * 1024
-/** And only if no more than this came since the last sync: else there is little to gain. */
+/**
+ * A file is extended only if at most this many bytes are unsynced. With more, little time is saved.
+ */
 const roomUnsyncedBytesMax = 16 * 1024
 
 const bufferBytesFirst = 64 * 1024
-/** A buffer larger than this is given back after its frames are written. */
+/** A larger buffer is replaced by a small one after its frames are written. */
 const bufferBytesKept = 2 * 1024 * 1024
 
-/** An open record file that grows at its end. */
+/** An open record file, written at its end. */
 export class RecordWriter {
   readonly header: RecordFileHeader
   readonly path: string
-  /** Bytes handed to the operating system, header included. */
+  /** Bytes written to the operating system, header included. */
   length: number
-  /** How many of them are known to be durable. */
+  /** The part of `length` that is known to be durable. */
   syncedLength: number
-  /** Sequence of the last frame built, or of the predecessor. */
+  /** Sequence of the last frame built; before the first, that of the predecessor. */
   lastSequence: number
   /**
-   * Whether all older files of the chain are durable in whole; frames say so to the reader. Set by
-   * the owner; starts true if there is no predecessor or the header says so.
+   * Whether all older files of the chain are durable in whole; each frame records this. The owner
+   * sets the field. It starts true if there is no predecessor or the header says so.
    */
   predecessorsSynced: boolean
   /**
-   * Where frames are built. Between `beginFrame` and `endFrame` the caller writes at `position`.
+   * The memory in which frames are built. Between `beginFrame` and `endFrame` the caller writes at
+   * `position`.
    */
   buffer: Buffer
   /** Next free byte of `buffer`. */
@@ -76,7 +81,7 @@ export class RecordWriter {
   private readonly file: File
   private readonly witness: File
   private growsAhead: boolean
-  /** Length of the file, if that is more than `length`. */
+  /** Length of the file, if greater than `length`. */
   private roomEnd: number
   private failure: unknown
   private syncRunning: Promise<void> | undefined
@@ -106,8 +111,8 @@ export class RecordWriter {
   }
 
   /**
-   * Creates the file, which must not exist, and writes its header. Nothing is synced: neither the
-   * file nor its directory. `growsAhead`: see the file header.
+   * Creates the file, which must not exist, and writes its header. Syncs neither the file nor its
+   * directory. `growsAhead`: see the file header.
    */
   static createSync(
     fileSystem: FileSystem,
@@ -147,8 +152,9 @@ export class RecordWriter {
   }
 
   /**
-   * Begins a frame that is built in place: write into `buffer` at `position`, advance `position`,
-   * call {@link reserve} before going beyond `bytesExpected`, then {@link endFrame}.
+   * Begins a frame that the caller builds in place. The caller writes into `buffer` at `position`,
+   * advances `position`, and calls {@link reserve} before writing more than `bytesExpected`. {@link
+   * endFrame} finishes the frame.
    */
   beginFrame(bytesExpected: number): void {
     this.refuse()
@@ -164,34 +170,33 @@ export class RecordWriter {
   }
 
   /**
-   * Makes room for `bytes` more bytes at `position`, and for the end of the frame. May replace
-   * `buffer`.
+   * Ensures space for `bytes` more bytes at `position` and for the end byte. May replace `buffer`.
    */
   reserve(bytes: number): void {
     if (this.position + bytes < this.buffer.length) return
     this.grow(bytes)
   }
 
-  /** Drops the frame being built, if any. */
+  /** Discards the unfinished frame, if there is one. */
   cancelFrame(): void {
     if (this.frameStart < 0) return
     this.position = this.frameStart
     this.frameStart = -1
   }
 
-  /** Finishes the frame begun last. `sequence` as in {@link append}. */
+  /** Finishes the frame of the last {@link beginFrame}. `sequence` as in {@link append}. */
   endFrame(sequence: number): void {
     assert(this.frameStart >= 0, 'no frame is being built')
     this.seal(frameKindData, sequence)
   }
 
-  /** Appends a frame without payload, whose only content is the current `syncedLength`. */
+  /** Appends a frame without payload, which only records the current `syncedLength`. */
   appendMark(): void {
     this.beginFrame(0)
     this.seal(frameKindMark, this.lastSequence)
   }
 
-  /** Appends a note of what is durable of the other record file. */
+  /** Appends a note that names the durable part of the other record file. */
   appendNote({ fileNumber, length }: DurableFile): void {
     this.beginFrame(notePayloadBytes)
     writeUint64LE(this.buffer, this.position, fileNumber)
@@ -200,7 +205,7 @@ export class RecordWriter {
     this.seal(frameKindNote, this.lastSequence)
   }
 
-  /** Hands all finished frames to the operating system in one write. */
+  /** Writes all finished frames to the operating system in one call. */
   writeSync(): void {
     this.refuse()
     assert(this.frameStart < 0, 'a frame is being built')
@@ -219,7 +224,7 @@ export class RecordWriter {
     if (this.buffer.length > bufferBytesKept) this.buffer = Buffer.allocUnsafeSlow(bufferBytesFirst)
   }
 
-  /** Makes everything written so far durable, blocking. The directory is the owner's business. */
+  /** Makes all written frames durable, blocking. The owner syncs the directory. */
   syncSync(): void {
     this.refuse()
     if (this.syncedLength === this.length) return
@@ -236,7 +241,7 @@ export class RecordWriter {
 
   /**
    * Makes everything written before the call durable. Calls made while a sync runs share the next
-   * one. Rejects with the error of the sync, or with `ERR_POISONED` if an earlier one failed.
+   * sync. Rejects with the error of the sync, or with `ERR_POISONED` if an earlier one failed.
    */
   sync(): Promise<void> {
     if (this.failure !== undefined || this.closed) return this.refuseLater()
@@ -247,7 +252,7 @@ export class RecordWriter {
     return this.syncNext
   }
 
-  /** Closes the file without writing or syncing; if a sync runs, as soon as it has ended. */
+  /** Closes the file without writing or syncing; a running sync ends first. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
@@ -267,7 +272,7 @@ export class RecordWriter {
   private async runSync(length: number): Promise<void> {
     try {
       await this.file.sync()
-      // A sync that failed meanwhile may have dropped pages that this one then found clean.
+      // A sync that failed meanwhile may have dropped pages that this sync then found clean.
       if (this.failure !== undefined) throw this.failure as Error
       if (length > this.syncedLength) this.syncedLength = length
     } catch (error) {
@@ -279,25 +284,30 @@ export class RecordWriter {
     }
   }
 
-  /** Nothing more will be written: the file ends behind its last frame. The next sync stores it. */
+  /**
+   * Shortens the file to its last frame; the next sync stores the length. REQUIRES no later writes.
+   */
   cutRoom(): void {
     this.stopGrowing()
     if (this.roomEnd > this.length) this.resize(this.length)
   }
 
-  /** Nothing more will be written: the file stays as long as it is until its close. */
+  /** Keeps the length of the file as it is until the close. REQUIRES no later writes. */
   stopGrowing(): void {
     this.growsAhead = false
   }
 
-  /** Makes the file longer, if it is synced often and its content has reached its end. */
+  /** Extends the file, if its content has reached its end and little is unsynced. */
   private makeRoom(): void {
     if (!this.growsAhead || this.length < this.roomEnd) return
     if (this.length - this.syncedLength > roomUnsyncedBytesMax) return
     this.resize(this.length + roomBytes)
   }
 
-  /** Nothing depends on the length of the file, so a failure only ends its growing ahead. */
+  /**
+   * Changes the length of the file. Nothing depends on it, so a failure only ends the growing
+   * ahead.
+   */
   private resize(length: number): void {
     try {
       this.file.truncateSync(length)

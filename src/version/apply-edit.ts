@@ -1,9 +1,10 @@
 /**
- * One step from a version to the next, with every rule that a version must obey.
+ * Derives the next version from a version and an edit, and checks every rule that a version must
+ * obey.
  *
- * The same function runs before an edit is written and when it is read back, so what the publish
- * path accepts is what an open accepts. Any breach throws an `InvariantError`; nothing is changed
- * in place, so the base stays good.
+ * The function runs before an edit is written and again when the edit is read. So every published
+ * edit is accepted by the next open. Any breach of a rule throws an `InvariantError`. The base
+ * version is never changed.
  */
 
 import { assert, InvariantError } from '../base/assert.js'
@@ -12,14 +13,14 @@ import { compareFileKeys, describesSameFile, type FileMetadata } from './file-me
 import type { ManifestEdit, StoreFile } from './version-edit.js'
 import { emptyState, forEachFile, type StoreVersion, type VersionState } from './version.js'
 
-/** A store while it is being changed; levels are copied when they are first touched. */
+/** A store under construction; a level is copied when it is first changed. */
 interface StoreDraft {
   flushedSequence: number
   readonly levels: (readonly FileMetadata[])[]
   readonly touched: Map<number, FileMetadata[]>
 }
 
-/** The state that follows `base` by `edit`. */
+/** The state that results from applying `edit` to `base`. */
 export function applyEdit(base: VersionState, edit: ManifestEdit): VersionState {
   const nextFileNumber = raised('nextFileNumber', base.nextFileNumber, edit.nextFileNumber)
   const nextId = raised('nextId', base.nextId, edit.nextId)
@@ -43,7 +44,7 @@ export function applyEdit(base: VersionState, edit: ManifestEdit): VersionState 
     lastSequence = Math.max(lastSequence, sequence)
   }
   for (const [storeId, draft] of drafts) {
-    // A store that was dropped by the same edit is not rebuilt.
+    // A store that the same edit dropped is not built.
     if (stores.has(storeId)) stores.set(storeId, finishStore(storeId, draft))
   }
   return {
@@ -58,7 +59,7 @@ export function applyEdit(base: VersionState, edit: ManifestEdit): VersionState 
   }
 }
 
-/** One edit that makes `state` out of nothing. */
+/** The edit that makes `state` from the empty state. */
 export function snapshotEdit(state: VersionState): ManifestEdit {
   const filesAdded: StoreFile[] = []
   forEachFile(state, (file, storeId) => filesAdded.push({ storeId, file }))
@@ -157,7 +158,7 @@ function applyNamespaces(base: VersionState, edit: ManifestEdit): VersionState['
   return namespaces
 }
 
-/** A store keeps its name and its table for life. */
+/** Throws if a store would change its family name or its table. */
 function checkFamilies(base: VersionState, before: TableDefinition, after: TableDefinition): void {
   for (const family of after.families) {
     const old = before.families.find((candidate) => candidate.storeId === family.storeId)

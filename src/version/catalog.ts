@@ -1,9 +1,9 @@
 /**
  * The tables of a database and their column families.
  *
- * One family of one table is one *store*: the unit that has its own memtables and files. Table and
- * store identifiers come from one counter and are never used again, so that a log record or a file
- * of a dropped table can never be taken for one of a newer table with the same name.
+ * One family of one table is one *store*, with memtables and files of its own. Tables and stores
+ * take their identifiers from one counter, and no identifier is used twice. So a log record or a
+ * file of a dropped table can never be taken for one of a newer table with the same name.
  */
 
 import { InvariantError } from '../base/assert.js'
@@ -23,38 +23,38 @@ export interface FamilyDefinition {
   readonly storeId: number
   /** Unique in its table. */
   readonly name: string
-  /** A JSON object that means nothing at this layer. */
+  /** Options of the family, as a JSON object that this layer does not read. */
   readonly options: JsonObject
 }
 
-/** Where a table that is a snapshot comes from. Immutable. */
+/** The origin of a table that is a snapshot. Immutable. */
 export interface SnapshotOrigin {
-  /** Name of the table that it was taken of. */
+  /** Name of the table of which the snapshot was taken. */
   readonly table: string
-  /** It holds the table's mutations up to this sequence. */
+  /** The snapshot holds the table's mutations up to and including this sequence. */
   readonly sequence: number
-  /** When it was taken, milliseconds since the Unix epoch. */
+  /** Time of the snapshot, in milliseconds since the Unix epoch. */
   readonly createdMilliseconds: number
 }
 
 /** One table, or a snapshot of one. Immutable. */
 export interface TableDefinition {
-  /** Identifier, from 1; shares its numbers with the stores. */
+  /** Identifier, from 1. Tables and stores share one counter. */
   readonly tableId: number
-  /** Unique among the tables of the database, or among its snapshots. */
+  /** Unique among the tables of the database; for a snapshot, among its snapshots. */
   readonly name: string
-  /** Present: the definition and its stores are a snapshot, which nobody writes to. */
+  /** If present, the definition and its stores are a snapshot, which is never written to. */
   readonly snapshot?: SnapshotOrigin
-  /** In the order in which they were defined. */
+  /** In the order of their creation. */
   readonly families: readonly FamilyDefinition[]
-  /** A JSON object that means nothing at this layer. */
+  /** Options of the table, as a JSON object that this layer does not read. */
   readonly options: JsonObject
 }
 
 /** A namespace of tables. Immutable. */
 export interface NamespaceDefinition {
   readonly name: string
-  /** A JSON object that means nothing at this layer. */
+  /** Properties of the namespace, as a JSON object that this layer does not read. */
   readonly properties: JsonObject
 }
 
@@ -69,7 +69,7 @@ const snapshotFields: ReadonlySet<string> = new Set(['table', 'sequence', 'creat
 const namespaceFields: ReadonlySet<string> = new Set(['name', 'properties'])
 const familyFields: ReadonlySet<string> = new Set(['storeId', 'name', 'options'])
 
-/** The table as a JSON object. */
+/** Encodes a table as a JSON object. */
 export function encodeTable(table: TableDefinition): JsonObject {
   return {
     tableId: table.tableId,
@@ -80,7 +80,7 @@ export function encodeTable(table: TableDefinition): JsonObject {
   }
 }
 
-/** The opposite of {@link encodeTable}. Throws an `InvariantError` on anything malformed. */
+/** Decodes the result of {@link encodeTable}. Throws an `InvariantError` if it is malformed. */
 export function decodeTable(value: unknown): TableDefinition {
   const object = readObject(value, 'a table')
   refuseUnknownFields(object, tableFields, 'a table')
@@ -103,7 +103,7 @@ function decodeOrigin(value: unknown): SnapshotOrigin {
   }
 }
 
-/** Reads a namespace. Throws an `InvariantError` on anything malformed. */
+/** Decodes a namespace. Throws an `InvariantError` if it is malformed. */
 export function decodeNamespace(value: unknown): NamespaceDefinition {
   const object = readObject(value, 'a namespace')
   refuseUnknownFields(object, namespaceFields, 'a namespace')
@@ -121,8 +121,8 @@ function decodeFamily(value: unknown): FamilyDefinition {
 }
 
 /**
- * Throws an `InvariantError` unless names are unique (those of snapshots apart), identifiers are
- * unique among tables and stores together, and every identifier is below `nextId`.
+ * Throws an `InvariantError` unless table names are unique, snapshot names are unique, identifiers
+ * are unique among tables and stores together, and every identifier is below `nextId`.
  */
 export function checkCatalog(tables: Iterable<TableDefinition>, nextId: number): void {
   const identifiers = new Set<number>()

@@ -1,10 +1,11 @@
 /**
- * The statement of a clean close: what the next open must find (FORMAT.md).
+ * The statement of a clean close: the state in which the next open must find log and manifest
+ * (FORMAT.md).
  *
- * The last act of a clean close writes it whole: temporary name, sync, rename, sync of the
- * directory. It names the manifest, so it is void as soon as the next open has made another one.
- * That happens before anything else of the directory is changed, so a crash afterwards is not
- * judged by it.
+ * The last step of a clean close writes the statement as a whole: temporary name, sync, rename,
+ * sync of the directory. The statement names the manifest. The next open begins a new manifest
+ * before it changes anything else, which voids the statement. So a crash after that is not judged
+ * by it.
  */
 
 import { corruption } from '../base/errors.js'
@@ -14,7 +15,7 @@ import type { FileSystem } from '../fs/types.js'
 import { databaseIdBytes } from '../record/format.js'
 import { formatFileName, temporarySuffix } from './file-names.js'
 
-/** Name of the file. */
+/** Name of the file of the statement. */
 export const closingStatementName = 'CLOSED'
 
 const magic = 'CELLRCLO'
@@ -28,24 +29,24 @@ const statementBytes = 88
 /** The last segment of the log. */
 export interface ClosedSegment {
   readonly fileNumber: number
-  /** Bytes. */
+  /** Length in bytes. */
   readonly length: number
   /** Sequence of its last frame. */
   readonly lastSequence: number
 }
 
-/** What a clean close has left. */
+/** The state of log and manifest after a clean close. */
 export interface ClosingStatement {
   readonly databaseId: Buffer
   readonly manifestNumber: number
-  /** Bytes. */
+  /** Length in bytes. */
   readonly manifestLength: number
   /** XXH64 of the whole manifest. */
   readonly manifestChecksum: bigint
   readonly segment: ClosedSegment
 }
 
-/** Writes the statement for a manifest and a log that are closed and durable. */
+/** Writes the statement. REQUIRES that manifest and log are closed and durable. */
 export function writeClosingStatementSync(
   fileSystem: FileSystem,
   directory: string,
@@ -78,9 +79,10 @@ export function writeClosingStatementSync(
 }
 
 /**
- * Reads the statement. It appears whole or not at all, so one that does not verify is damaged.
+ * Reads the statement. A close writes it as a whole or not at all, so a statement that does not
+ * verify is damaged.
  *
- * @throws CellarError `ERR_CORRUPTION`, and what the file system throws.
+ * @throws CellarError `ERR_CORRUPTION`, and errors of the file system.
  */
 export function readClosingStatementSync(
   fileSystem: FileSystem,
@@ -115,8 +117,8 @@ export function readClosingStatementSync(
 }
 
 /**
- * Whether the statement speaks of the manifest that the directory has, which then must be exactly
- * as stated. A statement about an older manifest is void.
+ * Whether the statement is about the newest manifest of the directory. That manifest must then be
+ * exactly as stated. A statement about an older manifest is void, and the result is false.
  *
  * @throws CellarError `ERR_CORRUPTION` that names the manifest.
  */

@@ -1,8 +1,8 @@
-/** Where the files of a database lie, and what says that they are its own. */
+/** The directory of a database, and the identity that its files carry. */
 
-/** A directory and the identity that its SSTables and value files carry. */
+/** A directory, and the identity in its SSTables and value files. */
 export interface DatabasePlace {
   readonly directory: string
-  /** 16 bytes. */
+  /** Identity of the database, 16 bytes. */
   readonly databaseId: Buffer
 }

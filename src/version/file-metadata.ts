@@ -1,8 +1,8 @@
 /**
- * What the manifest knows about one SSTable: enough to choose files for a read or a compaction
- * without opening them, and to notice that a file is missing or cut.
+ * The manifest's description of one SSTable. It suffices to choose files for a read or a compaction
+ * without opening them, and to detect a file that is missing or cut.
  *
- * The key buffers belong to the metadata object and are never written to.
+ * The key buffers belong to the description and are never written to.
  */
 
 import { InvariantError } from '../base/assert.js'
@@ -24,9 +24,12 @@ export interface FileMetadata {
   readonly fileNumber: number
   /** Exact length of the file in bytes; checked at open. */
   readonly fileBytes: number
-  /** 0: flushed, files may overlap. 1 and deeper: files of one level do not overlap. */
+  /**
+   * Level 0: flushed files, which may overlap. Level 1 and above: files of one level do not
+   * overlap.
+   */
   readonly level: number
-  /** Entries, at least 1. */
+  /** Number of entries, at least 1. */
   readonly entryCount: number
   /** Entries that are delete markers of any kind. */
   readonly deleteCount: number
@@ -41,33 +44,36 @@ export interface FileMetadata {
   /** Smallest and largest timestamp of an entry, both inclusive. */
   readonly minTimestamp: bigint
   readonly maxTimestamp: bigint
-  /** Smallest timestamp of a put; the writer of the file decides what it is if there is none. */
+  /** Smallest timestamp of a put. The writer of the file chooses a value if the file has no put. */
   readonly earliestPutTimestamp: bigint
-  /** When the file was written, milliseconds since the Unix epoch. */
+  /** Time at which the file was written, in milliseconds since the Unix epoch. */
   readonly createdMilliseconds: number
   /**
-   * The number that the file was written under, to which its checksums are bound; absent means
-   * `fileNumber`. Files that are linked or taken in from outside have one.
+   * The file number to which the checksums of the file are bound; absent means `fileNumber`.
+   * Present in hard links of snapshots, clones and restores, and in bulk-loaded files.
    */
   readonly writtenAs?: number
-  /** `BulkWriter` wrote the file, which therefore carries the identity of no database. */
+  /** Present if `BulkWriter` wrote the file: the file then carries no database identity. */
   readonly fromBulkWriter?: true
-  /** The sequence that all entries of the file count as, whatever their keys hold. */
+  /**
+   * The sequence that all entries of the file have, whatever their keys hold. For bulk-loaded
+   * files.
+   */
   readonly sequenceAssigned?: number
-  /** The value files that cells of the file refer to, ascending; absent means none. */
+  /** The value files to which cells of the file refer, ascending by number; absent means none. */
   readonly valueFiles?: readonly ValueFileUse[]
 }
 
-/** What an SSTable holds of a value file. */
+/** The part of a value file to which an SSTable refers. */
 export interface ValueFileUse {
   readonly fileNumber: number
-  /** Exact length of the value file. */
+  /** Exact length of the value file in bytes. */
   readonly fileBytes: number
-  /** Stored bytes of the values in it that the SSTable refers to. */
+  /** Stored bytes of those values of the file to which the SSTable refers. */
   readonly bytesUsed: number
 }
 
-/** Deepest level that a file may have. */
+/** Deepest level that a file may have (inclusive). */
 export const levelMax = 31
 
 const fields: ReadonlySet<string> = new Set([
@@ -93,7 +99,7 @@ const fields: ReadonlySet<string> = new Set([
 ])
 const valueFileFields: ReadonlySet<string> = new Set(['fileNumber', 'fileBytes', 'bytesUsed'])
 
-/** The file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
+/** Encodes a file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
 export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObject {
   return {
     storeId,
@@ -122,7 +128,9 @@ export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObj
   }
 }
 
-/** The opposite of {@link encodeFileMetadata}. Throws an `InvariantError` on anything malformed. */
+/**
+ * Decodes the result of {@link encodeFileMetadata}. Throws an `InvariantError` if it is malformed.
+ */
 export function decodeFileMetadata(value: unknown): { storeId: number; file: FileMetadata } {
   const object = readObject(value, 'an added file')
   refuseUnknownFields(object, fields, 'an added file')
@@ -194,12 +202,12 @@ function findContradiction(file: FileMetadata): string | undefined {
   return undefined
 }
 
-/** Compares two keys in the order of the store. */
+/** Compares two keys in the order of the store: negative, zero or positive. */
 export function compareFileKeys(a: Buffer, b: Buffer): number {
   return compareBytes(a, 0, a.length, b, 0, b.length)
 }
 
-/** The number that the checksums of a file are bound to. */
+/** The file number to which the checksums of a file are bound. */
 export function checksumNumberOf(file: {
   readonly fileNumber: number
   readonly writtenAs?: number | undefined
@@ -207,7 +215,7 @@ export function checksumNumberOf(file: {
   return file.writtenAs ?? file.fileNumber
 }
 
-/** The identity that a file of the database `databaseId` carries. */
+/** The database identity in a file of the database `databaseId`; bulk-loaded files carry none. */
 export function identityOf(
   file: { readonly fromBulkWriter?: true | undefined },
   databaseId: Buffer,
@@ -215,7 +223,7 @@ export function identityOf(
   return file.fromBulkWriter === true ? noDatabaseId : databaseId
 }
 
-/** Whether two descriptions can be of the same file; the level may differ, as after a move. */
+/** Whether two descriptions can be of the same file. The level may differ, as after a move. */
 export function describesSameFile(a: FileMetadata, b: FileMetadata): boolean {
   return (
     a.fileNumber === b.fileNumber &&

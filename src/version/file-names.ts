@@ -1,24 +1,26 @@
 /**
  * Names of the files in a database directory.
  *
- * All kinds share one number space, so a number names at most one file in the life of a database.
- * A number is written in decimal with at least six digits; a name that is not exactly what
- * {@link formatFileName} would write is foreign and is never touched.
+ * All kinds of files share one number space, so a number names at most one file in the life of a
+ * database. Numbers are decimal with at least six digits. A name that {@link formatFileName} would
+ * not write is foreign and is never touched.
  */
 
 import { assert } from '../base/assert.js'
 import { parseSegmentName, segmentName } from '../wal/segment-name.js'
 
-/** What a file of ours holds. `temporary` is a file that was being written under a `.tmp` name. */
+/**
+ * Kinds of files of a database. `temporary` is a file that is being written under a `.tmp` name.
+ */
 export type FileKind = 'manifest' | 'log' | 'table' | 'values' | 'temporary'
 
-/** A name of ours, taken apart. */
+/** The parts of a file name of a database. */
 export interface FileName {
   readonly kind: FileKind
   readonly fileNumber: number
 }
 
-/** What is appended to the name of a manifest or an SSTable while the file is being written. */
+/** Suffix of the name of a manifest or SSTable while the file is being written. */
 export const temporarySuffix = '.tmp'
 
 const digitsMin = 6
@@ -35,10 +37,10 @@ export function formatFileName(kind: Exclude<FileKind, 'temporary'>, fileNumber:
   return kind === 'table' ? `${digits}.sst` : `${digits}.val`
 }
 
-/** The file that {@link isIgnoredName} ignores because it only holds space (space-reserve.ts). */
+/** The file of the space reserve (space-reserve.ts). */
 export const reserveName = 'RESERVE'
 
-/** Takes a name apart; undefined if it is not exactly one of ours. */
+/** The parts of a name; undefined if it is not exactly a name of ours. */
 export function parseFileName(name: string): FileName | undefined {
   const segmentNumber = parseSegmentName(name)
   if (segmentNumber !== undefined) return { kind: 'log', fileNumber: segmentNumber }
@@ -53,7 +55,10 @@ export function parseFileName(name: string): FileName | undefined {
   return { kind: temporary ? 'temporary' : kind, fileNumber }
 }
 
-/** Whether a name belongs to the lock or only holds space, or is hidden and so nobody's data. */
+/**
+ * Whether a name belongs to the lock or the reserve, or is hidden. No such file holds data of a
+ * database.
+ */
 export function isIgnoredName(name: string): boolean {
   return lockPattern.test(name) || name === reserveName || name.startsWith('.')
 }

@@ -1,29 +1,31 @@
 /**
  * Strict readers for the fields of a decoded JSON object.
  *
- * Every function throws an {@link InvariantError} whose message names the field; the manifest
- * reader turns it into a corruption error with file and offset, and the publish path lets it stand,
- * because there it means that the engine made a malformed edit.
+ * Every function throws an {@link InvariantError} whose message names the field. The reader of the
+ * manifest turns it into a corruption error with file and offset. When an edit is published, the
+ * error passes unchanged, because then the engine itself made a malformed edit.
  */
 
 import { InvariantError } from '../base/assert.js'
 
-/** A JSON object before its fields are known. */
+/** A JSON object whose fields are not checked yet. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Nesting of an opaque options object; deeper ones are refused instead of exhausting the stack. */
+/**
+ * Deepest nesting of an options object. A deeper one is refused, since it could exhaust the stack.
+ */
 export const optionsDepthMax = 32
 
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
 const decimalPattern = /^(?:0|-?[1-9]\d{0,18})$/
 
-/** Throws that `field` is not what it should be. */
+/** Throws an {@link InvariantError}: `field` is not `expected`. */
 export function malformed(field: string, expected: string): never {
   throw new InvariantError(`${field} is not ${expected}`)
 }
 
-/** `value` as an object that is no array. */
+/** Returns `value` if it is an object and no array. */
 export function readObject(value: unknown, field: string): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     malformed(field, 'an object')
@@ -31,7 +33,7 @@ export function readObject(value: unknown, field: string): JsonObject {
   return value as JsonObject
 }
 
-/** `value` as an array. */
+/** Returns `value` if it is an array. */
 export function readArray(value: unknown, field: string): readonly unknown[] {
   if (!Array.isArray(value)) malformed(field, 'an array')
   return value
@@ -48,7 +50,7 @@ export function refuseUnknownFields(
   }
 }
 
-/** A whole number from `minimum` to 2^53 - 1. */
+/** Reads a whole number from `minimum` to 2^53 - 1, both inclusive. */
 export function readCount(object: JsonObject, field: string, minimum = 0): number {
   const value = object[field]
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < minimum) {
@@ -57,7 +59,7 @@ export function readCount(object: JsonObject, field: string, minimum = 0): numbe
   return value
 }
 
-/** A string of at least one character. */
+/** Reads a string that is not empty. */
 export function readName(object: JsonObject, field: string): string {
   const value = object[field]
   if (typeof value !== 'string' || value.length === 0) malformed(field, 'a non-empty string')
@@ -73,7 +75,7 @@ export function readBase64(object: JsonObject, field: string): Buffer {
   return bytes
 }
 
-/** A signed 64-bit number as a decimal string. */
+/** Reads a signed 64-bit number, written as a decimal string. */
 export function readInt64(object: JsonObject, field: string): bigint {
   const value = object[field]
   if (typeof value !== 'string' || !decimalPattern.test(value)) malformed(field, 'a decimal string')
@@ -82,7 +84,7 @@ export function readInt64(object: JsonObject, field: string): bigint {
   return number
 }
 
-/** An opaque options object, frozen to the bottom. */
+/** Reads an options object and freezes it with all its parts. */
 export function readOptions(object: JsonObject, field: string): JsonObject {
   const options = readObject(object[field], field)
   freeze(options, field, 1)

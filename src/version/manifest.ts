@@ -1,10 +1,10 @@
 /**
- * The manifest: a record file whose first frame is the complete state and whose later frames are
- * version edits (FORMAT.md). Its name is the pointer to it: the highest number wins.
+ * The manifest: a record file whose first frame holds the complete state and whose later frames are
+ * version edits (FORMAT.md). There is no pointer file: the manifest with the highest number counts.
  *
- * A manifest appears under its final name only after its first frame is durable, so one whose first
- * frame does not verify is damaged, never half-written. Bytes behind what is known to be durable
- * may be a torn tail and are left behind; everything else that does not verify is an error.
+ * A manifest gets its final name only after its first frame is durable. So a first frame that does
+ * not verify is damaged, never half-written. Bytes behind the part that is known to be durable may
+ * be a torn tail, which is left out. Everything else that does not verify is an error.
  */
 
 import { InvariantError } from '../base/assert.js'
@@ -18,22 +18,25 @@ import { formatFileName, temporarySuffix } from './file-names.js'
 import { decodeEdit, encodeEdit } from './version-edit.js'
 import type { VersionState } from './version.js'
 
-/** What {@link readManifestSync} found. */
+/** The result of {@link readManifestSync}. */
 export interface ManifestContent {
   readonly header: RecordFileHeader
   /** The state after the last edit. */
   readonly state: VersionState
-  /** Edits behind the first frame. */
+  /** Number of edits after the first frame. */
   readonly editCount: number
-  /** Bytes that frames fill. */
+  /** Length in bytes up to the end of the last valid frame. */
   readonly length: number
-  /** Where the last edit ends, in bytes. */
+  /** Offset in bytes of the end of the last edit's payload. */
   readonly editEnd: number
-  /** A segment of the log that was begun, by number; 0 if no note says so. */
+  /** Number of the newest log segment that was begun, as a note says; 0 without a note. */
   readonly segmentNoted: number
-  /** Whether the machine runs on since the manifest was begun; nothing written can be missing. */
+  /**
+   * Whether the machine has not stopped since the manifest was begun: then no written byte is
+   * missing.
+   */
   readonly sameRun: boolean
-  /** What was left out behind the last valid frame as a torn tail; usually nothing. */
+  /** The torn tail behind the last valid frame, which was left out; usually undefined. */
   readonly tornTail: TornManifest | undefined
 }
 
@@ -42,16 +45,16 @@ export interface TornManifest {
   readonly file: string
   readonly offset: number
   readonly bytesLost: number
-  /** What was found instead of an edit. */
+  /** Description of the bytes found in place of an edit. */
   readonly found: string
 }
 
 /**
- * Writes a manifest whole and makes it the one that the next open finds: temporary name, sync,
+ * Writes a whole manifest and makes it the one that the next open reads: temporary name, sync,
  * rename, sync of the directory. On return the state is durable and the writer takes edits.
  *
- * On an error the new manifest may or may not be there for the next open; nothing may be appended
- * to an older one any more.
+ * After an error the new manifest may or may not exist for the next open, so no edit may be
+ * appended to an older manifest any more.
  */
 export function writeManifestSync(
   fileSystem: FileSystem,
@@ -83,15 +86,15 @@ export function writeManifestSync(
   return writer
 }
 
-/** Hands one encoded edit to the operating system. It is not durable yet. */
+/** Writes one encoded edit to the operating system. The caller syncs. */
 export function appendFrameSync(writer: RecordWriter, payload: Buffer): void {
   writer.append(payload, 0, payload.length, writer.lastSequence + 1)
   writer.writeSync()
 }
 
 /**
- * Writes down how much of the manifest is durable, so that damage to its last edit is told from a
- * torn tail. Not synced: it only helps if it survives.
+ * Marks the durable length of the manifest, so that damage to its last edit is not taken for a torn
+ * tail. The mark is not synced; it helps only if it survives.
  */
 export function appendMarkSync(writer: RecordWriter): void {
   writer.appendMark()
@@ -99,11 +102,11 @@ export function appendMarkSync(writer: RecordWriter): void {
 }
 
 /**
- * Reads a manifest and replays its edits. Changes nothing.
+ * Reads a manifest and applies its edits in memory. Changes nothing on disk.
  *
  * @param strict - refuse a torn tail too.
- * @throws CellarError `ERR_CORRUPTION` with file and offset if anything that had been durable does
- * not verify or breaks a rule, `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ * @throws CellarError `ERR_CORRUPTION` with file and offset if durable bytes do not verify or an
+ * edit breaks a rule; `ERR_FORMAT_VERSION` if a newer version of Cellar wrote the manifest.
  */
 export function readManifestSync(
   fileSystem: FileSystem,

@@ -1,23 +1,26 @@
 /**
- * Which dropped files may be removed from the disk.
+ * Decides which dropped files may be removed from the disk.
  *
  * A file is visible in the versions from the one that added it up to, but not including, the one
- * that dropped it. It may go once none of those versions is held by anybody and no running job
- * protects it. Only numbers are kept here; nothing is read or removed.
+ * that dropped it. The file may be removed when nothing holds any of those versions and no running
+ * job protects the file. This class keeps numbers only; it neither reads nor removes files.
  */
 
 import { assert } from '../base/assert.js'
 import { forEachFile, valueFilesOf, type StoreVersion, type VersionState } from './version.js'
 
-/** What came and what went between two versions. A file that only changed its level did neither. */
+/**
+ * Files added and dropped between two versions. A file that only changed its level is in neither
+ * list.
+ */
 export interface FileDifference {
   readonly added: number[]
   readonly dropped: number[]
-  /** Value files among both. */
+  /** Numbers of all value files of both versions, if one of their SSTables was added or dropped. */
   readonly valueFiles: Set<number>
 }
 
-/** Compares the files of two versions; stores that are the same object are skipped. */
+/** Compares the files of two versions. Skips stores that are the same object in both. */
 export function compareFiles(before: VersionState, after: VersionState): FileDifference {
   const difference: FileDifference = { added: [], dropped: [], valueFiles: new Set() }
   let references = 0
@@ -33,7 +36,7 @@ export function compareFiles(before: VersionState, after: VersionState): FileDif
   return difference
 }
 
-/** A value file may be shared by many stores, so all of them are looked at. */
+/** Compares the value files of all stores, because several stores may share one. */
 function compareValueFiles(
   before: VersionState,
   after: VersionState,
@@ -47,7 +50,9 @@ function compareValueFiles(
   for (const fileNumber of old.keys()) valueFiles.add(fileNumber)
 }
 
-/** Returns how many of the missing files refer to value files. */
+/**
+ * Adds the numbers of `from`'s files that `other` lacks. Returns how many of them use value files.
+ */
 function collectMissing(
   from: StoreVersion,
   other: StoreVersion | undefined,
@@ -56,7 +61,7 @@ function collectMissing(
   const present = new Set<number>()
   const otherLevels = other?.levels ?? []
   otherLevels.forEach((level, depth) => {
-    // A level that is the same object in both versions has neither gained nor lost a file.
+    // A level that is the same object in both versions has gained and lost no file.
     if (level === from.levels[depth]) return
     for (const file of level) present.add(file.fileNumber)
   })
@@ -78,15 +83,17 @@ export interface ObsoleteFile {
   readonly fileNumber: number
 }
 
-/** The bookkeeping of dropped files. */
+/** Tracks dropped files; see the file header. */
 export class ObsoleteFiles {
-  /** Version that first showed the file, for every file that is visible or waits here. */
+  /**
+   * Number of the version that added the file, for every file that is visible or waits for removal.
+   */
   private readonly addedBy: Map<number, number>
-  /** Version that dropped the file, for every file that waits here. */
+  /** Number of the version that dropped the file, for every file that waits for removal. */
   private readonly droppedBy: Map<number, number>
-  /** File number to how often it is protected. */
+  /** How often each file is protected, by file number. */
   private readonly protectedFiles: Map<number, number>
-  /** Which of the files are value files; the others are SSTables. */
+  /** Numbers of the value files among all files; the others are SSTables. */
   private readonly valueFiles: Set<number>
 
   constructor(state: VersionState, versionNumber: number) {
@@ -98,27 +105,27 @@ export class ObsoleteFiles {
     for (const fileNumber of this.valueFiles) this.addedBy.set(fileNumber, versionNumber)
   }
 
-  /** Takes note of the step to the version with that number. */
+  /** Records the files that the version with `versionNumber` adds and drops. */
   record(difference: FileDifference, versionNumber: number): void {
     for (const fileNumber of difference.valueFiles) this.valueFiles.add(fileNumber)
     for (const fileNumber of difference.added) {
-      // A value file comes back when a snapshot shares a file that has gone meanwhile.
+      // A value file can come back: a snapshot may share an SSTable that was dropped meanwhile.
       if (!this.droppedBy.delete(fileNumber)) this.addedBy.set(fileNumber, versionNumber)
     }
     for (const fileNumber of difference.dropped) this.droppedBy.set(fileNumber, versionNumber)
   }
 
-  /** Whether the file was dropped and still waits for its removal; its number may not come back. */
+  /** Whether the file was dropped and waits for its removal. Its number must not be added again. */
   isWaiting(fileNumber: number): boolean {
     return this.droppedBy.has(fileNumber)
   }
 
-  /** Keeps a file from being named by {@link take}. May be called several times. */
+  /** Keeps {@link take} from returning a file. Calls are counted. */
   protect(fileNumber: number): void {
     this.protectedFiles.set(fileNumber, (this.protectedFiles.get(fileNumber) ?? 0) + 1)
   }
 
-  /** Undoes one {@link protect}. */
+  /** Ends one {@link protect}. */
   unprotect(fileNumber: number): void {
     const count = this.protectedFiles.get(fileNumber)
     assert(count !== undefined, 'a file is unprotected more often than it was protected')
@@ -126,7 +133,10 @@ export class ObsoleteFiles {
     else this.protectedFiles.set(fileNumber, count - 1)
   }
 
-  /** Hands over, ascending, the files that no version in `liveVersions` shows, and forgets them. */
+  /**
+   * Returns, ascending, the dropped files that no version in `liveVersions` shows, and forgets
+   * them.
+   */
   take(liveVersions: readonly number[]): ObsoleteFile[] {
     const free: number[] = []
     for (const [fileNumber, droppedBy] of this.droppedBy) {

@@ -1,8 +1,9 @@
 /**
- * Opening a database directory: what is in it, whether it is ours, and what may be cleaned up.
+ * Inspects a database directory at an open: what it holds, whether it is a database, and which
+ * files can be removed.
  *
- * Nothing is changed before the manifest has been read and every file that it names has been
- * found with its right size. Only names of exactly our form are ever removed.
+ * Nothing is changed before the manifest was read and every file that it names was found with the
+ * right size. Only files with exactly our names are ever removed.
  */
 
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
@@ -23,33 +24,37 @@ import {
 import { readManifestSync, type ManifestContent, type TornManifest } from './manifest.js'
 import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 
-/** A name of ours in the directory. */
+/** A file of the directory with one of our names. */
 interface OwnFile extends FileName {
   readonly name: string
 }
 
-/** What {@link inspectDirectorySync} found. */
+/** The result of {@link inspectDirectorySync}. */
 export interface DirectoryContent {
-  /** Empty if there is no manifest and the directory may become a database. */
+  /** The state in the manifest. Empty if there is no manifest and a database may be created. */
   readonly state: VersionState
   /** Identity of the database; undefined if it is new. */
   readonly databaseId: Buffer | undefined
   /** Number of the manifest that was read; undefined if the database is new. */
   readonly manifestNumber: number | undefined
-  /** Greater than every number in the manifest and in any name of ours in the directory. */
+  /** Greater than every file number in the manifest and in the directory. */
   readonly nextFileNumber: number
-  /** What of the manifest is valid, in bytes, and where its last edit ends. */
+  /** Length in bytes of the valid part of the manifest, and end of its last edit. */
   readonly manifestLength: number
   readonly manifestEditEnd: number
-  /** A segment of the log that was begun, by number; 0 if the manifest does not say. */
+  /** Number of the newest log segment that was begun; 0 if the manifest has no note. */
   readonly segmentNoted: number
-  /** What the manifest says of the machine's run; false if the database is new. */
+  /**
+   * Whether the machine has not stopped since the manifest was begun; false if the database is new.
+   */
   readonly sameRun: boolean
-  /** What was left out of the manifest as a torn tail. */
+  /** The torn tail of the manifest, which was left out. */
   readonly tornTail: TornManifest | undefined
   /** The last segment of the log, if the database was closed cleanly and not opened since. */
   readonly closed: ClosedSegment | undefined
-  /** Names that nothing needs: older manifests, temporary files, the statement of a close. */
+  /**
+   * Names of files that are not needed: older manifests, temporary files, the statement of a close.
+   */
   readonly leftovers: readonly string[]
   /** Names of SSTables and value files that the manifest does not name. */
   readonly unknownFiles: readonly string[]
@@ -59,9 +64,9 @@ export interface DirectoryContent {
  * Reads the directory without changing it.
  *
  * @param strict - refuse a torn tail of the manifest.
- * @throws CellarError `ERR_NOT_A_DATABASE` if it does not exist or holds only files of others,
- * `ERR_CORRUPTION` if the manifest or a file that it names is missing or damaged,
- * `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ * @throws CellarError `ERR_NOT_A_DATABASE` if the directory does not exist, holds no database and
+ * none may be created, or holds other files only; `ERR_CORRUPTION` if the manifest, or a file that
+ * it names, is missing or damaged; `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
  */
 export function inspectDirectorySync(
   fileSystem: FileSystem,
@@ -69,7 +74,7 @@ export function inspectDirectorySync(
   createIfMissing: boolean,
   strict = false,
 ): DirectoryContent {
-  // A symbolic link to a directory is neither; listing it tells.
+  // The kind is `other` for a symbolic link to a directory. Listing it works.
   const kind = fileSystem.statSync(directory)?.kind
   if (kind === undefined || kind === 'file') {
     throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)

@@ -1,33 +1,37 @@
 /**
- * The file `RESERVE`: space that the database holds so that a full disk can still be tidied up. An
- * open, a clean close, and every change that gives space back may use it when the disk is full.
+ * The file `RESERVE`: space that a database holds in advance, so that a full disk can still be
+ * cleaned up. An open, a clean close and every change that frees space may use the reserve when the
+ * disk is full.
  *
- * Nothing depends on its content or on its length, so a crash at any step leaves nothing to repair:
- * the file is shorter or not there, and is made whole again when there is room.
+ * Nothing depends on the content or length of the file. A crash at any step leaves it shorter or
+ * missing, and the next {@link SpaceReserve.restore} makes it complete.
  *
- * Failure behaviour: nothing is thrown. Without the file a full disk is met as if there were none.
+ * Nothing is thrown. Without the file a full disk has the effects that it would have without a
+ * reserve.
  */
 import type { File, FileSystem } from '../fs/types.js'
 import { reserveName } from './file-names.js'
 
-/** The reserve is at least so long. An open on a full disk takes 4 KiB of it for good. */
+/** Smallest length of the reserve in bytes. An open on a full disk uses 4 KiB of it for good. */
 export const reserveBytesMin = 128 * 1024
 const stepBytes = 64 * 1024
 
-/** What a change of the catalog or a close writes at most, apart from the names in it. */
+/**
+ * Largest number of bytes that a change of the catalog or a close writes, without the names in it.
+ */
 export const changeBytes = 32 * 1024
 
-/** See the file header. */
+/** The space reserve; see the file header. */
 export class SpaceReserve {
   private readonly fileSystem: FileSystem
   private readonly directory: string
   private readonly path: string
   private file: File | undefined = undefined
-  /** Bytes that the file holds. */
+  /** Length of the file in bytes. */
   private length = 0
   private closed = false
 
-  /** Opens the reserve, if there is one; {@link restore} makes it. */
+  /** Opens the reserve if it exists; {@link restore} creates it. */
   constructor(fileSystem: FileSystem, directory: string) {
     this.fileSystem = fileSystem
     this.directory = directory
@@ -41,7 +45,7 @@ export class SpaceReserve {
     }
   }
 
-  /** Sees to it that `bytes` can be written; gives up the reserve if there is no other room. */
+  /** Ensures space for `bytes` bytes. Empties the reserve if the disk has no other space. */
   makeRoom(bytes: number): void {
     const { file, length } = this
     if (file === undefined || length === 0) return
@@ -49,7 +53,10 @@ export class SpaceReserve {
     else this.cut(file, 0)
   }
 
-  /** Makes the reserve as long as it should be beside a manifest of so many bytes, or can be. */
+  /**
+   * Extends the reserve to its full length for a manifest of `manifestBytes`, or as far as space
+   * allows.
+   */
   restore(manifestBytes: number): void {
     if (this.closed) return
     const steps = Math.ceil(manifestBytes / stepBytes)
@@ -60,15 +67,15 @@ export class SpaceReserve {
       this.file ??= this.fileSystem.openSync(this.path, 'create')
       this.write(this.file, wanted)
       this.length = this.file.sizeSync()
-      // What is only in memory has no place on some disks.
+      // Some file systems allocate space only when a sync writes the bytes to the disk.
       this.file.syncSync()
       if (isNew) this.fileSystem.syncDirectorySync(this.directory)
     } catch {
-      // The next one to restore it tries again.
+      // The next call of `restore` tries again.
     }
   }
 
-  /** Closes the file. What is called later does nothing. */
+  /** Closes the file. Later calls of any method do nothing. */
   closeSync(): void {
     this.closed = true
     const { file } = this
@@ -77,11 +84,14 @@ export class SpaceReserve {
     try {
       file?.closeSync()
     } catch {
-      // Nothing was to become durable.
+      // The file holds no data that must be durable.
     }
   }
 
-  /** Writes up to an end; false if there was no room, and what there was is then used. */
+  /**
+   * Fills the file up to `end`. Returns false if the disk is full; the file then has all the space
+   * left.
+   */
   private write(file: File, end: number): boolean {
     try {
       for (let at = this.length; at < end; at += stepBytes) {
@@ -98,14 +108,14 @@ export class SpaceReserve {
       file.truncateSync(length)
       this.length = length
     } catch {
-      // It stays longer than it should be.
+      // The file stays longer than needed.
     }
   }
 }
 
 let noiseBytes: Buffer | undefined
 
-/** Bytes that a file system can neither leave out nor compress. */
+/** Bytes that a file system can neither store as a hole nor compress. */
 function noise(): Buffer {
   if (noiseBytes !== undefined) return noiseBytes
   const bytes = Buffer.allocUnsafeSlow(stepBytes)

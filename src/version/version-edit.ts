@@ -1,8 +1,8 @@
 /**
- * A version edit: one step from a version to the next, and its form on disk (FORMAT.md).
+ * A version edit: the step from one version to the next, and its form on disk (FORMAT.md).
  *
- * The form is JSON, because edits are small and rare and people will have to read them. It is read
- * strictly: an unknown field, a missing one or a value out of range is an error, never a guess.
+ * The form is JSON, because edits are small and rare, and people need to read them. The reader is
+ * strict: an unknown field, a missing field or a value out of range is an error.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -25,67 +25,70 @@ import {
   type JsonObject,
 } from './json-fields.js'
 
-/** A file and the store that it belongs to. */
+/** A file and its store. */
 export interface StoreFile {
   readonly storeId: number
   readonly file: FileMetadata
 }
 
-/** A file that a store gives up. */
+/** A file that is removed from a store. */
 export interface StoreFileNumber {
   readonly storeId: number
   readonly fileNumber: number
 }
 
-/** How far a store has been flushed. */
+/** The flushed sequence of a store. */
 export interface StoreSequence {
   readonly storeId: number
-  /** Every mutation of the store with this sequence or a smaller one is in files. */
+  /** Every mutation of the store up to and including this sequence is in SSTables. */
   readonly sequence: number
 }
 
 /**
- * What changes from one version to the next. Absent fields change nothing. The parts take effect in
- * this order: files removed, tables dropped, altered and created, namespaces dropped and put, files
- * added, numbers.
+ * The changes from one version to the next. Absent fields change nothing. The parts take effect in
+ * this order: files removed; tables dropped, altered, created; namespaces dropped, put; files
+ * added; numbers.
  */
 export interface VersionEdit {
   /** New tables with all their families. */
   readonly tablesCreated?: readonly TableDefinition[]
-  /** Tables that go, with all their stores and files. */
+  /** Identifiers of tables to drop, with all their stores and files. */
   readonly tablesDropped?: readonly number[]
-  /** Complete new definitions; a store that is no longer named goes with all its files. */
+  /**
+   * Complete new definitions. A store that the definition no longer names is dropped with its
+   * files.
+   */
   readonly tablesAltered?: readonly TableDefinition[]
-  /** Namespaces, new or in place of the one of their name. */
+  /** Namespaces to create, or to replace by name. */
   readonly namespacesPut?: readonly NamespaceDefinition[]
-  /** Names of namespaces that go. */
+  /** Names of namespaces to drop. */
   readonly namespacesDropped?: readonly string[]
-  /** New files, or files removed by the same edit that come back on another level (a move). */
+  /** New files, and files that the same edit removes and that move to another level. */
   readonly filesAdded?: readonly StoreFile[]
   readonly filesRemoved?: readonly StoreFileNumber[]
   /** May not decrease. */
   readonly flushedSequences?: readonly StoreSequence[]
-  /** Every file number handed out so far is smaller. Set by the version set, whatever it was. */
+  /** Greater than every file number allocated so far. The version set overwrites this field. */
   readonly nextFileNumber?: number
-  /** Every identifier handed out so far is smaller. Set by the version set, whatever it was. */
+  /** Greater than every identifier allocated so far. The version set overwrites this field. */
   readonly nextId?: number
-  /** Log segments with a smaller number are not needed any more. May not decrease. */
+  /** Log segments with a smaller number are not needed any more. Must not decrease. */
   readonly logFileNumberFloor?: number
-  /** A sequence that was in use when the edit was made. May not decrease. */
+  /** A sequence that was in use when the edit was made. Must not decrease. */
   readonly lastSequence?: number
   /**
-   * A timestamp that the engine's clock had assigned; smaller than the known one changes nothing.
+   * A timestamp that the engine's clock has assigned. A value below the known one changes nothing.
    */
   readonly lastServerTimestamp?: number
 }
 
-/** An edit as it stands in a manifest. */
+/** An edit as a manifest stores it. */
 export interface ManifestEdit extends VersionEdit {
-  /** True for the first edit of a manifest: it holds the complete state, on top of nothing. */
+  /** True for the first edit of a manifest, which holds the complete state. */
   readonly snapshot?: boolean
 }
 
-/** The number of the form described here. Never change; zero is invalid. */
+/** Version of the edit's form. On disk: never change; zero is invalid. */
 export const editFormat = 1
 
 const editFields: ReadonlySet<string> = new Set([
@@ -108,7 +111,7 @@ const editFields: ReadonlySet<string> = new Set([
 const fileNumberFields: ReadonlySet<string> = new Set(['storeId', 'fileNumber'])
 const sequenceFields: ReadonlySet<string> = new Set(['storeId', 'sequence'])
 
-/** The edit as UTF-8 JSON. */
+/** Encodes an edit as JSON in UTF-8. */
 export function encodeEdit(edit: ManifestEdit): Buffer {
   const object = {
     format: editFormat,
@@ -134,8 +137,9 @@ export function encodeEdit(edit: ManifestEdit): Buffer {
 }
 
 /**
- * Reads the edit in `payload[start, end)`. The result shares no memory with the payload. Throws an
- * `InvariantError` on anything malformed, and `ERR_FORMAT_VERSION` if a newer version wrote it.
+ * Decodes the edit in `payload[start, end)`. The result shares no memory with the payload. Throws
+ * an `InvariantError` if the edit is malformed, and `ERR_FORMAT_VERSION` if a newer version wrote
+ * it.
  */
 export function decodeEdit(payload: Buffer, start: number, end: number): ManifestEdit {
   const object = readObject(parseJson(payload.subarray(start, end)), 'the edit')

@@ -1,21 +1,21 @@
 /**
- * The version set: the current version, the manifest that makes it durable, and the one way to get
- * from one version to the next.
+ * The version set: the current version, the manifest that makes versions durable, and the only way
+ * from one version to the next. It corresponds to LevelDB's VersionSet.
  *
- * Publishing, in this order: the caller has written and synced the files and synced the directory;
- * the edit is checked against the state before it, appended to the manifest, the manifest is
- * synced, the new version becomes current, listeners are called. What a listener or reader sees is
- * always durable. The edit is decoded again from the bytes that are written, so that the live state
- * is exactly what a replay gives.
+ * An edit is published in this order. The caller has written and synced the new files and synced
+ * the directory. The edit is checked against the latest state, appended to the manifest, and the
+ * manifest is synced. Then the new version becomes current, and the listeners are called. So
+ * listeners and readers see durable versions only. The edit is decoded again from the bytes that
+ * are written, so the state in memory is exactly the state that a replay gives.
  *
  * Invariants
  * - `pending` holds the edits that are appended but not known to be durable, in the order of the
- *   calls; they become visible in that order. `tip` is the state after the last of them.
+ *   calls. They become visible in that order. `tip` is the state after the last of them.
  * - Edits are appended only to the manifest with the highest number in the directory.
  *
- * Failure: the first failed write, sync or rename of a manifest poisons the set. Edits that were
- * under way are then indeterminate: the next open may find them, so their files must stay. An edit
- * that is refused by its check (`InvariantError`) changes nothing.
+ * The first failed write, sync or rename of a manifest poisons the set. Whether the unfinished
+ * edits are durable is then unknown: the next open may find them, so their files must stay. An edit
+ * that fails its check (`InvariantError`) changes nothing.
  */
 
 import { assert } from '../base/assert.js'
@@ -38,45 +38,42 @@ import { Version, type VersionState } from './version.js'
 export type VersionListener = (version: Version, edit: VersionEdit) => void
 
 /**
- * Called in the moment in which an edit becomes visible, with the version that it led to and the
- * one before, before any listener. REQUIRES that it does not throw: the version set is poisoned if
- * it does.
+ * Called at the moment when an edit becomes visible, before any listener, with the new version and
+ * the one before. REQUIRES that it does not throw: an error poisons the version set.
  */
 export type OnCurrent = (version: Version, before: Version) => void
 
-/** How a version set behaves. */
+/** Options of a version set. */
 export interface VersionSetOptions {
   /**
-   * Whether an empty directory becomes a new database instead of `ERR_NOT_A_DATABASE`. Default
-   * true.
+   * Whether an empty directory becomes a new database instead of failing with `ERR_NOT_A_DATABASE`.
+   * Default true.
    */
   readonly createIfMissing?: boolean
   /**
-   * A manifest is replaced by a fresh one when it is longer than this and than four times its first
-   * frame. Default 4 MiB.
+   * The manifest is replaced by a new one when it is longer than this many bytes, and longer than
+   * four times its own length when it was new. Default 4 MiB.
    */
   readonly manifestBytesMax?: number
   /**
-   * Leaves SSTables and value files that the manifest does not name. For an open that cannot prove
-   * that the manifest is complete. Default false: they are removed.
+   * Whether to keep SSTables and value files that the manifest does not name. For an open that
+   * cannot prove that the manifest is complete. Default false: such files are removed.
    */
   readonly keepUnknownFiles?: boolean
   /** Makes the identity of a new database. Default: the generator of the operating system. */
   readonly randomBytes?: RandomBytes
-  /** Told of failures that change nothing for anybody: files that could not be removed. */
+  /** Called for failures without effect on the data: files that could not be removed. */
   readonly onError?: (error: unknown) => void
   /**
-   * Told just before an obsolete SSTable or value file is removed, so that open readers of it can
-   * be closed.
+   * Called just before an obsolete SSTable or value file is removed, so that its reader can be
+   * closed.
    */
   readonly onObsolete?: (fileNumber: number) => void
-  /**
-   * Removes an obsolete file, at once or later. Default: at once, failures go to `onError`.
-   */
+  /** Removes an obsolete file, at once or later. Default: at once; failures go to `onError`. */
   readonly removeFile?: (path: string) => void
 }
 
-/** An edit that is appended but not yet visible. */
+/** An edit that is appended but not visible yet. */
 interface PendingEdit {
   readonly editNumber: number
   readonly edit: VersionEdit
@@ -95,11 +92,11 @@ function newDatabaseId(randomBytes: RandomBytes): Buffer {
 
 /** The versions of one open database directory. The owner must hold the directory's lock. */
 export class VersionSet {
-  /** What the open left out of the manifest because it was torn. */
+  /** The torn tail of the manifest that the open left out. */
   readonly tornTail: TornManifest | undefined
-  /** SSTables and value files that no version names and that were left in the directory. */
+  /** SSTables and value files in the directory that no version names and that were kept. */
   readonly filesKept: readonly string[]
-  /** Identity of the database, 16 bytes, the same for its whole life. Every file carries it. */
+  /** Identity of the database, 16 bytes, which never changes. Every file carries it. */
   readonly databaseId: Buffer
   private readonly fileSystem: FileSystem
   private readonly directory: string
@@ -127,11 +124,11 @@ export class VersionSet {
   private closed: boolean
 
   /**
-   * Opens the database in an existing directory, or makes one in an empty directory. Always begins
-   * a fresh manifest, so that a torn tail is left behind and everything that was read is durable.
+   * Opens the database in an existing directory, or creates one in an empty directory. Always
+   * begins a new manifest. So a torn tail is left behind, and everything that was read is durable.
    *
    * @throws CellarError `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` (with file and offset) or
-   * `ERR_FORMAT_VERSION`, each before anything is changed; and what the file system throws.
+   * `ERR_FORMAT_VERSION`, each before anything is changed; and errors of the file system.
    */
   static openSync(
     fileSystem: FileSystem,
@@ -143,8 +140,8 @@ export class VersionSet {
   }
 
   /**
-   * As {@link openSync}, for a directory that was inspected and not changed since. The first thing
-   * that it changes is the manifest: the statement of a clean close is void from then on.
+   * As {@link openSync}, for a directory that was inspected and not changed since. The new manifest
+   * is the first change: from then on the statement of a clean close is void.
    */
   static beginSync(
     fileSystem: FileSystem,
@@ -192,17 +189,17 @@ export class VersionSet {
     if (!keepsUnknown) for (const name of content.unknownFiles) this.unlink(name)
   }
 
-  /** The newest durable version. Acquire it before using it across an `await`. */
+  /** The newest durable version. Acquire the version before using it across an `await`. */
   get current(): Version {
     return this.currentVersion
   }
 
-  /** Whether the store is there, after all edits that are under way. */
+  /** Whether the store exists after all unfinished edits. */
   hasStore(storeId: number): boolean {
     return this.tip.stores.has(storeId)
   }
 
-  /** The error that poisoned the set. */
+  /** The error that poisoned the set; undefined if none did. */
   get failure(): CellarError | undefined {
     return this.poisonedBy
   }
@@ -212,29 +209,30 @@ export class VersionSet {
     this.listeners = [...this.listeners, listener]
   }
 
-  /** Takes back {@link addListener}. */
+  /** Undoes {@link addListener}. */
   removeListener(listener: VersionListener): void {
     this.listeners = this.listeners.filter((other) => other !== listener)
   }
 
-  /** A number for a new file of any kind, never handed out before. */
+  /** Returns a number for a new file of any kind. Each call returns another number. */
   allocateFileNumber(): number {
     return this.nextFileNumber++
   }
 
-  /** An identifier for a new table or store, never handed out before. */
+  /** Returns an identifier for a new table or store. Each call returns another identifier. */
   allocateId(): number {
     return this.nextId++
   }
 
   /**
-   * Makes an edit durable and then visible. The files that it adds must be written and synced, and
-   * their directory synced. The order of calls is the order of effects. Appends at once; the sync
-   * is shared with other calls. `onCurrent` is called when the edit becomes visible.
+   * Makes an edit durable and then visible. REQUIRES that the files it adds are written and synced,
+   * and that their directory is synced. Edits take effect in the order of the calls. The edit is
+   * appended at once; the sync is shared with other calls. `onCurrent` is called when the edit
+   * becomes visible.
    *
-   * @throws InvariantError if the edit breaks a rule: nothing has happened. CellarError
-   * `ERR_POISONED` or `ERR_CLOSED`: nothing has happened. Any other error poisons the set, and only
-   * the next open tells whether the edit took effect; do not remove its files.
+   * @throws InvariantError if the edit breaks a rule, and CellarError `ERR_POISONED` or
+   * `ERR_CLOSED`: nothing has happened. Any other error poisons the set, and only the next open
+   * shows whether the edit took effect, so do not remove its files.
    */
   async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
     const settled = deferred<void>()
@@ -249,14 +247,14 @@ export class VersionSet {
   }
 
   /**
-   * As {@link publish}, blocking. Edits of earlier calls of {@link publish} that are still under
-   * way become durable and visible as well, before this one.
+   * As {@link publish}, blocking. Unfinished edits of earlier calls of {@link publish} become
+   * durable and visible before this one.
    */
   publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
     const next = this.prepare(edit, undefined, onCurrent)
     if (this.isManifestLong() || this.syncing === this.writer) {
-      // A failure of the running sync might be reported to it alone, so this edit must not rely on
-      // a second sync of the same file. A fresh manifest is durable by itself.
+      // A failure of the running sync might be reported to that sync only. So this edit must not
+      // rely on a second sync of the same file. A new manifest is durable by itself.
       this.rollSync(next)
       this.throwIfPoisoned()
       return
@@ -275,9 +273,9 @@ export class VersionSet {
   /**
    * Removes the SSTables and value files that durable edits have dropped and that no held version
    * shows. Does nothing once the set is poisoned or closed. A file that cannot be removed is
-   * reported and left to the next open.
+   * reported, and the next open removes it.
    *
-   * @returns the names of the files, in the directory, that are removed or handed to `removeFile`.
+   * @returns the names of the files that were removed or passed to `removeFile`.
    */
   removeObsoleteFiles(): string[] {
     if (this.closed || this.poisonedBy !== undefined) return []
@@ -292,19 +290,22 @@ export class VersionSet {
     return removed
   }
 
-  /** Keeps {@link removeObsoleteFiles} off a file that a running job uses. Calls are counted. */
+  /**
+   * Keeps {@link removeObsoleteFiles} from removing a file that a running job uses. Calls are
+   * counted.
+   */
   protectFile(fileNumber: number): void {
     this.obsolete.protect(fileNumber)
   }
 
-  /** Undoes one {@link protectFile}. */
+  /** Ends one {@link protectFile}. */
   unprotectFile(fileNumber: number): void {
     this.obsolete.unprotect(fileNumber)
   }
 
   /**
-   * Closes the manifest. Await running publishes first: those that are not covered by a sync under
-   * way fail with `ERR_CLOSED`. Versions stay readable. Calling it again does nothing.
+   * Closes the manifest. Await running publishes first: those that no running sync covers fail with
+   * `ERR_CLOSED`. Versions stay readable. Calling it again does nothing.
    */
   close(): void {
     if (this.closed) return
@@ -313,11 +314,11 @@ export class VersionSet {
   }
 
   /**
-   * As {@link close}, and states durably what the next open must find. REQUIRES that the log is
-   * closed and durable and that no publish runs. Does no more than close if the set is poisoned.
+   * As {@link close}, and durably states what the next open must find. REQUIRES that the log is
+   * closed and durable and that no publish is running. If the set is poisoned, only closes.
    *
    * @param segment - the last segment of the log.
-   * @throws what the file system throws. The set is closed all the same, and nothing is stated.
+   * @throws errors of the file system. The set is closed nevertheless, without a statement.
    */
   closeWithStatementSync(segment: ClosedSegment): void {
     if (this.closed || this.poisonedBy !== undefined || this.pending.length > 0) {
@@ -369,14 +370,14 @@ export class VersionSet {
     this.lastEditNumber = next.editNumber
   }
 
-  /** Syncs one manifest until nothing is pending or another manifest has taken over. */
+  /** Syncs one manifest until no edit is pending or another manifest has replaced it. */
   private async syncPending(writer: RecordWriter): Promise<void> {
     this.syncing = writer
     try {
       while (this.writer === writer && this.pending.length > 0) {
         const editNumber = this.lastEditNumber
         await writer.sync()
-        // A manifest that took over meanwhile holds these edits and has settled them.
+        // The manifest that replaced this one holds these edits and has settled them.
         if (this.writer !== writer) return
         this.install(editNumber)
         if (this.pending.length === 0) this.mark()
@@ -393,12 +394,12 @@ export class VersionSet {
     return length > this.manifestBytesMax && length > this.snapshotBytes * manifestGrowthMax
   }
 
-  /** An edit became durable, but not visible as it should: its `onCurrent` has failed. */
+  /** Throws if an edit is durable but could not become visible, because its `onCurrent` failed. */
   private throwIfPoisoned(): void {
     if (this.poisonedBy !== undefined) throw this.poisonedBy
   }
 
-  /** Replaces the manifest by one that begins with the state after `next`. */
+  /** Replaces the manifest by a new one that begins with the state after `next`. */
   private rollSync(next: PendingEdit): void {
     const old = this.writer
     try {
@@ -439,7 +440,7 @@ export class VersionSet {
         onCurrent?.(version, before)
         settled?.resolve()
       } catch (error) {
-        // Readers would go on with the files of before.
+        // Readers would go on with the files of the version before.
         const failure = this.poison(error)
         settled?.reject(failure)
       }
@@ -448,14 +449,15 @@ export class VersionSet {
     }
   }
 
-  /** What is durable of the newest manifest. */
+  /** The durable part of the newest manifest. */
   get durableManifest(): DurableFile {
     return { fileNumber: this.writer.header.fileNumber, length: this.writer.syncedLength }
   }
 
   /**
-   * Writes down that a segment of the log was begun, so that one that is gone is missed. Not
-   * synced: it only helps if it survives. REQUIRES that the segment's name is durable.
+   * Notes that a segment of the log was begun, so that the next open misses a segment that has
+   * disappeared. The note is not synced; it helps only if it survives. REQUIRES that the segment's
+   * name is durable.
    */
   noteSegment(fileNumber: number): void {
     this.segmentNoted = fileNumber
@@ -472,7 +474,8 @@ export class VersionSet {
       append()
       this.writer.writeSync()
     } catch (error) {
-      // The published edits are durable all the same; the next one meets the failure.
+      // The published edits are durable nevertheless. The next edit fails with this error as its
+      // cause.
       this.poison(error)
     }
   }
@@ -494,7 +497,7 @@ export class VersionSet {
     return this.report(() => this.fileSystem.unlinkSync(this.fileSystem.join(this.directory, name)))
   }
 
-  /** Runs something whose failure concerns nobody but `onError`; tells whether it succeeded. */
+  /** Runs an action whose failure only goes to `onError`. Returns whether it succeeded. */
   private report(action: () => void): boolean {
     try {
       action()

@@ -1,8 +1,8 @@
 /**
- * A version: which tables exist, and which files hold each store's data, at one moment.
+ * A version: the tables of the database, and the files of each store, at one moment.
  *
- * Versions are immutable. A reader acquires the current one, reads from its files as long as it
- * likes and releases it; files that a later version dropped stay on the disk until then.
+ * Versions are immutable. A reader acquires the current version, reads from its files and releases
+ * the version. Files that a later version dropped stay on the disk until then.
  */
 
 import { assert } from '../base/assert.js'
@@ -12,23 +12,23 @@ import type { FileMetadata } from './file-metadata.js'
 /** The files of one store (one family of one table). Immutable. */
 export interface StoreVersion {
   readonly storeId: number
-  /** Every mutation of the store with this sequence or a smaller one is in files. */
+  /** Every mutation of the store up to and including this sequence is in SSTables. */
   readonly flushedSequence: number
   /**
-   * Files by level, never empty: level 0 is always there and its files are ordered newest first
-   * (`maxSequence`, then file number, descending). Files of a deeper level are ordered by key and
-   * no two of them share a key.
+   * Files by level. There is always a level 0, whose files are ordered newest first (`maxSequence`,
+   * then file number, descending). The files of a deeper level are ordered by key and do not
+   * overlap.
    */
   readonly levels: readonly (readonly FileMetadata[])[]
 }
 
-/** The content of a version, without its life cycle. Immutable. */
+/** The content of a version, without its reference count. Immutable. */
 export interface VersionState {
-  /** By identifier; snapshots are among them. */
+  /** Tables and snapshots, by identifier. */
   readonly tables: ReadonlyMap<number, TableDefinition>
-  /** By name; those that every database has are not among them. */
+  /** Namespaces by name, without the two that every database has. */
   readonly namespaces: ReadonlyMap<string, NamespaceDefinition>
-  /** By identifier; exactly the stores that the families of {@link tables} name. */
+  /** Stores by identifier: exactly those that the families of {@link tables} name. */
   readonly stores: ReadonlyMap<number, StoreVersion>
   /** Greater than every file number that the state names. */
   readonly nextFileNumber: number
@@ -56,7 +56,7 @@ export const emptyState: VersionState = {
 
 /** An immutable, reference counted version. */
 export class Version implements VersionState {
-  /** Counts the versions of one version set, ascending. Not stored. */
+  /** Number of the version within its version set, ascending. Not stored. */
   readonly versionNumber: number
   readonly tables: ReadonlyMap<number, TableDefinition>
   readonly namespaces: ReadonlyMap<string, NamespaceDefinition>
@@ -69,7 +69,7 @@ export class Version implements VersionState {
   private references: number
   private readonly onUnreferenced: (version: Version) => void
 
-  /** The maker holds the first reference. `onUnreferenced` is called once, by the last release. */
+  /** The creator holds the first reference. The last release calls `onUnreferenced` once. */
   constructor(
     versionNumber: number,
     state: VersionState,
@@ -107,7 +107,7 @@ export class Version implements VersionState {
     return this.stores.get(storeId)
   }
 
-  /** The snapshot of that name; undefined if none exists. */
+  /** The snapshot with that name; undefined if there is none. */
   snapshotNamed(name: string): TableDefinition | undefined {
     for (const table of this.tables.values()) {
       if (table.name === name && table.snapshot !== undefined) return table
@@ -135,7 +135,7 @@ export function forEachFileOf(
   for (const level of state.stores.get(storeId)?.levels ?? []) for (const file of level) visit(file)
 }
 
-/** The value files that the files of a state refer to, with their lengths. */
+/** Lengths in bytes of the value files to which the files of a state refer, by file number. */
 export function valueFilesOf(state: Pick<VersionState, 'stores'>): Map<number, number> {
   const found = new Map<number, number>()
   for (const store of state.stores.values()) {

@@ -1,11 +1,12 @@
 /**
- * Judges a chain of scanned segments: where its accepted prefix ends, and whether what is missing
- * or damaged there can be a torn tail.
+ * Judges a chain of scanned segments: where its accepted prefix ends, and whether the damage or gap
+ * there can be a torn tail.
  *
- * A tear is what a stop of the process or of the machine can leave. Two questions decide. What can
- * have caused the damage (`DamageCause`)? And does anything prove that the bytes had been durable:
- * a frame of the segment, a header or frame of a later one, or the statement of a clean close? The
- * tables of FORMAT.md say the same. Everything but a legal tear is `ERR_CORRUPTION`.
+ * A tear is damage that a stop of the process or of the machine can leave. Two questions decide.
+ * What can have caused the damage (`DamageCause`)? And does anything prove that the bytes were
+ * durable: a frame of the segment, a header or frame of a later segment, or the statement of a
+ * clean close? The tables of FORMAT.md give the same rules. Everything but a legal tear is
+ * `ERR_CORRUPTION`.
  */
 
 import { corruption, type CellarError } from '../base/errors.js'
@@ -13,36 +14,36 @@ import type { DamageCause, RecordScan } from '../record/record-scan.js'
 import type { LogSegment } from './log-segment.js'
 import { segmentName } from './segment-name.js'
 
-/** What a chain is judged by. */
+/** The facts by which a chain is judged. */
 export interface ChainRules {
-  /** Segments with a lower number are obsolete: they are not read, and removed. */
+  /** Segments with a lower number are obsolete: recovery removes them without reading them. */
   readonly fileNumberFloor: number
   /**
-   * All mutations up to and including this sequence are durable elsewhere, so segments that hold
-   * nothing newer may be missing or damaged. Default: 0.
+   * All mutations up to and including this sequence are durable in SSTables. Segments without newer
+   * mutations may be missing or damaged. Default: 0.
    */
   readonly sequenceFlushed?: number
   /**
-   * Whether the machine runs on since the log was written, so that nothing that was written can be
-   * missing but the end of a write that was cut. Default: false.
+   * Whether the machine has not stopped since the log was written. Then all written bytes are still
+   * there, except the end of a write that was cut. Default: false.
    */
   readonly sameRun?: boolean
-  /** The last segment as a clean close has stated it. Default: no such statement. */
+  /** The last segment as the statement of a clean close names it. Default: no statement. */
   readonly closed?: LogSegment
-  /** A segment of which the manifest knows that it was begun. Default: none. */
+  /** Number of a segment that was begun, as the manifest notes. Default: none. */
   readonly begun?: number
-  /** Refuse a legal tear too. Default: false. */
+  /** Whether a legal tear is refused too. Default: false. */
   readonly strict?: boolean
 }
 
-/** A segment and what the scan of it saw. */
+/** A segment and the result of its scan. */
 export interface ScannedSegment {
   readonly fileNumber: number
   readonly path: string
   readonly scan: RecordScan
 }
 
-/** Where the accepted prefix ends, if not at the end of the last segment. */
+/** The end of the accepted prefix, where the chain does not end with its last segment. */
 export interface Tear {
   readonly index: number
   readonly offset: number
@@ -53,7 +54,9 @@ export interface Tear {
 
 type PathOf = (fileNumber: number) => string
 
-/** The last segment before which everything is flushed; what comes before it is obsolete. */
+/**
+ * Index of the first segment that is needed: all mutations of the segments before it are flushed.
+ */
 export function firstNeeded(segments: readonly ScannedSegment[], sequenceFlushed: number): number {
   for (let i = segments.length - 1; i > 0; i--) {
     const predecessor = segments[i].scan.header?.predecessor
@@ -63,9 +66,9 @@ export function firstNeeded(segments: readonly ScannedSegment[], sequenceFlushed
 }
 
 /**
- * Goes along the chain to its tear, if there is one.
+ * Follows the chain to its tear, if there is one.
  *
- * @param pathOf - path of the segment with a number, for messages.
+ * @param pathOf - returns the path of the segment with a number, for messages.
  * @throws CellarError `ERR_CORRUPTION` unless the chain is whole or its tear is legal.
  */
 export function judgeChain(
@@ -82,7 +85,7 @@ export function judgeChain(
   return tear
 }
 
-/** The first segment may continue only one that is obsolete. */
+/** Throws if the segment before the first one is missing and still needed. */
 function checkBeginning(
   segments: readonly ScannedSegment[],
   rules: ChainRules,
@@ -94,7 +97,7 @@ function checkBeginning(
   throw missingSegment(pathOf(predecessor.fileNumber), segments[0])
 }
 
-/** Goes along the chain to the first place where it does not go on as written. */
+/** Follows the chain to the first place where it does not continue as written. */
 function findTear(segments: readonly ScannedSegment[], pathOf: PathOf): Tear | undefined {
   for (let index = 0; index < segments.length; index++) {
     const { header, damage } = segments[index].scan
@@ -103,7 +106,8 @@ function findTear(segments: readonly ScannedSegment[], pathOf: PathOf): Tear | u
     const next = segments.at(index + 1)
     const named = next?.scan.header?.predecessor
     if (next !== undefined && named?.fileNumber === segments[index].fileNumber) {
-      // The next header knows how long this segment is. What follows is room, damaged or not.
+      // The next header records the length of this segment. Bytes behind that length do not
+      // matter.
       const tear = findShortness(segments, index, named.length)
       if (tear !== undefined) return tear
     } else if (damage !== undefined && damage.cause !== 'room') {
@@ -113,7 +117,7 @@ function findTear(segments: readonly ScannedSegment[], pathOf: PathOf): Tear | u
   return undefined
 }
 
-/** The tear of a segment that is shorter than the next one says. */
+/** The tear of a segment that is shorter than the next header says. */
 function findShortness(
   segments: readonly ScannedSegment[],
   index: number,
@@ -129,7 +133,7 @@ function findShortness(
   return { index, ...damage, expected: `${damage.expected}; ${expected}` }
 }
 
-/** Checks that the segment continues the one before it, which is long enough. */
+/** Checks that the segment continues the one before it, and that the older one is not too long. */
 function checkLink(segments: readonly ScannedSegment[], index: number, pathOf: PathOf): void {
   const before = segments[index - 1]
   const segment = segments[index]
@@ -170,7 +174,7 @@ function missingSegment(file: string, next: ScannedSegment): CellarError {
   })
 }
 
-/** Throws unless the chain ends exactly where a clean close has left it. */
+/** Throws unless the chain ends exactly where the clean close left it. */
 function checkClosed(
   segments: readonly ScannedSegment[],
   tear: Tear | undefined,
@@ -202,7 +206,7 @@ function checkClosed(
   })
 }
 
-/** Throws if a segment is missing of which the manifest says that it was begun. */
+/** Throws if a segment is missing that was begun according to the manifest. */
 function checkBegun(segments: readonly ScannedSegment[], begun: number, pathOf: PathOf): void {
   const last = segments.at(-1)
   if (last !== undefined && last.fileNumber >= begun) return
@@ -214,7 +218,7 @@ function checkBegun(segments: readonly ScannedSegment[], begun: number, pathOf: 
   })
 }
 
-/** Throws unless the tear is what a stop can leave of bytes that nothing says were durable. */
+/** Throws unless a stop can have left the tear, and nothing says that the bytes were durable. */
 function checkTear(segments: readonly ScannedSegment[], tear: Tear, rules: ChainRules): void {
   const { path, scan } = segments[tear.index]
   const { offset, expected, found, cause } = tear

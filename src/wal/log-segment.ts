@@ -1,4 +1,4 @@
-/** The segments of a log: what is known of them, and how one is begun. */
+/** Segments of a log: their description, and how a new one is created. */
 import type { FileSystem } from '../fs/types.js'
 import { RecordWriter } from '../record/record-writer.js'
 import type { DurableFile, RecordFilePredecessor } from '../record/format.js'
@@ -7,18 +7,18 @@ import { segmentName } from './segment-name.js'
 /** A segment of the log. */
 export interface LogSegment {
   readonly fileNumber: number
-  /** Bytes. */
+  /** Length in bytes. */
   readonly length: number
-  /** Sequence of its last mutation, or of the segments before it if it holds none. */
+  /** Sequence of its last mutation; if there is none, of the segments before it. */
   readonly lastSequence: number
 }
 
-/** An older segment; `writer` is there until its data is durable. */
+/** A segment before the current one; `writer` is undefined once its data is durable. */
 export interface OlderSegment extends LogSegment {
   readonly writer: RecordWriter | undefined
 }
 
-/** Where segments are. */
+/** Where segments are created. */
 export interface SegmentPlace {
   readonly fileSystem: FileSystem
   readonly directory: string
@@ -30,7 +30,9 @@ export interface SegmentPlace {
   readonly allocateFileNumber: () => number
 }
 
-/** One shape for all, so that the list stays monomorphic. */
+/**
+ * Makes the description of an older segment. One shape for all keeps the list monomorphic for V8.
+ */
 export function olderSegment(segment: LogSegment, writer: RecordWriter | undefined): OlderSegment {
   const { fileNumber, length, lastSequence } = segment
   return { fileNumber, length, lastSequence, writer }
@@ -41,7 +43,7 @@ export function segmentPath(options: SegmentPlace, fileNumber: number): string {
   return options.fileSystem.join(options.directory, segmentName(fileNumber))
 }
 
-/** Creates a segment; its name is not durable yet. */
+/** Creates a segment. The caller makes its name durable. */
 export function createSegment(
   options: SegmentPlace,
   predecessor: RecordFilePredecessor | undefined,

@@ -1,17 +1,19 @@
 /**
- * The write-ahead log of a database: a chain of segment files, and group commit.
+ * The write-ahead log of a database: a chain of segment files with group commit.
  *
- * Mutations are opaque bytes. {@link Log.append} copies them into the pending frame; a commit hands
- * what is pending to the operating system and, for `FSYNC_WAL`, makes it durable. All commits of
- * one turn share one write, and all that arrive while a sync runs share the next one.
+ * Mutations are opaque bytes. {@link Log.append} copies them into the pending frame. A commit
+ * writes the pending frame to the operating system and, for `FSYNC_WAL`, makes it durable. All
+ * commits of one turn share one write. All commits that arrive while a sync runs share the next
+ * sync.
  *
- * Invariants: the order of `append` is the order in the file; a mutation never spans frames;
- * `FSYNC_WAL` is acknowledged only when the current segment and every older one are durable, so
- * that what survives a power cut is a prefix of the history that holds all acknowledged mutations.
+ * Invariants:
+ * - Mutations stand in the file in the order of `append`. A mutation never spans frames.
+ * - `FSYNC_WAL` is acknowledged only when the current segment and every older one are durable. So a
+ *   power cut leaves a prefix of the history that holds all acknowledged mutations.
  *
- * Failure: the first failed write, sync or creation of a segment poisons the log for good. The
- * calls that wait for it are rejected with the error itself, later ones with `ERR_POISONED`.
- * Nothing is retried: after a failed sync the content of the file is unknown.
+ * The first failed write, sync or creation of a segment poisons the log for good. Calls that wait
+ * for the failed operation are rejected with its error, later calls with `ERR_POISONED`. Nothing is
+ * retried: after a failed sync the content of the file is unknown.
  */
 
 import { assert } from '../base/assert.js'
@@ -31,21 +33,24 @@ import {
 
 export type { Durability, LogOptions } from './log-options.js'
 
-/** Payload bytes after which a frame is finished and another begun. */
+/** Payload bytes from which a frame is finished and another begun. */
 const frameBytesMax = 1024 * 1024
-/** A segment shorter than this may stay although nothing needs it. */
+/** A shorter segment is continued rather than rolled. */
 const rollBytesMin = 1024 * 1024
 
 const segmentBytesMaxDefault = 64 * 1024 * 1024
 
-/** Longest mutation, in bytes (inclusive); a frame has room for the group that it is part of. */
+/**
+ * Longest mutation in bytes (inclusive). The rest of the frame has room for the others of its
+ * group.
+ */
 export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
 
 const done = Promise.resolve()
 
-/** Keeps the segments from one on, while somebody reads them. */
+/** Keeps the segments from one on from being removed, while a change feed reads them. */
 export interface LogHold {
-  /** Number of the oldest segment that is still wanted. */
+  /** Number of the oldest segment that is still needed. */
   fileNumber: number
 }
 
@@ -55,7 +60,7 @@ export class Log {
   private readonly segmentBytesMax: number
   private readonly removeFile: (path: string) => void
   private writer: RecordWriter
-  /** Whether the name of the current segment would survive a power cut. */
+  /** Whether the name of the current segment is durable. */
   private nameIsDurable = true
   private older: OlderSegment[]
   private readonly retained: LogSegment[]
@@ -64,9 +69,9 @@ export class Log {
   private pendingSequence: number
   private firstFailure: CellarError | undefined
   private closing: Promise<void> | undefined
-  /** The group that is written at the end of this run of synchronous code. */
+  /** The commits that wait for the write of the next microtask. */
   private writeGroup: Deferred<void> | undefined
-  /** The group that waits for the next sync. */
+  /** The commits that wait for the next sync. */
   private syncGroup: Deferred<void> | undefined
   private microtaskScheduled: boolean
   private immediateScheduled: boolean
@@ -101,8 +106,8 @@ export class Log {
   }
 
   /**
-   * Creates the first new segment and makes its name durable. Recovery must have run before: a
-   * segment is never continued after it was closed.
+   * Creates the first new segment and makes its name durable. REQUIRES that recovery has run: a
+   * segment is never continued after its close.
    */
   static createSync(options: LogOptions): Log {
     const writer = createSegment(options, options.predecessor, true)
@@ -123,8 +128,9 @@ export class Log {
   }
 
   /**
-   * What can be read: obsolete segments that are still there and the others, the oldest first, up
-   * to what was handed to the system; for `FSYNC_WAL`, up to what is durable. The last may grow.
+   * All segments that a reader may read, obsolete ones included, the oldest first. Their lengths
+   * end with the bytes written to the system or, for `FSYNC_WAL`, with the durable bytes. The last
+   * one may grow.
    */
   readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
     const durable = durability === 'FSYNC_WAL'
@@ -144,45 +150,45 @@ export class Log {
     return found
   }
 
-  /** Resolves when something was written after the call, and when the log ends. */
+  /** Resolves after the next write, or when the log fails or is closed. */
   nextWrite(): Promise<void> {
     this.nextWriteGroup ??= deferred<void>()
     return this.nextWriteGroup.promise
   }
 
-  /** Keeps segments from being removed until {@link release}. */
+  /** Keeps the segments from `fileNumber` on from being removed until {@link release}. */
   hold(fileNumber: number): LogHold {
     const hold = { fileNumber }
     this.holds.add(hold)
     return hold
   }
 
-  /** Takes back a hold. */
+  /** Ends a hold. Segments that nothing else keeps are removed. */
   release(hold: LogHold): void {
     this.holds.delete(hold)
     this.trimRetained()
   }
 
-  /** Bytes of all segments that are needed and of what is pending. */
+  /** Bytes of all segments that are needed, and of the pending frames. */
   get bytesTotal(): number {
     let total = this.writer.length + this.writer.position
     for (const segment of this.older) total += segment.length
     return total
   }
 
-  /** The first failure, if there was one. The log then refuses to append and to commit. */
+  /** The first failure. Once it is set, the log refuses appends and commits. */
   get failure(): CellarError | undefined {
     return this.firstFailure
   }
 
   /**
-   * Copies a mutation, or a group of them, into the pending frame. Nothing is promised until a
-   * commit.
+   * Copies one or several mutations into the pending frame. Nothing is promised until a commit.
    *
-   * @param source - holds each mutation behind its length, a varint, in `[start, end)`; copied.
+   * @param source - holds the mutations in `[start, end)`, each behind its length as a varint;
+   * copied.
    * @param sequence - the last sequence of the last mutation; must not fall.
-   * @throws CellarError `ERR_TOO_LARGE` (nothing appended), `ERR_POISONED`, `ERR_CLOSED`, and
-   * errors of a write if more than a megabyte is pending, which then goes out at once.
+   * @throws CellarError `ERR_TOO_LARGE` (nothing is appended), `ERR_POISONED`, `ERR_CLOSED`. Above
+   * 1 MiB the pending frame is written first, and an error of that write is thrown.
    */
   append(source: Buffer, start: number, end: number, sequence: number): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
@@ -202,8 +208,8 @@ export class Log {
   }
 
   /**
-   * Commits what was appended before, synchronously. `ASYNC_WAL` only sees to it that it is written
-   * at the end of the turn; `SYNC_WAL` and `FSYNC_WAL` are done on return.
+   * Commits all earlier appends synchronously. `ASYNC_WAL` only schedules the write for the end of
+   * the turn. `SYNC_WAL` and `FSYNC_WAL` are done on return.
    *
    * @throws CellarError the error of the write or sync, later `ERR_POISONED`; `ERR_CLOSED`.
    */
@@ -219,9 +225,9 @@ export class Log {
   }
 
   /**
-   * Resolves when what was appended before the call is as durable as asked; at once for `SKIP_WAL`
-   * and `ASYNC_WAL`. Callers of one group get the same promise. Errors as {@link commitSync}, some
-   * of them thrown, those of the group's write and sync as rejections.
+   * Commits all earlier appends. The promise resolves when they have the durability; at once for
+   * `SKIP_WAL` and `ASYNC_WAL`. Commits of one group get the same promise. Errors as {@link
+   * commitSync}: those of the group's write and sync reject the promise, the others are thrown.
    */
   commit(durability: Durability): Promise<void> {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
@@ -245,9 +251,9 @@ export class Log {
   }
 
   /**
-   * Writes what is pending and goes on in a new segment. The old one and the name of the new one
-   * become durable in the background; until then no `FSYNC_WAL` is acknowledged. Does nothing in a
-   * segment without frames.
+   * Writes the pending frames and begins a new segment. The old segment and the name of the new one
+   * become durable in the background. Until then no `FSYNC_WAL` is acknowledged. Does nothing if
+   * the current segment has no frames.
    */
   roll(): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
@@ -256,9 +262,9 @@ export class Log {
   }
 
   /**
-   * Writes down what is durable of the manifest, so that a manifest that lost some of it is told
-   * from a complete one. Not synced: it only helps if it survives. Does nothing once the log has
-   * failed or is being closed.
+   * Notes the durable part of the manifest, so that recovery can detect a manifest that lost its
+   * end. The note is not synced; it helps only if it survives. Does nothing once the log has failed
+   * or is closing.
    */
   noteManifest(manifest: DurableFile): void {
     if (this.firstFailure !== undefined || this.closing !== undefined) return
@@ -269,15 +275,15 @@ export class Log {
     })
   }
 
-  /** As {@link roll}, if the current segment is worth a file of its own. */
+  /** As {@link roll}, if the current segment is long enough to be worth a file of its own. */
   rollIfLong(): void {
     const { length, position } = this.writer
     if (length + position > Math.min(rollBytesMin, this.segmentBytesMax / 2)) this.roll()
   }
 
   /**
-   * The number of the oldest segment that {@link removeObsolete} of the same sequence would keep. A
-   * caller records it durably, as the floor for recovery, before it removes anything.
+   * Number of the oldest segment that {@link removeObsolete} with the same sequence keeps. The
+   * caller records this number durably, as the floor for recovery, before it removes segments.
    */
   floorFor(sequenceFlushed: number): number {
     const kept = this.older.find((segment) => segment.lastSequence > sequenceFlushed)
@@ -285,10 +291,10 @@ export class Log {
   }
 
   /**
-   * Removes the oldest segments up to the first whose last sequence is above `sequenceFlushed`, and
-   * never the current one. REQUIRES that what they hold is durable elsewhere. Files that cannot be
-   * removed are reported to `onError` and forgotten; recovery removes what is below its floor.
-   * Never removes what the next recovery would look for: `floorDurable` is the floor on disk.
+   * Gives up all segments up to the first one whose last sequence is above `sequenceFlushed`, but
+   * never the current one. REQUIRES that their mutations are durable in SSTables. `floorDurable` is
+   * the floor on disk: segments from there on stay, because recovery would miss them. A file that
+   * cannot be removed is reported to `onError`; recovery removes it.
    */
   removeObsolete(sequenceFlushed: number, floorDurable = Infinity): void {
     const floor = Math.min(this.floorFor(sequenceFlushed), floorDurable)
@@ -301,7 +307,7 @@ export class Log {
     this.retireDurable()
   }
 
-  /** Removes the oldest of the obsolete segments that are neither held nor within the bound. */
+  /** Removes the oldest obsolete segments that no hold keeps and that exceed `retainedBytesMax`. */
   trimRetained(): void {
     if (this.closing !== undefined) return
     let bytes = this.retained.reduce((sum, { length }) => sum + length, 0)
@@ -327,8 +333,8 @@ export class Log {
   }
 
   /**
-   * Writes and syncs everything, notes the clean end in the file, and closes it. Rejects if that
-   * fails; resolves without a word if the log had failed before. Calling it again does nothing.
+   * Writes and syncs everything, marks the clean end in the file, and closes the log. Rejects if
+   * that fails. Resolves if the log had failed before. Calling it again returns the same promise.
    */
   close(): Promise<void> {
     this.closing ??= this.closeOnce()
@@ -337,7 +343,7 @@ export class Log {
 
   private async closeOnce(): Promise<void> {
     if (this.firstFailure === undefined) {
-      // The groups of this turn come first, so that their promises settle as ever.
+      // The groups of this turn are written first, so that their promises settle as usual.
       this.syncGroup ??= deferred<void>()
       const synced = this.syncGroup.promise
       this.flushGroups()
@@ -356,7 +362,7 @@ export class Log {
     if (this.firstFailure !== undefined) this.closeFiles()
   }
 
-  /** Closes every file. What is to be durable is so already, so a failure loses nothing. */
+  /** Closes every file. All that must be durable is durable by now, so a failure loses nothing. */
   private closeFiles(): void {
     this.wakeReaders()
     for (const segment of this.older) {
@@ -407,7 +413,8 @@ export class Log {
     }
     const oldSynced = old.predecessorsSynced && old.syncedLength === old.length
     this.writer = this.attempt(() => {
-      // No segment may exist without the ones before it.
+      // Make the name of the current segment durable first: no segment may exist without its
+      // predecessor.
       this.syncNameSync()
       return createSegment(this.options, predecessor, oldSynced)
     })
@@ -446,7 +453,7 @@ export class Log {
     this.options.onSegmentBegun?.(this.writer.header.fileNumber)
   }
 
-  /** Blocks until every segment is durable, the oldest first. */
+  /** Makes every segment durable, the oldest first, blocking. */
   private syncAll(): void {
     const startedAt = this.options.onSyncing?.() ?? 0
     this.attempt(() => {
@@ -458,7 +465,7 @@ export class Log {
     this.options.onSynced?.(startedAt)
   }
 
-  /** Closes older segments that have become durable, the oldest first. */
+  /** Closes the files of older segments that have become durable, the oldest first. */
   private retireDurable(): void {
     let durable = true
     for (let i = 0; i < this.older.length; i++) {
@@ -477,8 +484,8 @@ export class Log {
   }
 
   /**
-   * Syncs as long as a group waits, or an older segment or the current one's name is not durable.
-   * Never rejects.
+   * Syncs while a group waits, an older segment is not durable, or the name of the current segment
+   * is not durable. Never rejects.
    */
   private async runSyncLoop(): Promise<void> {
     this.syncLoopRunning = true
@@ -496,7 +503,7 @@ export class Log {
         group?.reject(failure)
       }
     }
-    // In the same turn as the last look at the group, or a new group could wait for ever.
+    // In the same turn as the last look at `syncGroup`: else a new group could wait for ever.
     this.syncLoopRunning = false
   }
 
@@ -529,7 +536,7 @@ export class Log {
     setImmediate(this.onImmediate)
   }
 
-  /** Runs an operation on files whose failure poisons the log. */
+  /** Runs a file operation. Its failure poisons the log. */
   private attempt<T>(operation: () => T): T {
     try {
       return operation()
@@ -538,7 +545,7 @@ export class Log {
     }
   }
 
-  /** Notes the first failure, rejects everyone who waits, and returns the failure. */
+  /** Records the first failure, rejects all waiting commits, and returns the failure. */
   private poison(error: unknown): CellarError {
     if (this.firstFailure !== undefined) return this.firstFailure
     const failure =

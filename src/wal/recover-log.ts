@@ -1,16 +1,15 @@
 /**
- * Reads the log back after a stop or a crash, and makes the directory fit for a new segment.
+ * Reads the log after a stop or a crash, and prepares the directory for a new segment.
  *
- * 1. {@link inspectLog} scans every segment: it verifies frames and their structure, applies
- *    nothing and changes nothing. It follows the chain of headers to the end of the accepted prefix
- *    and judges whether what is missing or damaged there can be a torn tail (`log-chain.ts`).
- *    Everything else is `ERR_CORRUPTION`.
- * 2. {@link replayLog} replays the accepted prefix, so that the history never has a hole. Then it
- *    removes what lies behind the prefix, and obsolete segments, and syncs what was kept. What
- *    users read from now on can then no longer disappear.
+ * 1. {@link inspectLog} scans every segment and verifies frames and their structure. It changes
+ * nothing. It follows the chain of headers to the end of the accepted prefix, and judges whether
+ * damage there can be a torn tail (`log-chain.ts`). All other damage is `ERR_CORRUPTION`.
+ * 2. {@link replayLog} replays the accepted prefix, so the history never has a hole. Then it
+ * removes the bytes behind the prefix and the obsolete segments, and syncs the kept ones. Data that
+ * users read from now on cannot disappear any more.
  *
- * A crash within step 2 leaves a state that recovers to the same prefix: later segments are removed
- * from the newest on, each removal made durable before the next.
+ * A crash within step 2 leaves a log that recovers to the same prefix: later segments are removed
+ * from the newest on, and each removal is durable before the next.
  *
  * Memory: one segment at a time. Each segment is read twice.
  */
@@ -36,7 +35,7 @@ import {
 import type { LogSegment } from './log-segment.js'
 import { parseSegmentName, segmentName } from './segment-name.js'
 
-/** Takes one mutation: `source[start, end)`, borrowed during the call. */
+/** Receives one mutation: `source[start, end)`, borrowed during the call. */
 export type OnMutation = (source: Buffer, start: number, end: number, sequence: number) => void
 
 /** See {@link InspectLogOptions}. */
@@ -48,39 +47,39 @@ export type CheckMutation = (
   end: number,
 ) => void
 
-/** What {@link inspectLog} needs. */
+/** Options of {@link inspectLog}. */
 export interface InspectLogOptions extends ChainRules {
   readonly fileSystem: FileSystem
   readonly directory: string
-  /** Identity of the database. Segments of another one are refused. */
+  /** Identity of the database. Segments of another database are refused. */
   readonly databaseId: Buffer
   /**
-   * Looks at each mutation of the accepted prefix before anything is changed, and throws if it is
-   * not good. `path` and `offset` are the place of its frame. Default: every mutation is good.
+   * Checks each mutation of all scanned segments before anything is changed; throws for a bad one.
+   * `path` and `offset` are the place of the mutation's frame. Default: no check.
    */
   readonly checkMutation?: CheckMutation
-  /** Obsolete segments are kept up to so many bytes, the newest ones. Default: 0. */
+  /** Largest total of bytes of obsolete segments that are kept, the newest first. Default: 0. */
   readonly retainedBytesMax?: number
 }
 
-/** What {@link recoverLog} needs. */
+/** Options of {@link recoverLog}. */
 export interface RecoverLogOptions extends InspectLogOptions {
-  /** Called for each mutation of the accepted prefix, in order; `sequence` is its frame's. */
+  /** Called for each mutation of the accepted prefix, in order; `sequence` is that of its frame. */
   readonly onMutation: OnMutation
 }
 
-/** Where recovery cut the log. */
+/** The place where recovery cut the log. */
 export interface TornTail {
-  /** Path of the segment that was cut, or removed if the offset is zero. */
+  /** Path of the segment that was cut; at offset zero it was removed. */
   readonly file: string
   readonly offset: number
-  /** Bytes dropped there and in later segments. Room made ahead is not counted. */
+  /** Bytes dropped from this and later segments, without zeros at the end of a file. */
   readonly bytesLost: number
-  /** What was found instead of the frame or segment that should be there. */
+  /** Description of the bytes found in place of the expected frame or segment. */
   readonly found: string
 }
 
-/** What recovery found. */
+/** The recovered log. */
 export interface RecoveredLog {
   /** Sequence of the last accepted frame; 0 if there is none. */
   readonly lastSequence: number
@@ -90,24 +89,24 @@ export interface RecoveredLog {
   readonly retained: readonly LogSegment[]
   /** Undefined if the log ended cleanly. */
   readonly tornTail: TornTail | undefined
-  /** For `LogOptions.predecessor`. */
+  /** The last kept segment, for `LogOptions.predecessor`. */
   readonly predecessor: RecordFilePredecessor | undefined
 }
 
-/** A log that was found good, before anything of it was used or changed. */
+/** A log that passed inspection; nothing of it was used or changed so far. */
 export interface InspectedLog {
   readonly options: InspectLogOptions
   readonly kept: readonly ScannedSegment[]
   readonly dropped: readonly ScannedSegment[]
-  /** Numbers of segments that nothing needs any more. */
+  /** Numbers of segments that are not needed any more. */
   readonly obsolete: readonly number[]
   readonly tornTail: TornTail | undefined
-  /** The newest note of what is durable of the manifest. */
+  /** The durable part of the manifest, by the newest note. */
   readonly manifestNoted: DurableFile | undefined
 }
 
 /**
- * Inspects and replays the log of `directory` in one go.
+ * Inspects and replays the log of `directory`.
  *
  * @throws as {@link inspectLog} and {@link replayLog}.
  */
@@ -118,8 +117,8 @@ export function recoverLog(options: RecoverLogOptions): RecoveredLog {
 /**
  * Judges the log of `directory` and changes nothing.
  *
- * @throws CellarError `ERR_CORRUPTION` (file, offset, expected, found) for anything but a torn
- * tail, `ERR_FORMAT_VERSION`, and what the file system throws.
+ * @throws CellarError `ERR_CORRUPTION` (file, offset, expected, found) for damage that is not a
+ * torn tail, `ERR_FORMAT_VERSION`, and errors of the file system.
  */
 export function inspectLog(options: InspectLogOptions): InspectedLog {
   const { fileSystem, directory } = options
@@ -151,12 +150,12 @@ export function inspectLog(options: InspectLogOptions): InspectedLog {
 }
 
 /**
- * Replays an inspected log and makes the disk hold what was replayed and nothing else of the log,
+ * Replays an inspected log. Afterwards the disk holds exactly the replayed prefix of the log,
  * durably.
  *
- * @param onMutation - called for each mutation, in order; `sequence` is its frame's.
- * @throws CellarError `ERR_CORRUPTION` if the log changed meanwhile, and what the file system or
- * `onMutation` throws.
+ * @param onMutation - called for each mutation, in order; `sequence` is that of its frame.
+ * @throws CellarError `ERR_CORRUPTION` if the log changed meanwhile, and errors of the file system
+ * or of `onMutation`.
  */
 export function replayLog(inspected: InspectedLog, onMutation: OnMutation): RecoveredLog {
   const { options, kept, dropped, tornTail } = inspected
@@ -213,7 +212,7 @@ function replaySegment(
   }
 }
 
-/** Takes a verified frame's payload apart: repeated [varint length][mutation]. */
+/** Splits the payload of a verified frame into mutations: repeated [varint length][mutation]. */
 export function forEachMutation(
   path: string,
   frameOffset: number,
@@ -241,8 +240,8 @@ export function forEachMutation(
 }
 
 /**
- * Takes the newest obsolete segments, as far as their bytes are within the bound and each is
- * continued by the next, off the list of those that are removed.
+ * Chooses obsolete segments to keep: the newest, while their bytes are within the limit and each is
+ * the predecessor of the next. Removes the kept ones from `obsolete`.
  */
 function retain(
   options: InspectLogOptions,
@@ -285,7 +284,7 @@ function describeTear(segments: readonly ScannedSegment[], tear: Tear): TornTail
   return { file: path, offset: tear.offset, bytesLost, found: tear.found }
 }
 
-/** Makes the disk hold the kept prefix and nothing else of the log, durably. */
+/** Removes everything but the kept prefix of the log from the disk, and syncs the prefix. */
 function repair(
   options: InspectLogOptions,
   kept: readonly ScannedSegment[],

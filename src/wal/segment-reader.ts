@@ -1,8 +1,9 @@
 /**
- * Reads a segment of the log frame by frame, while it may still be written to.
+ * Reads a segment of the log frame by frame, while the segment may still grow.
  *
- * The reader is told how far it may read; everything before that was written whole, so what does
- * not verify is damage (`ERR_CORRUPTION`), never a torn tail. Memory: one frame, or 256 KiB.
+ * The caller says how far the reader may read. Everything before that limit was written whole, so
+ * bytes that do not verify are damage (`ERR_CORRUPTION`), never a torn tail. Memory: one frame, or
+ * 256 KiB.
  */
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import type { File, FileSystem } from '../fs/types.js'
@@ -30,7 +31,7 @@ export class SegmentReader {
   /** Where the next frame starts. */
   position = fileHeaderBytes
   private readonly file: File
-  /** Bytes of the file from `origin` on, `filled` of them. */
+  /** The bytes of the file from `origin` on; the first `filled` bytes are valid. */
   private window: Buffer = Buffer.allocUnsafeSlow(windowBytes)
   private origin = fileHeaderBytes
   private filled = 0
@@ -74,8 +75,8 @@ export class SegmentReader {
   }
 
   /**
-   * Reads the next frame with mutations that ends at or before `limit` and hands them out; false if
-   * there is none yet.
+   * Reads the next frame with mutations that ends at or before `limit`, and calls `onMutation` for
+   * each mutation. Returns false if there is no such frame yet.
    */
   async nextFrame(limit: number, onMutation: OnMutation): Promise<boolean> {
     while (this.position + frameHeaderBytes <= limit) {
@@ -101,8 +102,8 @@ export class SegmentReader {
   }
 
   /**
-   * Makes `bytes` bytes from the position on lie in the window. What lies behind `limit` may still
-   * change, so none of it is kept.
+   * Reads until `bytes` bytes from `position` on are in the window. Bytes behind `limit` may still
+   * change, so none of them is kept.
    */
   private async fill(bytes: number, limit: number): Promise<void> {
     const at = this.position - this.origin
