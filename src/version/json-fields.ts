@@ -66,7 +66,7 @@ export function readName(object: JsonObject, field: string): string {
   return value
 }
 
-/** Bytes in canonical base64. */
+/** Reads bytes in canonical base64. */
 export function readBase64(object: JsonObject, field: string): Buffer {
   const value = object[field]
   if (typeof value !== 'string') malformed(field, 'base64')

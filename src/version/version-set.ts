@@ -426,7 +426,10 @@ export class VersionSet {
     this.unlink(formatFileName('manifest', fileNumber))
   }
 
-  /** Makes pending edits visible in their order, up to one that is durable. */
+  /**
+   * Makes pending edits visible in their order, up to and including the durable one with
+   * `editNumber`.
+   */
   private install(editNumber: number): void {
     while (this.pending.length > 0 && this.pending[0].editNumber <= editNumber) {
       const { state, edit, settled, onCurrent } = this.pending.shift()!
@@ -480,7 +483,7 @@ export class VersionSet {
     }
   }
 
-  /** Refuses everything from now on. Returns the error that poisoned the set first. */
+  /** Refuses all later edits. Returns the error that poisoned the set first. */
   private poison(error: unknown): CellarError {
     const failure =
       error instanceof CellarError
