@@ -1,23 +1,24 @@
 /**
- * Where the outputs of a merge are cut, so that they are aligned with the files of the level below
- * their own ("grandparents" of the inputs): an output that ends where a grandparent begins overlaps
- * one file less when it is merged down.
+ * Chooses the rows at which the outputs of a merge are cut, so that they are aligned with the files
+ * of the level below their own (the "grandparents" of the inputs). An output that ends where a
+ * grandparent begins overlaps one file less when it is merged down later.
  */
 import type { FileMetadata } from '../version/file-metadata.js'
 import { compareRows, firstRowOf, hullOf, lastRowOf, spanOf } from './rows.js'
 
 /** An output is cut at the next boundary when it holds about this part of a file. */
 const alignedPart = 0.75
-/** Outputs without a boundary at hand may grow to this many times the target. */
+/** Outputs without a boundary nearby may grow to this many times the wanted size. */
 export const unalignedFactor = 1.5
 
 /**
- * The escaped rows at which outputs are cut, ascending. The size of an output is estimated by
- * spreading each input evenly over the grandparents in its range.
+ * The escaped rows at which outputs are cut, ascending. The size of an output is estimated: each
+ * input is spread evenly over the grandparents in its range.
  *
- * @param grandparents the level below the outputs' level; empty = no boundaries.
- * @param fileBytes the wanted size of an output.
- * @param grandparentBytesMax an output that overlaps more bytes of grandparents is cut anyway.
+ * @param grandparents the level below that of the outputs; empty = no boundaries.
+ * @param fileBytes the wanted size of an output in bytes.
+ * @param grandparentBytesMax an output that overlaps at least this many bytes of grandparents is
+ * cut too.
  */
 export function alignedBoundaries(
   inputs: readonly FileMetadata[],
@@ -46,7 +47,7 @@ export function alignedBoundaries(
   return boundaries
 }
 
-/** Estimated bytes of the inputs before the first cut, between cuts, and behind the last one. */
+/** Estimated bytes of the inputs before the first cut, between cuts, and after the last one. */
 function spreadInputs(inputs: readonly FileMetadata[], cuts: readonly Buffer[]): number[] {
   const bytes = Array.from({ length: cuts.length + 1 }, () => 0)
   for (const input of inputs) {
@@ -58,7 +59,7 @@ function spreadInputs(inputs: readonly FileMetadata[], cuts: readonly Buffer[]):
   return bytes
 }
 
-/** Number of cuts that are not greater than the row. */
+/** Number of cuts that are less than or equal to the row. */
 function countUpTo(cuts: readonly Buffer[], row: Buffer): number {
   let low = 0
   let high = cuts.length

@@ -1,6 +1,6 @@
 /**
- * From the name and the options that a family stores to a policy. Every policy drops expired files
- * first, and every choice is checked before it is handed out.
+ * Makes a policy from its name and the options that a family stores. Every policy drops expired
+ * files first, and every choice is checked before it is returned.
  */
 import { invalidArgument } from '../base/errors.js'
 import type { CompactionPolicy, PolicyInput, PolicyName } from './choice.js'
@@ -36,10 +36,10 @@ const makers: Readonly<Record<PolicyName, (options: unknown) => CompactionPolicy
 export const policyNames = Object.keys(makers) as readonly PolicyName[]
 
 /**
- * Makes a policy; options that are left out have their defaults.
+ * Makes a policy; missing options get their defaults.
  *
- * @throws `ERR_INVALID_ARGUMENT` if there is no policy of that name, or an option is unknown or out
- *   of range. The methods of the policy throw an `InvariantError` if a choice would be unsafe.
+ * @throws `ERR_INVALID_ARGUMENT` for an unknown name, an unknown option, or an option out of range.
+ * The methods of the policy throw an `InvariantError` if a choice would be unsafe.
  */
 export function choosePolicy<Name extends PolicyName>(
   name: Name,
@@ -60,14 +60,14 @@ export function choosePolicy<Name extends PolicyName>(
   }
 }
 
-/** What a policy demands of the family that uses it. */
+/** The settings of a family that a policy may require. */
 export type PolicyFamily = Pick<PolicyInput, 'ttlMilliseconds' | 'minVersions'>
 
 /**
- * Checks a family's definition against its policy, as HBase checks a table descriptor.
+ * Checks the definition of a family against its policy, as HBase checks a table descriptor.
  *
- * @throws `ERR_INVALID_ARGUMENT` if the policy is FIFO and the family has no finite time to live or
- *   keeps expired versions: nothing would ever be removed.
+ * @throws `ERR_INVALID_ARGUMENT` if the policy is FIFO, and the family has no finite time to live
+ * or keeps expired versions: then nothing would ever be removed.
  */
 export function checkPolicyFamily(name: PolicyName, family: PolicyFamily): void {
   if (name !== 'fifo') return

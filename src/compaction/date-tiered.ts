@@ -1,15 +1,15 @@
 /**
- * Date-tiered: files are grouped by the time of their newest cell, in windows that grow with age,
- * and merged only within a window. Old data is rewritten once per tier of windows and then rests,
- * until it expires and is dropped file by file. For time series with a time to live.
+ * The date-tiered policy, for time series with a time to live. Files are grouped by the time of
+ * their newest cell in windows that grow with age, and merged only within a window. So old data is
+ * rewritten once per tier of windows. Then it rests until it expires and its files are dropped.
  *
- * 1. Files are taken from the oldest to the newest; the time of a file is the greatest timestamp of
- *    it and all older ones, but not in the future. So windows are stretches of neighbours, and late
- *    data, whose file is new, stands in a new window.
- * 2. A window of tier n is `baseWindow * windowsPerTier^n` long and begins at a multiple of that.
- *    Going back in time, the tier grows when the next window would begin a longer one.
- * 3. The newest window with files is merged like an exploring store, because more will come; every
- *    other one is merged into a single file.
+ * 1. Files are taken from the oldest to the newest. The time of a file is the greatest timestamp of
+ * this and all older files, but not later than now. So the files of a window are neighbours, and
+ * late data, whose file is new, belongs to a new window.
+ * 2. A window of tier n has the length `baseWindow * windowsPerTier^n`, and begins at a multiple of
+ * it. Going back in time, the tier grows when the next window would begin a longer one.
+ * 3. The newest window with files is merged like an exploring store, because more files will come.
+ * The files of every other window are merged into one.
  *
  * Files of deeper levels (of an earlier policy) are left alone until they expire.
  */
@@ -21,18 +21,23 @@ import { completeOptions } from './options.js'
 import { runPolicy } from './run-policy.js'
 import { flushedRuns, idleStretches, type Run } from './runs.js'
 
-/** Options of the date-tiered policy, with HBase's names in the comments. */
+/** Options of the date-tiered policy, with the ends of HBase's names in parentheses. */
 export interface DateTieredOptions {
-  /** Length of the newest window (…date.tiered.base.window.millis), from 1. Default 6 hours. */
+  /**
+   * Length of the newest window in milliseconds (…date.tiered.base.window.millis), from 1. Default
+   * 6 hours.
+   */
   readonly baseWindowMilliseconds: number
-  /** Windows of a length until they grow (…windows.per.tier), from 2. Default 4. */
+  /** Number of windows of a length before windows grow (…windows.per.tier), from 2. Default 4. */
   readonly windowsPerTier: number
   /**
-   * Windows that ended longer ago are not merged any more (…max.storefile.age.millis), from 1.
-   * Default Infinity.
+   * Age in milliseconds from which a window is not merged any more (…max.storefile.age.millis),
+   * from 1. Default Infinity.
    */
   readonly ageMaxMilliseconds: number
-  /** Fewest files of the newest window to merge (…incoming.window.min), from 2. Default 6. */
+  /**
+   * Fewest files of the newest window that are merged (…incoming.window.min), from 2. Default 6.
+   */
   readonly incomingFilesMin: number
   /** Fewest files of an older window that are merged, from 2. Default 2: one file per window. */
   readonly windowFilesMin: number
@@ -52,7 +57,7 @@ export const dateTieredDefaults: DateTieredOptions = {
   filesMax: 32,
 }
 
-/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
 export function dateTieredOptions(options?: unknown): DateTieredOptions {
   return completeOptions('date-tiered', dateTieredDefaults, dateTieredRanges, options)
 }
@@ -72,7 +77,7 @@ export interface TimeWindow {
   readonly end: number
 }
 
-/** The windows from the one of `now` backwards, without end. */
+/** The windows from that of `now` back in time, without end. */
 export function* timeWindows(
   now: number,
   { baseWindowMilliseconds, windowsPerTier }: DateTieredOptions,
@@ -114,7 +119,7 @@ function groupByWindow(
   const groups: WindowRuns[] = []
   let next = 0
   for (const window of timeWindows(input.now, options)) {
-    // Windows without end and times without limit: all before 1970 is one window.
+    // Windows continue without end, so all times before 1970 belong to one window.
     const start = window.start <= 0 ? -Infinity : window.start
     const from = next
     while (next < runs.length && times[next] >= start) next++
@@ -150,15 +155,15 @@ function chooseRuns(
 }
 
 /**
- * Makes the policy. A requested major compaction gives up the windows: all files become one, which
- * expires when its newest cell does.
+ * Makes the policy. A requested major compaction ignores the windows and makes one file. That file
+ * expires with its newest cell.
  */
 export function dateTieredPolicy(options: DateTieredOptions): CompactionPolicy {
   return runPolicy({
     name: 'date-tiered',
     runsOf: flushedRuns,
     chooseRuns: (runs, input) => chooseRuns(input, runs, options),
-    // Files are many by design.
+    // This policy keeps many files by design.
     debt: () => noDebt,
   })
 }

@@ -1,11 +1,11 @@
-/** How much work a store has put off: what back-pressure is measured by. */
+/** Compaction debt: the work that a store has put off, which back-pressure measures. */
 import type { CompactionDebt, PolicyInput } from './choice.js'
 import { totalBytes } from './rows.js'
 
-/** Nothing waits. */
+/** No debt. */
 export const noDebt: CompactionDebt = { runs: 0, bytes: 0 }
 
-/** Files of level 0 beyond those that the policy has at rest; the newest are the ones that wait. */
+/** The newest files of level 0, beyond the number that the policy keeps at rest. */
 export function flushedDebt({ levels }: PolicyInput, filesAtRest: number): CompactionDebt {
   const waiting = Math.max(0, levels[0].length - filesAtRest)
   return waiting === 0 ? noDebt : { runs: waiting, bytes: totalBytes(levels[0].slice(0, waiting)) }

@@ -1,9 +1,9 @@
 /**
- * Taking the oldest files of level 0 to a deeper level: moved if no row of them is passed by, else
- * merged with what they overlap there.
+ * Merges or moves the oldest files of level 0 to a deeper level. Files are moved if they overlap no
+ * file on their way. Otherwise they are merged with the files that they overlap there.
  *
- * Only the oldest stretch of level 0 may go down, because a file must not pass an older one that
- * holds rows of it; and no level between may hold files.
+ * Only the oldest neighbours of level 0 may go down, because a file must not pass an older one with
+ * the same rows. No level in between may hold files.
  */
 import { assert } from '../base/assert.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -11,16 +11,18 @@ import type { CompactionChoice, PolicyInput } from './choice.js'
 import { hullOf, overlapsRows, spanOf, totalBytes, type RowRange } from './rows.js'
 import { busyHull, isBusy, mergeOf, rangesOverlap } from './selection.js'
 
-/** Files smaller than this part of the wanted size are merged rather than moved. */
+/**
+ * Files that are smaller on average than this part of the wanted size are merged instead of moved.
+ */
 const movedPart = 0.25
 
 /** How outputs in the deeper level are made. */
 export interface DownwardOutput {
   readonly outputLevel: number
-  /** Wanted size of a file. */
+  /** Wanted size of a file in bytes. */
   readonly fileBytes: number
   readonly outputBytesMax: number
-  /** Rows at which the outputs of these inputs are cut. */
+  /** Escaped rows at which the outputs of these inputs are cut. */
   boundaries(inputs: readonly FileMetadata[]): readonly Buffer[]
 }
 
@@ -32,7 +34,7 @@ export function oldestIdle(input: PolicyInput): readonly FileMetadata[] {
   return files.slice(from)
 }
 
-/** Moves or merges the oldest files of level 0; undefined if running jobs are in the way. */
+/** Moves or merges the oldest files of level 0. Undefined if running jobs prevent it. */
 export function downwardChoice(
   input: PolicyInput,
   files: readonly FileMetadata[],
@@ -55,7 +57,7 @@ export function downwardChoice(
   return mergeOf(levels, inputs, { outputLevel, outputBytesMax, boundaries })
 }
 
-/** Whether a running job reads one of the inputs or may write into their rows. */
+/** Whether a running job reads one of the inputs or may write files with their rows. */
 export function isObstructed(input: PolicyInput, inputs: readonly FileMetadata[]): boolean {
   if (inputs.some((file) => isBusy(input, file))) return true
   return rangesOverlap(busyHull(input), hullOf(inputs))
@@ -63,7 +65,7 @@ export function isObstructed(input: PolicyInput, inputs: readonly FileMetadata[]
 
 /**
  * The oldest of these files that share no row with each other or the target level, newest first.
- * None if they are so small that they had better be merged with the others.
+ * None if they are so small that they should be merged.
  */
 export function movableFiles(
   input: PolicyInput,

@@ -1,6 +1,7 @@
 /**
- * HBase's exploring policy: of all stretches of neighbouring files that are in ratio, the one with
- * most files, then the smallest. It assumes little and bounds the number of files.
+ * HBase's exploring policy. It considers all stretches of neighbouring files whose sizes are in
+ * ratio. It chooses the one with the most files and, among equals, the smallest. It assumes little
+ * about the data, and limits the number of files.
  */
 import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
@@ -8,35 +9,39 @@ import { checkOrder, completeOptions } from './options.js'
 import { runPolicy } from './run-policy.js'
 import { idleStretches, runsOf, type Run } from './runs.js'
 
-/** Options of the exploring policy, with HBase's names in the comments. */
+/** Options of the exploring policy, with HBase's names in parentheses. */
 export interface ExploringOptions {
-  /** Fewest files worth a compaction (hbase.hstore.compaction.min), from 2. Default 3. */
+  /** Fewest files that are merged (hbase.hstore.compaction.min), from 2. Default 3. */
   readonly filesMin: number
-  /** Most files in one compaction (hbase.hstore.compaction.max). Default 10. */
+  /**
+   * Most files in one compaction (hbase.hstore.compaction.max), from 2, at least `filesMin`.
+   * Default 10.
+   */
   readonly filesMax: number
   /**
-   * No file may be larger than this times the sum of the others (…compaction.ratio), from 0.
-   * Default 1.2: a file is rewritten only together with about as much other data.
+   * A stretch is in ratio if no file is larger than this times the sum of the others
+   * (…compaction.ratio), from
+   * 0. Default 1.2: a file is rewritten only together with about as much other data.
    */
   readonly ratio: number
   /**
-   * A stretch smaller than this is always in ratio (…compaction.min.size). Default 8 MiB: about a
-   * small flush; HBase's 128 MiB is its flush size.
+   * A stretch with fewer bytes than this is always in ratio (…compaction.min.size), from 0. Default
+   * 8 MiB, about the size of a small flush. HBase's default of 128 MiB is its flush size.
    */
   readonly ratioBytesMin: number
   /**
-   * A larger file, and all older ones, are left to major compactions (…compaction.max.size).
-   * Default Infinity, as in HBase.
+   * A larger file in bytes, and all older files, are merged by major compactions only
+   * (…compaction.max.size), from 1. Default Infinity, as in HBase.
    */
   readonly inputBytesMax: number
   /**
-   * At this many files the stretch that removes most files a byte is taken although it is out of
-   * ratio (…blockingStoreFiles). Default 16, as in HBase.
+   * Number of files from which a stretch is merged although none is in ratio (…blockingStoreFiles),
+   * from 2: the stretch that removes most files per byte. Default 16, as in HBase.
    */
   readonly filesBlocking: number
 }
 
-/** HBase's defaults, but for the smaller files of an embedded store. */
+/** HBase's defaults, except `ratioBytesMin`: files of an embedded store are smaller. */
 export const exploringDefaults: ExploringOptions = {
   filesMin: 3,
   filesMax: 10,
@@ -46,7 +51,7 @@ export const exploringDefaults: ExploringOptions = {
   filesBlocking: 16,
 }
 
-/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
 export function exploringOptions(options?: unknown): ExploringOptions {
   const complete = completeOptions('exploring', exploringDefaults, exploringRanges, options)
   checkOrder('exploring', 'filesMin', complete.filesMin, 'filesMax', complete.filesMax)
@@ -65,7 +70,7 @@ const exploringRanges = {
 interface Found {
   inRatio: readonly Run[]
   inRatioBytes: number
-  /** Most files a byte, whatever the ratio. */
+  /** The stretch with the most files per byte, in ratio or not. */
   dense: readonly Run[]
   denseBytes: number
 }
@@ -81,7 +86,7 @@ function explore(stretch: readonly Run[], options: ExploringOptions, found: Foun
       largest = Math.max(largest, run.bytes)
       const count = end - start
       if (count < options.filesMin) continue
-      // If the largest is in ratio, so are the others.
+      // If the largest file is in ratio, all files are.
       const fits = bytes < options.ratioBytesMin || largest <= (bytes - largest) * options.ratio
       const more = count - found.inRatio.length
       if (fits && (more > 0 || (more === 0 && bytes < found.inRatioBytes))) {
@@ -96,7 +101,7 @@ function explore(stretch: readonly Run[], options: ExploringOptions, found: Foun
   }
 }
 
-/** The neighbours to merge among runs, newest first; none if there is nothing to do. */
+/** The neighbouring runs to merge, newest first; none if there is nothing to do. */
 export function exploreRuns(runs: readonly Run[], options: ExploringOptions): readonly Run[] {
   const tooLarge = runs.findIndex((run) => run.bytes > options.inputBytesMax)
   const candidates = tooLarge < 0 ? runs : runs.slice(0, tooLarge)

@@ -1,11 +1,11 @@
 /**
- * Lazy-leveled: flushes are merged by size on level 0, and only one deep level is kept as a single
- * run of files. Writes cost little more than with the tiered policy, while most of the data stands
- * in one run, so that stale data and the work of a read stay near those of the leveled policy.
+ * The lazy-leveled policy. Flushes are merged by size on level 0, and only one deep level is kept,
+ * as a single run of files. Writes cost little more than with the tiered policy. Most of the data
+ * is in one run, so stale data and the work of a read stay near those of the leveled policy.
  *
- * When level 0 has grown to a part of the deep level, all of it is merged down (or moved, if its
- * files overlap nothing). That is a large job: it needs as much free space as the deep level that
- * overlaps. It waits until there are some runs, unless the store is at rest.
+ * When level 0 has grown to a part of the deep level, all of level 0 is merged down, or moved if
+ * its files overlap nothing. That merge needs as much free space as the files that it overlaps. It
+ * waits until there are several runs, unless the store is at rest.
  */
 import { unalignedFactor } from './boundaries.js'
 import {
@@ -26,25 +26,26 @@ import { tierRuns } from './tiered.js'
 
 /** Options of the lazy-leveled policy. */
 export interface LazyLeveledOptions {
-  /** Most runs of level 0 at rest, from 2. Default 8, see the tiered policy. */
+  /** Most runs of level 0 at rest, from 2. Default 8, as in the tiered policy. */
   readonly runsMax: number
   /** Fewest runs of similar size that are merged, from 2. Default 4. */
   readonly widthMin: number
-  /** See the tiered policy, from 0. Default 0.25. */
+  /** As `sizeTolerance` of the tiered policy, from 0. Default 0.25. */
   readonly sizeTolerance: number
   /**
-   * Level 0 goes down when it is as large as the deep level divided by this, 1 to 100. Default 5:
-   * at most one fifth of stale data; the deep level is rewritten five times while it doubles.
+   * Level 0 goes down when its bytes times this number reach those of the deep level, 1 to 100.
+   * Default 5: at most one fifth of the data is stale, and the deep level is rewritten five times
+   * while it doubles.
    */
   readonly levelRatio: number
   /**
-   * Wanted size of a file of the deep level, bytes, from 1. Default 32 MiB: a flush, which may be
+   * Wanted size of a file of the deep level in bytes, from 1. Default 32 MiB: a flush, which may be
    * moved, is not much smaller.
    */
   readonly fileBytes: number
 }
 
-/** See {@link LazyLeveledOptions}. */
+/** The default of each option. */
 export const lazyLeveledDefaults: LazyLeveledOptions = {
   runsMax: 8,
   widthMin: 4,
@@ -53,7 +54,7 @@ export const lazyLeveledDefaults: LazyLeveledOptions = {
   fileBytes: 32 * 1024 * 1024,
 }
 
-/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
 export function lazyLeveledOptions(options?: unknown): LazyLeveledOptions {
   return completeOptions('lazy-leveled', lazyLeveledDefaults, lazyLeveledRanges, options)
 }
@@ -70,7 +71,7 @@ function outputBytesMax(options: LazyLeveledOptions): number {
   return Math.ceil(options.fileBytes * unalignedFactor)
 }
 
-/** Takes all of level 0 down; undefined if running jobs are in the way. */
+/** Takes all of level 0 down. Undefined if running jobs prevent it. */
 function chooseDown(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice | undefined {
   const { levels } = input
   if (input.busyFiles.size > 0 && levels.flat().some((file) => isBusy(input, file))) {
@@ -79,7 +80,7 @@ function chooseDown(input: PolicyInput, options: LazyLeveledOptions): Compaction
   const deepLevels = levels.slice(1).filter((files) => files.length > 0)
   const outputLevel = Math.max(1, deepestLevel(levels))
   if (deepLevels.length > 1) {
-    // Levels of an earlier policy become one.
+    // Several deep levels of an earlier policy become one.
     return mergeOf(levels, levels.flat(), { outputLevel, outputBytesMax: outputBytesMax(options) })
   }
   return downwardChoice(input, levels[0], {
@@ -90,7 +91,7 @@ function chooseDown(input: PolicyInput, options: LazyLeveledOptions): Compaction
   })
 }
 
-/** Whatever overlaps nothing goes down at once: it costs nothing. */
+/** Moves files that overlap nothing down at once, because that costs nothing. */
 function moveChoice(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice | undefined {
   const outputLevel = Math.max(1, deepestLevel(input.levels))
   if (input.levels.slice(1, outputLevel).some((files) => files.length > 0)) return undefined
@@ -102,7 +103,7 @@ function moveChoice(input: PolicyInput, options: LazyLeveledOptions): Compaction
 function choose(input: PolicyInput, options: LazyLeveledOptions): CompactionChoice {
   const runs = flushedRuns(input)
   const isFew = runs.length < options.widthMin
-  // At rest no run will join them, and they may be as much stale data as the deep level allows.
+  // At rest no run will join them, and they may hold as much stale data as the deep level allows.
   if (isFew && (!input.resting || runs.length === 0)) return nothing
   const deepBytes = totalBytes(input.levels.slice(1).flat())
   const full = totalBytes(input.levels[0]) * options.levelRatio >= deepBytes

@@ -1,13 +1,14 @@
 /**
- * How large the levels of a leveled store should be, computed from the deepest level upwards: that
- * level is as large as its data, each one above is smaller by the ratio, and the first one that is
- * not larger than the base is where level 0 is merged into. So about nine tenths of the data stand
- * in one level, at any size of the store, and stale data stays near one ninth (with ratio 10).
+ * Computes how large the levels of a leveled store should be, from the deepest level upwards. The
+ * deepest level is as large as its data, and each level above is smaller by the ratio. Level 0 is
+ * merged into the first level that is not larger than the base. So about nine tenths of the data
+ * are in one level, whatever the size of the store, and stale data stays near one ninth (with ratio
+ * 10).
  */
 import type { PolicyInput } from './choice.js'
 import { totalBytes } from './rows.js'
 
-/** What the targets depend on. */
+/** The options on which the targets depend. */
 export interface LevelShape {
   /** Number of levels, level 0 included. */
   readonly levelsMax: number
@@ -21,7 +22,9 @@ export interface LevelTargets {
   readonly last: number
   /** The level into which level 0 is merged. */
   readonly base: number
-  /** Bytes by level; 0 above the base, Infinity for the deepest level. Level 0 has no target. */
+  /**
+   * Target bytes by level: 0 above the base, Infinity for the deepest level. Level 0 has no target.
+   */
   readonly bytes: readonly number[]
 }
 

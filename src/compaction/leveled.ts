@@ -1,20 +1,22 @@
 /**
- * Leveled: level 0 takes flushes, every deeper level is one sorted run cut into files, and each is
- * larger than the one above by a ratio. Reads meet few runs and little space is stale; an entry is
- * rewritten several times per level.
+ * The leveled policy. Level 0 takes flushes. Every deeper level is one sorted run, cut into files,
+ * and larger than the level above by a ratio. Reads look into few runs, and little space is stale.
+ * In return, an entry is rewritten several times per level.
  *
- * 1. Every level gets a score: level 0 its files by their trigger, others their bytes by their
- *    target (see level-targets.ts). Levels above the base, left by a larger store, must empty.
- * 2. The level with the highest score of at least 1 gives files to the next one: level 0 its oldest
- *    files, all that are idle; others the file that is cheapest to merge by the option `pick`.
+ * 1. Every level gets a score. That of level 0 is its number of files divided by `flushedFilesMin`;
+ * that of another level is its bytes divided by its target (level-targets.ts). Levels above the
+ * base, left by a larger store, must become empty.
+ * 2. The level with the highest score gives files to the next one; level 0 needs a score of at
+ * least 1, others more than 1. Level 0 gives its oldest idle files. Other levels give the file that
+ * is cheapest to merge by the option `pick`.
  * 3. Files that overlap nothing are moved. Outputs are aligned with the level below theirs.
- * 4. If level 0 cannot be merged down because of a running job, and is crowded, its newest files
- *    are merged among themselves.
- * 5. If all levels are in shape, files of the last level with many delete markers are merged with
- *    all that overlaps them, whereby the markers go.
+ * 4. If a running job prevents a merge of level 0, and level 0 is crowded, its newest files are
+ * merged with each other.
+ * 5. If no level has too much, files of the last level with many delete markers are merged with all
+ * files that overlap them. That drops the markers.
  *
- * Every choice but the last takes data deeper or makes files fewer, so applying choices ends. The
- * last is limited by the age of the file, which its outputs do not have.
+ * Every choice but the last moves data deeper or reduces the number of files, so a sequence of
+ * choices ends. The last one requires an age of the file that its outputs do not have.
  */
 import { invalidArgument } from '../base/errors.js'
 import { levelMax, type FileMetadata } from '../version/file-metadata.js'
@@ -35,7 +37,7 @@ import { completeOptions } from './options.js'
 import { hullOf, shareRow, spanOf, totalBytes } from './rows.js'
 import { isBusy, mergeOf, overlapClosure } from './selection.js'
 
-/** Which file of a level goes down first. */
+/** Which file of a level is merged down first. */
 export type FilePick = 'least-overlap' | 'tombstones' | 'oldest'
 
 /** Options of the leveled policy. */
@@ -43,49 +45,55 @@ export interface LeveledOptions {
   /** Files of level 0 that start a compaction, from 1. Default 4, as in LevelDB and RocksDB. */
   readonly flushedFilesMin: number
   /**
-   * At this many files, level 0 is merged in itself while it cannot be merged down, from 2. Default
-   * 8: half of what blocks writes in HBase.
+   * Number of files from which level 0 is merged in itself while it cannot be merged down, from 2.
+   * Default 8: half of the number that blocks writes in HBase.
    */
   readonly flushedFilesCrowded: number
-  /** Size of a level by that of the one above, 2 to 100. Default 10: one ninth of stale data. */
+  /**
+   * Ratio of the sizes of a level and of the one above, 2 to 100. Default 10: one ninth is stale.
+   */
   readonly levelRatio: number
   /**
-   * Largest first level, bytes, from 1. Default 64 MiB: about what four flushes make, so that
-   * merging them into it costs as much as they hold.
+   * Largest size in bytes of the first level, from 1. Default 64 MiB: about four flushes, so that
+   * merging them into the level costs as much as they hold.
    */
   readonly baseBytes: number
-  /** Wanted size of a file, bytes, from 1. Default 16 MiB: a merge of one file takes about 1 s. */
+  /** Wanted size of a file in bytes, from 1. Default 16 MiB: merging one file takes about 1 s. */
   readonly fileBytes: number
-  /** Number of levels, level 0 included, 2 to 32. Default 7: 64 TB at the other defaults. */
+  /** Number of levels, level 0 included, 2 to 32. Default 7: 64 TB with the other defaults. */
   readonly levelsMax: number
   /**
-   * `least-overlap`: fewest bytes to merge with per byte of the file. `tombstones`: the same, but a
-   * file counts as larger for its delete markers, so that these sink early. `oldest`: the file with
-   * the oldest entry. Default `tombstones`, which is `least-overlap` where nothing is deleted.
+   * Which file is merged down first. `least-overlap`: the one with the fewest overlapped bytes per
+   * byte of its own. `tombstones`: the same, but delete markers make a file count as larger, so
+   * that they sink early. `oldest`: the file with the oldest entry. Default `tombstones`, which
+   * equals `least-overlap` where nothing is deleted.
    */
   readonly pick: FilePick
-  /** How much larger a file of markers alone counts for `tombstones`, from 0. Default 4. */
+  /**
+   * For `tombstones`: a file of markers only counts as larger by this factor plus one, from 0.
+   * Default 4.
+   */
   readonly tombstoneWeight: number
   /**
-   * A file may overlap so many times `fileBytes` in the level below its own before outputs are cut
-   * and moves refused, from 1. Default 10, as in LevelDB: the ratio.
+   * How many times `fileBytes` a file may overlap in the level below its own, from 1. Beyond that,
+   * outputs are cut and moves refused. Default 10, which is the ratio, as in LevelDB.
    */
   readonly overlapFactorMax: number
   /**
-   * Part of delete markers from which a file of the last level is rewritten, 0 to 1, or Infinity
-   * for never, as families need that keep deleted cells. Default 0.3.
+   * Part of delete markers from which a file of the last level is rewritten, from 0. Values above
+   * 1, such as Infinity, mean never; families that keep deleted cells need that. Default 0.3.
    */
   readonly tombstoneRatioMin: number
-  /** Age from which it is rewritten for that, milliseconds, from 1. Default 1 hour. */
+  /** Age of the file in milliseconds from which that happens, from 1. Default 1 hour. */
   readonly tombstoneAgeMilliseconds: number
   /**
-   * Most bytes of a merge for the sake of markers, in `fileBytes`, from 1. Default 25, as RocksDB
-   * limits a compaction.
+   * Most bytes of a merge that drops markers, as a multiple of `fileBytes`, from 1. Default 25,
+   * RocksDB's limit for a compaction.
    */
   readonly tombstoneFilesMax: number
 }
 
-/** See {@link LeveledOptions}. */
+/** The default of each option. */
 export const leveledDefaults: LeveledOptions = {
   flushedFilesMin: 4,
   flushedFilesCrowded: 8,
@@ -101,7 +109,7 @@ export const leveledDefaults: LeveledOptions = {
   tombstoneFilesMax: 25,
 }
 
-/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
 export function leveledOptions(options?: unknown): LeveledOptions {
   const complete = completeOptions('leveled', leveledDefaults, leveledRanges, options)
   if (!picks.includes(complete.pick)) {
@@ -133,7 +141,7 @@ interface Score {
   readonly score: number
 }
 
-/** Levels that have too much, the worst first. */
+/** Levels with too much data, the worst first. */
 function scoresOf(input: PolicyInput, targets: LevelTargets, options: LeveledOptions): Score[] {
   const scores: Score[] = []
   input.levels.forEach((files, level) => {
@@ -147,7 +155,7 @@ function scoresOf(input: PolicyInput, targets: LevelTargets, options: LeveledOpt
       scores.push({ level, score: totalBytes(idle) / Math.max(1, targets.bytes[level]) })
     }
   })
-  // A level exactly on its target has no more than it should.
+  // A level exactly at its target has not too much.
   const over = scores.filter(({ level, score }) => (level === 0 ? score >= 1 : score > 1))
   return over.sort((a, b) => b.score - a.score)
 }
@@ -245,7 +253,7 @@ function chooseDeep(
   })
 }
 
-/** The files of a level, those together that share rows. */
+/** The files of a level in groups; files that share a row are in one group. */
 function rowGroups(files: readonly FileMetadata[]): FileMetadata[][] {
   const groups: FileMetadata[][] = []
   files.forEach((file, index) => {
@@ -268,7 +276,7 @@ function mayMove(
   return bytes <= options.overlapFactorMax * options.fileBytes
 }
 
-/** Rewrites a file of the last level whose markers can go. */
+/** Rewrites a file of the last level whose delete markers can be dropped. */
 function chooseTombstones(
   input: PolicyInput,
   { last }: LevelTargets,
@@ -302,7 +310,7 @@ function choose(input: PolicyInput, options: LeveledOptions): CompactionChoice {
   return scores.length > 0 ? blocked : chooseTombstones(input, targets, options)
 }
 
-/** Makes the policy. A requested major compaction goes to the last level. */
+/** Makes the policy. A requested major compaction writes to the last level. */
 export function leveledPolicy(options: LeveledOptions): CompactionPolicy {
   return {
     name: 'leveled',

@@ -1,7 +1,8 @@
 /**
- * The major compaction that somebody asked for: of a whole store, or of an interval of rows. An
- * interval takes every file that overlaps it and, because outputs must not overlap other files and
- * markers may only go if nothing of their rows is left out, every file that overlaps these.
+ * The major compaction that a user requests, of a whole store or of an interval of rows. For an
+ * interval it takes every file that overlaps the interval, and every file that overlaps these.
+ * Outputs must not overlap other files, and markers may be dropped only if no file with their rows
+ * is left out.
  */
 import { writeEscaped } from '../cell/cell-key.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -31,7 +32,7 @@ function filesIn(input: PolicyInput, rows: RowInterval): Set<FileMetadata> {
   return hit.length === 0 ? new Set() : overlapClosure(input.levels, hullOf(hit))
 }
 
-/** Merges all files that hold rows of the interval, and all that overlap them. */
+/** Merges all files with rows of the interval, and all files that overlap them. */
 export function majorChoice(
   input: PolicyInput,
   rows: RowInterval,

@@ -1,19 +1,17 @@
-/**
- * Checks of policy options. Every failure is an `ERR_INVALID_ARGUMENT` that names the option.
- */
+/** Checks of policy options. Every failure is an `ERR_INVALID_ARGUMENT` that names the option. */
 import { invalidArgument } from '../base/errors.js'
 import type { PolicyName } from './choice.js'
 
-/** The limits of one numeric option, both inclusive. */
+/** The bounds of one numeric option, both inclusive. */
 export interface NumberRange {
   readonly min: number
   /** Default Infinity. */
   readonly max?: number
-  /** Whether fractions are allowed; Infinity is one. Default false. */
+  /** Whether fractions and Infinity are allowed. Default false. */
   readonly fractions?: boolean
 }
 
-/** The limits of all numeric options of a policy. */
+/** The bounds of all numeric options of a policy. */
 export type NumberRanges<Options> = {
   readonly [Name in keyof Options as Options[Name] extends number ? Name : never]: NumberRange
 }
@@ -34,8 +32,8 @@ function checkNumber(
 /**
  * Fills in defaults and checks the numeric options.
  *
- * @throws `ERR_INVALID_ARGUMENT` if `options` is no object, names an option that the policy does
- *   not have, or holds a number that is out of range.
+ * @throws `ERR_INVALID_ARGUMENT` if `options` is no object, has an unknown name, or has a number
+ * out of range.
  */
 export function completeOptions<Options extends object>(
   policy: PolicyName,
@@ -60,7 +58,7 @@ export function completeOptions<Options extends object>(
   return result as unknown as Options
 }
 
-/** Throws `ERR_INVALID_ARGUMENT` unless one option is at most another. */
+/** Throws `ERR_INVALID_ARGUMENT` unless the first option is at most as large as the second. */
 export function checkOrder(
   policy: PolicyName,
   lowName: string,

@@ -1,19 +1,19 @@
 /**
- * Rows of files. A file's keys begin with an escaped row (see `src/cell/FORMAT.md`); escaped rows
- * compare like rows, so policies never unescape. All ranges here are inclusive on both ends.
+ * Row ranges of files. The keys of a file begin with an escaped row (`src/cell/FORMAT.md`). Escaped
+ * rows compare like rows, so policies never unescape. All ranges here include both ends.
  */
 import { assert } from '../base/assert.js'
 import { compareBytes } from '../base/bytes.js'
 import { keySuffixBytes, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 
-/** Escaped rows, both inclusive. Borrowed from the metadata. */
+/** A range of escaped rows, both ends inclusive. Borrowed from the metadata. */
 export interface RowRange {
   readonly first: Buffer
   readonly last: Buffer
 }
 
-/** A half-open range of positions in a level. */
+/** A half-open range of indexes in a level. */
 export interface Span {
   readonly from: number
   readonly to: number
@@ -36,7 +36,7 @@ export function lastRowOf(file: FileMetadata): Buffer {
   return rowOf(file.lastKey)
 }
 
-/** Compares escaped rows. */
+/** Compares escaped rows: negative, zero or positive. */
 export function compareRows(a: Buffer, b: Buffer): number {
   return compareBytes(a, 0, a.length, b, 0, b.length)
 }
@@ -63,8 +63,8 @@ export function overlapsRows(file: FileMetadata, range: RowRange): boolean {
 }
 
 /**
- * The files of a level below 0 that may hold a row of the range, and neighbours that share a row
- * with one of these.
+ * The files of a level deeper than 0 that may hold a row of the range, and the neighbours that
+ * share a row with one of these.
  */
 export function spanOf(level: readonly FileMetadata[], range: RowRange): Span {
   let from = firstIndex(level, (file) => compareRows(lastRowOf(file), range.first) >= 0)
@@ -75,12 +75,12 @@ export function spanOf(level: readonly FileMetadata[], range: RowRange): Span {
   return { from, to }
 }
 
-/** Whether the first of two neighbours of a level ends in the row in which the second begins. */
+/** Whether the last row of a file is the first row of the next file in its level. */
 export function shareRow(before: FileMetadata, after: FileMetadata): boolean {
   return compareRows(lastRowOf(before), firstRowOf(after)) === 0
 }
 
-/** First position for which the condition holds; it holds for all later ones. */
+/** First index for which the condition holds. REQUIRES that it then holds for all later ones. */
 function firstIndex(
   files: readonly FileMetadata[],
   condition: (file: FileMetadata) => boolean,
@@ -95,7 +95,7 @@ function firstIndex(
   return low
 }
 
-/** Sum of the files' lengths. */
+/** Sum of the lengths of the files in bytes. */
 export function totalBytes(files: readonly FileMetadata[]): number {
   let bytes = 0
   for (const file of files) bytes += file.fileBytes

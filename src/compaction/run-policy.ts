@@ -1,6 +1,6 @@
 /**
- * What the policies that merge neighbouring runs have in common: they choose among idle runs, say
- * whether running jobs are in the way, and make one file of everything in a major compaction.
+ * The common part of the policies that merge neighbouring runs. They choose among idle runs, notice
+ * when running jobs prevent a choice, and make one file of everything in a major compaction.
  */
 import {
   blocked,
@@ -14,12 +14,12 @@ import {
 import { majorChoice } from './major.js'
 import { deepestLevel, mergeRuns, type Run } from './runs.js'
 
-/** What is particular to one of them. */
+/** The part in which these policies differ. */
 export interface RunRules {
   readonly name: PolicyName
   /** The runs to choose among, newest first. */
   runsOf(input: PolicyInput): readonly Run[]
-  /** The neighbours to merge, none of them busy; none if there is nothing to do. */
+  /** The neighbouring idle runs to merge; none if there is nothing to do. */
   chooseRuns(runs: readonly Run[], input: PolicyInput): readonly Run[]
   debt(input: PolicyInput): CompactionDebt
 }
@@ -33,7 +33,7 @@ function choose(input: PolicyInput, rules: RunRules): CompactionChoice {
   return rules.chooseRuns(idle, input).length > 0 ? blocked : nothing
 }
 
-/** Makes a policy of its rules. */
+/** Makes a policy from its rules. */
 export function runPolicy(rules: RunRules): CompactionPolicy {
   return {
     name: rules.name,

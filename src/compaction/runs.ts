@@ -1,11 +1,11 @@
 /**
- * Sorted runs, as the policies see them that do not care about keys (exploring, tiered): each file
- * of level 0 is one, and all deeper files together are the oldest one. Deeper files exist if the
- * policy of the store was another one before.
+ * Sorted runs, for the policies that do not look at keys (exploring, tiered). Each file of level 0
+ * is one run, and all deeper files together are the oldest run. Deeper files exist only if the
+ * store had another policy before.
  *
- * Runs are merged with neighbours only. A merge with the oldest run stays on its deepest level;
- * on level 0 the place of a file depends on its newest entry, and among files that do not cover the
- * same rows that would not be the right place.
+ * Runs are merged with neighbours only. A merge with the oldest run stays on the deepest level of
+ * that run. On level 0, files are ordered by their newest entry, and the output could come before
+ * newer files of other rows.
  */
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { MergeChoice, PolicyInput } from './choice.js'
@@ -36,13 +36,13 @@ export function flushedRuns(input: PolicyInput): Run[] {
 export function runsOf(input: PolicyInput): Run[] {
   const runs = flushedRuns(input)
   const deep = input.levels.slice(1).flat()
-  // A running job may write to a deep level, wherever its inputs are.
+  // A running job may write to a deep level, whatever the levels of its inputs.
   const busy = input.levels.flat().some((file) => isBusy(input, file))
   if (deep.length > 0) runs.push({ ...runOf(input, deep), busy })
   return runs
 }
 
-/** Number of the deepest level that has files. */
+/** Number of the deepest level with files. */
 export function deepestLevel(levels: PolicyInput['levels']): number {
   let level = levels.length - 1
   while (level > 0 && levels[level].length === 0) level--
@@ -56,7 +56,7 @@ export function mergeRuns(input: PolicyInput, runs: readonly Run[]): MergeChoice
   return mergeOf(input.levels, files, { outputLevel, outputBytesMax: Infinity })
 }
 
-/** The longest sequences of neighbours that are not busy, newest first. */
+/** The longest sequences of neighbouring runs that are not busy, newest first. */
 export function idleStretches(runs: readonly Run[]): Run[][] {
   const stretches: Run[][] = [[]]
   for (const run of runs) {

@@ -1,6 +1,6 @@
 /**
- * Sets of files that may be merged, moved or dropped together, and the assertions that every
- * choice of every policy has to pass (see the order in choice.ts).
+ * Sets of files that may be merged, moved or dropped together, and the assertions for every choice
+ * of every policy (see the order in choice.ts).
  */
 import { assert } from '../base/assert.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -9,14 +9,14 @@ import { compareRows, hullOf, overlapsRows, shareRow, spanOf, type RowRange } fr
 
 type Levels = PolicyInput['levels']
 
-/** Where the outputs of a merge go and how they are cut. */
+/** The level of the outputs of a merge, and how the outputs are cut. */
 export interface MergeOutput {
   readonly outputLevel: number
   readonly outputBytesMax: number
   readonly boundaries?: readonly Buffer[]
 }
 
-/** Makes a merge of files, in any order; finds out whether it is major. */
+/** Makes a merge of files, given in any order. Determines whether the merge is major. */
 export function mergeOf(
   levels: Levels,
   files: Iterable<FileMetadata>,
@@ -35,8 +35,8 @@ export function mergeOf(
 }
 
 /**
- * The files that share a row with the range, with the range of these, and so on: the smallest set
- * whose merge is major.
+ * The files that share a row with the range, the files that share a row with the range of these,
+ * and so on: the smallest set whose merge is major.
  */
 export function overlapClosure(levels: Levels, range: RowRange): Set<FileMetadata> {
   const chosen = new Set<FileMetadata>()
@@ -62,8 +62,8 @@ export function isBusy(input: PolicyInput, file: FileMetadata): boolean {
 }
 
 /**
- * The rows into which running jobs may write: the inputs do not tell which job reads which file, so
- * all of them are taken for one. Undefined if nothing runs.
+ * The rows of files that running jobs may write. The input does not tell which job reads which
+ * file, so all busy files count as one job's. Undefined if no job runs.
  */
 export function busyHull(input: PolicyInput): RowRange | undefined {
   if (input.busyFiles.size === 0) return undefined
@@ -76,7 +76,10 @@ export function rangesOverlap(a: RowRange | undefined, b: RowRange): boolean {
   return a !== undefined && compareRows(a.first, b.last) <= 0 && compareRows(a.last, b.first) >= 0
 }
 
-/** Calls `visit` with each file's place in the order of ages: equal within a level below 0. */
+/**
+ * Calls `visit` with each file and its rank by age: newest 0; equal for all files of a level deeper
+ * than 0.
+ */
 function forEachRank(levels: Levels, visit: (file: FileMetadata, rank: number) => void): void {
   levels[0].forEach(visit)
   for (let level = 1; level < levels.length; level++) {
@@ -97,7 +100,7 @@ function rankOfFirst(levels: Levels, chosen: ReadonlySet<FileMetadata>): number 
   return first
 }
 
-/** Throws an `InvariantError` unless a choice is safe to carry out. Returns it. */
+/** Returns the choice. Throws an `InvariantError` if the choice is unsafe. */
 export function checkedChoice<Choice extends CompactionChoice>(
   input: PolicyInput,
   choice: Choice,

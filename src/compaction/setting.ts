@@ -1,21 +1,21 @@
 /**
- * How a column family names its compaction policy (HBase: the table's
- * `hbase.hstore.defaultengine.compactionpolicy.class` and its options), and how that is stored.
+ * How a column family names its compaction policy, and how the manifest stores that. In HBase it is
+ * `hbase.hstore.defaultengine.compactionpolicy.class` of the table.
  */
 import { invalidArgument } from '../base/errors.js'
 import type { PolicyName } from './choice.js'
 import { choosePolicy, type PolicyOptions } from './choose-policy.js'
 
-/** A policy with the options that are not to have their defaults. */
+/** A policy, with the options that differ from its defaults. */
 export type CompactionSetting = {
   readonly [Name in PolicyName]: { readonly policy: Name } & Partial<PolicyOptions[Name]>
 }[PolicyName]
 
-/** What a family has that says nothing; see docs/decisions.md for the reason. */
+/** The policy of a family that names none; docs/decisions.md has the reason. */
 export const defaultCompaction: CompactionSetting = { policy: 'lazy-leveled' }
 
 /**
- * Checks what a user wrote: the name of a policy, or an object with `policy` and its options.
+ * Checks the setting of a user: the name of a policy, or an object with `policy` and its options.
  *
  * @throws `ERR_INVALID_ARGUMENT`
  */
@@ -30,7 +30,7 @@ export function parseCompaction(value: unknown): CompactionSetting {
   return Object.freeze({ policy, ...Object.fromEntries(given) })
 }
 
-/** The setting as JSON, which has no Infinity. */
+/** Encodes a setting as JSON; Infinity becomes a string. */
 export function encodeCompaction(setting: CompactionSetting): Record<string, unknown> {
   const entries = Object.entries(setting) as [string, unknown][]
   return Object.fromEntries(
@@ -38,7 +38,7 @@ export function encodeCompaction(setting: CompactionSetting): Record<string, unk
   )
 }
 
-/** The opposite of {@link encodeCompaction}. */
+/** Decodes the result of {@link encodeCompaction}. */
 export function decodeCompaction(stored: Record<string, unknown>): CompactionSetting {
   const entries = Object.entries(stored)
   return parseCompaction(

@@ -1,7 +1,8 @@
 /**
- * Size-tiered: merges runs of similar size, so that an entry is written about once per power of the
- * number of runs. Cheapest to write among the policies that keep everything; reads meet several
- * runs, and a full merge needs as much free space as the store has data.
+ * The size-tiered policy: merges runs of similar size, so an entry is written about as often as the
+ * logarithm of the number of flushes. It is the cheapest to write among the policies that keep all
+ * data. Reads look into several runs, and a full merge needs as much free space as the store has
+ * data.
  */
 import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
@@ -12,25 +13,25 @@ import { idleStretches, runsOf, type Run } from './runs.js'
 /** Options of the tiered policy. */
 export interface TieredOptions {
   /**
-   * Most runs at rest, from 2. Default 8: a read of one row asks at most so many filters; fewer
+   * Most runs at rest, from 2. Default 8: a read of one row asks at most eight Bloom filters. Fewer
    * runs cost more writes.
    */
   readonly runsMax: number
   /** Fewest runs of similar size that are merged, from 2. Default 4: two writes for 16 flushes. */
   readonly widthMin: number
   /**
-   * A run is similar to all newer ones of a merge together if it is larger by at most this part,
-   * from 0. Default 0.25: flushes of the same number of cells differ by their compression.
+   * A run is similar to the newer runs of a merge if it is larger than their sum by at most this
+   * part, from 0. Default 0.25: flushes of the same number of cells differ by their compression.
    */
   readonly sizeTolerance: number
   /**
-   * All is merged if the newer runs together are larger than this times the oldest, from 0.
+   * All runs are merged if the newer runs together are larger than this times the oldest, from 0.
    * Default 2: at worst two thirds of the store are stale.
    */
   readonly spaceRatioMax: number
 }
 
-/** See {@link TieredOptions}. */
+/** The default of each option. */
 export const tieredDefaults: TieredOptions = {
   runsMax: 8,
   widthMin: 4,
@@ -38,7 +39,7 @@ export const tieredDefaults: TieredOptions = {
   spaceRatioMax: 2,
 }
 
-/** Fills in and checks the options; throws `ERR_INVALID_ARGUMENT`. */
+/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
 export function tieredOptions(options?: unknown): TieredOptions {
   return completeOptions('tiered', tieredDefaults, tieredRanges, options)
 }
@@ -50,12 +51,13 @@ const tieredRanges = {
   spaceRatioMax: { min: 0, fractions: true },
 }
 
-/** What decides which neighbours are merged. */
+/** The options that decide which neighbours are merged. */
 export type TierShape = Pick<TieredOptions, 'runsMax' | 'widthMin' | 'sizeTolerance'>
 
 /**
- * The neighbours to merge among runs, newest first; none if there is nothing to do. First runs of
- * similar size; if there are too many runs all the same, the newest stretch that brings them down.
+ * The neighbouring runs to merge, newest first; none if there is nothing to do. Runs of similar
+ * size come first. If there are too many runs nevertheless, the newest idle runs are merged, as
+ * many as are needed.
  */
 export function tierRuns(runs: readonly Run[], shape: TierShape): readonly Run[] {
   const stretches = idleStretches(runs)

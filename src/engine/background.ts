@@ -1,9 +1,9 @@
 /**
- * The background work of an engine: flushes, compactions, and what each leads to.
+ * The background work of an engine: flushes, compactions, and the steps that follow them.
  *
- * A flush walks in one direction: `MemoryRelief` freezes a memtable, `Flusher` writes and publishes
- * its file, and the end is told here. The end frees memory and log, tells observers and users, and
- * lets the policy of the store look for a compaction.
+ * A flush takes one direction. `MemoryRelief` freezes a memtable, `Flusher` writes and publishes
+ * its file, and then calls `flushed` here. That call frees memory and log, notifies observers and
+ * users, and lets the policy of the store choose a compaction.
  */
 import type { JobCoprocessors } from '../coprocessor/job-coprocessors.js'
 import type { JobExecutor } from '../job/executor.js'
@@ -44,7 +44,7 @@ export class Background {
     this.relief = new MemoryRelief(engine.stores, engine.writes, this.flusher, engine.options)
   }
 
-  /** Freezes and flushes the given stores; resolves when all is on disk. */
+  /** Freezes and flushes the given stores. Resolves when all of their data is on disk. */
   async flush(stores: readonly Store[]): Promise<void> {
     const { engine } = this
     engine.checkWritable()
@@ -55,8 +55,8 @@ export class Background {
   }
 
   /**
-   * Compacts the given stores one after the other; see `Compactor.compact`. Settles when the files
-   * that nobody needs any more are gone.
+   * Compacts the given stores one after the other; see `Compactor.compact`. Settles after the
+   * obsolete files were removed.
    */
   async compact(stores: readonly Store[], request: CompactionRequest): Promise<void> {
     this.engine.checkWritable()
@@ -74,7 +74,7 @@ export class Background {
     }
   }
 
-  /** Follows the policies of the stores, or not; returns whether it did before. */
+  /** Switches background compactions on or off. Returns whether they were on before. */
   enableCompaction(on: boolean): boolean {
     const { compactor } = this
     const before = compactor.isEnabled
@@ -84,18 +84,21 @@ export class Background {
     return before
   }
 
-  /** Rests compactions or lets them go on. */
+  /** Pauses compactions or lets them continue. */
   pauseCompaction(paused: boolean): void {
     this.compactor.pause(paused)
     this.updatePressure()
   }
 
-  /** A store got files other than by a flush. */
+  /** Called when a store got files other than by a flush. */
   filesAdded(store: Store): void {
     if (this.compactor.isEnabled) this.compactor.consider(store)
   }
 
-  /** Runs in the moment of the installation, which it must not make fail. */
+  /**
+   * Runs while the edit of the flush becomes visible. Must not throw, since that would poison the
+   * engine.
+   */
   private flushed(store: Store, result: JobResult, hooked: HookedJob): void {
     const { versions, reports } = this.engine
     try {
@@ -122,7 +125,10 @@ export class Background {
     this.updatePressure()
   }
 
-  /** Measures how far compactions are behind; without them, no writer waits for them. */
+  /**
+   * Measures how far compactions are behind. While compactions are off or paused, no writer waits
+   * for them.
+   */
   private updatePressure(): void {
     const { compactor, engine } = this
     const { stores, writes } = engine

@@ -1,8 +1,8 @@
 /**
- * The tables as the engine runs them: definitions of the current version joined with their stores.
+ * The tables in use: definitions of the current version, joined with their stores.
  *
- * A `TableState` is immutable except for `live`; altering or truncating a table makes a new one and
- * marks the old as not live, so that holders look up the current one.
+ * A `TableState` is immutable except for `live`. Altering or truncating a table makes a new state
+ * and marks the old one as not live, so that its holders look up the current one.
  */
 import type { ValueSource } from '../scan/value-source.js'
 import type { ArenaPool } from '../store/arena-pool.js'
@@ -11,17 +11,19 @@ import { decodeFamilySettings, type FamilySettings } from '../store/family-setti
 import type { TableDefinition } from '../version/catalog.js'
 import type { Durability } from '../wal/log.js'
 
-/** Options of a table, defaults filled in. */
+/** Options of a table, with defaults filled in. */
 export interface TableSettings {
   readonly durability: Durability
   readonly readOnly: boolean
-  /** A memtable of the table is flushed at so many bytes; Infinity = the database decides. */
+  /**
+   * The memtable of a family is flushed at this many bytes; Infinity = the option of the database.
+   */
   readonly flushBytes: number
-  /** What users keep with the table; means nothing here. */
+  /** Metadata that users attach to the table; the engine does not read it. */
   readonly metadata: Readonly<Record<string, string>>
-  /** Nothing is read or written until it is enabled again. */
+  /** Whether reads and writes are refused until the table is enabled again. */
   readonly disabled: boolean
-  /** Modules that the table layer loads when the table is opened, in their form in the manifest. */
+  /** Modules that the table layer loads when the table is opened, as the manifest stores them. */
   readonly coprocessors: readonly CoprocessorSetting[]
 }
 
@@ -47,7 +49,7 @@ export interface TableState {
   readonly name: string
   readonly definition: TableDefinition
   readonly settings: TableSettings
-  /** In the order of their names' bytes, as results list them. */
+  /** Ordered by the bytes of their names, as results list them. */
   readonly families: readonly FamilyState[]
   readonly familyNames: readonly string[]
   readonly familyByName: ReadonlyMap<string, FamilyState>
@@ -55,7 +57,7 @@ export interface TableState {
   live: boolean
 }
 
-/** Reads table settings from a definition. */
+/** Decodes the settings in a table's definition; missing ones get their defaults. */
 export function decodeTableSettings(definition: TableDefinition): TableSettings {
   const stored = definition.options as Partial<TableSettings>
   return {
@@ -69,8 +71,8 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
 }
 
 /**
- * Builds the state of a table. Existing stores are kept and get their new settings; missing ones
- * are made with the tables that `readersOf` gives for them.
+ * Builds the state of a table. Existing stores are kept and get their new settings. Missing stores
+ * are made with the SSTables that `readersOf` returns.
  */
 export function makeTableState(
   definition: TableDefinition,

@@ -1,14 +1,14 @@
 /**
  * Reads the mutations of the log from a sequence on, in order, and waits for new ones.
  *
- * With `FSYNC_WAL` a mutation is handed out only when it is durable (the feed asks for the sync
- * itself), so a reader never knows more than what a reopen after a power cut shows; with `SYNC_WAL`
- * when it was handed to the operating system. A feed keeps the segments that it has not read.
+ * With `FSYNC_WAL` the feed asks for a sync itself and yields a mutation only when it is durable.
+ * So a reader never knows more than a reopen after a power cut shows. With `SYNC_WAL` it yields
+ * mutations that were written to the operating system. A feed holds the segments that it has not
+ * read.
  *
- * Failure behaviour: `ERR_CHANGES_GONE` if segments behind the start were removed, before anything
- * is handed out; `ERR_POISONED` once the log has failed, `ERR_CLOSED` after the close,
- * `ERR_CORRUPTION` with file and offset. The feed is then at its end; another can begin where it
- * stopped.
+ * Errors: `ERR_CHANGES_GONE` if segments after the start were removed, before anything is yielded;
+ * `ERR_POISONED` once the log has failed; `ERR_CLOSED` after the close; `ERR_CORRUPTION` with file
+ * and offset. An error ends the feed. Another feed can begin where it stopped.
  */
 import { CellarError, corruption, ErrorCode } from '../base/errors.js'
 import { sequenceOf } from '../cell/cell-key.js'
@@ -17,7 +17,7 @@ import { SegmentReader } from '../wal/segment-reader.js'
 import type { Engine } from './engine.js'
 import { isWellFormedMutation, serverTimestampOf, visitEntries } from './mutation-buffer.js'
 
-/** One cell of a mutation: key and value are `buffer[keyStart, keyEnd)`, `buffer[keyEnd, end)`. */
+/** A cell of a mutation. The key is `buffer[keyStart, keyEnd)`, the value `buffer[keyEnd, end)`. */
 export interface LoggedCell {
   readonly storeId: number
   readonly keyStart: number
@@ -25,16 +25,16 @@ export interface LoggedCell {
   readonly end: number
 }
 
-/** One mutation of the log; its memory is its own. */
+/** One mutation of the log, in a buffer of its own. */
 export interface LoggedMutation {
   readonly sequence: number
-  /** Timestamp that the engine's clock gave to it; 0 if every cell brought its own. */
+  /** Timestamp that the engine's clock gave to the mutation; 0 if every cell had its own. */
   readonly serverTimestamp: number
   readonly buffer: Buffer
   readonly cells: readonly LoggedCell[]
 }
 
-/** Runs until the signal fires or the caller returns; see the file header. */
+/** Yields mutations until the signal aborts or the caller returns; see the file header. */
 export async function* readMutations(
   engine: Engine,
   fromSequence: number,
@@ -72,7 +72,7 @@ export async function* readMutations(
         hold.fileNumber = next.fileNumber
         log.trimRetained()
       }
-      // Behind an older segment that was not durable yet there is more to read.
+      // Behind an older segment that was not durable there is more to read.
       if (reader.fileNumber === log.segments.at(-1)!.fileNumber) await untilAborted(written, signal)
     }
   } finally {
@@ -118,12 +118,12 @@ function copyMutation(source: Buffer, start: number, end: number): LoggedMutatio
   return { sequence, serverTimestamp: serverTimestampOf(buffer, 0), buffer, cells }
 }
 
-/** The segment that holds the sequence, or the next one behind it. */
+/** The segment that holds the sequence, else the first one after it. */
 function firstSegment(segments: readonly LogSegment[], fromSequence: number): LogSegment {
   return segments.find(({ lastSequence }) => lastSequence >= fromSequence) ?? segments.at(-1)!
 }
 
-/** The segment holds what comes behind its predecessor; that must include the start. */
+/** Throws `ERR_CHANGES_GONE` if mutations from the start on are older than the segment. */
 function checkStart(reader: SegmentReader, fromSequence: number): void {
   const before = reader.header.predecessor?.lastSequence ?? 0
   if (fromSequence > before) return
@@ -141,7 +141,7 @@ function check(engine: Engine, signal: AbortSignal | undefined): void {
   engine.checkOpen()
 }
 
-/** Resolves with the promise or when the signal fires, whichever is first. */
+/** Resolves with the promise, or when the signal aborts. */
 async function untilAborted(
   promise: Promise<void>,
   signal: AbortSignal | undefined,

@@ -1,22 +1,23 @@
 /**
- * The steps of closing an engine: flush what is large or not in the log, then give everything back.
+ * The steps of closing an engine: flush large memtables and unlogged mutations, then release
+ * everything.
  *
- * Failure behaviour: every step is tried; the first error is thrown at the end, unless the engine
- * was poisoned before, when its writes have failed already.
+ * Every step is tried. The first error is thrown at the end, unless the engine was poisoned before:
+ * then its writes have already failed.
  */
 import { changeBytes } from '../version/space-reserve.js'
 import type { Engine } from './engine.js'
 
-/** A memtable smaller than this is left to the log when the database is closed. */
+/** A smaller memtable is not flushed by a close; the log keeps its mutations. */
 const closeFlushBytesMin = 4 * 1024 * 1024
-/** A log shorter than this is never too long to be replayed at the next open. */
+/** A shorter log is always fast to replay at the next open. */
 const closeLogBytesMin = 8 * 1024 * 1024
 
 /** Collects the first error of several steps. */
 export class ClosingSteps {
   failure: unknown = undefined
 
-  /** Runs a step; an error is kept, not thrown. */
+  /** Runs a step. Keeps an error instead of throwing it. */
   async attempt(step: () => Promise<void> | void): Promise<void> {
     try {
       await step()
@@ -26,9 +27,9 @@ export class ClosingSteps {
   }
 }
 
-/** Flushes what the log should not have to bring back. */
+/** Flushes the memtables that the next open should not have to replay, or could not. */
 export async function flushForClose(engine: Engine): Promise<void> {
-  // A long log with little in it is not worth replaying.
+  // A long log that holds few needed mutations is not worth replaying.
   const longLog =
     engine.writes.log.bytesTotal > closeLogBytesMin + 4 * engine.writes.budget.bytesUsed
   for (const store of [...engine.stores.values()]) {
@@ -41,7 +42,7 @@ export async function flushForClose(engine: Engine): Promise<void> {
   }
 }
 
-/** States what the next open must find, if everything before went well. */
+/** Writes the statement of a clean close, if no step has failed. */
 function closeVersions(engine: Engine, steps: ClosingSteps): void {
   const { versions, writes } = engine
   const { log } = writes
@@ -53,12 +54,12 @@ function closeVersions(engine: Engine, steps: ClosingSteps): void {
   try {
     versions.closeWithStatementSync(segment)
   } catch (error) {
-    // Everything is durable. The next open takes the directory for one that a process left.
+    // Everything is durable. Without a statement the next open recovers as after a kill.
     engine.reports.warn(error)
   }
 }
 
-/** Ends background work and closes files; the lock goes last. */
+/** Ends background work and closes files; releases the lock last. */
 export async function closeParts(engine: Engine, steps: ClosingSteps): Promise<void> {
   await steps.attempt(() => engine.background.compactor.stop())
   await steps.attempt(() => engine.background.flusher.stop())

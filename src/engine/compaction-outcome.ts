@@ -1,11 +1,13 @@
-/** What compactions do: the work that was chosen, how far it is, and what it did. */
+/** Types that describe a compaction: its choice, its progress, and its result. */
 import type { CompactionChoice } from '../compaction/choice.js'
 import type { DropCounts } from '../job/job.js'
 
-/** A choice that changes something. */
+/** The choice of a policy, except the choice to do nothing. */
 export type CompactionWork = Exclude<CompactionChoice, { kind: 'nothing' }>
 
-/** What a compaction did. All zero but for the files if nothing was read (a move or drop). */
+/**
+ * The result of a compaction. A move or drop reads nothing, so only its counts of files are set.
+ */
 export interface CompactionOutcome {
   readonly kind: CompactionWork['kind']
   readonly major: boolean
@@ -21,7 +23,7 @@ export interface CompactionOutcome {
   readonly dropped: DropCounts
 }
 
-/** How far a running compaction is. */
+/** The progress of a running compaction. */
 export interface CompactionProgress {
   readonly major: boolean
   readonly inputFiles: number

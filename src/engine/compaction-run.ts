@@ -1,10 +1,10 @@
 /**
- * One compaction, from the choice to the edit: a merge runs as one job or, if it is large, as
- * several side by side, each for a slice of the rows; a move or a drop is an edit alone.
+ * One compaction, from the choice to the edit. A merge runs as one job, or as several parallel jobs
+ * for slices of the rows if it is large. A move or a drop is only an edit.
  *
- * Failure behaviour: until the edit is handed to the manifest, any failure removes all outputs and
- * leaves the inputs untouched. A thread that dies costs its job a retry. If the manifest fails, the
- * outputs stay, because the edit may have become durable; the next open tells.
+ * Until the edit is passed to the manifest, any failure removes all outputs and leaves the inputs
+ * untouched. A job is retried if its worker thread dies. If the manifest fails, the outputs stay,
+ * because the edit may have become durable; only the next open shows.
  */
 import { assert } from '../base/assert.js'
 import { makeHookWatch, mergeHookOutcomes } from '../coprocessor/hook-chain.js'
@@ -30,7 +30,7 @@ import type { Engine } from './engine.js'
 import type { HookedJob, JobHooks } from './job-hooks.js'
 import { sliceRows } from './row-slices.js'
 
-/** Takes a place for one more job, if there is one; the function gives it back. */
+/** Takes a place for one more job, if one is free. The returned function gives the place back. */
 export type TakeSlot = () => (() => void) | undefined
 
 export class CompactionRun {
@@ -39,7 +39,7 @@ export class CompactionRun {
   private readonly engine: Engine
   private readonly executor: JobExecutor
   private readonly hooks: JobHooks
-  /** One for each slice of the rows. */
+  /** One control for each slice of the rows. */
   private readonly controls: readonly JobControl[]
   private readonly slices: readonly (RowSlice | undefined)[]
   private cancelled = false
@@ -60,7 +60,7 @@ export class CompactionRun {
     this.controls = this.slices.map(() => new JobControl())
   }
 
-  /** How far it is. */
+  /** The progress of all jobs together. */
   get progress(): CompactionProgress {
     const bytesTotal = totalBytes(this.work.files)
     let part = 0
@@ -72,7 +72,7 @@ export class CompactionRun {
     return { major, inputFiles: this.work.files.length, bytesDone, bytesTotal }
   }
 
-  /** Ends it with `JobCancelled`, unless its edit is on the way. */
+  /** Ends the run with `JobCancelled`, unless its edit is being published already. */
   cancel(): void {
     this.cancelled = true
     for (const control of this.controls) control.cancel()
@@ -82,13 +82,15 @@ export class CompactionRun {
     for (const control of this.controls) control.pause(paused)
   }
 
-  /** Limits what all its jobs together read and write. */
+  /** Limits the bytes that all jobs of the run together read and write per second. */
   limit(bytesPerSecondMax: number): void {
     const share = bytesPerSecondMax / Math.max(1, this.controls.length)
     for (const control of this.controls) control.bytesPerSecondMax = share
   }
 
-  /** Does it. `takeSlot` is asked when a further job could run beside the first one. */
+  /**
+   * Runs the compaction. Calls `takeSlot` when a further job could run in parallel with the first.
+   */
   async execute(takeSlot: TakeSlot): Promise<CompactionOutcome> {
     const { work } = this
     switch (work.kind) {
@@ -128,7 +130,9 @@ export class CompactionRun {
     }
   }
 
-  /** Runs the jobs; again, if hooks of coprocessors changed what a new snapshot sees. */
+  /**
+   * Runs the jobs. Runs them again if hooks of coprocessors changed cells that a new snapshot sees.
+   */
   private async runRounds(
     work: MergeChoice,
     takeSlot: TakeSlot,
@@ -150,7 +154,10 @@ export class CompactionRun {
     }
   }
 
-  /** Runs the jobs of all slices, as many side by side as there are places; results in order. */
+  /**
+   * Runs the jobs of all slices, as many in parallel as there are places. Results are in slice
+   * order.
+   */
   private async runJobs(
     work: MergeChoice,
     takeSlot: TakeSlot,
@@ -166,7 +173,7 @@ export class CompactionRun {
         try {
           results[index] = await this.runJob(work, index, fileNumbers, hooked)
         } catch (error) {
-          // The others stop because of this one, not the other way round.
+          // The first failure cancels the other jobs, so it is the one to report.
           failure ??= { error }
           for (const control of this.controls) control.cancel()
         }
@@ -244,7 +251,7 @@ export class CompactionRun {
       format,
       retention,
       now: job.now,
-      // Jobs that run side by side are watched one by one.
+      // Each of the parallel jobs has a watch of its own for its hooks.
       hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
       earliestPutTimestamp: Number(earliest),
@@ -254,8 +261,8 @@ export class CompactionRun {
   }
 
   /**
-   * Large merges are cut into two, always in the same way, so that the outputs do not depend on the
-   * executor. On level 0 an output must hold all rows, or it would not be one run.
+   * Cuts a large merge into two slices. The cut does not depend on the executor, so the outputs do
+   * not either. An output on level 0 must hold all rows, or it would not be one run.
    */
   private slice(work: MergeChoice): readonly (RowSlice | undefined)[] {
     const large = totalBytes(work.files) >= this.engine.options.compactionSplitBytesMin
@@ -264,7 +271,10 @@ export class CompactionRun {
     return sliceRows(work.files.map((file) => readers.open(file)))
   }
 
-  /** Throws `JobCancelled` if nobody wants the result; a drop of the store may be under way. */
+  /**
+   * Throws `JobCancelled` if the result is not needed any more, for example because the store was
+   * dropped.
+   */
   private checkWanted(): void {
     const { engine, store } = this
     const isWanted = !this.cancelled && !store.dropped && engine.mayFlush
@@ -322,7 +332,7 @@ function totalBytes(files: readonly FileMetadata[]): number {
   return files.reduce((sum, file) => sum + file.fileBytes, 0)
 }
 
-/** Stored bytes of values in some value files that `files` refer to. */
+/** Stored bytes of the values to which `files` refer in the given value files. */
 function bytesUsedOf(files: readonly FileMetadata[], valueFiles: readonly number[]): number {
   const uses = files.flatMap((file) => file.valueFiles ?? [])
   return uses.reduce((sum, { fileNumber, bytesUsed }) => {
@@ -331,8 +341,8 @@ function bytesUsedOf(files: readonly FileMetadata[], valueFiles: readonly number
 }
 
 /**
- * The value files that `files` refer to and of which the whole store uses less than half: their
- * values are worth copying.
+ * The value files of `files` of which the whole store uses less than half. A merge copies their
+ * values to new files.
  */
 function findWastefulFiles(
   files: readonly FileMetadata[],

@@ -1,15 +1,14 @@
 /**
- * Keeps the number of files and the stale data of every store in bounds: decides which compactions
- * run when.
+ * Schedules compactions, so that the number of files and the stale data of every store stay in
+ * bounds.
  *
- * Work comes from policies, which are asked after each flush and each compaction and once a store
- * is at rest, and from users, who come first. A run occupies one place, or one for each of its
- * slices while places are free; policies are told which files are busy, so that several compactions
- * of one store do not meet.
+ * Compactions come from policies and from users, whose requests come first. A policy is asked after
+ * each flush and each compaction of its store, and once when the store is at rest. A run takes one
+ * place, and one more for each further slice while places are free. Policies learn which files are
+ * busy, so that several compactions of one store do not use the same files.
  *
- * Failure behaviour: a failed run leaves everything as it was and is reported; one of the
- * background is tried again after a pause that doubles from one second to a minute, or when the
- * store is flushed.
+ * A failed run changes nothing and is reported. A failed background compaction is tried again after
+ * a pause, which doubles from one second to one minute, or when the store is flushed.
  */
 import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import {
@@ -32,38 +31,41 @@ import type { Engine } from './engine.js'
 import type { JobHooks } from './job-hooks.js'
 import { Ticker } from './ticker.js'
 
-/** How a requested compaction reports and stops. */
+/** A compaction that a user has requested. */
 export interface CompactionRequest {
-  /** Merge all files of the store and drop what only a major compaction may drop. */
+  /** Merge all files of the store, and drop the cells that only a major compaction may drop. */
   readonly major: boolean
-  /** Only files with rows of the interval, and what overlaps them; only with `major`. */
+  /**
+   * Restricts a major compaction to files with rows of the interval, and the files that overlap
+   * them.
+   */
   readonly rows?: RowInterval | undefined
   readonly signal?: AbortSignal | undefined
-  /** Told now and then which part is done, 0 to 1. */
+  /** Called repeatedly with the finished part, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
 }
 
-/** A request that has not been served to its end. */
+/** A request that is not finished. */
 interface PendingRequest extends CompactionRequest {
   readonly store: Store
   run: CompactionRun | undefined
-  /** What `onProgress` threw. */
+  /** The error that `onProgress` threw. */
   failure: { readonly error: unknown } | undefined
   resolve(): void
   reject(error: unknown): void
 }
 
-/** Pauses after a failure in the background. */
+/** Shortest and longest pause after a failed background compaction. */
 const retryMillisecondsMin = 1000
 const retryMillisecondsMax = 60_000
-/** How often stores are looked at whose cells expire. */
+/** How often stores with a TTL are asked for compactions. */
 const expiryMilliseconds = 60_000
-/** Compactions side by side on threads: more than cores gain nothing. */
+/** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
 
-/** What compactions have done since the open. */
+/** Sums over all compactions since the open. */
 export class CompactionTotals {
-  /** Merges, and files that were moved or dropped. */
+  /** Merges; files that were moved; files that were dropped. */
   merges = 0
   moves = 0
   drops = 0
@@ -74,7 +76,7 @@ export class CompactionTotals {
   entriesDropped = 0
   readonly dropped = noDrops()
 
-  /** Takes a finished compaction into account. */
+  /** Adds a finished compaction. */
   add(outcome: CompactionOutcome): void {
     if (outcome.kind === 'merge') this.merges++
     else if (outcome.kind === 'move') this.moves += outcome.inputFiles
@@ -91,7 +93,7 @@ export class CompactionTotals {
 /** Schedules the compactions of a database; see the file header. */
 export class Compactor {
   readonly totals = new CompactionTotals()
-  /** Whether the policies of the stores are followed in the background. */
+  /** Whether policies of stores start background compactions. */
   isEnabled: boolean
   private readonly engine: Engine
   private readonly executor: JobExecutor
@@ -103,18 +105,18 @@ export class Compactor {
   private readonly waiting = new Set<Store>()
   private requests: PendingRequest[] = []
   private readonly runs = new Map<CompactionRun, Promise<void>>()
-  /** Stores whose last background compaction failed: the pause before the next. */
+  /** Stores whose last background compaction failed, with the pause before the next one. */
   private readonly pauses = new Map<Store, number>()
-  /** Stores that got a file since they were looked at last. */
+  /** Stores that got a file since the last look of `watchRest`. */
   private readonly busy = new Set<Store>()
-  /** Stores that got none for a while. */
+  /** Stores that got no file between two looks of `watchRest`. */
   private readonly resting = new Set<Store>()
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly ticker = new Ticker(() => this.tick())
   private paused = false
   private stopped = false
 
-  /** `onCompacted` is called when files of a store were replaced. */
+  /** `onCompacted` is called after files of a store were replaced. */
   constructor(
     engine: Engine,
     executor: JobExecutor,
@@ -130,17 +132,17 @@ export class Compactor {
     this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
   }
 
-  /** Number of compactions that run, wait or were asked for. */
+  /** Number of compactions that run, wait, or were requested. */
   get queueLength(): number {
     return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
   }
 
-  /** How far a store's policy is behind. */
+  /** How far the compactions of a store are behind, by its policy. */
   debtOf(store: Store): CompactionDebt {
     return policyOf(store.settings).debt(this.inputOf(store))
   }
 
-  /** Number of compactions that run. */
+  /** Number of running compactions. */
   get runningCount(): number {
     return this.runs.size
   }
@@ -149,7 +151,7 @@ export class Compactor {
     return this.paused
   }
 
-  /** A store got a file: compacts it in the background if its policy finds something to do. */
+  /** Called when a store got a file. Starts a compaction if the policy of the store chooses one. */
   consider(store: Store): void {
     this.busy.add(store)
     this.resting.delete(store)
@@ -163,9 +165,9 @@ export class Compactor {
   }
 
   /**
-   * Compacts a store because somebody asked. Rejects with the error of the compaction, with what
-   * `onProgress` throws, with `ERR_ABORTED` by its signal, `ERR_TABLE_NOT_FOUND` if the store is
-   * dropped meanwhile, `ERR_CLOSED` by a close.
+   * Compacts a store on request. Rejects with the error of the compaction or of `onProgress`; with
+   * `ERR_ABORTED` if the signal aborts; with `ERR_TABLE_NOT_FOUND` if the store is dropped; with
+   * `ERR_CLOSED` by a close.
    */
   compact(store: Store, request: CompactionRequest): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -182,7 +184,7 @@ export class Compactor {
       const failure = undefined
       const pending: PendingRequest = { ...request, store, run, failure, resolve, reject }
       const abort = (): void => {
-        // A run that has begun ends by itself.
+        // A running compaction is cancelled and then rejects the request itself.
         if (pending.run !== undefined) pending.run.cancel()
         else this.finishRequest(pending, aborted(signal))
       }
@@ -195,20 +197,22 @@ export class Compactor {
     })
   }
 
-  /** Rests or goes on; running jobs rest as well. Flushes are not concerned. */
+  /**
+   * Pauses all compactions, running jobs included, or lets them continue. Does not affect flushes.
+   */
   pause(paused: boolean): void {
     this.paused = paused
     for (const run of this.runs.keys()) run.pause(paused)
     this.pump()
   }
 
-  /** Changes what all compactions together may read and write per second. */
+  /** Changes the bytes that all compactions together may read and write per second. */
   limit(bytesPerSecondMax: number): void {
     this.bytesPerSecondMax = bytesPerSecondMax
     this.spreadLimit()
   }
 
-  /** A store was dropped: its compactions end. */
+  /** Ends the compactions of a store that was dropped. */
   forget(store: Store): void {
     this.waiting.delete(store)
     this.pauses.delete(store)
@@ -220,7 +224,7 @@ export class Compactor {
     }
   }
 
-  /** Cancels what runs, forgets what waits and waits for the end. */
+  /** Cancels running compactions, rejects requests, and waits until all runs have ended. */
   async stop(): Promise<void> {
     this.stopped = true
     this.waiting.clear()
@@ -237,12 +241,12 @@ export class Compactor {
     return this.isEnabled && this.engine.mayFlush && !this.stopped && !this.isDropped(store)
   }
 
-  /** Whether the store is dropped, or an edit that drops it is under way. */
+  /** Whether the store is dropped, or an edit that drops it is being published. */
   private isDropped(store: Store): boolean {
     return store.dropped || !this.engine.versions.hasStore(store.storeId)
   }
 
-  /** Starts whatever can be started. */
+  /** Starts as many compactions as places allow, requested ones first. */
   private pump(): void {
     if (this.stopped || this.paused) return
     if (!this.isEnabled) this.waiting.clear()
@@ -252,7 +256,7 @@ export class Compactor {
     }
     for (const store of [...this.waiting]) {
       if (this.placesTaken >= this.places) return
-      // Whoever asked for it waits for the running ones, so no others are added.
+      // A request of this store waits for its running compactions, so no background one is added.
       if (this.requests.some((request) => request.store === store)) continue
       this.startBackground(store)
     }
@@ -273,7 +277,7 @@ export class Compactor {
         request.run = undefined
         if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
         else if (major) this.finishRequest(request, undefined)
-        // Else the policy may find more: the request is served again.
+        // Else the policy may choose more: the request is served again.
       })
     } catch (error) {
       this.finishRequest(request, error)
@@ -281,7 +285,8 @@ export class Compactor {
   }
 
   private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
-    // The files of a store that is dropped may be gone before its jobs have ended.
+    // The files of a dropped store may disappear before its jobs have ended, so their error is no
+    // news.
     if (this.isDropped(store)) return dropped(store)
     if (!(error instanceof JobCancelled)) return error
     if (signal?.aborted === true) return aborted(signal)
@@ -307,7 +312,7 @@ export class Compactor {
     try {
       const choice = this.choose(store, (policy, input) => policy.choose(input))
       if (choice.kind === 'nothing') {
-        // A blocked one is looked at again when a run ends.
+        // A blocked choice is tried again when a run ends.
         if (!choice.blocked) this.waiting.delete(store)
         return
       }
@@ -321,7 +326,7 @@ export class Compactor {
     }
   }
 
-  /** Asks the policy, between the observers of the table. */
+  /** Asks the policy for a choice. The observers of the table are asked before and told after. */
   private choose(
     store: Store,
     ask: (policy: CompactionPolicy, input: PolicyInput) => CompactionChoice,
@@ -367,12 +372,12 @@ export class Compactor {
       this.totals.add(outcome)
       times.endLong(TimedOperation.compaction, startedAt)
       this.onCompacted(store, outcome)
-      // There may be more to do.
+      // The policy may choose another compaction of the store.
       if (this.mayRun(store)) this.waiting.add(store)
       ended(undefined)
     } catch (error) {
       this.runs.delete(run)
-      // A run is only cancelled by somebody who knows.
+      // Whoever cancels a run knows about it, so a cancelled run is not reported.
       const cancelled = error instanceof JobCancelled || this.isDropped(store)
       if (!cancelled) this.engine.reports.compactionFailed(store, error, requested())
       ended(error)
@@ -385,7 +390,7 @@ export class Compactor {
     return () => this.placesTaken--
   }
 
-  /** As {@link takePlace}, for a part of a run that may end before the run. */
+  /** As {@link takePlace}, for a slice that may end before its run. */
   private takeFurtherPlace(): (() => void) | undefined {
     const giveBack = this.takePlace()
     if (giveBack === undefined) return undefined
@@ -416,7 +421,7 @@ export class Compactor {
     for (const run of this.runs.keys()) run.limit(share)
   }
 
-  /** Reports progress while something runs. */
+  /** Reports progress; returns whether compactions are running. */
   private tick(): boolean {
     for (const run of this.runs.keys()) this.engine.reports.compactionMoved(run.store, run.progress)
     for (const request of this.requests) {
@@ -448,13 +453,16 @@ export class Compactor {
     return this.engine.versions.current.store(store.storeId)?.levels ?? [[]]
   }
 
-  /** Looks now and then at stores that nobody may write to any more. */
+  /** Starts the timers that ask the policies of stores that get no new files. */
   watch(stores: () => Iterable<Store>): void {
     this.watchExpiry(stores)
     this.watchRest(stores)
   }
 
-  /** Stores that got no file for a while have time to get rid of stale data. */
+  /**
+   * Marks stores without a new file for a while as resting. Their policies may then drop stale
+   * data.
+   */
   private watchRest(stores: () => Iterable<Store>): void {
     const { compactionRestMilliseconds } = this.engine.options
     if (compactionRestMilliseconds === Infinity) return
@@ -468,7 +476,7 @@ export class Compactor {
     })
   }
 
-  /** Cells expire without anybody's doing. */
+  /** Asks the policies of stores with a TTL, because cells expire without any write. */
   private watchExpiry(stores: () => Iterable<Store>): void {
     this.later(expiryMilliseconds, () => {
       for (const store of stores()) {
@@ -479,7 +487,7 @@ export class Compactor {
   }
 }
 
-/** What the function throws ends the compaction. */
+/** Calls `onProgress`. An error of the function cancels the compaction. */
 function tellProgress(request: PendingRequest, part: number): void {
   if (request.failure !== undefined) return
   try {

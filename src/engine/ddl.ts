@@ -1,9 +1,9 @@
 /**
- * Changes of the catalog: create, alter, truncate and drop tables and namespaces, each one manifest
- * edit. Snapshots and bulk loads run in the same line.
+ * Changes of the catalog: create, alter, truncate and drop tables and namespaces. Each is one
+ * manifest edit. Snapshots and bulk loads use the same queue.
  *
- * Only one change runs at a time; they are short, and waiting for each other spares every caller
- * from thinking about half-made tables.
+ * Changes run one at a time. They are short, and so no change meets a table that another one is
+ * changing.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { defaultNamespace, namespaceOf } from '../cell/limits.js'
@@ -16,11 +16,11 @@ import type { LeveledTables } from '../store/store.js'
 import { makeTableState, type TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
-/** Somebody who goes with the tables of the catalog; the table layer's coprocessors do. */
+/** Receives changes of the catalog; the table layer loads coprocessors by it. */
 export interface CatalogWatcher {
-  /** A table is about to be created or changed; an error refuses that. */
+  /** Called before a table is created or changed. An error refuses the change. */
   prepare(definition: TableDefinition): Promise<void>
-  /** The table is as `prepare` was told. */
+  /** Called when the table is in use as `prepare` was told. */
   installed(table: TableState): void
   dropped(name: string): void
 }
@@ -35,7 +35,7 @@ export class Ddl {
     this.watcher = watcher
   }
 
-  /** Creates a table; `ERR_TABLE_EXISTS`. `define` is called when its turn has come. */
+  /** Creates a table. Throws `ERR_TABLE_EXISTS`. `define` is called when the change begins. */
   create(name: string, define: () => TableDefinition): Promise<TableState> {
     return this.enqueue(async () => {
       if (this.engine.tables.has(name)) {
@@ -48,7 +48,7 @@ export class Ddl {
     })
   }
 
-  /** Replaces a table's definition; families that are no longer named lose their data. */
+  /** Replaces a table's definition. Families that are missing in the new one lose their data. */
   alter(name: string, define: (table: TableState) => TableDefinition): Promise<TableState> {
     return this.enqueue(async () => {
       const table = this.find(name)
@@ -86,7 +86,10 @@ export class Ddl {
     }, true)
   }
 
-  /** Creates a namespace or replaces its properties; see `properties` of the version edit. */
+  /**
+   * Creates a namespace, or replaces its properties by those that `decide` returns for the known
+   * ones.
+   */
   putNamespace(name: string, decide: (known: JsonObject | undefined) => JsonObject): Promise<void> {
     return this.enqueue(async () => {
       const known = this.engine.versions.current.namespaces.get(name)
@@ -95,7 +98,10 @@ export class Ddl {
     })
   }
 
-  /** Removes a namespace without tables; `ERR_NAMESPACE_NOT_FOUND`, `ERR_NAMESPACE_NOT_EMPTY`. */
+  /**
+   * Removes a namespace without tables. Throws `ERR_NAMESPACE_NOT_FOUND` or
+   * `ERR_NAMESPACE_NOT_EMPTY`.
+   */
   dropNamespace(name: string): Promise<void> {
     return this.enqueue(async () => {
       if (!this.engine.versions.current.namespaces.has(name)) throw noSuchNamespace(name)
@@ -115,7 +121,7 @@ export class Ddl {
     if (!this.engine.versions.current.namespaces.has(namespace)) throw noSuchNamespace(namespace)
   }
 
-  /** @internal The table of that name; `ERR_TABLE_NOT_FOUND`. */
+  /** @internal The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
   find(name: string): TableState {
     const table = this.engine.tables.get(name)
     if (table !== undefined) return table
@@ -123,11 +129,11 @@ export class Ddl {
   }
 
   /**
-   * @internal Stores that are new count as flushed up to now, so that recovery does not look for
-   * older log segments on their account.
+   * @internal Publishes an edit of the catalog. New stores count as flushed up to now, so that
+   * recovery does not look for older log segments because of them.
    */
   async publish(edit: VersionEdit, definition?: TableDefinition): Promise<void> {
-    // Codecs that this Node lacks are refused here, not at the first flush.
+    // A codec that this Node lacks is refused now, not at the first flush.
     for (const { options } of definition?.families ?? []) {
       this.engine.codecs.byName(decodeFamilySettings(options).codec)
     }
@@ -140,7 +146,7 @@ export class Ddl {
     await this.engine.publisher.publish({ ...edit, flushedSequences, lastSequence })
   }
 
-  /** @internal Makes the table as the current version defines it usable. */
+  /** @internal Puts a table of the current version into use. */
   install(definition: TableDefinition): TableState {
     const { stores, readers, arenas, versions, tables } = this.engine
     const readersOf = (storeId: number): LeveledTables =>
@@ -153,7 +159,7 @@ export class Ddl {
     return state
   }
 
-  /** @internal Lets the stores go that a change has dropped from the table. */
+  /** @internal Gives up the stores that a change has dropped from the table. */
   forget(table: TableState, gone: (storeId: number) => boolean): void {
     table.live = false
     for (const { store } of table.families) {
@@ -167,10 +173,9 @@ export class Ddl {
   }
 
   /**
-   * @internal Runs a change when those before it are done; settles when the files that nobody needs
-   * any more are gone.
+   * @internal Runs a change after all earlier ones. Settles after the obsolete files were removed.
    *
-   * @param freesSpace - the change gives space back, so on a full disk it may use the reserve.
+   * @param freesSpace - the change frees space, so it may use the reserve on a full disk.
    */
   enqueue<T>(step: () => Promise<T>, freesSpace = false): Promise<T> {
     const { reserve, remover, versions } = this.engine
@@ -190,7 +195,7 @@ export class Ddl {
   }
 }
 
-/** `ERR_NAMESPACE_NOT_FOUND`. */
+/** Makes an `ERR_NAMESPACE_NOT_FOUND`. */
 export function noSuchNamespace(name: string): CellarError {
   return new CellarError(ErrorCode.namespaceNotFound, `namespace '${name}' does not exist`)
 }

@@ -1,18 +1,18 @@
 /**
- * What a database does in the background, on Node's `diagnostics_channel`, for monitors that know
- * the process but not the code that opened the database.
+ * Events of the background work on Node's `diagnostics_channel`, for monitors that know the process
+ * but not the code that opened the database.
  *
- * Channels and what their messages hold besides `directory`, `table` and `family`:
+ * The channels, and the fields of their messages besides `directory`, `table` and `family`:
  *
  * - `cellardb:flush:start`: `entries`, `bytes` (of memory); `:progress`: `bytesDone`, `bytesTotal`;
- *   `:end`: the job's counts; `:error`: `error`
+ *   `:end`: the counts of the job; `:error`: `error`
  * - `cellardb:compaction:start`: `kind`, `major`, `inputFiles`, `bytesTotal`; `:progress`: the same
- *   with `bytesDone`; `:end`: what was done (`CompactionOutcome`); `:error`: `error`
+ *   without `kind`, with `bytesDone`; `:end`: the result (`CompactionOutcome`); `:error`: `error`
  * - `cellardb:operation:slow` (without family): `row`, `kind`, `milliseconds`; only with the option
  *   `slowOperationMilliseconds`
  * - `cellardb:pressure` (without table and family): the new state of the back-pressure
  *
- * Subscribers run at once; an error that they throw is Node's to report, not ours.
+ * Subscribers are called synchronously. Node reports the errors that they throw.
  */
 import { channel } from 'node:diagnostics_channel'
 
@@ -29,7 +29,7 @@ const channels = {
   pressure: channel('cellardb:pressure'),
 }
 
-/** Publishes a message if anybody listens. */
+/** Publishes a message if the channel has subscribers. */
 export function publishDiagnostic(name: keyof typeof channels, message: object): void {
   const target = channels[name]
   if (target.hasSubscribers) target.publish(message)

@@ -1,14 +1,13 @@
 /**
- * The engine: one open database directory. It owns the parts that share the directory, and the
- * state of the whole from open to closed.
+ * The engine: one open database directory. The engine owns the parts that share the directory, and
+ * the state of the database from open to closed.
  *
  * Three parts do the work: `WritePath` (mutations, log, memtables, admission), `Background`
- * (flushes and compactions) and `Reports` (events and diagnostics). `Publisher` is the one way by
- * which their files come into use.
+ * (flushes and compactions) and `Reports` (events and diagnostics). All their files come into use
+ * by `Publisher`.
  *
- * Failure behaviour: the first failed write or sync of the log, or manifest edit, poisons the
- * engine: reads go on, writes fail with `ERR_POISONED` and the stored cause, `onPoisoned` is called
- * once.
+ * The first failed write or sync of the log or manifest poisons the engine. Then reads continue,
+ * writes fail with `ERR_POISONED` and the first error as cause, and `onPoisoned` is called once.
  */
 import { CellarError, closedError, ErrorCode, poisonedError } from '../base/errors.js'
 import type { TurnBudget } from '../base/turn-budget.js'
@@ -35,7 +34,7 @@ import type { ServerClock } from './server-clock.js'
 import type { SsTableReaders } from '../files/sstable-readers.js'
 import { WritePath } from './write-path.js'
 
-/** What `openEngine` has opened, and the settings. */
+/** The parts that `openEngine` has opened, and the options. */
 export interface OpenedParts {
   readonly fileSystem: FileSystem
   readonly directory: string
@@ -53,7 +52,7 @@ export interface OpenedParts {
   readonly turn: TurnBudget
 }
 
-/** What an engine does not keep by itself: its parts do. */
+/** Objects that the constructor passes on to the parts of the engine. */
 export interface EngineStart {
   readonly budget: MemoryBudget
   readonly executor: JobExecutor
@@ -75,7 +74,7 @@ export class Engine implements OpenedParts {
   readonly tables: Map<string, TableState>
   readonly arenas: ArenaPool
   readonly clock: ServerClock
-  /** What awaited operations may do before the event loop gets its turn. */
+  /** Operations that awaited calls may still do in this turn of the event loop. */
   readonly turn: TurnBudget
   readonly readPoints: ReadPoints
   readonly publisher: Publisher
@@ -83,13 +82,13 @@ export class Engine implements OpenedParts {
   readonly writes: WritePath
   readonly background: Background
   recovery!: Recovery
-  /** What a close ends because it may wait for its caller for ever. */
+  /** Functions that a close calls, to end calls that might otherwise wait for ever. */
   readonly endedByClose = new Set<() => void>()
   private poisonedBy: CellarError | undefined = undefined
-  /** Whether mutations and flushes are refused: it is poisoned, or open read-only. */
+  /** Whether mutations and flushes are refused: the engine is poisoned or open read-only. */
   private isUnwritable: boolean
   state: 'open' | 'closing' | 'closed' = 'open'
-  /** Changes under way that make files or edits: a close waits for their end. */
+  /** Running changes that make files or edits. A close waits for them. */
   private readonly changes = new Set<Promise<unknown>>()
   private closing: Promise<void> | undefined = undefined
 
@@ -139,7 +138,8 @@ export class Engine implements OpenedParts {
   }
 
   /**
-   * Throws the reason if nothing may be flushed: `ERR_CLOSED`, `ERR_POISONED`, `ERR_READ_ONLY`.
+   * Throws if flushes are impossible: `ERR_CLOSED`, `ERR_POISONED`, `ERR_READ_ONLY`. During a close
+   * they are still possible.
    */
   checkFlush(): void {
     if (this.state === 'closed') throw closedError('the database')
@@ -151,7 +151,7 @@ export class Engine implements OpenedParts {
     return this.state !== 'closed' && !this.isUnwritable
   }
 
-  /** Stops all writes for good. */
+  /** Refuses all later writes. */
   poison(error: CellarError): void {
     if (this.poisonedBy !== undefined) return
     this.poisonedBy = error
@@ -160,14 +160,14 @@ export class Engine implements OpenedParts {
     this.reports.poisoned(error)
   }
 
-  /** The error that poisoned the engine, if one did. */
+  /** The error that poisoned the engine; undefined if none did. */
   get failure(): CellarError | undefined {
     return this.poisonedBy
   }
 
   /**
-   * Carries out a change that makes files or edits, which a close then waits for. REQUIRES that the
-   * change does not wait for its caller. Throws as {@link checkWritable}.
+   * Runs a change that makes files or edits; a close waits for it. REQUIRES that the change does
+   * not wait for its caller. Throws as {@link checkWritable}.
    */
   async change<T>(step: () => Promise<T>): Promise<T> {
     this.checkWritable()
@@ -190,20 +190,20 @@ export class Engine implements OpenedParts {
   }
 
   /**
-   * Makes the log durable. Tables and catalog must never survive a power cut that takes mutations
-   * applied before them, or rows would be torn and the history have a hole; so this comes before an
-   * edit that names new data.
+   * Makes the log durable. Called before an edit that names new data. A power cut must not take
+   * mutations that are older than the files and catalog that survive: rows would be torn and the
+   * history would have a hole.
    */
   syncLog(): Promise<void> {
     return this.writes.log.commit('FSYNC_WAL')
   }
 
-  /** As {@link syncLog}, before returning. */
+  /** As {@link syncLog}, blocking. */
   syncLogSync(): void {
     this.writes.log.commitSync('FSYNC_WAL')
   }
 
-  /** Files of a store in the current version, newest first. */
+  /** Files of a store in the current version, level 0 first, newest first within level 0. */
   filesOf(store: Store): readonly FileMetadata[] {
     return (this.versions.current.store(store.storeId)?.levels ?? []).flat()
   }
@@ -216,8 +216,8 @@ export class Engine implements OpenedParts {
   }
 
   /**
-   * Flushes what is large or not in the log, then gives everything back. The rest is in the log and
-   * comes back with the next open. Calling it again waits for the same close.
+   * Flushes large memtables and unlogged mutations, then releases everything. The next open replays
+   * the other mutations from the log. Calling it again returns the same promise.
    */
   close(): Promise<void> {
     this.closing ??= this.closeOnce()
@@ -229,7 +229,7 @@ export class Engine implements OpenedParts {
     const poisonedBefore = this.poisonedBy !== undefined
     const steps = new ClosingSteps()
     if (!this.isUnwritable) await steps.attempt(() => flushForClose(this))
-    // Behind the lock's release the directory may be another process's.
+    // After the release of the lock, the directory may belong to another process.
     await Promise.allSettled(this.changes)
     for (const end of this.endedByClose) await steps.attempt(end)
     this.state = 'closed'

@@ -1,9 +1,9 @@
 /**
- * Brings finished SSTables into the database directory under new numbers, by hard links (copies
- * where there are none), on their way into an edit.
+ * Brings finished SSTables into the database directory under new numbers, by hard links, or by
+ * copies where the file system has no links.
  *
- * Until an edit names them, the new names are garbage that the next open removes, so a crash at any
- * step leaves nothing behind; before the edit, {@link FileAdoption.abandon} takes them back.
+ * Until an edit names the new files, the next open removes them, so a crash at any step leaves
+ * nothing behind. Before the edit, {@link FileAdoption.abandon} removes them.
  */
 import { linkOrCopy } from '../fs/copy-file.js'
 import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'
@@ -19,12 +19,12 @@ export class FileAdoption {
     this.engine = engine
   }
 
-  /** The files so far, for the edit. */
+  /** The adopted files, for the edit. */
   get filesAdded(): readonly StoreFile[] {
     return this.added
   }
 
-  /** Gives a file of the database a second name, for the store. */
+  /** Adds a file of the database under a new number, for the store `storeId`. */
   async share(file: FileMetadata, storeId: number): Promise<void> {
     const { fileSystem, readers } = this.engine
     const fileNumber = this.allocate()
@@ -33,33 +33,36 @@ export class FileAdoption {
     this.added.push({ storeId, file: { ...file, fileNumber, writtenAs } })
   }
 
-  /** A number whose file is removed by {@link abandon}. */
+  /** Returns a number for a new file. {@link abandon} removes the file. */
   allocate(): number {
     const fileNumber = this.engine.versions.allocateFileNumber()
     this.numbers.push(fileNumber)
     return fileNumber
   }
 
-  /** Adds a file that is in the directory already, under a number of {@link allocate}. */
+  /** Adds a file that is in the directory under a number of {@link allocate}. */
   add(file: FileMetadata, storeId: number): void {
     this.added.push({ storeId, file })
   }
 
-  /** Makes the names durable and opens the readers: all that can fail before the edit. */
+  /**
+   * Makes the names durable and, with `withReaders`, opens the readers. Nothing before the edit can
+   * fail after that.
+   */
   prepare(withReaders: boolean): void {
     const { fileSystem, directory, readers } = this.engine
     if (this.added.length > 0) fileSystem.syncDirectorySync(directory)
     if (withReaders) for (const { file } of this.added) readers.open(file)
   }
 
-  /** Takes everything back. REQUIRES that no edit with the files was begun. */
+  /** Removes the adopted files. REQUIRES that no edit with the files was begun. */
   abandon(): void {
     for (const fileNumber of this.numbers) {
       try {
         this.engine.readers.close(fileNumber)
         this.engine.fileSystem.unlinkSync(this.engine.readers.pathOf(fileNumber))
       } catch {
-        // The error that led here is the one that counts; the next open removes the file.
+        // The error that led to the removal is the one to report. The next open removes the file.
       }
     }
   }

@@ -1,15 +1,15 @@
 /**
- * Brings frozen memtables to disk: oldest first, and each unit of memtables (`FlushUnit`) once.
+ * Writes frozen memtables to disk: oldest first, and each unit of memtables (`FlushUnit`) once.
  *
- * Whoever wants a unit on disk shares its one flush. The steps of a flush, for each memtable of the
- * unit: sorted offsets (in slices), the job (worker or inline). Then, for all of them together: the
- * readers of the new files and one manifest edit. In the moment in which the edit becomes visible
- * the memtables are replaced by their SSTables. A failure before the edit leaves everything as it
- * was; the flush is tried again on the next occasion, and writers that wait for memory are told the
- * error.
+ * All callers that want a unit on disk share its one flush. For each memtable of the unit: the
+ * offsets of its sorted entries are collected in slices, and a job (in a worker or inline) writes
+ * the files. Then, for all memtables together: the readers of the new files are opened and one edit
+ * is published. At the moment when the edit becomes visible, the memtables are replaced by their
+ * SSTables. A failure before the edit changes nothing: writers that wait for memory get the error,
+ * and the flush is tried again.
  *
- * A synchronous writer that meets a full budget cannot wait for a worker: it cancels the running
- * job and runs the same job inline. The cancelled job's output is never installed.
+ * A synchronous writer that meets a full budget cannot wait for a worker. It cancels the running
+ * job and runs the same job inline. The output of the cancelled job is never used.
  */
 import { assert } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
@@ -42,10 +42,10 @@ import type { HookedJob, JobHooks } from './job-hooks.js'
 import type { LogFloor } from './log-floor.js'
 import { Ticker } from './ticker.js'
 
-/** The files of one memtable, not yet named by the manifest. */
+/** The files of one memtable before the edit. */
 interface Output extends FlushMember {
   readonly job: FlushJob
-  /** The job as coprocessors know it. */
+  /** The job as the hooks of coprocessors know it. */
   readonly hooked: HookedJob
   readonly result: JobResult
   /** How often hooks were asked about the memtable. */
@@ -54,11 +54,11 @@ interface Output extends FlushMember {
   readonly sequenceSame: number
 }
 
-/** Told what becomes of flushes. */
+/** Receives the ends of flushes. */
 export interface FlushWatcher {
-  /** A memtable has been replaced by its table. REQUIRES that it does not throw. */
+  /** Called when a memtable was replaced by its SSTable. REQUIRES that it does not throw. */
   flushed(store: Store, result: JobResult, hooked: HookedJob): void
-  /** A flush in the background failed; nothing was changed. */
+  /** Called when a flush in the background has failed; nothing was changed. */
   failed(store: Store, error: unknown): void
 }
 
@@ -67,7 +67,7 @@ const retryMilliseconds = 1000
 
 /** Flushes the memtables of one engine; see the file header. */
 export class Flusher {
-  /** Flushes done, and what they read, wrote and dropped. */
+  /** Number of flushes, and sums of entries and bytes, since the open. */
   flushCount = 0
   entriesWritten = 0
   entriesDropped = 0
@@ -80,10 +80,12 @@ export class Flusher {
   private readonly watcher: FlushWatcher
   /** The one flush of each unit that is being flushed or waits for older ones. */
   private readonly running = new Map<FlushUnit, Promise<void>>()
-  /** Stores that are flushed in the background. */
+  /** Stores with a running background flush. */
   private readonly scheduled = new Set<Store>()
   private readonly controls = new Map<Store, JobControl>()
-  /** Units whose observers are being asked, or that are flushed on this stack. */
+  /**
+   * Units whose observers are being asked, or that `flushSync` is flushing further up the stack.
+   */
   private readonly entered = new Set<FlushUnit>()
   private readonly ticker = new Ticker(() => this.tick())
 
@@ -101,14 +103,14 @@ export class Flusher {
     this.watcher = watcher
   }
 
-  /** Number of stores that are being flushed. */
+  /** Number of stores with a running flush. */
   get runningCount(): number {
     const stores = new Set<Store>()
     for (const unit of this.running.keys()) for (const { store } of unit.members) stores.add(store)
     return stores.size
   }
 
-  /** Starts flushing a store's frozen memtables in the background, if that is not going on. */
+  /** Starts flushing a store's frozen memtables in the background, unless that is running. */
   schedule(store: Store): void {
     if (this.scheduled.has(store)) return
     this.scheduled.add(store)
@@ -116,8 +118,8 @@ export class Flusher {
   }
 
   /**
-   * Resolves when all memtables of the store that are frozen by now are on disk; rejects with the
-   * error of the flush.
+   * Resolves when all memtables that are frozen now are on disk. Rejects with the error of the
+   * flush.
    */
   async drain(store: Store): Promise<void> {
     const newest = store.frozen.at(0)
@@ -125,8 +127,8 @@ export class Flusher {
   }
 
   /**
-   * Flushes all frozen memtables of a store on this thread, before returning. An observer that
-   * writes while it is asked about a flush cannot wait for that flush; then nothing happens.
+   * Flushes all frozen memtables of a store on this thread, blocking. Does nothing more if an
+   * observer calls this while it is asked about a flush, because the call would wait for itself.
    */
   drainSync(store: Store): void {
     while (store.frozen.length > 0 && this.isWanted(store)) {
@@ -134,14 +136,14 @@ export class Flusher {
     }
   }
 
-  /** Cancels running flushes and waits for them. */
+  /** Cancels running flushes and waits until they have ended. */
   async stop(): Promise<void> {
     this.ticker.stop()
     for (const control of this.controls.values()) control.cancel()
     await Promise.allSettled(this.running.values())
   }
 
-  /** The one flush of a unit; whoever asks while it goes on shares it. */
+  /** The one flush of a unit; all callers share it. */
   private flush(unit: FlushUnit): Promise<void> {
     const running = this.running.get(unit)
     if (running !== undefined) return running
@@ -151,7 +153,7 @@ export class Flusher {
   }
 
   private async flushInOrder(unit: FlushUnit): Promise<void> {
-    // The caller registers the flush first: an observer may ask for it again.
+    // The caller registers the flush first, because an observer may ask for the same flush.
     await Promise.resolve()
     for (const { store, slot } of unit.members) {
       const before = store.frozenBefore(slot)
@@ -174,12 +176,12 @@ export class Flusher {
     }
     this.scheduled.delete(store)
     if (store.frozen.length === 0 || !this.isWanted(store) || !this.engine.mayFlush) return
-    // Writers that wait for memory by now were not there when the failure was told.
+    // Writers that began to wait after the failure was reported still need a flush at once.
     if (this.engine.writes.budget.hasWaiters) this.schedule(store)
     else this.retryLater(store)
   }
 
-  /** False if the store is dropped, or an edit that drops it is on its way. */
+  /** Whether the store exists. False if an edit that drops it is being published. */
   private isWanted(store: Store): boolean {
     return !store.dropped && this.engine.versions.hasStore(store.storeId)
   }
@@ -214,7 +216,7 @@ export class Flusher {
       if (live.length === 0) return
       const edit = this.prepareInstall(live)
       unit.isPublishing = true
-      // From here on the manifest may name the files, whatever fails.
+      // From here on the manifest may name the files, so an error must not remove them.
       named = live
       try {
         await this.engine.publisher.publish(edit, (version) => this.install(live, version))
@@ -230,9 +232,9 @@ export class Flusher {
   }
 
   /**
-   * Makes the log durable and writes memtables again whose hooks changed what a new snapshot sees,
-   * or of which cells were dropped that a new scan sees: it is to go on in the table. False if the
-   * unit was flushed meanwhile, or nobody wants it any more.
+   * Makes the log durable. Then checks the outputs: a memtable is written again if its hooks
+   * changed cells that a new snapshot sees, or if cells were dropped that a new scan sees and would
+   * miss in the SSTable. Returns false if the unit was flushed meanwhile or is not needed any more.
    */
   private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
     for (;;) {
@@ -255,7 +257,7 @@ export class Flusher {
 
   /**
    * Writes the files of one memtable, with all its cells if `keepsAll`. Undefined if a synchronous
-   * writer has flushed the unit meanwhile; its memory may be in use again then.
+   * writer has flushed the unit meanwhile; then the memory may already be used by another memtable.
    */
   private async write(
     unit: FlushUnit,
@@ -278,9 +280,10 @@ export class Flusher {
         return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
       } catch (error) {
         this.unprotect(job)
-        // A synchronous writer does the job itself, a close wants it to end.
+        // A synchronous writer took over the unit, or a close wants the job to end. The loop finds
+        // out.
         if (error instanceof JobCancelled) continue
-        // A thread that died may have left half a file.
+        // A worker thread that died may have left an unfinished file.
         this.discard(job)
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       }
@@ -301,7 +304,7 @@ export class Flusher {
     }
   }
 
-  /** Asks observers; one that writes meanwhile does not wait for the unit. */
+  /** Asks observers. An observer that writes meanwhile does not wait for the unit. */
   private ask<T>(unit: FlushUnit, question: () => T): T {
     this.entered.add(unit)
     try {
@@ -311,7 +314,7 @@ export class Flusher {
     }
   }
 
-  /** As {@link flush}, before returning; false if that goes on further up the stack. */
+  /** As {@link flush}, blocking. Returns false if that flush is running further up the stack. */
   private flushSync(unit: FlushUnit): boolean {
     if (this.entered.has(unit)) return false
     for (const { store, slot } of unit.live) {
@@ -319,7 +322,8 @@ export class Flusher {
       if (before !== undefined && !this.flushSync(before.unit!)) return false
     }
     if (unit.isPublishing) {
-      // Its edit is in the manifest already: an empty edit behind it makes both visible.
+      // The edit of the unit is in the manifest already. Publishing an empty edit after it blocks
+      // until both are visible.
       this.engine.publisher.publishSync({})
       return true
     }
@@ -401,8 +405,8 @@ export class Flusher {
   }
 
   /**
-   * Opens the new files, so that a failure comes before the manifest names them, and makes the
-   * edit.
+   * Makes the edit, and opens the readers first, so that their failure comes before the manifest
+   * names the files.
    */
   private prepareInstall(outputs: readonly Output[]): VersionEdit {
     const files = outputs.flatMap(({ store, result }) =>
@@ -426,8 +430,8 @@ export class Flusher {
   }
 
   /**
-   * The edit of a flush has become visible: the memtables go in the same moment, so that no reader
-   * sees the cells twice or not at all.
+   * Replaces the memtables by their SSTables at the moment when the edit becomes visible. So no
+   * reader sees the cells twice, or not at all.
    */
   private install(outputs: readonly Output[], version: Version): void {
     const { readers } = this.engine
@@ -448,13 +452,13 @@ export class Flusher {
   }
 }
 
-/** Up to which sequence the table that a flush wrote holds the same cells as the memtable. */
+/** Highest sequence up to which the written SSTable holds the same cells as the memtable. */
 function sequenceSame(job: FlushJob, { entriesDropped, hooks }: JobResult): number {
   const changed = entriesDropped > 0 || hooks.some(({ replaced }) => replaced > 0)
   return changed ? job.sequenceKept : Infinity
 }
 
-/** Whether an open scan of the memtable may see cells that the table lacks. */
+/** Whether an open scan of the memtable may see cells that the SSTable lacks. */
 function missesScans({ slot, sequenceSame }: Output): boolean {
   return slot.readPointNewest > sequenceSame
 }

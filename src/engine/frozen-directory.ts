@@ -1,14 +1,14 @@
 /**
- * A database directory as it is at one moment, also while another process writes it.
+ * A view of a database directory at one moment, also while another process writes to the directory.
  *
- * The manifest is read, all files of the database are opened, and the manifest is read again. If it
- * is the same, no file that it names can have been removed in between: a writer removes SSTables,
- * value files and segments only behind the edit that makes them obsolete. Files stay readable when
- * their names go. Else everything is done again.
+ * The manifest is read, all files of the database are opened, and the manifest is read again. If
+ * both manifests are equal, no file that they name was removed in between: a writer removes
+ * SSTables, value files and segments only after the edit that makes them obsolete. Open files stay
+ * readable when their names are removed. If the manifests differ, everything is done again.
  *
- * Only the last segment of the log grows. It is read twice, and ends where the two differ: what the
- * writer added meanwhile, and what was read behind that, is left out. So the view shows a prefix of
- * the history that holds all that was written before it was taken.
+ * Only the last segment of the log grows. It is read twice and cut where the two readings differ.
+ * So bytes that the writer added meanwhile are left out, and the view shows a prefix of the history
+ * that holds everything written before the view was taken.
  *
  * Nothing is written to the directory, and no lock is taken.
  */
@@ -19,11 +19,14 @@ import { closingStatementName } from '../version/closing-statement.js'
 import { parseFileName, type FileKind } from '../version/file-names.js'
 import { inspectDirectorySync } from '../version/open-directory.js'
 
-/** Edits of a busy writer come some times a second; an attempt takes milliseconds. */
+/**
+ * Attempts before giving up. A busy writer makes some edits per second; an attempt takes
+ * milliseconds.
+ */
 const attemptsMax = 100
 
 /**
- * The directory as it is now; the lock of the view gives the files back.
+ * Takes a view of the directory. Releasing the lock of the view closes its files.
  *
  * @throws CellarError `ERR_NOT_A_DATABASE`; `ERR_CORRUPTION` if the manifest is missing;
  * `ERR_LOCKED` if a writer changes the directory faster than it can be read; `ERR_IO`.
@@ -41,11 +44,11 @@ export async function freezeDirectory(
   throw new CellarError(ErrorCode.locked, message)
 }
 
-/** Undefined if the directory was changed meanwhile. */
+/** Reads and opens the files of the directory. Undefined if the directory was changed meanwhile. */
 function captureSync(fileSystem: FileSystem, directory: string): Map<string, Content> | undefined {
   const manifest = newestManifest(fileSystem, directory)
   if (manifest === undefined) {
-    // It throws: there is no database, or one without a manifest.
+    // This call throws: there is no database, or its manifest is missing.
     inspectDirectorySync(fileSystem, directory, false)
     return undefined
   }
@@ -105,7 +108,7 @@ function captureFiles(
   }
 }
 
-/** A file that may grow meanwhile, up to what was surely in it before; see the file header. */
+/** Reads a file that may grow meanwhile, up to where two readings agree; see the file header. */
 function readStable(fileSystem: FileSystem, path: string): Content | undefined {
   const first = readSync(fileSystem, path)
   const second = first === undefined ? undefined : readSync(fileSystem, path)
@@ -119,13 +122,13 @@ function readStable(fileSystem: FileSystem, path: string): Content | undefined {
   return new MemoryContent(first.subarray(0, same))
 }
 
-/** The whole content of a file; undefined if it is gone. */
+/** The whole content of a file; undefined if the file was removed. */
 function readSync(fileSystem: FileSystem, path: string): Buffer | undefined {
   return whileThere(fileSystem, path, () => {
     const file = fileSystem.openSync(path, 'read')
     try {
       const bytes = Buffer.alloc(file.sizeSync())
-      // A file that was cut meanwhile is compared as it is found.
+      // A file that became shorter meanwhile is compared with the bytes that are left.
       return bytes.subarray(0, file.readSync(bytes, 0, bytes.length, 0))
     } finally {
       file.closeSync()

@@ -1,17 +1,17 @@
 /**
- * Makes finished SSTables part of a table: bulk load and the last step of an import.
+ * Adds finished SSTables to a table: bulk load, and the last step of an import.
  *
- * Semantics are those of HBase's bulk load: the cells of a file count as written by one mutation at
- * the moment of the load. Each file gets a sequence of its own, in the order of the files, so of
- * equal cells (same column, timestamp and type) the last file's is seen, and any load hides what
- * was written before it. All files of a load become visible in one turn, by one edit, over all
- * families; views and scans of before do not see them.
+ * As in HBase's bulk load, the cells of a file count as written by one mutation at the moment of
+ * the load. Each file gets a sequence of its own, in the order of the files. So of equal cells
+ * (same column, timestamp and type) the one in the last file is visible, and a load hides older
+ * equal cells. One edit makes all files of a load visible at the same moment, over all families.
+ * Snapshots and scans that are already open do not see them.
  *
- * Durability: the edit is on the disk when the promise resolves. The log holds nothing of it, so a
- * change feed does not show it.
+ * The edit is durable when the promise resolves. The log does not contain the cells, so a change
+ * feed does not show them.
  *
- * Failure behaviour: files are taken in under names of their own and verified there; until the edit
- * they are garbage that an error removes at once, and a crash with the next open.
+ * Files are linked or copied into the directory under new numbers, and verified there. If an error
+ * occurs before the edit, they are removed at once; after a crash, by the next open.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { copyFile, linkOrCopy } from '../fs/copy-file.js'
@@ -31,22 +31,22 @@ import type { Ddl } from './ddl.js'
 import type { Engine } from './engine.js'
 import { FileAdoption } from './file-adoption.js'
 
-/** A file that was taken in, not yet part of its table. */
+/** A file in the database directory that is not part of its table yet. */
 export interface NewFile {
   readonly family: string
   readonly file: FileMetadata
 }
 
-/** How a bulk load is carried out. */
+/** Options of a bulk load. */
 export interface LoadRequest {
-  /** Leave the files where they are and copy them. */
+  /** Whether to copy the files and leave the originals in place. */
   readonly copy: boolean
   readonly signal?: AbortSignal | undefined
-  /** Told now and then which part of the bytes is verified, 0 to 1. */
+  /** Called repeatedly with the verified part of all bytes, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
 }
 
-/** What was loaded. */
+/** Totals of a bulk load. */
 export interface Loaded {
   readonly files: number
   readonly cells: number
@@ -91,7 +91,7 @@ export class Ingest {
       if (request.signal?.aborted === true) throw aborted(request.signal)
       published = await this.publish(tableName, files)
     } catch (error) {
-      // If the edit itself failed it may be in the manifest, and its files must stay.
+      // A failed edit may be in the manifest, so its files must stay.
       if (this.engine.failure === undefined) adoption.abandon()
       throw error
     }
@@ -103,7 +103,10 @@ export class Ingest {
     }
   }
 
-  /** Publishes files that lie in the directory already; `ERR_TABLE_NOT_FOUND` and so on. */
+  /**
+   * Publishes files that are in the directory already. Throws `ERR_TABLE_NOT_FOUND`,
+   * `ERR_TABLE_NOT_ENABLED` or `ERR_READ_ONLY`.
+   */
   publish(tableName: string, files: readonly NewFile[]): Promise<readonly NewFile[]> {
     return this.ddl.enqueue(async () => {
       const table = this.ddl.find(tableName)
@@ -117,7 +120,7 @@ export class Ingest {
     })
   }
 
-  /** As {@link publish}, together with the creation of the table. `ERR_TABLE_EXISTS`. */
+  /** As {@link publish}, in one edit with the creation of the table. Throws `ERR_TABLE_EXISTS`. */
   publishNew(
     name: string,
     define: () => TableDefinition,
@@ -137,8 +140,8 @@ export class Ingest {
   }
 
   /**
-   * From the assignment of the sequences to the visibility of the files no turn is given up, so no
-   * reader can have a read point that is above the sequences and not see the files.
+   * Assigns sequences and publishes the files in one turn of the event loop. So no reader can have
+   * a read point at or above the sequences without seeing the files.
    */
   private async publishNow(
     files: readonly NewFile[],
@@ -188,7 +191,7 @@ export class Ingest {
     for (const source of sources) {
       const { family, fileBytes } = source.listed
       const onPart = (bytes: number): void => {
-        // A close waits for the load, so the load ends.
+        // A close waits for the load, so the load must end soon.
         this.engine.checkWritable()
         if (request.signal?.aborted === true) throw aborted(request.signal)
         request.onProgress?.((done + bytes) / total)
@@ -221,7 +224,7 @@ export class Ingest {
     }
   }
 
-  /** Opens and verifies a file that was taken in, and returns what the manifest says of it. */
+  /** Opens and verifies a file in the directory, and returns its description for the manifest. */
   private async verifyFile(
     path: string,
     fileNumber: number,
@@ -248,7 +251,7 @@ export class Ingest {
     }
   }
 
-  /** Whoever wrote the file may not have synced it. */
+  /** Syncs a file, because the program that wrote it may not have done so. */
   private async syncFile(path: string): Promise<void> {
     const file = this.engine.fileSystem.openSync(path, 'read')
     try {
@@ -258,7 +261,7 @@ export class Ingest {
     }
   }
 
-  /** The files are part of the table now; their old names go, as in HBase. */
+  /** Removes the original files, as HBase does. They are part of the table now. */
   private removeSources(directories: readonly string[], sources: readonly Source[]): void {
     const { fileSystem } = this.engine
     const paths = [
@@ -278,8 +281,8 @@ export class Ingest {
 }
 
 /**
- * What was found wrong with the file taken in, told of the caller's file. The former is removed
- * together with the failed load.
+ * Replaces the path of the linked file by that of the caller's file in an error. The linked file is
+ * removed with the failed load.
  */
 function withPath(error: unknown, taken: string, source: string): unknown {
   if (!(error instanceof CellarError) || !error.message.includes(taken)) return error
@@ -337,7 +340,7 @@ function storeIdOf(table: TableState, family: string): number {
   throw new CellarError(ErrorCode.noSuchColumnFamily, message)
 }
 
-/** `ERR_TABLE_NOT_ENABLED`, `ERR_READ_ONLY`. */
+/** Throws `ERR_TABLE_NOT_ENABLED` or `ERR_READ_ONLY` if the table takes no files. */
 export function checkLoadable(table: TableState): void {
   if (table.settings.disabled) {
     throw new CellarError(ErrorCode.tableNotEnabled, `table '${table.name}' is disabled`)

@@ -1,12 +1,12 @@
 /**
- * Brings the coprocessors of a table into the jobs of its stores: asks them when a job starts,
- * tells them when it is installed, and keeps what open snapshots see.
+ * Connects jobs with the coprocessors of a table. Coprocessors are asked when a job starts and told
+ * when its result is in use. What open snapshots see stays unchanged.
  *
- * A snapshot that is open when a job starts sees the cells up to its sequence; hooks are not asked
- * about those. A snapshot that was opened while the job ran, and is still open when it is done, may
- * see cells that the hooks have changed; then the job's outputs are thrown away and it runs again,
- * with that snapshot protected. From the third round on hooks change nothing, so that a job ends
- * whatever comes. (A snapshot opened while the manifest is being written is not noticed.)
+ * A snapshot that is open when a job starts sees the cells up to its sequence, so hooks are not
+ * asked about those cells. A snapshot that was opened while the job ran may see cells that the
+ * hooks have changed. Then the outputs are discarded, and the job runs again with that snapshot
+ * protected. From the third round on hooks change nothing, so every job ends. A snapshot that is
+ * opened while the manifest is being written keeps the inputs of the job (`read-points.ts`).
  */
 import type { StoreJob } from '../coprocessor/cell-hook.js'
 import type { HookPlan } from '../coprocessor/hook-chain.js'
@@ -22,14 +22,14 @@ import type { Engine } from './engine.js'
 /** Rounds in which hooks may change cells. */
 const roundsMax = 2
 
-/** A job as its coprocessors were told of it. */
+/** A job, as its coprocessors know it. */
 export interface HookedJob {
   readonly job: StoreJob
   /** Undefined if the job has no hooks. */
   readonly plan: HookPlan | undefined
-  /** By which the job keeps cells: the family's rules, unless an observer has changed them. */
+  /** The rules for dropping cells: those of the family, unless an observer has changed them. */
   readonly retention: RetentionOptions
-  /** Up to this sequence a flush drops nothing: open snapshots and scans see it. */
+  /** A flush drops nothing up to this sequence, because open snapshots and scans see it. */
   readonly sequenceKept: number
 }
 
@@ -43,8 +43,8 @@ export class JobHooks {
   }
 
   /**
-   * A job starts, for the `round`-th time counted from 1; open scans read its input, which see the
-   * cells up to `sequenceKept`. Throws `ERR_COPROCESSOR`.
+   * Called when a job starts; `round` counts its attempts from 1. Open scans that read the job's
+   * input see the cells up to `sequenceKept`. Throws `ERR_COPROCESSOR`.
    */
   start(
     store: Store,
@@ -71,8 +71,8 @@ export class JobHooks {
   }
 
   /**
-   * Whether an open snapshot may see what a finished flush has dropped, or what the hooks of a
-   * finished job have changed.
+   * Whether an open snapshot may see cells that a finished flush has dropped, or that the hooks of
+   * a finished job have changed.
    */
   conflicts(hooked: HookedJob, { entriesDropped, hooks }: JobResult): boolean {
     const { plan, job, sequenceKept } = hooked
@@ -82,14 +82,14 @@ export class JobHooks {
     return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
   }
 
-  /** A job is installed. */
+  /** Called when the result of a job is in use. */
   finish(store: Store, { job }: HookedJob, facts: Omit<JobSummary, 'storeIsEmpty'>): void {
     const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
     const storeIsEmpty = !inMemory && this.engine.filesOf(store).length === 0
     this.coprocessors.finishJob(job, { ...facts, storeIsEmpty })
   }
 
-  /** A flush was asked for and there was nothing to flush. */
+  /** Called for a requested flush of a store with empty memtables. */
   finishIdleFlush(store: Store): void {
     const { table, family, now, readPointOldest } = {
       table: this.engine.tableNameOf(store),
@@ -103,14 +103,14 @@ export class JobHooks {
     this.finish(store, { job, plan: undefined, retention, sequenceKept: 0 }, nothing)
   }
 
-  /** Whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */
+  /** Asks whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */
   maySelect(store: Store): boolean {
     const { engine } = this
     const files = engine.filesOf(store).map(infoOf)
     return this.coprocessors.maySelect(engine.tableNameOf(store), store.family, files)
   }
 
-  /** Files were chosen. Throws `ERR_COPROCESSOR`. */
+  /** Called when files were chosen. Throws `ERR_COPROCESSOR`. */
   selected(store: Store, chosen: readonly FileMetadata[]): void {
     const { engine } = this
     const files = engine.filesOf(store).map(infoOf)

@@ -1,6 +1,6 @@
 /**
- * How much of the log is still needed: the oldest sequence that no SSTable holds, and the segment
- * with it.
+ * Determines the part of the log that is still needed: from the segment with the oldest sequence
+ * that no SSTable holds.
  */
 import type { FlushMember } from '../store/flush-unit.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
@@ -10,7 +10,7 @@ import type { Engine } from './engine.js'
 /** The floor of one engine's log; see the file header. */
 export class LogFloor {
   private readonly engine: Engine
-  /** Highest floor that an edit was made with. */
+  /** Highest floor of any edit so far. */
   private highest = 0
 
   constructor(engine: Engine) {
@@ -18,22 +18,22 @@ export class LogFloor {
   }
 
   /**
-   * Number of the oldest log segment that is still needed once some memtables are on disk. Ends the
-   * current segment if nothing in it would be needed; throws what the log throws.
+   * Number of the oldest log segment that is still needed when the given memtables are on disk.
+   * Begins a new segment if the current one would not be needed. Throws errors of the log.
    */
   after(flushed: readonly FlushMember[]): number {
     const { writes, versions } = this.engine
     const { log } = writes
     const oldest = this.oldestUnflushed(flushed)
-    // With nothing left in it, even the current segment need not stay on disk.
+    // If nothing in the current segment is needed, a new segment lets the old one be removed.
     if (oldest > writes.lastSequence) log.rollIfLong()
-    // Edits of other flushes may be on their way; what they allow to go stays gone.
+    // Unpublished edits of other flushes may have a higher floor. The floor must not decrease.
     const floor = log.floorFor(oldest - 1)
     this.highest = Math.max(this.highest, floor, versions.current.logFileNumberFloor)
     return this.highest
   }
 
-  /** Removes the segments that nothing needs any more. */
+  /** Removes the segments that are not needed any more. */
   removeSegments(): void {
     const { writes, versions } = this.engine
     if (writes.log.failure !== undefined) return
@@ -41,8 +41,8 @@ export class LogFloor {
   }
 
   /**
-   * Oldest sequence that only the log holds once some memtables are on disk; behind the newest if
-   * there is none.
+   * The oldest sequence that only the log holds when the given memtables are on disk. If there is
+   * none, one above the newest sequence.
    */
   private oldestUnflushed(flushed: readonly FlushMember[]): number {
     const { writes, stores } = this.engine
@@ -57,7 +57,7 @@ export class LogFloor {
   }
 }
 
-/** Oldest sequence of a store that is not on disk once `slot` is. */
+/** The oldest sequence of a store that is not on disk when `slot` is. */
 function oldestBehind(store: Store, slot: MemtableSlot): number {
   const position = store.frozen.indexOf(slot)
   const next = position > 0 ? store.frozen[position - 1] : store.active

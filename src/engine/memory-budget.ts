@@ -1,21 +1,20 @@
 /**
- * Accounts for the bytes in memtables and makes writers wait when they pass the budget, and when
- * this turn of the event loop has taken as many bytes as it should: promises wait, the event loop
- * never does.
+ * Counts the bytes in memtables. Writers wait when these exceed the budget, and when this turn of
+ * the event loop has taken its share of bytes. Only promises wait; the event loop is never blocked.
  */
 import type { TurnBudget } from '../base/turn-budget.js'
 import { Waiters } from './waiters.js'
 
-/** Most writers that are let go in one turn of the event loop. */
+/** Largest number of waiting writers that continue in one turn of the event loop. */
 const wakeMax = 256
 
 export class MemoryBudget {
   readonly bytesMax: number
   /** Bytes in all memtables. */
   bytesUsed = 0
-  /** How often a writer had to wait. */
+  /** How often a writer had to wait for memory. */
   stallCount = 0
-  /** What a writer is expected to write; the engine keeps it up to date. */
+  /** Average bytes of a mutation; the write path keeps it up to date. */
   bytesPerWriter = 1024
   private readonly turn: TurnBudget
   private readonly waiters = new Waiters()
@@ -26,12 +25,12 @@ export class MemoryBudget {
     this.turn = turn
   }
 
-  /** Above this, the largest memtable is flushed although it is not full. */
+  /** Above this mark the largest memtables are flushed although they are not full. */
   get isHigh(): boolean {
     return this.bytesUsed > this.bytesMax * 0.75
   }
 
-  /** Above this, writers wait. */
+  /** Above this mark writers wait. */
   get isExceeded(): boolean {
     return this.bytesUsed > this.bytesMax
   }
@@ -41,8 +40,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Calls `run` when memory is free, in a turn that takes further bytes and behind those that wait
-   * already; or `fail` if flushing fails.
+   * Calls `run` when there is memory and the turn takes further bytes, after all earlier waiters;
+   * or calls `fail` if flushing fails.
    */
   whenFree(run: () => void, fail: (error: unknown) => void): void {
     this.waiters.add(run, fail)
@@ -50,15 +49,15 @@ export class MemoryBudget {
     else this.planWake()
   }
 
-  /** Memtables came or went: all together hold `bytes` bytes now. */
+  /** Sets the bytes of all memtables, after some were added or freed. */
   update(bytes: number): void {
     this.bytesUsed = bytes
     this.wake()
   }
 
   /**
-   * Lets go as many waiters as surely fit, the oldest first, and looks again in the next turn, when
-   * they have written: all at once they would overrun the budget together.
+   * Lets as many waiters continue as surely fit, the oldest first. Looks again in the next turn,
+   * when these have written: all waiters at once would exceed the budget.
    */
   private wake(): void {
     const { waiters, turn } = this
@@ -66,7 +65,7 @@ export class MemoryBudget {
     const free = this.bytesMax - this.bytesUsed
     const fitting = Math.max(1, Math.min(wakeMax, Math.floor(free / (4 * this.bytesPerWriter))))
     for (let count = Math.min(fitting, waiters.count); count > 0; count--) {
-      // Most write at once.
+      // Most waiters write immediately, which changes both conditions.
       if (this.isExceeded || turn.isFull || waiters.count === 0) break
       waiters.runNext()
     }
@@ -82,7 +81,7 @@ export class MemoryBudget {
     })
   }
 
-  /** Flushing failed: whoever waits is told why. */
+  /** Rejects all waiting writers, because a flush has failed. */
   fail(error: unknown): void {
     this.waiters.fail(error)
   }

@@ -1,21 +1,21 @@
 /**
- * Decides which memtables are flushed when memory or the log runs full.
+ * Decides which memtables are flushed when memory or the log is full.
  *
- * Three bounds lead here: a memtable that is full, the memory budget of all memtables together, and
- * the length of the log. In each case memtables are frozen and handed to the flusher; only a
- * synchronous writer waits for the end.
+ * Three limits lead here: the size of one memtable, the budget of all memtables, and the length of
+ * the log. In each case memtables are frozen and passed to the flusher. Only a synchronous writer
+ * waits for the end of the flush.
  *
- * Failure behaviour: freezing cannot fail; a flush that fails is reported by the flusher.
+ * Freezing cannot fail. The flusher reports a flush that fails.
  */
 import type { Store } from '../store/store.js'
 import type { Flusher } from './flusher.js'
 import type { WritePath } from './write-path.js'
 
-/** Part of the budget that relief leaves in memtables that are not being flushed. */
+/** Part of the budget that may stay in memtables that are not being flushed. */
 const keptPart = 0.5
 
 export class MemoryRelief {
-  /** The log's length is looked at when so many bytes have been appended. */
+  /** Value of `logBytesWritten` at which the length of the log is checked next. */
   private checkAt = 0
   private readonly stores: ReadonlyMap<number, Store>
   private readonly writes: WritePath
@@ -34,7 +34,10 @@ export class MemoryRelief {
     this.logBytesMax = logBytesMax
   }
 
-  /** Freezes a store's active memtable and starts flushing it. */
+  /**
+   * Freezes a store's active memtable and starts to flush it. Returns false if the memtable is
+   * empty.
+   */
   freeze(store: Store): boolean {
     if (!store.freeze(this.writes.lastSequence)) return false
     this.flusher.schedule(store)
@@ -42,7 +45,8 @@ export class MemoryRelief {
   }
 
   /**
-   * Starts flushing the largest memtables until what is not yet being flushed is below the mark.
+   * Starts to flush the largest memtables, until the bytes in memtables that are not being flushed
+   * are below the mark.
    */
   start(): void {
     const { stores, flusher } = this
@@ -57,7 +61,7 @@ export class MemoryRelief {
       const largest = this.largest()
       if (largest === undefined) return
       this.freeze(largest)
-      // Memtables that are tied to it are frozen with it.
+      // Memtables of the same flush unit are frozen with it.
       freeable += largest.frozen[0].unit!.bytes
     }
   }
@@ -73,7 +77,10 @@ export class MemoryRelief {
     }
   }
 
-  /** Looks now and then whether the log has outgrown its bound, and frees its oldest segment. */
+  /**
+   * From time to time, checks the length of the log. If the log is too long, frees its oldest
+   * segment.
+   */
   checkLog(): void {
     const { logBytesMax } = this
     const { logBytesWritten, log } = this.writes
@@ -82,7 +89,7 @@ export class MemoryRelief {
     if (log.bytesTotal > logBytesMax) this.freeOldestSegment()
   }
 
-  /** Counts the memtables afresh; puts only add what they grew by. */
+  /** Counts the bytes of all memtables anew. Between two calls, writes only add their growth. */
   account(): void {
     let bytes = 0
     for (const store of this.stores.values()) bytes += store.memtableBytes
@@ -99,7 +106,7 @@ export class MemoryRelief {
     return largest
   }
 
-  /** Flushes the store that keeps the oldest log segment in use. */
+  /** Flushes the store that needs the oldest log segment. */
   private freeOldestSegment(): void {
     let oldest: Store | undefined
     for (const store of this.stores.values()) {

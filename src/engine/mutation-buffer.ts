@@ -24,17 +24,19 @@ import { isWellFormedKey, writeKeySuffix, writeTerminator } from '../cell/cell-k
 import { writeValueHeader } from '../cell/cell-value.js'
 import { mutationBytesMax } from '../wal/log.js'
 
-/** Never change: the form described above. */
+/** Version of the form above. On disk: never change. */
 const mutationFormat = 1
 const headerBytes = 7
-/** Most bytes in front of a key: three varints. */
+/** Largest number of bytes in front of a key: three varints. */
 const entryHeaderBytesMax = 15
-/** Most bytes in front of an entry: length and header of a mutation. */
+/** Largest number of bytes in front of the entries of a mutation: its length and its header. */
 const mutationHeaderBytesMax = 5 + headerBytes
 
-/** A group that is as long as this takes no further mutation. */
+/** A group of at least this many bytes takes no further mutation. */
 const groupBytesMax = 64 * 1024
-/** Memory is reserved for the worst that a group can do to the memtables, so it is kept short. */
+/**
+ * Largest number of mutations in a group. Memtables reserve memory for the worst case of a group.
+ */
 const groupMutationsMax = 64
 
 /** An escaped row, `buffer[0, length)`, without terminator. */
@@ -45,32 +47,35 @@ export interface EscapedRow {
 
 /** The mutations under construction; see the file header. */
 export class MutationBuffer {
-  /** Row, sequence and timestamp of the cells that are added next. */
+  /** Row, sequence and timestamp of the cells that {@link add} adds next. */
   row!: EscapedRow
   sequence = 0
   timestampHigh = 0
   timestampLow = 0
   buffer: Buffer = Buffer.allocUnsafeSlow(128 * 1024)
   length = 0
-  /** Finished mutations. */
+  /** Number of finished mutations in the group. */
   mutationCount = 0
   entryCount = 0
-  /** Bytes of keys and values, for the memory budget. */
+  /** Bytes of keys and values, counted in the memory budget. */
   payloadBytes = 0
-  /** The stores of all entries, each once: the first `touchedCount` of these. */
+  /** The stores of all entries, without repetition: the first `touchedCount` elements. */
   readonly touchedStores: Store[] = []
   touchedCount = 0
-  /** For each entry: its store, and where its key starts and ends and its value ends. */
+  /**
+   * For each entry: its store, and the offsets of its key's start, its key's end and its value's
+   * end.
+   */
   readonly stores: Store[] = []
   readonly keyStarts: number[] = []
   readonly keyEnds: number[] = []
   readonly valueEnds: number[] = []
 
-  /** Where the open mutation starts, and what there was before it. */
+  /** Start of the open mutation, and the counts before it. */
   private start = 0
   private entryCountBefore = 0
   private payloadBytesBefore = 0
-  /** Bytes left free for the length of the open mutation: what the one before it needed. */
+  /** Bytes left free for the length of the open mutation: as many as the mutation before needed. */
   private lengthBytes = 2
   private serverTimestamp = 0
 
@@ -88,7 +93,7 @@ export class MutationBuffer {
     return this.length < groupBytesMax && this.mutationCount < groupMutationsMax
   }
 
-  /** What the active memtables of the group's stores count in the budget. */
+  /** Bytes that the active memtables of the group's stores count in the budget. */
   get bytesCharged(): number {
     let bytes = 0
     for (let i = 0; i < this.touchedCount; i++) bytes += this.touchedStores[i].active.bytesCharged
@@ -109,12 +114,15 @@ export class MutationBuffer {
     this.length = at
   }
 
-  /** Entries of the open mutation. */
+  /** Number of entries in the open mutation. */
   get openEntryCount(): number {
     return this.entryCount - this.entryCountBefore
   }
 
-  /** Ends the open mutation; `ERR_TOO_LARGE`, and it is still open, if the log cannot take it. */
+  /**
+   * Ends the open mutation. Throws `ERR_TOO_LARGE` if it is too long for the log; it stays open
+   * then.
+   */
   finish(): void {
     const bytes = this.length - this.start - this.lengthBytes
     if (bytes > mutationBytesMax) {
@@ -126,14 +134,14 @@ export class MutationBuffer {
     this.mutationCount++
   }
 
-  /** Takes back the open mutation. */
+  /** Removes the open mutation from the group. */
   drop(): void {
     this.length = this.start
     this.entryCount = this.entryCountBefore
     this.payloadBytes = this.payloadBytesBefore
   }
 
-  /** Notes a timestamp that the engine assigned; of several rows' the highest counts. */
+  /** Records a timestamp that the engine assigned. With several rows the highest counts. */
   raiseServerTimestamp(timestamp: number): void {
     if (timestamp <= this.serverTimestamp) return
     this.serverTimestamp = timestamp
@@ -141,8 +149,8 @@ export class MutationBuffer {
   }
 
   /**
-   * Adds a cell of {@link row} at the timestamp that was set. `qualifier` is escaped, without
-   * terminator. The value is either bytes or a string whose UTF-8 form has `contentBytes` bytes.
+   * Adds a cell of {@link row} with the timestamp set before. `qualifier` is escaped, without
+   * terminator. The value is bytes, or a string whose UTF-8 form has `contentBytes` bytes.
    */
   add(
     store: Store,
@@ -187,7 +195,7 @@ export class MutationBuffer {
     this.touchedStores[this.touchedCount++] = store
   }
 
-  /** Moves the open mutation, because its length takes more or fewer bytes than were left free. */
+  /** Moves the open mutation, because its length needs more or fewer bytes than were left free. */
   private moveMutation(lengthBytes: number): void {
     const shift = lengthBytes - this.lengthBytes
     const from = this.start + this.lengthBytes
@@ -216,10 +224,10 @@ function refuseEntry(bytes: number): never {
   throw new CellarError(ErrorCode.tooLarge, message)
 }
 
-/** Up to so many characters a loop beats a call into native code. */
+/** Up to this many characters a loop is faster than a call into native code. */
 const loopCharactersMax = 32
 
-/** Bytes of the UTF-8 form of a text. */
+/** Number of bytes of a text in UTF-8. */
 export function textBytes(text: string): number {
   const { length } = text
   if (length > loopCharactersMax) return Buffer.byteLength(text)
@@ -233,14 +241,14 @@ function writeText(text: string, bytes: number, target: Buffer, at: number): voi
   else for (let i = 0; i < bytes; i++) target[at + i] = text.charCodeAt(i)
 }
 
-/** Values of callers are plain `Uint8Array`s or Buffers. */
+/** Copies the value of a caller, which is a plain `Uint8Array` or a Buffer. */
 function copyValue(source: Uint8Array, length: number, target: Buffer, at: number): void {
   if (Buffer.isBuffer(source)) copyBytes(source, 0, length, target, at)
   else if (length <= 32) for (let i = 0; i < length; i++) target[at + i] = source[i]
   else target.set(source, at)
 }
 
-/** Takes one entry of a mutation; the ranges lie in `source` and are borrowed. */
+/** Receives one entry of a mutation; the ranges are in `source`, which is borrowed. */
 export type EntryVisitor = (
   storeId: number,
   source: Buffer,
@@ -250,8 +258,8 @@ export type EntryVisitor = (
 ) => void
 
 /**
- * Walks over the entries of `source[start, end)`. Returns false if the bytes are not a mutation of
- * a known form; the visitor may then have been called for a prefix.
+ * Calls `visit` for the entries of `source[start, end)`. Returns false if the bytes are not a
+ * mutation of a known form; `visit` may have been called for the first entries then.
  */
 export function visitEntries(
   source: Buffer,
@@ -280,7 +288,7 @@ export function visitEntries(
   return true
 }
 
-/** As {@link visitEntries}, checking the keys' structure as well: for bytes from disk. */
+/** As {@link visitEntries}, and checks the structure of keys too: for bytes from disk. */
 export function isWellFormedMutation(source: Buffer, start: number, end: number): boolean {
   let wellFormed = true
   const complete = visitEntries(source, start, end, (_storeId, buffer, keyStart, keyEnd) => {
@@ -289,7 +297,7 @@ export function isWellFormedMutation(source: Buffer, start: number, end: number)
   return complete && wellFormed
 }
 
-/** The timestamp that the engine assigned to the mutation, 0 if none. */
+/** The timestamp that the engine assigned to a mutation; 0 if it assigned none. */
 export function serverTimestampOf(source: Buffer, start: number): number {
   return readPrefix48(source, start + 1, start + headerBytes)
 }

@@ -1,11 +1,11 @@
 /**
- * Opens a database directory. It takes the lock, judges manifest and log (recovery.ts; the rules
- * are in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables, replays
- * the log and begins a segment, in that order. A read-only open takes the same steps on a view that
+ * Opens a database directory, in this order: takes the lock, judges manifest and log (recovery.ts;
+ * the rules are in ../wal/FORMAT.md and ../version/FORMAT.md), begins a manifest, opens the tables,
+ * replays the log, and begins a log segment. A read-only open takes the same steps on a view that
  * keeps their changes in memory (frozen-directory.ts).
  *
- * Failure behaviour: whatever was opened is closed again and the lock is released; nothing of the
- * directory was changed unless the manifest and the log had been found good.
+ * After an error everything opened is closed and the lock is released. The directory is changed
+ * only after manifest and log were found good.
  */
 import { readArguments } from '../base/arguments.js'
 import { TurnBudget } from '../base/turn-budget.js'
@@ -44,7 +44,7 @@ import { ServerClock } from './server-clock.js'
 import { SsTableReaders } from '../files/sstable-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
 
-/** Threads for jobs: two compactions, and a flush must never wait behind them. */
+/** Threads for jobs: two for compactions, and one so that a flush never waits behind them. */
 const jobThreadsMax = 3
 
 /** Opens the engine of `directory`. Errors: see `Database.open`. */
@@ -81,7 +81,7 @@ function prepareDirectory(fileSystem: FileSystem, directory: string, create: boo
   makeDurableDirectory(fileSystem, directory)
 }
 
-/** A symbolic link to a directory can be listed, though it is none itself. */
+/** Whether a path can be listed: true for a symbolic link to a directory. */
 function isListable(fileSystem: FileSystem, directory: string): boolean {
   try {
     fileSystem.listSync(directory)
@@ -91,7 +91,7 @@ function isListable(fileSystem: FileSystem, directory: string): boolean {
   }
 }
 
-/** Makes a directory and its missing parents, each one's name durable in its parent. */
+/** Makes a directory and its missing parents, and makes the name of each durable. */
 function makeDurableDirectory(fileSystem: FileSystem, directory: string): void {
   const parent = fileSystem.join(directory, '..')
   if (parent !== directory && fileSystem.statSync(parent) === undefined) {
@@ -151,7 +151,7 @@ function openLocked(
     reserve.restore(versions.durableManifest.length)
     engine.recovery = reportOf(inspected, mutationsReplayed, versions.filesKept)
     const { cuts } = engine.recovery
-    // Nobody can listen before the open has returned.
+    // Listeners can be added only after the open has returned.
     setImmediate(() => cuts.forEach((cut) => events.onWarning(cutWarning(cut))))
     engine.background.compactor.watch(() => engine.stores.values())
     return engine
@@ -209,9 +209,9 @@ function makeExecutor(
 }
 
 /**
- * Brings the mutations of the log back into the memtables. A mutation is skipped for the stores
- * whose tables hold it already, and for stores that no longer exist (HBase: unknown families are
- * ignored). `onReplayed` is called for each mutation.
+ * Inserts the mutations of the log into the memtables. Skips the entries of stores whose SSTables
+ * hold the mutation already, and of stores that no longer exist (HBase ignores unknown families
+ * too). Calls `onReplayed` for each mutation.
  */
 function replay(
   engine: Engine,
@@ -240,7 +240,7 @@ function replay(
   return recovered
 }
 
-/** Starts the first new segment behind what was recovered. */
+/** Begins the first new segment after the recovered ones. */
 function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: EngineEvents): void {
   const { versions } = engine
   engine.writes.log = Log.createSync({
@@ -265,8 +265,8 @@ function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: E
 }
 
 /**
- * When all of the log is flushed and gone, the new segment still says what it continues: a change
- * feed must not take it for the beginning of the history.
+ * The predecessor of the first segment if recovery kept no segment because everything is flushed.
+ * Without a predecessor, a change feed would take the segment for the beginning of the history.
  */
 function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['predecessor'] {
   const { logFileNumberFloor } = versions.current
@@ -274,7 +274,10 @@ function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['p
   return { fileNumber: logFileNumberFloor - 1, length: fileHeaderBytes, lastSequence }
 }
 
-/** Flushes what the replay has made too large, once the coprocessors of the tables are there. */
+/**
+ * Flushes the memtables that replay has filled. Called after the coprocessors of the tables are
+ * loaded.
+ */
 export function flushRecovered(engine: Engine): void {
   if (!engine.isWritable) return
   for (const store of engine.stores.values()) {

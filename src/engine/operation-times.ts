@@ -1,14 +1,14 @@
 /**
- * How long operations take: histograms by kind, and the log of slow ones.
+ * Measures how long operations take: histograms by kind, and reports of slow operations.
  *
- * Reading the clock twice costs as much as a tenth of a get, so one operation in 64 on average is
- * timed, at distances that vary: equal ones could follow a rhythm of the caller. All are counted.
- * With `slowOperationMilliseconds` all are timed, or a slow one would be missed.
+ * Reading the clock twice costs a tenth of a get. So only one operation in 64 on average is timed,
+ * at varying distances, because equal distances could follow a rhythm of the caller. All operations
+ * are counted. With `slowOperationMilliseconds` all are timed, so that no slow one is missed.
  */
 import { LatencyHistogram } from '../base/latency-histogram.js'
 import { publishDiagnostic } from './diagnostics.js'
 
-/** What is timed, by the place of its figures. */
+/** Kinds of timed operations, with the index of their figures. */
 export const TimedOperation = {
   get: 0,
   scan: 1,
@@ -24,16 +24,19 @@ export const TimedOperation = {
 
 /** The name of a kind of operations. */
 export type TimedOperationName = keyof typeof TimedOperation
-/** The place of a kind of operations. */
+/** Index of a kind of operations. */
 export type TimedOperation = (typeof TimedOperation)[TimedOperationName]
 
 const names = Object.keys(TimedOperation) as readonly TimedOperationName[]
 
-/** Figures of one kind of operations since the open. Durations are those of timed operations. */
+/**
+ * Figures of one kind of operations since the open. Durations are those of the timed operations
+ * only.
+ */
 export interface LatencyStatistics {
-  /** Operations that began, timed or not. */
+  /** Number of operations that have begun, timed or not. */
   readonly count: number
-  /** Operations that were timed and ended without an error. */
+  /** Number of operations that were timed and ended without an error. */
   readonly timedCount: number
   readonly meanMicroseconds: number
   readonly p50Microseconds: number
@@ -45,19 +48,19 @@ export interface LatencyStatistics {
 /** An operation that took at least `slowOperationMilliseconds`. */
 export interface SlowOperation {
   readonly table: string
-  /** The row, if the operation names one. */
+  /** The row that the operation names; undefined if it names none. */
   readonly row: Buffer | undefined
   readonly kind: TimedOperationName
   readonly milliseconds: number
 }
 
-/** Who is told of operations. */
+/** Receives reports of operations. */
 export interface OperationEvents {
   /** An operation took at least `slowOperationMilliseconds`. */
   onSlowOperation(operation: SlowOperation): void
 }
 
-/** Distances between timed operations: 1 to 128, powers of two less one make the mask. */
+/** Times operations; see the file header. */
 const distanceMask = 127
 
 /** Times operations; see the file header. */
@@ -72,7 +75,7 @@ export class OperationTimes {
   private readonly events: OperationEvents
   private readonly clock: () => number
 
-  /** `slowMilliseconds` of Infinity: no operation is slow. */
+  /** With `slowMilliseconds` Infinity no operation is slow. */
   constructor(
     slowMilliseconds: number,
     directory: string,
@@ -85,13 +88,13 @@ export class OperationTimes {
     this.clock = clock
   }
 
-  /** Counts an operation that begins. The time if it is to be timed, else 0. */
+  /** Counts an operation that begins. Returns the time if the operation is timed, else 0. */
   begin(kind: TimedOperation): number {
     this.counts[kind]++
     return --this.left > 0 ? 0 : this.beginTimed()
   }
 
-  /** Counts an operation that is always timed: one that is rare and long. */
+  /** Counts an operation that is always timed, because it is rare and long. Returns the time. */
   beginLong(kind: TimedOperation): number {
     this.counts[kind]++
     return this.clock()
@@ -99,7 +102,7 @@ export class OperationTimes {
 
   private beginTimed(): number {
     if (this.slowMilliseconds === Infinity) {
-      // Marsaglia's xorshift: cheap, and the same in every run.
+      // Marsaglia's xorshift: fast, and the same sequence in every run.
       let next = this.random
       next ^= next << 13
       next ^= next >>> 17
@@ -110,7 +113,7 @@ export class OperationTimes {
     return this.clock()
   }
 
-  /** An operation on rows of a table has ended. REQUIRES a time of {@link begin} that is not 0. */
+  /** Ends an operation on rows of a table. REQUIRES a time from {@link begin} that is not 0. */
   end(kind: TimedOperation, startedAt: number, table: string, operation: unknown): void {
     const milliseconds = this.endLong(kind, startedAt)
     if (milliseconds < this.slowMilliseconds) return
@@ -119,7 +122,7 @@ export class OperationTimes {
     this.events.onSlowOperation(slow)
   }
 
-  /** As {@link end}, when a promise is fulfilled; returns the promise. */
+  /** As {@link end}, when the promise is fulfilled. Returns the promise. */
   endLater<T>(
     kind: TimedOperation,
     startedAt: number,
@@ -131,14 +134,14 @@ export class OperationTimes {
     return promise
   }
 
-  /** An operation of {@link beginLong} has ended; returns how long it took. */
+  /** Ends an operation of {@link beginLong}. Returns its duration in milliseconds. */
   endLong(kind: TimedOperation, startedAt: number): number {
     const milliseconds = this.clock() - startedAt
     this.histograms[kind].record(milliseconds * 1e6)
     return milliseconds
   }
 
-  /** The figures by kind. */
+  /** The figures of all kinds. */
   statistics(): Readonly<Record<TimedOperationName, LatencyStatistics>> {
     const entries = names.map((name, kind) => [name, this.statisticsOf(kind)] as const)
     return Object.fromEntries(entries) as Record<TimedOperationName, LatencyStatistics>
@@ -159,10 +162,10 @@ export class OperationTimes {
   }
 }
 
-/** The caller hears of the error, so nobody else does. */
+/** The caller gets the rejection of the promise, so it is ignored here. */
 function ignore(): void {}
 
-/** A copy of the row that an operation names; callers may change theirs. */
+/** A copy of the row that an operation names, because callers may change theirs. */
 function rowOf(operation: unknown): Buffer | undefined {
   const { row, check } = operation as { readonly row?: unknown; readonly check?: unknown }
   const named = row ?? (check as { readonly row?: unknown } | undefined)?.row

@@ -7,72 +7,79 @@ import { systemRandomBytes, type RandomBytes } from '../base/random-bytes.js'
 import type { FileSystem } from '../fs/types.js'
 import { cellBytesMaxDefault } from '../cell/limits.js'
 
-/** What `Database.open` takes. Sizes are bytes. */
+/** Options of `Database.open`. Sizes are in bytes; bounds are inclusive. */
 export interface DatabaseOptions {
   /**
-   * True opens the directory as it is at this moment, and writes nothing to it: not even a lock, so
-   * it may be write-protected, and another process may have it open. The view does not follow what
-   * is written later. What the log holds is read into memory. Mutations, flushes and changes of
-   * tables fail with `ERR_READ_ONLY`. Default false.
+   * Opens the directory as it is at this moment and writes nothing to it, not even a lock. So the
+   * directory may be write-protected, and another process may have it open. Later changes by that
+   * process do not become visible. Mutations in the log are read into memory. Mutations, flushes
+   * and changes of tables fail with `ERR_READ_ONLY`. Default false.
    */
   readonly readOnly?: boolean | undefined
   /**
-   * Create the database if the directory is absent or empty; never with `readOnly`. Default true.
+   * Whether to create a database if the directory is missing or empty. Has no effect with
+   * `readOnly`. Default true.
    */
   readonly createIfMissing?: boolean | undefined
   /**
-   * What becomes of the torn tail that a crash can leave in log and manifest: 'tornTail' cuts it
-   * and says so (`Database.recovery`), 'strict' refuses it with `ERR_CORRUPTION`. All other damage
-   * is refused in any case. Default 'tornTail'.
+   * How to treat the torn tail that a crash can leave in log and manifest. 'tornTail' cuts it off
+   * and reports it (`Database.recovery`). 'strict' refuses it with `ERR_CORRUPTION`. All other
+   * damage is refused in both cases. Default 'tornTail'.
    */
   readonly recovery?: 'tornTail' | 'strict' | undefined
   /**
-   * Budget of all memtables together, frozen ones included. At three quarters the largest memtable
-   * is frozen and flushed; above the budget writers wait. Default 128 MiB, at least 256 KiB.
+   * Budget of all memtables together, frozen ones included. Above three quarters of the budget the
+   * largest memtables are frozen and flushed. Above the budget writers wait. Default 128 MiB, at
+   * least 256 KiB.
    */
   readonly memtableBytesMax?: number | undefined
-  /** A memtable of this size is frozen and flushed. Default 32 MiB, at least 64 KiB. */
+  /**
+   * Size at which a memtable is frozen and flushed. Default 32 MiB, at least 64 KiB; larger values
+   * than half of `memtableBytesMax` count as that half.
+   */
   readonly flushBytes?: number | undefined
   /**
-   * Budget of decompressed blocks kept in memory; 0 keeps none. Default: a sixteenth of the memory
-   * that the process may use (the machine's, or its control group's), at least 32 MiB and at most 1
-   * GiB. `statistics().blockCache` says what came of it.
+   * Budget of the cache of decompressed blocks; 0 caches none. Default: a sixteenth of the memory
+   * that the process may use (the machine's, or the limit of its control group), at least 32 MiB
+   * and at most 1 GiB. `statistics().blockCache` shows the chosen size.
    */
   readonly blockCacheBytesMax?: number | undefined
   /**
-   * Log bytes beyond which the stores that hold back the oldest segment are flushed. Default 256
-   * MiB.
+   * Length of the log above which the stores that need its oldest segment are flushed. Default 256
+   * MiB, at least 64 KiB.
    */
   readonly logBytesMax?: number | undefined
   /**
-   * Log bytes that are kept although their mutations are all in tables, for `Database.changes` to
-   * start from. A feed that is running keeps what it has not read in any case. Default 0.
+   * Bytes of log segments to keep although their mutations are all in SSTables, so that
+   * `Database.changes` can start there. A running feed keeps the segments that it has not read in
+   * any case. Default 0.
    */
   readonly logRetentionBytes?: number | undefined
   /**
-   * The manifest is replaced by a fresh one when it is longer than this and than four times what
-   * the fresh one would hold. Default 4 MiB, at least 1 KiB.
+   * The manifest is replaced by a new one when it is longer than this option and longer than four
+   * times its own length when it was new. Default 4 MiB, at least 1 KiB.
    */
   readonly manifestBytesMax?: number | undefined
   /**
-   * Merge files in the background as the policy asks for (HBase: compaction_switch). False leaves
-   * it to `Database.compact`. Default true.
+   * Whether policies start compactions in the background (HBase: compaction_switch). If false, only
+   * `Database.compact` compacts. Default true.
    */
   readonly compactionEnabled?: boolean | undefined
   /**
-   * Read every file that a compaction has written back, and check it down to the last byte, before
-   * it replaces its inputs. Default true.
+   * Whether a compaction reads its output files back and checks every byte before they replace the
+   * inputs. Default true.
    */
   readonly compactionVerify?: boolean | undefined
   /**
-   * Merges into a level below 0 of at least so many bytes are cut into two jobs, each for a part of
-   * the rows, which run side by side in worker threads. Default 64 MiB, at least 1.
+   * Merges of at least this many bytes into a level deeper than 0 are cut into two jobs. Each job
+   * merges a part of the rows, and both run in parallel in worker threads. Default 64 MiB, at least
+   * 1.
    */
   readonly compactionSplitBytesMin?: number | undefined
   /**
-   * A family that has got no file for so long (at most twice as long) is at rest: its policy may
-   * then remove stale data that it would else leave until there is more of it. Default 5000, at
-   * least 1; Infinity = never.
+   * Time after which a family that got no new file is at rest; the engine notices after at most
+   * twice the time. The policy of a family at rest may remove stale data that it would otherwise
+   * leave until there is more. Default 5000, from 1 to 2^31 - 1; Infinity = never.
    */
   readonly compactionRestMilliseconds?: number | undefined
   /**
@@ -81,57 +88,68 @@ export interface DatabaseOptions {
    */
   readonly compactionBytesPerSecondMax?: number | undefined
   /**
-   * Sorted runs of a family, beyond those that its policy has at rest, at which awaited mutations
-   * stop until some are merged; from half of it they are slowed down. Default 24, at least 2.
+   * Number of sorted runs of a family, beyond those that its policy keeps at rest, at which awaited
+   * mutations stop until runs were merged. From half of it, mutations are slowed down. Default 24,
+   * at least 2.
    */
   readonly compactionDebtRunsMax?: number | undefined
-  /** The same for the bytes of all families that wait to be merged. Default 1 GiB. */
+  /**
+   * The same limit for the bytes of all families that wait to be merged. Default 1 GiB, at least 1.
+   */
   readonly compactionDebtBytesMax?: number | undefined
   /**
-   * A job goes on in a new value file (family option `mob`) behind so many bytes. Default 256 MiB,
-   * at least 1; a job writes 64 at most.
+   * Size of a value file (family option `mob`) after which a job begins another one. Default 256
+   * MiB, at least
+   * 1. A job writes at most 64 value files.
    */
   readonly valueFileBytesMax?: number | undefined
   /**
-   * Where flushes and compactions run: 'worker' (piscina threads), 'inline' (on the event loop, in
-   * slices), or 'auto': worker if piscina is installed and threads are allowed. Default:
-   * `CELLAR_EXECUTOR`, else 'auto'.
+   * Where flushes and compactions run. 'worker': in threads of piscina. 'inline': on the event
+   * loop, in short slices. 'auto': in threads if piscina is installed and threads are possible,
+   * else inline. Default: the environment variable `CELLAR_EXECUTOR`, else 'auto'.
    */
   readonly executor?: 'auto' | 'worker' | 'inline' | undefined
   /**
-   * True: use the TypeScript LZ4 even if lz4-napi is installed. Default: `CELLAR_NATIVE_FREE=1`.
+   * Whether to use the LZ4 codec in TypeScript even if lz4-napi is installed. Default: true if the
+   * environment variable `CELLAR_NATIVE_FREE` is `1`, else false.
    */
   readonly nativeFree?: boolean | undefined
-  /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
+  /**
+   * Largest cell (row, family, qualifier, value and 20 bytes); larger ones are refused with
+   * `ERR_TOO_LARGE`. 0 = no limit. Default 10 MiB.
+   */
   readonly cellBytesMax?: number | undefined
   /**
    * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`
-   * (HBase: hbase.hregion.keyvalue.timestamp.slop.millisecs). Default Infinity: no check.
+   * (HBase: hbase.hregion.keyvalue.timestamp.slop.millisecs). At least 0. Default Infinity: no
+   * check.
    */
   readonly timestampSlopMilliseconds?: number | undefined
   /**
-   * A call of a coprocessor's cell hook that takes longer than this in a worker thread ends the
+   * Time limit for one call of a coprocessor's cell hook in a worker thread. A longer call ends the
    * thread, and the job fails with `ERR_COPROCESSOR`. The inline executor cannot interrupt a hook.
-   * Default 30 s, at least 100 ms.
+   * Default 30,000, at least 100.
    */
   readonly cellHookMillisecondsMax?: number | undefined
   /**
-   * Operations that take at least so long raise the event `slowOperation`. Every operation is then
-   * timed, not only one in 64. Default Infinity: none; at least 0.
+   * Duration from which an operation raises the event `slowOperation`. Every operation is then
+   * timed, not only one in 64. At least 0. Default Infinity: none.
    */
   readonly slowOperationMilliseconds?: number | undefined
-  /** Source of timestamps and expiry. Default: the machine's clock. */
+  /** Clock for timestamps and expiry. Default: the machine's clock. */
   readonly clock?: Clock | undefined
   /**
-   * Source of the 16 bytes that become the identity of a new database. Default: the machine's
-   * cryptographic generator.
+   * Makes the 16 bytes that identify a new database. Default: the cryptographic generator of the
+   * operating system.
    */
   readonly randomBytes?: RandomBytes | undefined
-  /** Where files live. Default: the machine's file system. */
+  /** The file system that holds the directory. Default: the machine's. */
   readonly fileSystem?: FileSystem | undefined
 }
 
-/** The names of {@link DatabaseOptions}, to be checked together with those of other layers. */
+/**
+ * The names of {@link DatabaseOptions}, to be checked together with the options of other layers.
+ */
 export const databaseOptionNames = {
   recovery: true,
   readOnly: true,
@@ -169,7 +187,7 @@ export interface ResolvedOptions {
   readonly memtableBytesMax: number
   readonly flushBytes: number
   readonly blockCacheBytesMax: number
-  /** Undefined if the size of the cache was given. */
+  /** Memory from which the cache size was derived; undefined if the size was given. */
   readonly blockCacheSizedForBytes: number | undefined
   readonly logBytesMax: number
   readonly logRetentionBytes: number
@@ -186,7 +204,7 @@ export interface ResolvedOptions {
   readonly nativeFree: boolean
   readonly cellBytesMax: number
   readonly timestampSlopMilliseconds: number
-  /** Infinity: none is slow. */
+  /** Infinity: no operation is slow. */
   readonly slowOperationMilliseconds: number
   readonly cellHookMillisecondsMax: number
   readonly clock: Clock
@@ -230,7 +248,7 @@ function booleanOption(options: DatabaseOptions, name: FlagOption): boolean {
   return checkBoolean(options[name], `option ${name}`, true)
 }
 
-/** Checks a rate of compactions, bytes per second; `ERR_INVALID_ARGUMENT`. */
+/** Checks a rate of compactions in bytes per second. Throws `ERR_INVALID_ARGUMENT`. */
 export function checkRate(bytesPerSecondMax: unknown): number {
   if (typeof bytesPerSecondMax === 'number' && bytesPerSecondMax >= kibibyte) {
     return bytesPerSecondMax
@@ -250,7 +268,7 @@ function checkClock(clock: Clock | undefined): Clock | undefined {
   throw invalidArgument('option clock must be an object with a method now')
 }
 
-/** Methods of a file system, so that one that lacks some is refused before it is used. */
+/** Methods that a file system must have. One that lacks a method is refused before it is used. */
 const fileSystemMethods = [
   'join',
   'openSync',
@@ -289,7 +307,7 @@ function checkRecovery(recovery: unknown): 'tornTail' | 'strict' {
   throw invalidArgument(`option recovery must be 'tornTail' or 'strict', got ${String(recovery)}`)
 }
 
-/** Longest time that a timer takes. */
+/** Longest delay of a timer. */
 const timerMillisecondsMax = 2 ** 31 - 1
 
 function checkRest(milliseconds: unknown): number {
@@ -302,12 +320,17 @@ function checkRest(milliseconds: unknown): number {
   )
 }
 
-/** `CELLAR_EXECUTOR` chooses for databases that do not say, so that a test run can force one. */
+/**
+ * The executor that `CELLAR_EXECUTOR` chooses for databases without the option, so that a test run
+ * can force one.
+ */
 function executorOfEnvironment(): ResolvedOptions['executor'] {
   return (process.env['CELLAR_EXECUTOR'] ?? 'auto') as ResolvedOptions['executor']
 }
 
-/** The size of the block cache, and the memory that it was derived from if it was not given. */
+/**
+ * The size of the block cache and, if the size was not given, the memory from which it was derived.
+ */
 function blockCacheOptions(
   options: DatabaseOptions,
 ): Pick<ResolvedOptions, 'blockCacheBytesMax' | 'blockCacheSizedForBytes'> {
@@ -329,7 +352,10 @@ function checkSlow(value: number): number {
   )
 }
 
-/** Checks options and fills in defaults; `ERR_INVALID_ARGUMENT` names the option. */
+/**
+ * Checks options and fills in defaults. Throws `ERR_INVALID_ARGUMENT`, whose message names the
+ * option.
+ */
 export function resolveOptions(options: DatabaseOptions): ResolvedOptions {
   const executor = options.executor ?? executorOfEnvironment()
   checkChoice(executor, 'option executor', ['auto', 'worker', 'inline'])

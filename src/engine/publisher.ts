@@ -1,11 +1,11 @@
 /**
- * The one way by which files come into use: publishes edits, and exchanges the files of the stores
- * in the moment in which the version with them becomes current.
+ * Publishes edits, and replaces the files of the stores at the moment when the new version becomes
+ * current. All files come into use this way.
  *
- * Flushes exchange their files themselves, because a memtable goes in the same moment.
+ * Flushes replace files themselves, because a memtable must go at the same moment.
  *
- * Failure behaviour: a failed write of the manifest poisons the engine. So does a failed exchange:
- * a store that went on with the files of before would read files that are about to be removed.
+ * A failed write of the manifest poisons the engine. So does a failed replacement: the store would
+ * go on to read files that are about to be removed.
  */
 import type { CellarError } from '../base/errors.js'
 import type { Store } from '../store/store.js'
@@ -15,13 +15,13 @@ import type { Version } from '../version/version.js'
 import type { ReadPoints } from './read-points.js'
 import type { SsTableReaders } from '../files/sstable-readers.js'
 
-/** What publishing needs of an engine. */
+/** The parts of an engine that publishing needs. */
 export interface PublisherParts {
   readonly versions: VersionSet
   readonly stores: ReadonlyMap<number, Store>
   readonly readers: SsTableReaders
   readonly readPoints: ReadPoints
-  /** Stops all writes for good. */
+  /** Refuses all later writes. */
   poison(error: CellarError): void
 }
 
@@ -34,8 +34,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes an edit; errors as of `VersionSet.publish`. `onCurrent` is called in the moment in
-   * which the edit becomes visible, when the stores have the files of the version.
+   * Publishes an edit; errors as `VersionSet.publish`. `onCurrent` is called when the edit becomes
+   * visible and the stores have the files of the new version.
    */
   async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
     try {
@@ -45,7 +45,7 @@ export class Publisher {
     }
   }
 
-  /** As {@link publish}, before returning. */
+  /** As {@link publish}, blocking. */
   publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
     try {
       this.parts.versions.publishSync(edit, this.exchanging(edit, onCurrent))
@@ -61,7 +61,7 @@ export class Publisher {
     }
   }
 
-  /** Gives the stores that an edit concerns the files that a version names. */
+  /** Gives each store of an edit the files that the version names. */
   private exchangeFiles(edit: VersionEdit, version: Version, before: Version): void {
     const { stores, readers, readPoints } = this.parts
     const flushed = new Set(edit.flushedSequences?.map(({ storeId }) => storeId))

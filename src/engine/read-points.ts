@@ -1,20 +1,20 @@
 /**
- * The read points that are open: those of snapshots, and those that reads under way hold.
+ * The open read points: those of snapshots, and those of running reads.
  *
- * A read at an open read point gives the same answers whatever flushes and compactions run. A flush
- * drops nothing up to the newest open read point. A compaction drops what it likes; the read points
- * that are open when its files take the place of others go on to read the others
- * (`store/kept-sources.ts`), which stay on the disk until the read points are closed.
+ * A read at an open read point returns the same cells whatever flushes and compactions run. A flush
+ * drops nothing up to the newest open read point. A compaction may drop anything. Read points that
+ * are open when the outputs of a compaction replace its inputs continue to read the inputs
+ * (`store/kept-sources.ts`). The inputs stay on the disk until these read points are closed.
  *
- * The read point of a snapshot also names the snapshot: it is the sequence plus a fraction. Whole
- * sequences, with which other reads compare, see the same cells, but never what is kept.
+ * The read point of a snapshot also identifies the snapshot: it is the sequence plus a fraction.
+ * Other reads have whole sequences. They see the same cells, but never read kept inputs.
  */
 import { assert } from '../base/assert.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 
-/** Keeps files on the disk: a version set. */
+/** Keeps files on the disk; implemented by `VersionSet`. */
 interface FileKeeper {
   protectFile(fileNumber: number): void
   unprotectFile(fileNumber: number): void
@@ -23,17 +23,20 @@ interface FileKeeper {
 
 interface ReadPoint {
   holders: number
-  /** Stores that keep sources for the read point. */
+  /** Stores that keep sources for this read point. */
   readonly stores: Set<Store>
-  /** Files that are protected for it; a value file maybe several times. */
+  /** Files that are protected for this read point; a value file may appear several times. */
   readonly files: number[]
 }
 
-/** Most snapshots of one sequence with a name of their own; exact below a sequence of 2^43. */
+/**
+ * Most snapshots of one sequence with read points of their own. Read points are exact for sequences
+ * below 2^43.
+ */
 const namesMax = 1023
 
 export class ReadPoints {
-  /** Open snapshots. */
+  /** Number of open snapshots. */
   snapshotCount = 0
   private readonly keeper: FileKeeper
   private readonly open = new Map<number, ReadPoint>()
@@ -42,7 +45,7 @@ export class ReadPoints {
     this.keeper = keeper
   }
 
-  /** Opens a read point and returns it. */
+  /** Opens a read point for a snapshot of the sequence, and returns it. */
   add(sequence: number): number {
     let name = 1
     while (name < namesMax && this.open.has(readPointOf(sequence, name))) name++
@@ -52,7 +55,7 @@ export class ReadPoints {
     return readPoint
   }
 
-  /** Ends {@link add} or {@link hold}. REQUIRES that the read point is open. */
+  /** Ends one {@link add} or {@link hold}. REQUIRES that the read point is open. */
   remove(readPoint: number): void {
     const point = this.open.get(readPoint)
     assert(point !== undefined, 'a read point is closed more often than it was opened')
@@ -65,7 +68,10 @@ export class ReadPoints {
     this.keeper.removeObsoleteFiles()
   }
 
-  /** Holds a read point if it is open: a read that is under way needs its files to the end. */
+  /**
+   * Holds a read point until {@link remove}, for a running read that needs its files. Returns false
+   * if the read point is not open.
+   */
   hold(readPoint: number): boolean {
     const point = this.open.get(readPoint)
     if (point === undefined) return false
@@ -73,7 +79,10 @@ export class ReadPoints {
     return true
   }
 
-  /** Holds all open read points, for a read that does not tell its own; {@link remove} each. */
+  /**
+   * Holds all open read points, for a read that does not name its own. The caller calls {@link
+   * remove} for each.
+   */
   holdAll(): readonly number[] {
     if (this.open.size === 0) return none
     const readPoints = [...this.open.keys()]
@@ -81,14 +90,14 @@ export class ReadPoints {
     return readPoints
   }
 
-  /** Newest sequence that an open read point sees, 0 if none is open. */
+  /** Newest sequence that an open read point sees; 0 if none is open. */
   get newest(): number {
     let newest = 0
     for (const readPoint of this.open.keys()) if (readPoint > newest) newest = readPoint
     return Math.floor(newest)
   }
 
-  /** Newest sequence that all open read points see, or `lastSequence` if none is open. */
+  /** Newest sequence that all open read points see; `lastSequence` if none is open. */
   oldest(lastSequence: number): number {
     let oldest = lastSequence
     for (const readPoint of this.open.keys()) if (readPoint < oldest) oldest = readPoint
@@ -96,8 +105,8 @@ export class ReadPoints {
   }
 
   /**
-   * The files of a store are about to be replaced, other than by a flush: open read points keep
-   * those that they may see.
+   * Called before the files of a store are replaced, other than by a flush. Open read points keep
+   * the replaced files that they may see.
    */
   filesReplaced(
     store: Store,
@@ -112,7 +121,7 @@ export class ReadPoints {
       const read = new Set(tables.map(({ fileNumber }) => fileNumber))
       const leaving = gone.filter(({ fileNumber }) => read.has(fileNumber))
       const isSeen = leaving.some(({ minSequence }) => minSequence <= readPoint)
-      // What is kept is kept whole, so that no reader meets a file that is gone.
+      // A read point keeps all sources of a store, so that no reader meets a removed file.
       if (!isSeen && !point.stores.has(store)) continue
       store.keepSources(readPoint)
       point.stores.add(store)
@@ -124,7 +133,7 @@ export class ReadPoints {
   }
 
   /**
-   * A memtable is about to be replaced by what a flush has left of it, which is everything up to
+   * Called before a memtable is replaced by the SSTable of its flush, which holds every cell up to
    * `sequenceKept`. Newer read points, opened while the flush was published, keep the memtable.
    */
   memtableReplaced(store: Store, slot: MemtableSlot, sequenceKept: number): void {

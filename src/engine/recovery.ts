@@ -1,8 +1,8 @@
 /**
- * What an open reads before it changes anything, and what it tells of it afterwards.
+ * The part of an open that reads without changing anything, and the report of the open.
  *
- * Manifest, statement of the last close and log are read and judged together. Only when all of them
- * are good does the open begin a manifest of its own, which makes the statement void.
+ * Manifest, statement of the last close and log are read and judged together. Only if all of them
+ * are good does the open begin a new manifest, which voids the statement.
  */
 import { corruption, type CellarError } from '../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
@@ -16,25 +16,25 @@ import type { ResolvedOptions } from './options.js'
 export interface CutTail {
   /** Path of the file. */
   readonly file: string
-  /** Where it was cut, in bytes. 0: the whole file went. */
+  /** Offset in bytes at which the file was cut; 0: the whole file was removed. */
   readonly offset: number
-  /** Bytes that were left out, those of later segments of the log included. */
+  /** Bytes that were left out, including those of later log segments. */
   readonly bytesLost: number
-  /** What stood there. */
+  /** Description of the bytes found at the offset. */
   readonly found: string
 }
 
-/** What `Database.open` found. */
+/** The report of `Database.open`. */
 export interface Recovery {
-  /** Whether the last close said what must be there. All of it was there, then. */
+  /** Whether the last close was clean. Then log and manifest are complete. */
   readonly closedCleanly: boolean
-  /** Mutations that came back from the log. */
+  /** Number of mutations replayed from the log. */
   readonly mutationsReplayed: number
-  /** Torn tails that were cut: of the manifest, of the log. Empty if nothing was left out. */
+  /** Torn tails of the manifest and of the log that were cut; empty if there were none. */
   readonly cuts: readonly CutTail[]
   /**
    * Names of SSTables and value files that the manifest does not name. They stay, because nothing
-   * proves that the manifest is complete. An open that has the proof removes them.
+   * proves that the manifest is complete. An open with that proof removes them.
    */
   readonly filesKept: readonly string[]
 }
@@ -44,12 +44,12 @@ export interface InspectedDirectory {
   readonly content: DirectoryContent
   /** Undefined if the database is new. */
   readonly log: InspectedLog | undefined
-  /** Whether the manifest is proven to hold everything that it held at the end. */
+  /** Whether the manifest is proven to be complete. */
   readonly manifestProven: boolean
 }
 
 /**
- * Reads and judges manifest and log of a locked directory; changes nothing.
+ * Reads and judges manifest and log of a locked directory. Changes nothing.
  *
  * @throws CellarError as `Database.open`.
  */
@@ -82,7 +82,7 @@ export function inspectDatabase(
 }
 
 /**
- * Compares the manifest with what the log says is durable of it, and tells whether the manifest is
+ * Compares the manifest with the durable length that the log notes. Returns whether the manifest is
  * proven to be complete.
  */
 function checkManifest(
@@ -104,7 +104,10 @@ function checkManifest(
   })
 }
 
-/** Every mutation up to this sequence is in files. Without stores the log concerns nobody. */
+/**
+ * Every mutation up to this sequence is in SSTables. Without stores no mutation of the log is
+ * needed.
+ */
 function sequenceFlushedOf({ state }: DirectoryContent): number {
   let sequence = Number.MAX_SAFE_INTEGER
   for (const table of state.tables.values()) {
@@ -116,7 +119,10 @@ function sequenceFlushedOf({ state }: DirectoryContent): number {
   return sequence
 }
 
-/** A table is durable in the manifest before the log has a mutation of it. */
+/**
+ * Checks one mutation of the log. The manifest names a table durably before the log has a mutation
+ * of it.
+ */
 function checkMutation(
   path: string,
   offset: number,
@@ -140,7 +146,7 @@ function checkMutation(
   })
 }
 
-/** The report of an open. */
+/** Makes the report of an open. */
 export function reportOf(
   { content, log }: InspectedDirectory,
   mutationsReplayed: number,
@@ -150,7 +156,7 @@ export function reportOf(
   return { closedCleanly: content.closed !== undefined, mutationsReplayed, cuts, filesKept }
 }
 
-/** What the event `warning` says of a cut. */
+/** The error that the event `warning` carries for a torn tail. */
 export function cutWarning({ file, offset, bytesLost, found }: CutTail): CellarError {
   const expected = `whole frames; ${bytesLost} bytes were left out`
   return corruption('torn tail', { file, offset, expected, found })

@@ -1,4 +1,4 @@
-/** Tells the users of a database, and monitors of the process, what goes on inside. */
+/** Reports events to the users of a database, and to monitors of the process. */
 import type { CellarError } from '../base/errors.js'
 import type { JobResult } from '../job/job.js'
 import type { Store } from '../store/store.js'
@@ -7,7 +7,7 @@ import { publishDiagnostic } from './diagnostics.js'
 import { OperationTimes, TimedOperation, type OperationEvents } from './operation-times.js'
 import type { Pressure } from './write-pacer.js'
 
-/** What happens inside, for `Database` to tell its users. */
+/** Events of the engine that `Database` reports to its users. */
 export interface EngineEvents extends OperationEvents {
   onPoisoned(error: CellarError): void
   onFlushMoved(table: string, family: string, bytesDone: number, bytesTotal: number): void
@@ -15,15 +15,15 @@ export interface EngineEvents extends OperationEvents {
   onFlushFailed(table: string, family: string, error: unknown): void
   onCompactionMoved(table: string, family: string, progress: CompactionProgress): void
   onCompacted(table: string, family: string, outcome: CompactionOutcome): void
-  /** `requested`: a promise tells the error to the caller. */
+  /** `requested`: the error also rejects the promise of a caller. */
   onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
-  /** Writers are held back, or no longer. */
+  /** Called when the back-pressure on writers begins, changes or ends. */
   onPressure(pressure: Pressure): void
-  /** Something went wrong that changes nothing: a file could not be removed, for instance. */
+  /** Called for a failure without effect on the data, such as a file that could not be removed. */
   onWarning(error: unknown): void
 }
 
-/** What a report says of the database. */
+/** The facts about the database that reports need. */
 export interface ReportedDatabase {
   readonly directory: string
   readonly options: { readonly slowOperationMilliseconds: number }
@@ -36,7 +36,7 @@ export class Reports {
   private readonly events: EngineEvents
   /** How long operations and jobs take. */
   readonly times: OperationTimes
-  /** When the flushes that run were started. */
+  /** Start times of the running flushes. */
   private readonly flushStarts = new Map<Store, number>()
 
   constructor(database: ReportedDatabase, events: EngineEvents) {
@@ -46,7 +46,7 @@ export class Reports {
     this.times = new OperationTimes(slowOperationMilliseconds, database.directory, events)
   }
 
-  /** All writes have stopped for good. */
+  /** Reports that the engine was poisoned. */
   poisoned(error: CellarError): void {
     this.events.onPoisoned(error)
   }
@@ -57,12 +57,12 @@ export class Reports {
     this.events.onPressure(pressure)
   }
 
-  /** Tells of a failure that changes nothing. */
+  /** Reports a failure without effect on the data. */
   warn(error: unknown): void {
     this.events.onWarning(error)
   }
 
-  /** Does something whose failure changes nothing, and warns of it. */
+  /** Runs an action whose failure has no effect on the data, and reports the failure. */
   attempt(action: () => void): void {
     try {
       action()
@@ -71,7 +71,7 @@ export class Reports {
     }
   }
 
-  /** A job begins to write a memtable of so many entries and bytes. */
+  /** Reports that a job begins to write a memtable of `entries` entries and `bytes` bytes. */
   flushStarted(store: Store, entries: number, bytes: number): void {
     this.flushStarts.set(store, this.times.beginLong(TimedOperation.flush))
     publishDiagnostic('flushStart', { ...this.placeOf(store), entries, bytes })
@@ -121,7 +121,7 @@ export class Reports {
     this.events.onCompacted(place.table, store.family, outcome)
   }
 
-  /** `requested`: a promise tells the error. */
+  /** `requested`: the error also rejects the promise of a caller. */
   compactionFailed(store: Store, error: unknown, requested: boolean): void {
     const place = this.placeOf(store)
     publishDiagnostic('compactionError', { ...place, error })

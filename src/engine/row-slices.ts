@@ -1,17 +1,17 @@
 /**
- * Cuts the rows of some tables into slices with about the same number of bytes, for jobs that run
- * side by side. Cuts lie between rows, so versions and delete markers of a row stay together.
+ * Cuts the rows of SSTables into slices of about equal bytes, for parallel jobs. A cut lies between
+ * rows, so all versions and delete markers of a row are in one slice.
  */
 import { compareBytes } from '../base/bytes.js'
 import type { RowSlice } from '../job/job.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
-/** Separators looked at per table. */
+/** Largest number of block separators that are sampled per SSTable. */
 const samplesMax = 64
 
 /**
- * Two slices, or one that is undefined (all rows) if no place to cut is found. Reads nothing: the
- * indexes of the tables tell.
+ * Returns two slices, or one that is undefined (all rows) if there is no place to cut. Reads no
+ * blocks: the indexes suffice.
  */
 export function sliceRows(readers: readonly SsTableReader[]): readonly (RowSlice | undefined)[] {
   const total = readers.reduce((sum, reader) => sum + reader.fileBytes, 0)
@@ -40,7 +40,7 @@ export function sliceRows(readers: readonly SsTableReader[]): readonly (RowSlice
   return [undefined]
 }
 
-/** The escaped row with which a key, or the first bytes of one, begins. */
+/** The escaped row at the beginning of a key or of a shortened key. */
 function rowOf(key: Buffer): Buffer {
   let at = 0
   while (at < key.length) {

@@ -1,13 +1,13 @@
 /**
- * Assigns timestamps to mutations that bring none, strictly increasing per row.
+ * Assigns timestamps to mutations without one, strictly increasing per row.
  *
- * Why strictly: HBase masks by timestamp, so a put in the same millisecond as an earlier delete of
- * the row would be invisible, and two puts in one millisecond would be one version.
- * HBase guarantees growth only for increment, append and checkAndMutate; here it holds for every
- * mutation, also when the machine's clock steps back and across a reopen.
+ * HBase masks by timestamp. A put in the same millisecond as an earlier delete of the row would be
+ * invisible, and two puts in one millisecond would be one version. HBase guarantees growing
+ * timestamps only for increment, append and checkAndMutate. This class guarantees them for every
+ * mutation, also when the machine's clock steps back, and across a reopen.
  *
- * How: the last timestamp is remembered per slot, rows being hashed to slots. Rows that share a
- * slot run at most some milliseconds ahead of the clock together; they are never behind.
+ * Rows are hashed to slots, and each slot remembers its last timestamp. Rows that share a slot may
+ * get timestamps some milliseconds ahead of the clock, but never behind it.
  */
 import { Hash64, hashRange } from '../base/hash.js'
 import type { Clock } from '../base/clock.js'
@@ -18,11 +18,11 @@ export class ServerClock {
   private readonly clock: Clock
   private readonly slots = new Float64Array(slotCount)
   private readonly hash = new Hash64()
-  /** Timestamps known from before this process; all slots start above it. */
+  /** Highest timestamp assigned before this open; all new ones are greater. */
   private floor = 0
   private slot = 0
   private proposed = 0
-  /** What {@link reserve} has changed: the slot and its timestamp before, in turns. */
+  /** Slots that {@link reserve} has changed, each followed by its timestamp before. */
   private reserved: number[] = []
   /** Highest timestamp assigned so far. */
   highest = 0
@@ -31,20 +31,21 @@ export class ServerClock {
     this.clock = clock
   }
 
-  /** Milliseconds, from the injected clock. */
+  /** Milliseconds since the Unix epoch, from the injected clock. */
   now(): number {
     return this.clock.now()
   }
 
-  /** Takes note of a timestamp assigned before the reopen. */
+  /** Records a timestamp that was assigned before this open. */
   raiseFloor(timestamp: number): void {
     if (timestamp > this.floor) this.floor = timestamp
     if (timestamp > this.highest) this.highest = timestamp
   }
 
   /**
-   * The timestamp that a mutation of `row[0, rowLength)` would get now. It counts only once it is
-   * accepted, so that a mutation that fails leaves no trace. `now` may be a little while ago.
+   * The timestamp that a mutation of `row[0, rowLength)` would get now. It takes effect only with
+   * {@link accept}, so a mutation that fails leaves no trace. `now` may be a little earlier than
+   * the present.
    */
   propose(row: Buffer, rowLength: number, now = this.clock.now()): number {
     hashRange(row, 0, rowLength, this.hash)
@@ -55,21 +56,21 @@ export class ServerClock {
   }
 
   /**
-   * Rows that the same mutation names later get timestamps above the one proposed last. It counts
-   * for good with {@link keep}, and not at all after {@link release}.
+   * Gives later rows of the same mutation timestamps above the one proposed last. {@link keep}
+   * makes this final, and {@link release} undoes it.
    */
   reserve(): void {
     this.reserved.push(this.slot, this.slots[this.slot])
     this.slots[this.slot] = this.proposed
   }
 
-  /** The mutation with the timestamp proposed last is applied. */
+  /** Records that the mutation with the timestamp proposed last was applied. */
   accept(): void {
     this.slots[this.slot] = this.proposed
     if (this.proposed > this.highest) this.highest = this.proposed
   }
 
-  /** The mutation with the timestamps that were reserved is applied. */
+  /** Records that the mutation with the reserved timestamps was applied. */
   keep(): void {
     const { slots, reserved } = this
     if (reserved.length === 0) return
@@ -79,7 +80,7 @@ export class ServerClock {
     this.reserved = []
   }
 
-  /** Forgets the timestamps of a mutation that was not applied. */
+  /** Undoes the reservations of a mutation that was not applied. */
   release(): void {
     const { slots, reserved } = this
     if (reserved.length === 0) return

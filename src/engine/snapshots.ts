@@ -1,14 +1,14 @@
 /**
- * Snapshots of tables: a second name (hard link) for every file of a table, under a name of its own
- * in the catalog.
+ * Snapshots of tables: a second name (hard link) for every file of a table, and a definition in the
+ * catalog.
  *
  * In the manifest a snapshot is a table definition with `snapshot`, whose stores own the linked
- * files. So nothing that happens to the table, not even its drop, touches them, and every rule for
- * files of tables (checked at open, removed when nobody shows them) holds for them too.
+ * files. So no change of the table, not even its drop, affects them. All rules for files of tables
+ * apply to them too: files are checked at open, and removed when no version shows them.
  *
- * Each operation is one manifest edit, durable when its promise resolves. A crash at any step
- * leaves the state before or after it; links that no edit names are removed by the next open. An
- * error before the edit takes the links back.
+ * Each operation is one manifest edit, which is durable when the promise resolves. A crash at any
+ * step leaves the state before or after it, and the next open removes links that no edit names. An
+ * error before the edit removes the links.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { SnapshotOrigin, TableDefinition } from '../version/catalog.js'
@@ -19,11 +19,11 @@ import type { Engine } from './engine.js'
 import { FileAdoption } from './file-adoption.js'
 import { captureFiles, captureFlushed } from './table-capture.js'
 
-/** A snapshot as it is listed. */
+/** A snapshot, as `list` returns it. */
 export interface SnapshotState extends SnapshotOrigin {
   readonly name: string
   readonly definition: TableDefinition
-  /** Bytes of its files; shared with the table as long as that has them too. */
+  /** Bytes of its files, including those that the table still shares. */
   readonly fileBytes: number
 }
 
@@ -53,9 +53,9 @@ export class TableSnapshots {
   }
 
   /**
-   * Takes a snapshot of a table as it is when the turn of the call comes: exactly the mutations up
-   * to one sequence, over all families. With `flush` false, only what is in files.
-   * `ERR_TABLE_NOT_FOUND`, `ERR_SNAPSHOT_EXISTS`.
+   * Takes a snapshot of a table at the moment when the change begins: exactly the mutations up to
+   * one sequence, over all families. With `flush` false, only the mutations in SSTables. Throws
+   * `ERR_TABLE_NOT_FOUND` or `ERR_SNAPSHOT_EXISTS`.
    */
   take(tableName: string, name: string, flush: boolean): Promise<SnapshotOrigin> {
     return this.ddl.enqueue(async () => {
@@ -85,7 +85,7 @@ export class TableSnapshots {
     })
   }
 
-  /** Makes a new table of a snapshot. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
+  /** Makes a new table from a snapshot. Throws `ERR_SNAPSHOT_NOT_FOUND` or `ERR_TABLE_EXISTS`. */
   clone(name: string, tableName: string): Promise<TableState> {
     return this.ddl.enqueue(async () => {
       const source = this.find(name)
@@ -101,8 +101,8 @@ export class TableSnapshots {
   }
 
   /**
-   * Gives the table that the snapshot was taken of back the definition and the rows it had, at
-   * once; a table that was dropped comes back. Running scans go on with the rows of before.
+   * Gives the table of a snapshot the definition and rows that it had, in one edit. A dropped table
+   * is created again. Running scans continue to read the rows from before.
    */
   restore(name: string): Promise<TableState> {
     return this.ddl.enqueue(async () => {
@@ -120,7 +120,7 @@ export class TableSnapshots {
     })
   }
 
-  /** Removes a snapshot; tables made of it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
+  /** Removes a snapshot. Tables made from it stay. Throws `ERR_SNAPSHOT_NOT_FOUND`. */
   delete(name: string): Promise<void> {
     return this.ddl.enqueue(async () => {
       await this.ddl.publish({ tablesDropped: [this.find(name).tableId] })
@@ -134,7 +134,7 @@ export class TableSnapshots {
     throw new CellarError(ErrorCode.snapshotNotFound, `snapshot '${name}' does not exist`)
   }
 
-  /** The definition under another name, with stores of its own. */
+  /** A copy of the definition with another name and new stores. */
   private copyOf(definition: TableDefinition, name: string): TableDefinition {
     const { versions } = this.engine
     const { families, options } = definition

@@ -1,15 +1,15 @@
 /**
- * The files that hold a table's data at one moment, exactly.
+ * Finds the files that hold exactly the data of a table at one moment.
  *
- * The moment is the call: every mutation of the table up to `sequence` is in the files, and none
- * behind it. The memtables of all families are frozen in one turn; a family's files are taken from
- * the very version in which the last of those memtables became a file, before any later one.
+ * The moment is the call: the files hold every mutation of the table up to `sequence` and no later
+ * one. The memtables of all families are frozen in one turn. The files of a family are those of the
+ * first version in which the last of its frozen memtables has become a file.
  *
- * REQUIRES that nothing but flushes and compactions changes the table's files meanwhile (`Ddl`
- * runs one change at a time). The versions taken are held until {@link CapturedTable.release}, so
- * no file disappears.
+ * REQUIRES that only flushes and compactions change the table's files meanwhile (`Ddl` runs one
+ * change at a time). The versions are held until {@link CapturedTable.release}, so no file
+ * disappears.
  *
- * Failure behaviour: a flush that fails rejects the capture; nothing was changed.
+ * A flush that fails rejects the capture. Nothing was changed then.
  */
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
@@ -18,21 +18,21 @@ import type { Version } from '../version/version.js'
 import type { TableState } from './catalog.js'
 import type { Engine } from './engine.js'
 
-/** Files of a table by family; see the file header. */
+/** The files of a table by family; see the file header. */
 export interface CapturedTable {
   /** Every mutation of the table up to this sequence is in the files. */
   readonly sequence: number
   /** The files of each family, in the order of `TableState.families`. */
   readonly files: readonly (readonly FileMetadata[])[]
-  /** Lets the files go. */
+  /** Releases the versions that hold the files. */
   release(): void
 }
 
-/** Takes the table as it is now: what is in memory is flushed first. */
+/** Captures the table as it is now; memtables are flushed first. */
 export async function captureFlushed(engine: Engine, table: TableState): Promise<CapturedTable> {
   const sequence = engine.lastSequence
   const versions: (Version | undefined)[] = []
-  /** By position of the family: how far its files must reach. */
+  /** Flushed sequence that the files of a family must reach, by index of the family. */
   const awaited = new Map<number, number>()
   table.families.forEach(({ store }, position) => {
     store.freeze(sequence)
@@ -55,7 +55,7 @@ export async function captureFlushed(engine: Engine, table: TableState): Promise
   try {
     if (awaited.size > 0) {
       const stores = table.families.map(({ store }) => store)
-      // Writers that never pause could keep a drain going, so the capture does not wait for its
+      // Writers that never pause could keep a drain running, so the capture does not wait for its
       // end.
       await Promise.race([complete.promise, drainAll(engine, stores)])
     }
@@ -69,7 +69,7 @@ export async function captureFlushed(engine: Engine, table: TableState): Promise
   }
 }
 
-/** Takes the table's files without what is in memory. */
+/** Captures the files of the table, without the mutations in memtables. */
 export function captureFiles(engine: Engine, table: TableState): CapturedTable {
   const version = engine.versions.current.acquire()
   const versions = table.families.map(() => version)

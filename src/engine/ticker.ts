@@ -1,6 +1,6 @@
-/** Calls something now and then while there is anything to tell, and no longer. */
+/** Calls a function repeatedly while there is progress to report. */
 
-/** How often progress is reported. */
+/** Interval between two calls. */
 const tickMilliseconds = 100
 
 /** Reports progress of background work; see the file header. Never keeps the process alive. */
@@ -8,12 +8,12 @@ export class Ticker {
   private readonly tick: () => boolean
   private timer: NodeJS.Timeout | undefined = undefined
 
-  /** `tick` returns whether it wants to be called again. */
+  /** `tick` returns whether it must be called again. */
   constructor(tick: () => boolean) {
     this.tick = tick
   }
 
-  /** Begins unless it is going on. */
+  /** Begins the calls, unless they are running. */
   start(): void {
     if (this.timer !== undefined) return
     this.timer = setInterval(() => {

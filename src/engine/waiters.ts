@@ -1,18 +1,20 @@
-/** A queue of callers that wait for something, the oldest first. */
+/** A queue of waiting callers, the oldest first. */
 
-/** Somebody who waits: two functions instead of a chain of promises, because there may be many. */
+/**
+ * A waiting caller: two functions instead of a chain of promises, because there may be very many.
+ */
 export interface Waiter {
   readonly run: () => void
   readonly fail: (error: unknown) => void
 }
 
-/** Places at the front that may be empty before the others move up. */
+/** Number of empty elements at the front after which the array is shortened. */
 const emptyMax = 1024
 
-/** The queue. Callers that are let go or fail may add others meanwhile. */
+/** The queue. Functions called by it may add callers. */
 export class Waiters {
   private waiting: (Waiter | undefined)[] = []
-  /** Place of the oldest. */
+  /** Index of the oldest waiting caller. */
   private front = 0
 
   get count(): number {
@@ -23,7 +25,7 @@ export class Waiters {
     this.waiting.push({ run, fail })
   }
 
-  /** Lets the oldest go. REQUIRES that somebody waits. */
+  /** Lets the oldest caller continue. REQUIRES that there is one. */
   runNext(): void {
     const { run } = this.waiting[this.front]!
     this.waiting[this.front++] = undefined
@@ -37,7 +39,7 @@ export class Waiters {
     run()
   }
 
-  /** All are told why nobody is let go any more. */
+  /** Rejects all waiting callers. */
   fail(error: unknown): void {
     const failed = this.waiting.slice(this.front)
     this.waiting = []

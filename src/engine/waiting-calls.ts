@@ -1,31 +1,32 @@
 /**
- * The mutating calls that could not be carried out at once: writers are held back, a block is not
- * in memory, or a list gives up its turn of the event loop.
+ * Mutating calls that have to wait: writers are held back, a block is not in memory, or a list of
+ * mutations has given up its turn of the event loop.
  *
  * Mutations of one row are applied in the order of the calls, whatever they wait for. So a call
- * waits for those before it that name one of its rows. A synchronous call cannot wait; it carries
- * out those before it on the spot. Calls that share no row do not wait for each other here.
+ * waits for the earlier calls that name one of its rows. A synchronous call cannot wait; it
+ * completes those earlier calls first, on its own stack. Calls without a common row do not wait for
+ * each other here.
  *
- * Failure behaviour: nothing here fails. A call that fails tells its own caller, is done, and the
- * next one goes on.
+ * Nothing here fails. A call that fails reports to its own caller and is done, and the next one
+ * continues.
  */
 
-/** One call that waits. */
+/** A call that waits. */
 export class WaitingCall {
-  /** True when nothing of the call is left to do. */
+  /** True when the call is complete. */
   isDone = false
-  /** True while it is being carried out, when observers may call the table. */
+  /** True while the call is being carried out; observers may call the table meanwhile. */
   isRunning = false
-  /** Position in the order of the calls. */
+  /** Number of the call in the order of all calls. */
   readonly number: number
   readonly rows: ReadonlySet<string>
-  /** Bytes of its arguments. */
+  /** Bytes of the call's arguments. */
   readonly bytes: number
-  /** Carries out what is left, before returning. REQUIRES that it does not throw. */
+  /** Completes the call, blocking. REQUIRES that it does not throw. */
   readonly finishSync: () => void
-  /** Earlier calls that name one of its rows. */
+  /** Earlier calls that name one of the call's rows. */
   predecessors: readonly WaitingCall[]
-  /** Called when it is done. */
+  /** Functions to call when the call is done. */
   readonly followers: (() => void)[] = []
 
   constructor(
@@ -43,19 +44,19 @@ export class WaitingCall {
   }
 }
 
-/** The order of the calls that wait; see the file header. */
+/** The order of waiting calls; see the file header. */
 export class WaitingCalls {
-  /** Calls that wait: the only thing that every call looks at. */
+  /** Number of waiting calls; calls that need not wait look only at this. */
   count = 0
-  /** Bytes that the arguments of waiting calls take. */
+  /** Bytes of the arguments of all waiting calls. */
   argumentBytes = 0
   private calls = 0
   private readonly lastByRow = new Map<string, WaitingCall>()
-  /** Calls whose turn has come; run one after the other, not inside of each other. */
+  /** Calls whose turn has come. They run one after the other, not inside of each other. */
   private readonly ready: (() => void)[] = []
   private isRunningReady = false
 
-  /** A call begins to wait. `rows` are the names of the rows that it reads or changes. */
+  /** Adds a call that must wait. `rows` names the rows that it reads or changes. */
   add(rows: ReadonlySet<string>, bytes: number, finishSync: () => void): WaitingCall {
     const predecessors = this.before(rows)
     const call = new WaitingCall(++this.calls, rows, bytes, finishSync, predecessors)
@@ -65,7 +66,7 @@ export class WaitingCalls {
     return call
   }
 
-  /** Calls `run` when the calls before it are done: at once if there are none. */
+  /** Calls `run` when all predecessors of the call are done; immediately if there are none. */
   whenTurn({ predecessors }: WaitingCall, run: () => void): void {
     let left = 0
     const follow = (): void => {
@@ -79,11 +80,11 @@ export class WaitingCalls {
     if (left === 0) run()
   }
 
-  /** Nothing of the call is left to do. */
+  /** Marks a call as complete and lets its followers run. */
   done(call: WaitingCall): void {
     if (call.isDone) return
     call.isDone = true
-    // Or a row that is always waited for would keep all calls there ever were.
+    // Else a row with calls that always wait would keep all its earlier calls in memory.
     call.predecessors = []
     for (const row of call.rows) if (this.lastByRow.get(row) === call) this.lastByRow.delete(row)
     this.count--
@@ -95,7 +96,7 @@ export class WaitingCalls {
     this.isRunningReady = false
   }
 
-  /** Carries out all calls that a synchronous call with these rows has to come after. */
+  /** Completes all calls that must come before a synchronous call with these rows. */
   finishSync(rows: ReadonlySet<string>): void {
     const found = new Set<WaitingCall>()
     const look = [...this.before(rows)]
@@ -105,7 +106,8 @@ export class WaitingCalls {
       look.push(...call.predecessors)
     }
     for (const call of [...found].sort((a, b) => a.number - b.number)) {
-      // An observer that writes to the row of the call it is asked about comes first.
+      // Skip the call whose observer is making this synchronous call: the observer's write comes
+      // first.
       if (!call.isDone && !call.isRunning) call.finishSync()
     }
   }

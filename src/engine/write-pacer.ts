@@ -1,34 +1,34 @@
 /**
- * Holds writers back when compactions fall behind, by as much as is needed and no more: promises
- * wait, the event loop never does, and synchronous writers are not held back.
+ * Holds writers back when compactions fall behind, as little as possible. Only promises wait: the
+ * event loop is not blocked, and synchronous writers are not held back.
  *
- * The pressure is the debt of all stores by its limits: sorted runs of the worst store, bytes of
- * all together. Up to half, writers go on unhindered. Above, they share a rate that falls in a
- * straight line from what they wrote before to nothing at the limit; where it meets what
- * compactions can take, the debt stands still. There is no cliff, and no rate to configure.
+ * The pressure is the compaction debt divided by its limit: the sorted runs of the worst store, or
+ * the bytes of all stores. Up to half of the limit writers are free. Above, they share a rate that
+ * falls linearly from their former rate to zero at the limit. The debt stops growing where the rate
+ * equals what compactions can process. So there is no sudden stop, and no rate to configure.
  *
- * Failure behaviour: whoever waits is told when the database is closed or poisoned.
+ * When the database is closed or poisoned, waiting writers are rejected.
  */
 import type { CompactionDebt } from '../compaction/choice.js'
 import { Waiters } from './waiters.js'
 
-/** How writers are treated. */
+/** How writers are treated: not held back, slowed down, or stopped. */
 export type PressureState = 'none' | 'slow' | 'stop'
 
 /** The state of the back-pressure. */
 export interface Pressure {
   readonly state: PressureState
-  /** Debt by its limit; 0.5 and more is slow, 1 and more is stop. */
+  /** Debt divided by its limit: from 0.5 on `slow`, from 1 on `stop`. */
   readonly level: number
-  /** Most sorted runs of a store that wait to be merged. */
+  /** Largest number of sorted runs of a store that wait to be merged. */
   readonly runs: number
   /** Bytes of all stores that wait to be rewritten. */
   readonly bytes: number
-  /** What writers together may write; Infinity if nothing holds them back. */
+  /** Rate that all writers share; Infinity if nothing holds them back. */
   readonly bytesPerSecondMax: number
 }
 
-/** What the debt is measured by. */
+/** Limits of the compaction debt. */
 export interface PacerLimits {
   readonly compactionDebtRunsMax: number
   readonly compactionDebtBytesMax: number
@@ -36,20 +36,20 @@ export interface PacerLimits {
 
 /** Pressure at which the rate begins to fall. */
 const slowLevel = 0.5
-/** How often held writers are looked at. */
+/** How often waiting writers are checked. */
 const tickMilliseconds = 5
-/** Most that is saved up while nobody writes. */
+/** Longest time for which unused tokens are kept. */
 const burstMilliseconds = 20
-/** Most writers that are let go in one turn of the event loop. */
+/** Largest number of waiting writers that continue in one turn of the event loop. */
 const wakeMax = 256
-/** Writers that have not written yet are not slowed down below this. */
+/** The former rate counts as at least this many bytes per second. */
 const rateMin = 1024 * 1024
 
 /** Holds writers back; see the file header. */
 export class WritePacer {
   /** How often writers began to be held back. */
   stallCount = 0
-  /** Whether writers are held back at all: the only thing that is looked at on every write. */
+  /** Whether writers are held back at all; every write checks only this. */
   isPacing = false
   private readonly limits: PacerLimits
   private readonly onChange: (pressure: Pressure) => void
@@ -59,19 +59,19 @@ export class WritePacer {
   private bytes = 0
   private level = 0
   private state: PressureState = 'none'
-  /** Bytes per second that writers wrote when nothing held them back. */
+  /** Bytes per second that writers wrote while nothing held them back. */
   private freeRate = 0
   private measuredBytes = 0
   private measuredAt: number
-  /** Bytes that may be written now; negative if the last writer took more. */
+  /** Bytes that may be written now; negative if the last writer wrote more. */
   private tokens = 0
   private filledAt = 0
   private readonly waiters = new Waiters()
   private timer: NodeJS.Timeout | undefined = undefined
 
   /**
-   * `onChange` is told when the state changes, `bytesPerWriter` what a writer is expected to write;
-   * `clock` gives milliseconds from any start.
+   * `onChange` is called when the state changes. `bytesPerWriter` returns the average bytes of a
+   * mutation. `clock` returns milliseconds from any origin.
    */
   constructor(
     limits: PacerLimits,
@@ -86,7 +86,7 @@ export class WritePacer {
     this.measuredAt = clock()
   }
 
-  /** The state of this moment. */
+  /** The present state. */
   get pressure(): Pressure {
     const { state, level, runs, bytes } = this
     return { state, level, runs, bytes, bytesPerSecondMax: this.rate }
@@ -100,18 +100,18 @@ export class WritePacer {
     return this.tokens <= 0
   }
 
-  /** Calls `run` when a writer's turn has come, or `fail`. */
+  /** Calls `run` when the writer may continue, or `fail` when it cannot. */
   whenFree(run: () => void, fail: (error: unknown) => void): void {
     this.waiters.add(run, fail)
     this.startTimer()
   }
 
-  /** Somebody has written. */
+  /** Counts written bytes. */
   spend(bytes: number): void {
     this.tokens -= bytes
   }
 
-  /** The debts of all stores have changed; `userBytes` is all that was written so far. */
+  /** Sets the debts of all stores. `userBytes` counts all bytes that users have written so far. */
   update(debts: Iterable<CompactionDebt>, userBytes: number): void {
     this.runs = 0
     this.bytes = 0
@@ -125,7 +125,7 @@ export class WritePacer {
     this.enter(this.level < slowLevel ? 'none' : this.level < 1 ? 'slow' : 'stop')
   }
 
-  /** Nobody is let go any more: whoever waits is told why. */
+  /** Rejects all waiting writers. */
   fail(error: unknown): void {
     clearTimeout(this.timer)
     this.timer = undefined
@@ -138,11 +138,11 @@ export class WritePacer {
     return Math.max(this.freeRate, rateMin) * left
   }
 
-  /** Learns how fast writers are, as long as nothing holds them back. */
+  /** Measures the rate of writers while nothing holds them back. */
   private measure(userBytes: number): void {
     const now = this.clock()
     const seconds = (now - this.measuredAt) / 1000
-    // Shorter stretches would mistake a burst for a rate.
+    // Over a shorter time, a burst would count as the rate.
     if (seconds < 0.05) return
     const rate = (userBytes - this.measuredBytes) / seconds
     if (this.state === 'none') this.freeRate = Math.max(rate, (this.freeRate + rate) / 2)
@@ -173,7 +173,10 @@ export class WritePacer {
     this.filledAt = now
   }
 
-  /** Lets go those whose turn has come. Some write a moment later, so what they will is guessed. */
+  /**
+   * Releases as many waiting writers as the tokens allow. Some write later, so the average size is
+   * assumed.
+   */
   private release(): void {
     if (this.isPacing) this.fill()
     const expected = Math.max(1, this.bytesPerWriter())

@@ -1,13 +1,12 @@
 /**
- * The write path: from a mutation in the buffer to memtables, read point and log.
+ * The write path: from a mutation in the buffer to log, memtables and read point.
  *
  * A caller builds a group of mutations in `mutation`. `apply` then appends the group to the log's
  * pending frame, inserts it into the memtables and moves the read point, all in one turn without
- * `await`. `commit` or `commitSync` makes the log as durable as asked. Readers therefore see a
- * mutation whole or not at all.
+ * `await`. So readers see a mutation whole or not at all. `commit` or `commitSync` then makes the
+ * log as durable as asked.
  *
- * Failure behaviour: a mutation whose commit failed is indeterminate. It is visible until the
- * close, and may be gone after a reopen.
+ * A mutation whose commit failed is visible until the close, and may be lost after a reopen.
  */
 import { bytesPerOperation, type TurnBudget } from '../base/turn-budget.js'
 import { tieStores } from '../store/flush-unit.js'
@@ -30,24 +29,26 @@ const nothing = Promise.resolve()
 
 /** The write path of one engine; see the file header. */
 export class WritePath {
-  /** The group under construction; one at a time, because no turn is given up in between. */
+  /**
+   * The group under construction. One suffices, because it is built and applied within one turn.
+   */
   readonly mutation = new MutationBuffer()
-  /** Mutating calls that could not be carried out at once, and their order. */
+  /** Mutating calls that have to wait, and their order. */
   readonly waiting = new WaitingCalls()
   readonly budget: MemoryBudget
   readonly pacer: WritePacer
   /** Sequence of the newest visible mutation: the read point of new readers. */
   lastSequence: number
-  /** Bytes of keys and values written by users since the open, for write amplification. */
+  /** Bytes of keys and values that users have written since the open, for write amplification. */
   userBytes = 0
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
   log!: Log
-  /** Frees memory; set by the engine, whose background work it is part of. */
+  /** Frees memory; set by the engine. */
   relief!: MemoryRelief
   private readonly engine: Engine
   private readonly turn: TurnBudget
-  /** The newest commit that was put off to the next turn of the event loop. */
+  /** The newest commit that was delayed to the next turn of the event loop. */
   private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
 
   constructor(engine: Engine, budget: MemoryBudget, lastSequence: number) {
@@ -63,9 +64,9 @@ export class WritePath {
   }
 
   /**
-   * Makes the group in `mutation` part of the database. REQUIRES `Engine.checkWritable` in the same
-   * turn, and that the sequences in its keys are `lastSequence + 1` and those that follow, one for
-   * each mutation. Nothing is applied if it throws.
+   * Applies the group in `mutation`. REQUIRES `Engine.checkWritable` in the same turn. REQUIRES
+   * that the sequences in the keys are `lastSequence + 1` and its successors, one for each
+   * mutation. If this throws, nothing was applied.
    */
   apply(durability: Durability): void {
     const { mutation } = this
@@ -89,22 +90,22 @@ export class WritePath {
     this.userBytes += payloadBytes
     if (payloadBytes >= bytesPerOperation) this.turn.spendBytes(payloadBytes)
     if (this.pacer.isPacing) this.pacer.spend(payloadBytes)
-    // A running mean: it follows quickly when writers turn to larger cells.
+    // A moving average, which soon follows writers that change to larger cells.
     this.budget.bytesPerWriter += (payloadBytes - this.budget.bytesPerWriter) / 16
     const full = this.freezeFull(logged)
-    // A writer that waits for its turn must not find memory short that nobody frees.
+    // A writer that waits for the next turn relies on a flush to free memory.
     if (this.budget.isExceeded || (!full && this.budget.isHigh)) this.relief.start()
     this.relief.checkLog()
   }
 
-  /** Makes everything applied so far as durable as asked, before returning. */
+  /** Makes everything applied so far as durable as asked, blocking. */
   commitSync(durability: Durability): void {
     this.log.commitSync(durability)
   }
 
   /**
-   * Resolves when everything applied so far is as durable as asked. Mutations that share a commit
-   * share the promise as well.
+   * Resolves when everything applied so far is as durable as asked. Mutations of one commit share
+   * the promise.
    */
   commit(durability: Durability): Promise<void> {
     const done = this.log.commit(durability)
@@ -116,24 +117,28 @@ export class WritePath {
     return this.delayed.both
   }
 
-  /** Whether an awaited mutation has to wait before it is applied, behind those that wait. */
+  /** Whether an awaited mutation must wait, after those that already wait. */
   get isHeld(): boolean {
     const { budget, pacer, turn } = this
     return budget.isExceeded || turn.isFull || budget.hasWaiters || pacer.isHeld
   }
 
-  /** Before a synchronous mutation: flushes above the budget; nothing is changed if it throws. */
+  /**
+   * Called before a synchronous mutation: flushes if memory exceeds the budget. If this throws,
+   * nothing was changed.
+   */
   admitSync(): void {
     if (!this.budget.isExceeded) return
     this.engine.checkWritable()
     this.relief.finishSync()
   }
 
-  /** Resolves when writing may go on; rejects with the reason why it cannot. */
+  /** Resolves when the writer may continue. Rejects with the reason if it cannot. */
   async admit(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const run = (): void => {
-        // It writes when this turn has let others go, so its bytes are guessed.
+        // The writer writes after others of this turn have continued, so the average size is
+        // counted.
         this.turn.spendBytes(this.budget.bytesPerWriter)
         resolve()
       }
@@ -154,13 +159,16 @@ export class WritePath {
     }
   }
 
-  /** Ends the waiting of all writers: there is no more writing. */
+  /** Rejects all waiting writers. */
   refuseAll(reason: unknown): void {
     this.budget.fail(reason)
     this.pacer.fail(reason)
   }
 
-  /** Memory first: once the group is in the log it must also get into the memtables. */
+  /**
+   * Reserves memory before the log is written, because a logged group must also get into the
+   * memtables.
+   */
   private reserveMemory(): void {
     const { touchedStores, touchedCount, entryCount, payloadBytes } = this.mutation
     for (let i = 0; i < touchedCount; i++) {
@@ -168,7 +176,7 @@ export class WritePath {
     }
   }
 
-  /** Freezes memtables that the group has filled; false if there are none. */
+  /** Freezes the memtables that the group has filled. Returns false if there are none. */
   private freezeFull(logged: boolean): boolean {
     const { touchedStores, touchedCount } = this.mutation
     const { flushBytes } = this.engine.options
@@ -189,7 +197,7 @@ export class WritePath {
 
   private whenMemoryFree(run: () => void, fail: (error: unknown) => void): void {
     try {
-      // Nobody frees memory any more once flushes have stopped.
+      // Once flushes have stopped, no memory is freed any more.
       this.engine.checkWritable()
     } catch (error) {
       fail(error)
@@ -206,7 +214,7 @@ export class WritePath {
 }
 
 async function bothDone(done: Promise<void>, turn: Promise<void>): Promise<void> {
-  // It may fail while nobody looks; the caller still gets the rejection.
+  // The commit may fail before the caller awaits it. The caller still gets the rejection.
   done.catch(() => undefined)
   await turn
   return done

@@ -1,8 +1,9 @@
 /**
- * The list of a bulk directory, `BULK`: which SSTables belong together, and to which family.
+ * The list of a bulk directory, `BULK`: its SSTables and their families.
  *
- * It is written last and whole, so a directory with a list is complete. Two lines of UTF-8: a JSON
- * object, and its XXH64 (seed 0) as 16 hexadecimal digits. See ../engine/FORMAT.md.
+ * The list is written last and as a whole, so a directory with a list is complete. It has two lines
+ * of UTF-8: a JSON object, and the XXH64 (seed 0) of that line as 16 hexadecimal digits. See
+ * ../engine/FORMAT.md.
  */
 import { corruption, CellarError, ErrorCode } from '../base/errors.js'
 import { InvariantError } from '../base/assert.js'
@@ -19,7 +20,7 @@ import {
 /** One SSTable of a bulk directory. */
 export interface BulkFile {
   readonly family: string
-  /** The number in its name, and that its checksums are bound to. */
+  /** The number in the file's name, to which its checksums are bound. */
   readonly fileNumber: number
   readonly fileBytes: number
   readonly entryCount: number
@@ -28,7 +29,7 @@ export interface BulkFile {
 const listName = 'BULK'
 const listFormat = 1
 const fileFields: ReadonlySet<string> = new Set(['family', 'fileNumber', 'fileBytes', 'entryCount'])
-/** A list names some thousand files at most; this bounds what is read before it is checked. */
+/** Longest list that is read, in bytes. A list names some thousand files at most. */
 const listBytesMax = 64 * 1024 * 1024
 
 /** Path of the list in a directory. */
@@ -36,7 +37,7 @@ export function bulkListPath(fileSystem: FileSystem, directory: string): string 
   return fileSystem.join(directory, listName)
 }
 
-/** Writes the list and makes it durable. REQUIRES that the files are. */
+/** Writes the list durably. REQUIRES that the files are durable. */
 export function writeBulkListSync(
   fileSystem: FileSystem,
   directory: string,
@@ -57,8 +58,8 @@ export function writeBulkListSync(
 }
 
 /**
- * Reads the list of a directory. `ERR_INVALID_ARGUMENT` if there is none, `ERR_CORRUPTION`,
- * `ERR_FORMAT_VERSION`.
+ * Reads the list of a directory. Throws `ERR_INVALID_ARGUMENT` if there is none, `ERR_CORRUPTION`
+ * or `ERR_FORMAT_VERSION`.
  */
 export function readBulkListSync(fileSystem: FileSystem, directory: string): BulkFile[] {
   const path = bulkListPath(fileSystem, directory)

@@ -1,19 +1,22 @@
-/** Whether a key and value from outside are a cell of a form that the store itself writes. */
+/**
+ * Checks keys and values from outside: only cells that the store itself could have written may
+ * pass.
+ */
 import { isFamilyMarker } from '../cell/cell-key.js'
 import { contentStart } from '../cell/cell-value.js'
 import { isCellType } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { rowBytesMax } from '../cell/limits.js'
 
-/** What is wrong with a cell. */
+/** Description of a malformed cell. */
 export interface CellFault {
   readonly expected: string
   readonly found: string
 }
 
 /**
- * What is wrong with a cell whose sequence must be 0; undefined = nothing. REQUIRES that its key is
- * well formed (`isWellFormedKey`). `isRowGood`: the row is that of a cell which was looked at.
+ * Finds a fault in a cell whose sequence must be 0; undefined = none. REQUIRES a well-formed key
+ * (`isWellFormedKey`). `isRowGood`: the row was checked with an earlier cell.
  */
 export function findCellFault(cell: CellView, isRowGood = false): CellFault | undefined {
   const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
@@ -35,7 +38,7 @@ export function findCellFault(cell: CellView, isRowGood = false): CellFault | un
   return known ? undefined : { expected: 'a stored value', found: `flags ${flags}` }
 }
 
-/** Length without escapes, -1 if a zero byte stands there without one. */
+/** Length in bytes without escapes; -1 if a zero byte has no escape. */
 function unescapedLength(buffer: Buffer, start: number, end: number): number {
   let length = 0
   for (let at = start; at < end; at++, length++) {

@@ -1,7 +1,7 @@
 /**
- * Decides what a job writes: first HBase's retention rules, then the cell hooks of coprocessors, as
- * HBase's `preCompact` wraps the scanner that applies the rules. Counts what goes by reason, so
- * that a job can prove that its numbers add up.
+ * Decides which cells a job writes: first HBase's retention rules apply, then the cell hooks of
+ * coprocessors. HBase's `preCompact` wraps the scanner in the same order. Counts dropped cells by
+ * reason, so that a job can prove that its numbers add up.
  */
 import { CellView } from '../cell/cell-view.js'
 import { HookChain, type HookOutcome, type HookPlan } from '../coprocessor/hook-chain.js'
@@ -10,7 +10,7 @@ import type { RetentionScope } from '../scan/retention-matcher.js'
 import type { DropCounts } from './job.js'
 import { RetentionFilter } from './retention-filter.js'
 
-/** What a judge has decided in the whole of a job. */
+/** The totals of a judge after a job. */
 export interface Judgement {
   readonly entriesDropped: number
   readonly dropped: DropCounts
@@ -20,10 +20,10 @@ export interface Judgement {
 export class CellJudge {
   private readonly filter: RetentionFilter
   private readonly chain: HookChain | undefined
-  /** Number of the row, for hooks. */
+  /** Number of the row within the job, for hooks. */
   private row = 0
   private readonly values: ValueSource | undefined
-  /** A cell with its value, for hooks. */
+  /** A cell with its value in place of a reference, for hooks. */
   private readonly resolved = new CellView()
 
   /**
@@ -36,14 +36,18 @@ export class CellJudge {
     this.chain = hooks === undefined ? undefined : new HookChain(hooks)
   }
 
-  /** Whether the cell is the first one of its row. Call it for each cell before {@link judge}. */
+  /**
+   * Whether the cell is the first of its row. Must be called for each cell before {@link judge}.
+   */
   entersRow(cell: CellView): boolean {
     if (!this.filter.entersRow(cell)) return false
     this.row++
     return true
   }
 
-  /** The cell to write, borrowed: `cell` itself or what a hook made of it; undefined = none. */
+  /**
+   * The cell to write, borrowed: `cell` itself or the result of a hook; undefined = drop the cell.
+   */
   judge(cell: CellView): CellView | undefined {
     if (!this.filter.keeps(cell)) return undefined
     if (this.chain === undefined) return cell
@@ -51,7 +55,7 @@ export class CellJudge {
     return this.judgeResolved(this.chain, this.values, cell)
   }
 
-  /** Hooks see the value itself; a cell that they keep keeps its reference. */
+  /** Lets hooks see the value itself. A cell that they keep unchanged keeps its reference. */
   private judgeResolved(
     chain: HookChain,
     values: ValueSource,
@@ -66,7 +70,7 @@ export class CellJudge {
     return kept === resolved ? cell : kept
   }
 
-  /** Ends the hooks. */
+  /** Ends the hooks and returns the totals. */
   finish(): Judgement {
     const { filter, chain } = this
     const hooks = chain === undefined ? [] : chain.finish()

@@ -1,5 +1,5 @@
 /**
- * Gathers the facts about a table's cells that its footer and the manifest record.
+ * Collects the statistics of an SSTable's cells, which its footer and the manifest record.
  *
  * Works on numbers; the bigints of the result are made once, at the end.
  */
@@ -21,7 +21,7 @@ export class CellStatisticsCollector {
   private minSequence = Number.MAX_SAFE_INTEGER
   private maxSequence = 0
 
-  /** Takes a cell into account. */
+  /** Counts a cell. */
   add(cell: CellView): void {
     const high = cell.timestampHigh
     const low = cell.timestampLow
@@ -48,7 +48,7 @@ export class CellStatisticsCollector {
     if (cell.sequence > this.maxSequence) this.maxSequence = cell.sequence
   }
 
-  /** The facts so far. `earliestPutTimestamp` is 2^63-1 if there was no put. */
+  /** The statistics so far. `earliestPutTimestamp` is 2^63-1 if there was no put. */
   finish(): Omit<CellStatistics, 'filterKind'> {
     return {
       deleteCount: this.deleteCount,

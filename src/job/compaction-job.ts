@@ -1,14 +1,13 @@
 /**
- * The compaction: several SSTables of a store become new ones, without what HBase's minor or major
- * compaction drops.
+ * The compaction job: merges several SSTables of a store into new ones, and drops the cells that
+ * HBase's minor or major compaction drops.
  *
- * Keys are unique over all inputs, because they hold the sequence, so the merge decides nothing;
- * the retention rules do. Entries read must equal entries written plus dropped, and entries read
- * must equal what the inputs' footers count, or the job fails. If a job merges a slice of the rows
- * only, whoever split the work adds up the slices.
+ * Keys are unique over all inputs, because they hold the sequence. So the merge only orders cells,
+ * and the retention rules decide. Entries read must equal entries written plus dropped. Entries
+ * read must equal the counts in the footers of the inputs, or the job fails. For slices of the
+ * rows, the caller checks the sum of all slices.
  *
- * Failure behaviour: any error removes the outputs written so far and is thrown; inputs are only
- * read.
+ * An error removes the outputs written so far and is thrown. Inputs are only read.
  */
 import { patchOfSequence } from '../cell/assigned-sequence.js'
 import { assert } from '../base/assert.js'
@@ -31,16 +30,16 @@ import { Pace } from './pace.js'
 import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
 
-/** Entries handled between two looks at the control. */
+/** Entries handled between two checks of the control. */
 const entriesPerSlice = 1024
-/** Part of the work that the merge is; the rest is reading the outputs back. */
+/** Part of the work that is merging; the rest is reading the outputs back. */
 const mergePart = 0.9
 
 interface Merged extends Judgement {
   readonly entriesRead: number
 }
 
-/** Runs a compaction; yields after each slice, returns the result. */
+/** Runs a compaction. Yields after each slice of work; returns the result. */
 export function* runCompaction(
   fileSystem: FileSystem,
   codecs: Codecs,
@@ -87,7 +86,7 @@ export function* runCompaction(
   }
 }
 
-/** What the reader of a table must know. */
+/** The facts that a reader needs about its SSTable. */
 type TableFile = Pick<
   CompactionInput,
   'fileNumber' | 'fileBytes' | 'writtenAs' | 'sequenceAssigned' | 'fromBulkWriter'
@@ -161,7 +160,7 @@ function* merge(
     if (judge.entersRow(cell)) {
       if (end !== undefined && isAtOrBehind(cell, end)) break
       outputs.startRow(cell)
-      // Between two rows nothing remembers a cell by where it lies. Hooks are somebody else's.
+      // Between two rows nothing refers to the memory of a cell, except perhaps the hooks of users.
       if (job.hooks === undefined) pool.recycle()
     }
     const kept = judge.judge(cell)

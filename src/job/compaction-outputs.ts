@@ -1,8 +1,8 @@
 /**
- * The outputs of a compaction: one table after the other, cut only between rows, at a size or at
+ * The outputs of a compaction: one SSTable after the other, cut only between rows, at a size or at
  * given rows.
  *
- * Failure behaviour: `abandon` removes all that was written; a job calls it on any error.
+ * On any error the job calls `abandon`, which removes everything written.
  */
 import { compareBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -14,7 +14,7 @@ import { SsTableOutput } from './sstable-output.js'
 import type { ValueOutput } from './value-output.js'
 
 export class CompactionOutputs {
-  /** Bytes of the outputs that are finished. */
+  /** Bytes of the finished outputs. */
   private bytesFinished = 0
   private readonly fileSystem: FileSystem
   private readonly codecs: Codecs
@@ -23,7 +23,7 @@ export class CompactionOutputs {
   private readonly finished: FileMetadata[] = []
   private readonly made: SsTableOutput[] = []
   private current: SsTableOutput | undefined = undefined
-  /** Boundaries that no key has reached yet begin here. */
+  /** Index of the first boundary that no key has reached. */
   private boundary = 0
 
   constructor(
@@ -44,7 +44,7 @@ export class CompactionOutputs {
     return tables + (this.values?.bytesWritten ?? 0)
   }
 
-  /** A row begins with this cell, whether or not the cell is kept: the place to cut. */
+  /** Called with the first cell of each row, kept or not: outputs are cut here. */
   startRow(cell: CellView): void {
     const { boundaries, outputBytesMax, fileNumbers } = this.job
     let cut = this.current !== undefined && this.current.bytesWritten >= outputBytesMax
@@ -57,13 +57,13 @@ export class CompactionOutputs {
     if (cut && this.made.length < fileNumbers.length) this.finishCurrent()
   }
 
-  /** Appends a cell; cells come in key order. `words` as in {@link SsTableOutput.add}. */
+  /** Appends a cell. REQUIRES key order. `words` as in {@link SsTableOutput.add}. */
   add(cell: CellView, words: DataView | undefined): void {
     this.current ??= this.start()
     this.current.add(cell, words)
   }
 
-  /** Completes the last output; all of them are synced, their directory is not. */
+  /** Completes the last output. All outputs are synced; the caller syncs their directory. */
   finish(): FileMetadata[] {
     this.finishCurrent()
     if (this.values === undefined) return this.finished
@@ -71,7 +71,7 @@ export class CompactionOutputs {
     return this.values.complete(this.finished)
   }
 
-  /** Removes everything. */
+  /** Removes all outputs. */
   abandon(): void {
     for (const output of this.made) output.abandon()
     this.values?.abandon()

@@ -1,5 +1,6 @@
 /**
- * Where jobs run. Both executors run the same generators and give the same files byte for byte.
+ * Where jobs run: inline or in worker threads. Both ways run the same generators and make the same
+ * files, byte for byte.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Codecs } from '../codec/codec.js'
@@ -9,7 +10,7 @@ import { runCompaction } from './compaction-job.js'
 import { runFlush } from './flush-job.js'
 import type { Job, JobControl, JobResult } from './job.js'
 
-/** The thread of a job ended before the job did. Whatever it wrote is garbage. */
+/** The thread of a job ended before the job did. Its files are incomplete. */
 export class WorkerDied extends CellarError {
   constructor(kind: Job['kind'], cause: unknown) {
     super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died`, { cause })
@@ -20,18 +21,18 @@ export class WorkerDied extends CellarError {
   }
 }
 
-/** How often a job is run if its thread dies. */
+/** How often a job is run at most if its thread dies. */
 export const attemptsMax = 3
 
 /** Runs jobs. */
 export interface JobExecutor {
   readonly kind: 'inline' | 'worker'
   /**
-   * Rejects with what the job threw; with `JobCancelled` if it was cancelled, with `WorkerDied` if
-   * its thread ended.
+   * Runs a job. Rejects with the error of the job, with `JobCancelled` if it was cancelled, or with
+   * `WorkerDied` if its thread ended.
    */
   run(job: Job, control: JobControl): Promise<JobResult>
-  /** Ends threads. Running jobs must have been waited for or cancelled. */
+  /** Ends threads. REQUIRES that running jobs were awaited or cancelled. */
   close(): Promise<void>
 }
 
@@ -47,7 +48,9 @@ export function startJob(
     : runCompaction(fileSystem, codecs, job, control)
 }
 
-/** Runs a generator to its end at once; `rest` is called with the milliseconds it wants to rest. */
+/**
+ * Runs a generator to its end, blocking. Calls `rest` with the milliseconds that it wants to rest.
+ */
 export function runToEnd<T>(
   generator: Generator<number | void, T>,
   rest?: (milliseconds: number) => void,
@@ -62,7 +65,7 @@ export function runToEnd<T>(
 /** Longest run of an inline job before the event loop gets its turn, in milliseconds. */
 const sliceMillisecondsMax = 2
 
-/** Drives a generator in slices with the event loop running in between. */
+/** Runs a generator in slices, between which the event loop runs. */
 export async function runInSlices<T>(generator: Generator<number | void, T>): Promise<T> {
   for (;;) {
     const sliceEnd = performance.now() + sliceMillisecondsMax
@@ -79,7 +82,7 @@ export async function runInSlices<T>(generator: Generator<number | void, T>): Pr
   }
 }
 
-/** Runs jobs on the event loop's thread, in slices. It needs no threads and no addon. */
+/** Runs jobs in slices on the thread of the event loop, without threads or addons. */
 export class InlineExecutor implements JobExecutor {
   readonly kind = 'inline'
   private readonly fileSystem: FileSystem

@@ -1,9 +1,10 @@
 /**
- * The flush: a frozen memtable becomes an SSTable of level 0, without what HBase's flush drops
- * (over VERSIONS, masked by a marker of the same memtable, expired).
+ * The flush job: writes a frozen memtable as an SSTable of level 0. It drops the cells that HBase's
+ * flush drops: versions beyond VERSIONS, cells masked by a marker of the same memtable, and expired
+ * cells.
  *
- * Failure behaviour: any error removes the half-written file and is thrown; the memtable is
- * untouched, so the job can be run again with another file number.
+ * An error removes the unfinished file and is thrown. The memtable stays unchanged, so the job can
+ * be run again with another file number.
  */
 import { assert } from '../base/assert.js'
 import { CellView } from '../cell/cell-view.js'
@@ -18,10 +19,10 @@ import { SsTableOutput } from './sstable-output.js'
 import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
 
-/** Entries handled between two looks at the cancel flag. */
+/** Entries handled between two checks of the cancel flag. */
 const entriesPerSlice = 2048
 
-/** Runs a flush; yields after each slice, returns the result. */
+/** Runs a flush. Yields after each slice of work; returns the result. */
 export function* runFlush(
   fileSystem: FileSystem,
   codecs: Codecs,
@@ -66,7 +67,7 @@ export function* runFlush(
   }
 }
 
-/** Copies what is kept and returns what was dropped. */
+/** Copies the kept cells and returns the counts of dropped ones. */
 function* copyEntries(
   job: FlushJob,
   output: SsTableOutput,
@@ -74,7 +75,7 @@ function* copyEntries(
 ): Generator<number, Judgement> {
   const { arena, arenaBytes } = job.entries
   const cursor = new FrozenEntriesCursor(job.entries)
-  // Over the same bytes as the cursor's buffer, where there is slack behind them.
+  // A view by words needs spare bytes after the last cell.
   const hasSlack = arena.byteLength >= arenaBytes + wordSlackBytes
   const words = hasSlack ? new DataView(arena) : undefined
   const cell = new CellView()

@@ -1,16 +1,16 @@
 /**
- * Ends a job whose cell hook loops, from another thread: looks now and then at the words in which
- * the job notes which hook is running. Time that the job spends outside of hooks, be the disk ever
- * so slow, does not count.
+ * Ends a job whose cell hook loops for ever, from another thread. The job notes which hook is
+ * running in shared memory, and the watchdog reads these notes regularly. Time that the job spends
+ * outside of hooks, for example in a slow disk, does not count.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { HookWatch, type HookPlan } from '../coprocessor/hook-chain.js'
 
-/** Looks within the limit; so a hook is ended after one to one and a quarter of it. */
+/** Checks per time limit. So a hook is ended after one to one and a quarter of the limit. */
 const looksPerLimit = 4
 
 export class HookWatchdog {
-  /** What is wrong, once a hook was found to loop. */
+  /** The error to report, once a hook was found to loop. */
   error: CellarError | undefined = undefined
   private readonly plan: HookPlan
   private readonly watch: Int32Array
@@ -30,7 +30,7 @@ export class HookWatchdog {
     this.timer.unref()
   }
 
-  /** Stops looking. */
+  /** Stops the checks. */
   stop(): void {
     clearInterval(this.timer)
   }

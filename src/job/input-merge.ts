@@ -1,21 +1,21 @@
 /**
- * Merges the inputs of a compaction: a loser tree over numbers.
+ * Merges the inputs of a compaction with a loser tree over numbers.
  *
- * All keys of all inputs lie between the smallest first and the largest last key, so they share
- * what those two share. The six bytes behind that, read as a number, decide nearly every
- * comparison; whole keys are compared on ties only. A step costs one comparison for each level of
- * the tree, and no call of a child but its own `next`. While entries of one child follow each
- * other, as those of rows that other inputs do not have, a step costs one comparison.
+ * All keys lie between the smallest first key and the largest last key, so they share the common
+ * prefix of these two. The next six bytes of a key, read as a number, decide nearly every
+ * comparison. Whole keys are compared only if the numbers are equal. A step costs one comparison
+ * for each level of the tree, and only the winner's cursor is called. While successive entries come
+ * from one input, a step costs a single comparison.
  *
  * Invariants
- * 1. `heads[i]` is the number of child i's key, Infinity when it has no more.
- * 2. `losers[1, size)` are the inner nodes: who lost there; `winner` lost nowhere. Equal keys are
- *    ordered by child number, so callers list newer inputs first.
+ * 1. `heads[i]` is the number of child i's key; Infinity when it has no more keys.
+ * 2. `losers[1, size)` are the inner nodes of the tree: each holds the child that lost there.
+ * `winner` lost nowhere. Equal keys are ordered by child number, so callers list newer inputs
+ * first.
  * 3. No child but the winner has a head below `bound`.
  *
- * Failure behaviour: what a child throws is thrown; the merge is not used afterwards.
- *
- * Ownership: the merge owns nothing; entries are borrowed from the children.
+ * An error of a child is thrown; the merge cannot be used afterwards. The merge owns nothing;
+ * entries are borrowed from the children.
  */
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
@@ -26,7 +26,7 @@ export interface KeyRange {
   readonly lastKey: Buffer
 }
 
-/** See the file header. */
+/** Merges cursors; see the file header. */
 export class InputMerge {
   private readonly children: readonly SsTableCursor[]
   private readonly prefixLength: number
@@ -35,7 +35,7 @@ export class InputMerge {
   private winner = 0
   private bound = -1
 
-  /** `ranges` are those of the children's keys, at their positions. REQUIRES at least one child. */
+  /** `ranges[i]` is the range of the keys of `children[i]`. REQUIRES at least one child. */
   constructor(children: readonly SsTableCursor[], ranges: readonly KeyRange[]) {
     this.children = children
     this.prefixLength = sharedPrefixLength(ranges)
@@ -43,12 +43,12 @@ export class InputMerge {
     this.losers = new Int32Array(children.length)
   }
 
-  /** Whether there is an entry. */
+  /** Whether there is a current entry. */
   get valid(): boolean {
     return this.heads[this.winner] !== Infinity
   }
 
-  /** The child whose entry is the smallest. REQUIRES valid. */
+  /** The child with the current entry. REQUIRES valid. */
   get top(): SsTableCursor {
     return this.children[this.winner]
   }
@@ -61,7 +61,8 @@ export class InputMerge {
       children[i].seek(key, key.length)
       this.readHead(i)
     }
-    // Played upwards: child i waits at its node for whoever comes from the other side.
+    // Each child moves up until it meets an empty node, where it waits for the child of the other
+    // side.
     losers.fill(-1)
     for (let i = 0; i < children.length; i++) {
       let best = i
@@ -79,7 +80,7 @@ export class InputMerge {
     }
   }
 
-  /** Moves to the following entry. REQUIRES valid. */
+  /** Moves to the next entry. REQUIRES valid. */
   next(): void {
     const { losers, children, heads } = this
     const before = this.winner
@@ -98,7 +99,7 @@ export class InputMerge {
     this.bound = best === before ? this.runnerUpHead() : -1
   }
 
-  /** The least head but the winner's: the runner-up lost to the winner itself. */
+  /** The smallest head apart from the winner's: that child lost to the winner itself. */
   private runnerUpHead(): number {
     const { losers, children, heads } = this
     let least = Infinity

@@ -1,10 +1,10 @@
 /**
- * The entry of a worker thread: runs one job at a time with synchronous input and output.
+ * The entry point of a worker thread: runs one job at a time with synchronous input and output.
  *
- * Where the system can tell threads apart, the thread asks for less of the processors than the
- * event loop's, which would otherwise wait for a time slice of a merge to end.
+ * On Linux the thread lowers its priority. Otherwise the event loop would wait for a time slice of
+ * a merge to end.
  *
- * Errors are returned as data, because structured cloning loses class and code.
+ * Errors are returned as data, because structured cloning loses their class and code.
  */
 import { setPriority } from 'node:os'
 import { CellarError, type CorruptionDetail, type ErrorCode } from '../base/errors.js'
@@ -18,15 +18,15 @@ import { runToEnd, startJob } from './executor.js'
 import { keepShapes } from './kept-shapes.js'
 import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
 
-/** What the pool sends to a thread. */
+/** The message of the pool to a thread. */
 export interface WorkerTask {
   readonly job: Job
   readonly control: SharedArrayBuffer
-  /** The held directory of the job; undefined = its path is used as it is. */
+  /** The held directory of the job; undefined = use the path as it is. */
   readonly binding: DirectoryBinding | undefined
 }
 
-/** What a thread answers. */
+/** The answer of a thread. */
 export type WorkerAnswer =
   | { readonly outcome: 'done'; readonly result: JobResult }
   | { readonly outcome: 'cancelled' }
@@ -40,24 +40,24 @@ export type WorkerAnswer =
 const codecsByMode = new Map<boolean, Codecs>()
 keepShapes()
 
-/** A third of the share that a thread of priority 0 gets, if processors are short. */
+/** Nice value of the thread: about a third of the share of priority 0, if processors are short. */
 const threadPriority = 5
 
 lowerPriority()
 
-/** Elsewhere than on Linux it would concern the whole process. */
+/** Lowers the priority of this thread. On other systems the call would affect the whole process. */
 function lowerPriority(): void {
   if (process.platform !== 'linux') return
   try {
     setPriority(0, threadPriority)
   } catch {
-    // Then it stays as it is.
+    // The priority stays as it is.
   }
 }
 
 /** Runs one job. */
 export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
-  // Behind the answer, when the task is no longer referenced.
+  // After the answer was sent, when the task is no longer referenced.
   if (leavesMuch(task.job)) setImmediate(() => setImmediate(collectGarbage))
   try {
     await loadChecksums()
@@ -80,15 +80,15 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
   }
 }
 
-/** Entries of a compaction whose index and filter make it worth a collection. */
+/** Entries of a compaction from which its indexes and filters are worth a collection. */
 const entriesCollectedMin = 1024 * 1024
-/** Bytes of a compaction's entries, on average, from which its blocks are worth one. */
+/** Average bytes of the entries of a compaction from which its blocks are worth a collection. */
 const entryBytesCollectedMin = 4096
 
 /**
- * Whether a job leaves memory behind that the thread should not keep: the arena of a flush, the
- * indexes and filters of a large compaction, or the blocks of large values. A collection takes up
- * to 50 ms of all cores together.
+ * Whether a job leaves memory that the thread should release: the arena of a flush, the indexes and
+ * filters of a large compaction, or the blocks of large values. A collection takes up to 50 ms of
+ * processor time.
  */
 function leavesMuch(job: Job): boolean {
   if (job.kind === 'flush') return true
@@ -97,12 +97,15 @@ function leavesMuch(job: Job): boolean {
   return entries >= entriesCollectedMin || bytes >= entries * entryBytesCollectedMin
 }
 
-/** Does nothing: asked for so that the pool starts a thread, which then serves what is queued. */
+/** Does nothing. Calling it makes the pool start a thread, which then takes the queued jobs. */
 export function wake(): void {
   return
 }
 
-/** Buffers arrive as plain Uint8Arrays, which would make hot code polymorphic. */
+/**
+ * Turns byte arrays back into Buffers: structured cloning makes them plain, which slows hot code
+ * down.
+ */
 function revive(job: Job): Job {
   const databaseId = asBuffer(job.databaseId)
   if (job.kind === 'flush') return { ...job, databaseId }

@@ -1,8 +1,9 @@
 /**
- * What all background jobs share: a job is a pure function from inputs to output files,
- * written as a generator that yields between slices of work, so that a worker thread runs it to the
- * end, the inline executor lets the event loop breathe, and a synchronous caller drives it at once.
- * What it yields is the number of milliseconds that it wants to rest, mostly 0.
+ * The types that all background jobs share. A job is a pure function from inputs to output files,
+ * written as a generator that yields between slices of work. So a worker thread can run it to the
+ * end, the inline executor can let the event loop run in between, and a synchronous caller can run
+ * it at once. Each yielded value is the number of milliseconds that the job wants to rest, mostly
+ * 0.
  */
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
@@ -14,20 +15,26 @@ import type { SsTableFormat } from './sstable-output.js'
 /** Writes a frozen memtable as one SSTable of level 0. Structured-cloneable. */
 export interface FlushJob extends DatabasePlace {
   readonly kind: 'flush'
-  /** Number of the file to write; allocated by the main thread, never used before. */
+  /** Number of the file to write, new in the directory; allocated by the main thread. */
   readonly fileNumber: number
-  /** Numbers for value files, likewise; none if the family keeps values in line. */
+  /** Numbers for value files, likewise; none if the family keeps all values in SSTables. */
   readonly valueFileNumbers: readonly number[]
-  /** A value file is finished behind this many bytes; only the last number's grows beyond. */
+  /**
+   * A value file is finished after this many bytes; only the one with the last number may grow
+   * beyond.
+   */
   readonly valueFileBytesMax: number
   readonly entries: FrozenEntries
   readonly format: SsTableFormat
   readonly retention: RetentionOptions
   /** Nothing is dropped up to this sequence: open snapshots and scans of the memtable see it. */
   readonly sequenceKept: number
-  /** Milliseconds; what has expired at that time is dropped. */
+  /**
+   * Time of the job in milliseconds since the Unix epoch; cells that have expired by then are
+   * dropped.
+   */
   readonly now: number
-  /** Cell hooks of coprocessors; REQUIRES `loadHooks` before the job starts. */
+  /** Cell hooks of coprocessors. REQUIRES `loadHooks` before the job starts. */
   readonly hooks: HookPlan | undefined
   readonly nativeFree: boolean
 }
@@ -44,7 +51,7 @@ export interface CompactionInput {
   readonly valueFiles?: readonly ValueFileUse[] | undefined
 }
 
-/** What a compaction must know of a file that it reads. */
+/** The facts about a file that a compaction needs to read it. */
 export function inputOf(file: FileMetadata): CompactionInput {
   const { fileNumber, fileBytes, entryCount, level, writtenAs } = file
   const { sequenceAssigned, fromBulkWriter, valueFiles } = file
@@ -52,13 +59,13 @@ export function inputOf(file: FileMetadata): CompactionInput {
   return { fileNumber, fileBytes, entryCount, level, ...origin, valueFiles }
 }
 
-/** Escaped rows between which a job works; an absent limit is open. */
+/** Escaped rows between which a job works; an absent bound is open. */
 export interface RowSlice {
   /** Inclusive. */
   readonly first: Buffer | undefined
   /** Exclusive. */
   readonly end: Buffer | undefined
-  /** Estimated part of the inputs' entries, above 0, at most 1; only for the progress. */
+  /** Estimated part of the inputs' entries, above 0, at most 1; only used for the progress. */
   readonly part: number
 }
 
@@ -69,24 +76,23 @@ export interface CompactionJob extends DatabasePlace {
   readonly inputs: readonly CompactionInput[]
   /** The rows of the inputs that this job merges; undefined = all. */
   readonly slice: RowSlice | undefined
-  /** Numbers that the job may use for its outputs, ascending; allocated by the main thread. */
+  /** Numbers for outputs, ascending, new in the directory; allocated by the main thread. */
   readonly fileNumbers: readonly number[]
   /**
-   * Numbers of the value files that the job may write; none if the family keeps values in line and
-   * the inputs refer to no value file.
+   * Numbers for value files; none if the family keeps all values in SSTables and the inputs use no
+   * value file.
    */
   readonly valueFileNumbers: readonly number[]
   /** As in a flush. */
   readonly valueFileBytesMax: number
-  /** Value files that the outputs shall not refer to any more. */
+  /** Value files whose values are copied, so that the outputs do not refer to these files. */
   readonly valueFilesRewritten: readonly number[]
   readonly outputLevel: number
-  /**
-   * An output is finished at the first row border behind this many bytes; Infinity = one output.
-   */
+  /** An output is finished at the first row after this many bytes; Infinity = one output. */
   readonly outputBytesMax: number
   /**
-   * Escaped rows, ascending: an output is also finished before the first key that is not smaller.
+   * Escaped rows, ascending: an output is also finished before the first key that is not smaller
+   * than one.
    */
   readonly boundaries: readonly Buffer[]
   readonly format: SsTableFormat
@@ -94,11 +100,14 @@ export interface CompactionJob extends DatabasePlace {
   readonly now: number
   /** As in a flush. */
   readonly hooks: HookPlan | undefined
-  /** The inputs are all files of the store that hold their rows: delete markers may go. */
+  /**
+   * Whether the inputs are all files of the store with their rows, so that delete markers may be
+   * dropped.
+   */
   readonly major: boolean
   /** Timestamp of the earliest put in the inputs, rounded down. */
   readonly earliestPutTimestamp: number
-  /** Read every output back and check it down to the last byte before it is handed over. */
+  /** Whether to read every output back and check every byte before the job ends. */
   readonly verify: boolean
   readonly nativeFree: boolean
 }
@@ -109,10 +118,10 @@ export function outputNumbersOf(job: Job): readonly number[] {
   return [...tables, ...job.valueFileNumbers]
 }
 
-/** Most value files of one job; the last one takes what the others do not. */
+/** Most value files of one job; the last one takes the rest. */
 const valueFilesMax = 64
 
-/** How many numbers for value files a job gets that writes about so many bytes of values. */
+/** How many numbers for value files a job needs that writes about `bytes` bytes of values. */
 export function valueFileCount(bytes: number, valueFileBytesMax: number): number {
   return Math.min(valueFilesMax, Math.ceil(bytes / valueFileBytesMax) + 1)
 }
@@ -122,11 +131,11 @@ export type Job = FlushJob | CompactionJob
 
 /** Entries that a job dropped, by reason. */
 export interface DropCounts {
-  /** More versions than the family keeps, or written twice. */
+  /** Versions beyond those that the family keeps, and cells that were written twice. */
   versions: number
   /** Masked by a delete marker. */
   masked: number
-  /** Outlived the family's or their own time to live. */
+  /** Cells older than the time to live of the family or their own. */
   expired: number
   /** Delete markers that masked nothing any more. */
   markers: number
@@ -134,7 +143,7 @@ export interface DropCounts {
   hooks: number
 }
 
-/** Counts of nothing. */
+/** Counts that are all zero. */
 export function noDrops(): DropCounts {
   return { versions: 0, masked: 0, expired: 0, markers: 0, hooks: 0 }
 }
@@ -144,30 +153,30 @@ export function addDrops(to: DropCounts, from: DropCounts): void {
   for (const reason of Object.keys(to) as (keyof DropCounts)[]) to[reason] += from[reason]
 }
 
-/** What a job made. Its files are synced, and so is their directory. */
+/** The result of a job. Its files and their directory are synced. */
 export interface JobResult {
   readonly files: readonly FileMetadata[]
   /** Entries read, written and dropped; read = written + dropped, or the job fails. */
   readonly entriesRead: number
   readonly entriesWritten: number
   readonly entriesDropped: number
-  /** Adds up to {@link entriesDropped}. */
+  /** Counts by reason; their sum is {@link entriesDropped}. */
   readonly dropped: DropCounts
-  /** What each cell hook did, in the order of the plan. */
+  /** The counts of each cell hook, in the order of the plan. */
   readonly hooks: readonly HookOutcome[]
   readonly bytesWritten: number
 }
 
-/** States of a job, as word 0 of its control says. */
+/** States of a job, the value of word 0 of its control. */
 const run = 0
 const cancel = 1
 const pause = 2
 
-/** Words between the thread that runs a job and those that wait for it. */
+/** Shared words by which other threads control a job and see its progress. */
 export class JobControl {
   /**
-   * Word 0: state. Word 1: work done, in units of 1/1024 of the whole. Word 2: KiB per second that
-   * the job may read and write, 0 = as many as it can.
+   * Word 0: state. Word 1: finished work in units of 1/1024. Word 2: KiB per second that the job
+   * may read and write; 0 = unlimited.
    */
   readonly words: Int32Array
 
@@ -184,7 +193,7 @@ export class JobControl {
     return Atomics.load(this.words, 0) === cancel
   }
 
-  /** Asks the job to rest at its next slice, or to go on. A cancelled job stays cancelled. */
+  /** Asks the job to rest at its next slice, or to continue. A cancelled job stays cancelled. */
   pause(paused: boolean): void {
     if (!this.cancelled) this.setState(paused ? pause : run)
   }
@@ -193,7 +202,7 @@ export class JobControl {
     return Atomics.load(this.words, 0) === pause
   }
 
-  /** Part of the work that is done, 0 to 1. */
+  /** Finished part of the work, 0 to 1. */
   get progress(): number {
     return Atomics.load(this.words, 1) / 1024
   }
@@ -202,7 +211,7 @@ export class JobControl {
     Atomics.store(this.words, 1, Math.round(part * 1024))
   }
 
-  /** Bytes per second that the job may read and write; Infinity = as many as it can. */
+  /** Bytes per second that the job may read and write; Infinity = unlimited. */
   get bytesPerSecondMax(): number {
     const kibibytes = Atomics.load(this.words, 2)
     return kibibytes === 0 ? Infinity : kibibytes * 1024
@@ -214,7 +223,9 @@ export class JobControl {
     Atomics.notify(this.words, 0)
   }
 
-  /** Blocks this thread for a while, or until the state changes. Only for worker threads. */
+  /**
+   * Blocks this thread for some milliseconds, or until the state changes. Only for worker threads.
+   */
   rest(milliseconds: number): void {
     const state = Atomics.load(this.words, 0)
     if (state !== cancel) Atomics.wait(this.words, 0, state, milliseconds)
@@ -226,7 +237,7 @@ export class JobControl {
   }
 }
 
-/** Thrown inside a job that was cancelled; never reaches users. */
+/** Thrown inside a cancelled job; never reaches users. */
 export class JobCancelled extends Error {
   override readonly name = 'JobCancelled'
 }

@@ -1,20 +1,20 @@
 /**
- * Tells a job after each slice of work whether to stop, to rest or to go on, and tells the others
- * how far it is.
+ * Checks after each slice of work whether a job must stop, rest or continue, and publishes its
+ * progress.
  */
 import { JobCancelled, type JobControl } from './job.js'
 
-/** Longest rest in one piece, so that a change of the limit or of the state is seen soon. */
+/** Longest single rest in milliseconds, so that a job soon notices a changed limit or state. */
 const restMillisecondsMax = 50
 
 export class Pace {
   private readonly control: JobControl
   private readonly clock: () => number
   private bytesSeen = 0
-  /** When the bytes seen so far are paid for. */
+  /** Time at which the limit allows the bytes counted so far. */
   private paidAt: number
 
-  /** `clock` gives milliseconds from any start. */
+  /** `clock` returns milliseconds from any origin. */
   constructor(control: JobControl, clock: () => number = () => performance.now()) {
     this.control = control
     this.clock = clock
@@ -22,8 +22,8 @@ export class Pace {
   }
 
   /**
-   * Takes note that `part` of the job is done and that it has moved `bytes` bytes since its start.
-   * Yields the milliseconds to rest, none or several times. Throws `JobCancelled`.
+   * Records that `part` of the job is finished and that `bytes` bytes were moved since its start.
+   * Yields the milliseconds to rest, once or several times. Throws `JobCancelled`.
    */
   *checkpoint(part: number, bytes: number): Generator<number, void> {
     const { control, clock } = this
@@ -31,7 +31,7 @@ export class Pace {
     if (control.cancelled) throw new JobCancelled()
     const moved = bytes - this.bytesSeen
     this.bytesSeen = bytes
-    // What was not used in time is not saved up.
+    // A job that was slower than its limit does not get the difference later.
     let owed = Math.max(this.paidAt, clock())
     if (control.bytesPerSecondMax !== Infinity) owed += (moved * 1000) / control.bytesPerSecondMax
     this.paidAt = owed

@@ -1,9 +1,9 @@
 /**
- * Applies a retention matcher to a sorted stream of cells: finds row and column boundaries, skips
- * what is dropped, and counts both, so that a job can prove that its numbers add up.
+ * Applies a retention matcher to a sorted stream of cells: finds the ends of rows and columns,
+ * skips dropped cells, and counts them, so that a job can prove that its numbers add up.
  *
- * REQUIRES that the memory of a cell stays as it is until a later cell has entered another row:
- * filter and matcher remember cells of the current row by where they lie.
+ * REQUIRES that the memory of a cell stays unchanged until a later cell has entered another row.
+ * Filter and matcher refer to cells of the current row in place.
  */
 import { emptyBytes, equalBytes } from '../base/bytes.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
@@ -17,7 +17,7 @@ import {
 import { noDrops, type DropCounts } from './job.js'
 
 export class RetentionFilter {
-  /** Cells dropped so far. */
+  /** Number of cells dropped so far. */
   dropped = 0
   readonly droppedBy: DropCounts = noDrops()
   private readonly matcher: RetentionMatcher
@@ -29,7 +29,7 @@ export class RetentionFilter {
   private rowEnd = -1
   private skippingColumn = false
   private skipReason: DropReason = 'versions'
-  /** The qualifier that is skipped is `column[columnStart, columnEnd)`. */
+  /** The qualifier that is being skipped is `column[columnStart, columnEnd)`. */
   private column: Buffer = emptyBytes
   private columnStart = 0
   private columnEnd = 0
@@ -40,7 +40,9 @@ export class RetentionFilter {
     this.dropsMarkers = scope.dropsMarkers
   }
 
-  /** Whether the cell is the first one of its row. Call it for each cell before {@link keeps}. */
+  /**
+   * Whether the cell is the first of its row. Must be called for each cell before {@link keeps}.
+   */
   entersRow(cell: CellView): boolean {
     const { buffer, keyStart, rowEnd } = cell
     if (equalBytes(buffer, keyStart, rowEnd, this.row, this.rowStart, this.rowEnd)) return false
@@ -52,7 +54,7 @@ export class RetentionFilter {
     return true
   }
 
-  /** Whether the cell is kept. Cells come in key order. */
+  /** Whether the cell is kept. REQUIRES key order. */
   keeps(cell: CellView): boolean {
     if (cell.sequence <= this.sequenceKept) return true
     if (this.skippingColumn) {
@@ -65,7 +67,7 @@ export class RetentionFilter {
     const code = this.matcher.match(cell)
     if (code === MatchCode.include) return true
     this.count(this.matcher.reason)
-    // In the empty column markers of the family follow, so it is never skipped as a whole.
+    // Markers of the family follow in the empty column, so that column is never skipped as a whole.
     if (code === MatchCode.seekNextColumn && cell.qualifierEnd > cell.qualifierStart) {
       this.skippingColumn = true
       this.skipReason = this.matcher.reason
@@ -77,9 +79,10 @@ export class RetentionFilter {
   }
 
   /**
-   * Whether the matcher decides on a cell behind dropped versions of its column: on a marker that
-   * may mask cells of other files. If all files of the store are merged there are no such cells, so
-   * the marker goes with the versions, as in HBase, however long markers are to be kept.
+   * Whether the matcher must decide on a cell after dropped versions of its column: on a marker,
+   * which may mask cells of other files. If all files of the store are merged, there are no such
+   * cells. Then the marker is dropped with the versions, as in HBase, however long markers are to
+   * be kept.
    */
   private mayKeepBehindSkipped(cell: CellView): boolean {
     return isDeleteMarker(cell.type) && !this.dropsMarkers

@@ -1,12 +1,12 @@
 /**
- * Sorted cells of several families in, finished SSTables out: one run of files for each family,
- * which share no row.
+ * Writes sorted cells of several families as SSTables: for each family a run of files that share no
+ * row.
  *
- * Ownership: bytes that are added are copied. Memory: a block, a chunk and the index of one open
- * file for each family.
+ * Added bytes are copied. Memory: one block, one chunk and the index of one open file for each
+ * family.
  *
- * Failure behaviour: after any error the owner calls {@link SortedFiles.abandon}, which removes
- * what was written. Until a manifest names the files they are garbage.
+ * After any error the owner calls {@link SortedFiles.abandon}, which removes the files. Files that
+ * no manifest names are also removed by the next open.
  */
 import { equalBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -20,28 +20,28 @@ import { SsTableOutput, type SsTableFormat } from './sstable-output.js'
 export interface SortedFilesOptions extends DatabasePlace {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
-  /** One for each family. */
+  /** One format for each family. */
   readonly formats: readonly SsTableFormat[]
-  /** A file is finished at the first row boundary behind this many bytes. */
+  /** A file is finished at the first row after this many bytes. */
   readonly fileBytesMax: number
-  /** A number for a new file, never used before in the directory. */
+  /** Returns a number for a new file, unused in the directory. */
   readonly allocateFileNumber: () => number
-  /** When the files count as written, milliseconds since the Unix epoch. */
+  /** Creation time of the files in milliseconds since the Unix epoch. */
   readonly createdMilliseconds: number
 }
 
 /** A finished file of one family. */
 export interface FamilyFile {
-  /** Position of the family in `formats`. */
+  /** Index of the family in `formats`. */
   readonly family: number
   readonly file: FileMetadata
 }
 
-/** What one family is at. */
+/** The state of one family. */
 class FamilyRun {
   readonly format: SsTableFormat
   output: SsTableOutput | undefined = undefined
-  /** The escaped row of the cell added last, once the file is long enough to end with it. */
+  /** Escaped row of the last added cell, set once the file is long enough to end with that row. */
   lastRow: Buffer | undefined = undefined
 
   constructor(format: SsTableFormat) {
@@ -50,7 +50,7 @@ class FamilyRun {
 }
 
 export class SortedFiles {
-  /** Cells added. */
+  /** Number of added cells. */
   entryCount = 0
   private readonly options: SortedFilesOptions
   private readonly runs: readonly FamilyRun[]
@@ -71,8 +71,8 @@ export class SortedFiles {
   }
 
   /**
-   * Adds a cell. REQUIRES that its key is above the one before in the family; what is out of order
-   * within a file is an `InvariantError`. `words` as in `SsTableWriter.add`.
+   * Adds a cell. REQUIRES that its key is greater than that of the cell before in the family;
+   * within a file an `InvariantError` is thrown otherwise. `words` as in `SsTableWriter.add`.
    */
   add(family: number, cell: CellView, words?: DataView): void {
     const run = this.runs[family]
@@ -86,15 +86,15 @@ export class SortedFiles {
   }
 
   /**
-   * Makes durable, off the event loop, what the open files hold. Whoever adds much calls it now and
-   * then: the sync at the end of a file, which blocks, then has little to do.
+   * Makes the written part of the open files durable, asynchronously. Callers with much data call
+   * this from time to time, so that the blocking sync at the end of a file has little left to do.
    */
   async sync(): Promise<void> {
     const outputs = this.runs.flatMap(({ output }) => output ?? [])
     await Promise.all(outputs.map((output) => output.sync()))
   }
 
-  /** Completes and syncs every file and the directory. */
+  /** Completes and syncs all files and the directory. */
   finish(): readonly FamilyFile[] {
     for (let family = 0; family < this.runs.length; family++) this.finishFile(family)
     if (this.finished.length > 0) {
@@ -103,7 +103,7 @@ export class SortedFiles {
     return this.finished
   }
 
-  /** Removes every file. */
+  /** Removes all files. */
   abandon(): void {
     for (const output of this.made) output.abandon()
   }

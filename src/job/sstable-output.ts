@@ -1,8 +1,9 @@
 /**
- * The output side of a job: cells in, one finished SSTable out, with filter keys and statistics.
+ * The output side of a job: takes cells and makes one finished SSTable, with filter keys and
+ * statistics.
  *
- * Failure behaviour: `abandon` removes the half-written file; a job calls it on any error. Until
- * the manifest names the file it is garbage that the next open removes as well.
+ * On any error the job calls `abandon`, which removes the unfinished file. The next open also
+ * removes files that the manifest does not name.
  */
 import { escapedPrefixEnd, filterKindOf, type BloomFilter } from '../cell/row-filter.js'
 import { assert } from '../base/assert.js'
@@ -26,9 +27,12 @@ export interface SsTableFormat {
   readonly blockBytes: number
   readonly codec: CodecName
   readonly bloomFilter: BloomFilter
-  /** Bytes of a row that the filter ROWPREFIX_FIXED_LENGTH takes, at most 32,767; else 0. */
+  /** Bytes of the row prefix for ROWPREFIX_FIXED_LENGTH, at most 32,767; else 0. */
   readonly rowPrefixBytes: number
-  /** Longer values of puts go into value files; Infinity = none do. */
+  /**
+   * Longest value in bytes that a put keeps in the SSTable; longer ones go into value files.
+   * Infinity = all stay.
+   */
   readonly inlineBytesMax: number
 }
 
@@ -47,7 +51,7 @@ export class SsTableOutput {
   private readonly statistics = new CellStatisticsCollector()
   private rowHasFamilyKey = false
   private readonly values: ValueOutput | undefined
-  /** Stored bytes that cells refer to, by value file. */
+  /** Stored bytes to which cells refer, by value file. */
   private readonly valueBytes = new Map<number, number>()
 
   constructor(
@@ -79,17 +83,17 @@ export class SsTableOutput {
     return this.writer.entryCount
   }
 
-  /** Bytes handed to the file so far. */
+  /** Bytes passed to the file so far. */
   get bytesWritten(): number {
     return this.writer.bytesWritten
   }
 
-  /** Makes durable what was handed to the file so far, so that `finish` has little left to sync. */
+  /** Makes the written part of the file durable, so that `finish` has little left to sync. */
   sync(): Promise<void> {
     return this.file.sync()
   }
 
-  /** Appends a cell; cells come in key order. `words` as in {@link SsTableWriter.add}. */
+  /** Appends a cell. REQUIRES key order. `words` as in {@link SsTableWriter.add}. */
   add(cell: CellView, words?: DataView): void {
     const { writer } = this
     const stored = this.values === undefined ? cell : this.values.place(cell)
@@ -102,8 +106,8 @@ export class SsTableOutput {
   }
 
   /**
-   * Completes, syncs, closes and re-opens the file to see that it can be read. REQUIRES at least
-   * one cell.
+   * Completes, syncs and closes the file, and opens it again to check that it can be read. REQUIRES
+   * at least one cell.
    */
   finish(level: number, createdMilliseconds: number): FileMetadata {
     const filterKind = filterKindOf(this.format.bloomFilter, this.format.rowPrefixBytes)
@@ -148,30 +152,36 @@ export class SsTableOutput {
     this.valueBytes.set(fileNumber, (this.valueBytes.get(fileNumber) ?? 0) + storedBytes)
   }
 
-  /** Their lengths are filled in when the job's own value file has one. */
+  /**
+   * The value files in use. Their lengths are filled in when the job has finished its own value
+   * files.
+   */
   private listValueFiles(): ValueFileUse[] {
     return [...this.valueBytes]
       .map(([fileNumber, bytesUsed]) => ({ fileNumber, fileBytes: 0, bytesUsed }))
       .sort((a, b) => a.fileNumber - b.fileNumber)
   }
 
-  /** Closes and removes the file; errors of the removal are ignored, the next open removes it. */
+  /**
+   * Closes and removes the file. Errors of the removal are ignored, since the next open removes the
+   * file.
+   */
   abandon(): void {
     try {
       this.file.closeSync()
       this.fileSystem.unlinkSync(this.path)
     } catch {
-      // The error that led here is the one that counts.
+      // The error that led to `abandon` is the one to report.
     }
   }
 
   /**
-   * ROW: the escaped row; ROWPREFIX_FIXED_LENGTH: its first bytes. ROWCOL: escaped row, terminator
-   * and qualifier; and the row alone if it has a marker of the family, which a read of any column
-   * must find.
+   * Adds the filter keys of a cell. ROW: the escaped row. ROWPREFIX_FIXED_LENGTH: the first bytes
+   * of the row. ROWCOL: escaped row, terminator and qualifier. With ROWCOL a row with a family
+   * marker also adds the row alone, because a read of any column must find the marker.
    *
-   * `shared` is how many bytes the key shares with the one before: with the terminator it tells
-   * whether the row, or the column, is the same.
+   * `shared` is the number of bytes that the key shares with the key before. If they include the
+   * terminator, the row (or the column) is the same.
    */
   private addFilterKeys(cell: CellView, shared: number): void {
     const { buffer, keyStart, rowEnd, qualifierEnd } = cell

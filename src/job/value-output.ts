@@ -1,13 +1,13 @@
 /**
- * The values that a job puts into value files: large ones out of cells that hold them, and those
- * out of older value files that are mostly garbage. One file after the other, each begun with its
- * first value and finished when it is long enough, as far as the job has numbers.
+ * The values that a job writes into value files: large values that cells hold, and values of older
+ * value files that are mostly garbage. One file is written after the other. A file begins with its
+ * first value, and is finished when it is long enough and the job has another number.
  *
- * Values that stay where they are keep their references, so a compaction does not rewrite them. A
- * value that has become small enough for the family's present threshold goes back into its cell.
+ * Other values stay where they are and keep their references, so a compaction does not rewrite
+ * them. A value that is small enough for the family's present threshold goes back into its cell.
  *
- * Failure behaviour: `abandon` removes all files; a job calls it on any error. The files are synced
- * before the job hands over SSTables that refer to them.
+ * On any error the job calls `abandon`, which removes all files. The files are synced before the
+ * job returns SSTables that refer to them.
  */
 import { assert } from '../base/assert.js'
 import {
@@ -29,23 +29,23 @@ import type { Job } from './job.js'
 import type { SsTableFormat } from './sstable-output.js'
 import type { ValueFiles } from '../files/value-files.js'
 
-/** Where values go. */
+/** Options of a {@link ValueOutput}. */
 export interface ValueOutputOptions {
   readonly fileSystem: FileSystem
   readonly codecs: Codecs
   readonly place: DatabasePlace
   /** Numbers of the files that may be written, at least one. */
   readonly fileNumbers: readonly number[]
-  /** A file is finished behind this many bytes if there is a number for another. */
+  /** A file is finished after this many bytes if there is a number for another. */
   readonly fileBytesMax: number
   readonly format: SsTableFormat
-  /** Open files that the cells refer to. */
+  /** Open value files to which the cells refer. */
   readonly inputs: ValueFiles
-  /** Files whose values are copied, so that nothing refers to them any more. */
+  /** Value files whose values are copied, so that nothing refers to them any more. */
   readonly rewritten: readonly number[]
 }
 
-/** The value output of a job; undefined if it neither writes nor meets values of their own. */
+/** The value output of a job; undefined if the job neither writes nor reads value files. */
 export function makeValueOutput(
   fileSystem: FileSystem,
   codecs: Codecs,
@@ -62,10 +62,10 @@ export function makeValueOutput(
 export class ValueOutput {
   private readonly options: ValueOutputOptions
   private readonly rewritten: ReadonlySet<number>
-  /** All files that were begun; the last one is open while there is a writer. */
+  /** All files begun so far. The last one is open while `writer` is set. */
   private readonly files: File[] = []
   private writer: ValueFileWriter | undefined = undefined
-  /** Bytes of the files that are finished. */
+  /** Bytes of the finished files. */
   private bytesFinished = 0
   private readonly view = new CellView()
   private readonly resolved = new CellView()
@@ -76,7 +76,7 @@ export class ValueOutput {
     this.rewritten = new Set(options.rewritten)
   }
 
-  /** Bytes handed to the files so far. */
+  /** Bytes passed to the files so far. */
   get bytesWritten(): number {
     return this.bytesFinished + (this.writer?.bytesWritten ?? 0)
   }
@@ -101,7 +101,7 @@ export class ValueOutput {
     return large ? this.moveOut(resolved) : resolved
   }
 
-  /** Completes and syncs the open file; the directory is not synced. */
+  /** Completes and syncs the open file. The caller syncs the directory. */
   finish(): void {
     const { writer } = this
     if (writer === undefined) return
@@ -112,7 +112,7 @@ export class ValueOutput {
     this.options.inputs.open([{ fileNumber: writer.fileNumber, fileBytes }])
   }
 
-  /** Reads what was written again, to the last byte. Yields after each value. */
+  /** Reads everything written, to the last byte. Yields after each value. */
   *verify(): Generator<number, void> {
     for (let i = 0; i < this.files.length; i++) {
       const reader = this.options.inputs.find(this.options.fileNumbers[i])
@@ -123,7 +123,7 @@ export class ValueOutput {
   }
 
   /**
-   * Tables of this job with the lengths of the value files that they refer to. REQUIRES
+   * Fills in the lengths of the value files to which the SSTables of this job refer. REQUIRES
    * {@link finish}.
    */
   complete(files: readonly FileMetadata[]): FileMetadata[] {
@@ -138,7 +138,7 @@ export class ValueOutput {
     })
   }
 
-  /** Closes and removes the files; errors of that are ignored, the next open removes them. */
+  /** Closes and removes the files. Errors are ignored, since the next open removes the files. */
   abandon(): void {
     const { inputs, fileNumbers, fileSystem } = this.options
     for (const [i, file] of this.files.entries()) {
@@ -147,7 +147,7 @@ export class ValueOutput {
         file.closeSync()
         fileSystem.unlinkSync(this.pathOf(fileNumbers[i]))
       } catch {
-        // The error that led here is the one that counts.
+        // The error that led to `abandon` is the one to report.
       }
     }
   }

@@ -1,8 +1,7 @@
 /**
- * Checks an SSTable that somebody else wrote, before it becomes part of a store: every checksum and
- * the order of keys, that each entry is a cell of a form that the store itself writes, and that
- * properties and filter say of the cells what is so. What reads rely on is thus proven, not
- * believed.
+ * Checks an SSTable from outside before it becomes part of a store: every checksum, the order of
+ * keys, that each entry is a cell that the store itself could have written, and that properties and
+ * filter agree with the cells. So reads can rely on the file.
  */
 import { corruption, type CellarError } from '../base/errors.js'
 import { Hash64, hashRange } from '../base/hash.js'
@@ -16,7 +15,10 @@ import { FilterKind } from '../cell/row-filter.js'
 /** Entries handled between two yields. */
 const entriesPerSlice = 1024
 
-/** Yields after each slice; throws `ERR_CORRUPTION` at the first contradiction. */
+/**
+ * Verifies a file. Yields after each slice of work; throws `ERR_CORRUPTION` at the first
+ * contradiction.
+ */
 export function* verifyBulkFile(reader: SsTableReader): Generator<void, void> {
   yield* reader.verify()
   const statistics = new CellStatisticsCollector()

@@ -1,16 +1,16 @@
 /**
- * Runs jobs in worker threads through piscina, which is loaded only when the first job comes and
- * may be missing.
+ * Runs jobs in worker threads through piscina, which is loaded with the first job and may be
+ * missing.
  *
- * Failure behaviour: a thread that dies rejects its job with `WorkerDied`; the caller removes what
- * the thread may have written and runs the job again with new file numbers. A thread that dies
- * before it is ready, or with jobs queued behind its own, leaves them in piscina's queue, which
- * starts no thread by itself when it may have none; another is started then. If none comes up, the
- * queued jobs are rejected with `WorkerDied` as well: every job is settled.
+ * A thread that dies rejects its job with `WorkerDied`. The caller removes the files that the
+ * thread may have written, and runs the job again with new file numbers. A thread may die before it
+ * is ready, or while jobs are queued behind its own. Piscina then may start no other thread, so
+ * this class starts one. If no thread comes up, the queued jobs are rejected with `WorkerDied` too:
+ * every job is settled.
  *
- * Where no thread of the executor was ever ready, its module cannot be loaded: a bundler has left
- * it behind, or threads are forbidden. Then jobs run inline, if the settings name how, and the
- * caller is told once.
+ * If no thread was ever ready, the worker module cannot be loaded: a bundler has left it out, or
+ * threads are forbidden. Then jobs run on the inline executor of the options, if there is one, and
+ * `onInline` is called once.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { loadPackage } from '../base/load-package.js'
@@ -21,18 +21,20 @@ import { HookWatchdog } from './hook-watchdog.js'
 import { JobCancelled, type Job, type JobControl, type JobResult } from './job.js'
 import type { WorkerAnswer, WorkerTask } from './job-worker.js'
 
-/** The part of piscina that is used; its own types may be absent. */
+/** The part of piscina's interface that is used; its own types may be absent. */
 interface Pool {
-  /** All that were started and have not ended, ready or not. */
+  /** All threads that were started and have not ended, ready or not. */
   readonly threads: readonly unknown[]
   run(
     task: WorkerTask,
     options: { readonly name: 'runTask'; readonly signal: AbortSignal | null },
   ): Promise<WorkerAnswer>
   run(task: undefined, options: { readonly name: 'wake' }): Promise<void>
-  /** 'workerCreate': a thread is ready. 'workerDestroy': one ends or is ended, ready or not. */
+  /**
+   * 'workerCreate': a thread is ready. 'workerDestroy': a thread ends or is ended, ready or not.
+   */
   on(event: 'workerCreate' | 'workerDestroy', listener: () => void): void
-  /** What a thread without a job ended with. */
+  /** The error with which a thread without a job ended. */
   on(event: 'error', listener: (error: unknown) => void): void
   destroy(): Promise<void>
 }
@@ -40,13 +42,13 @@ interface PoolModule {
   readonly Piscina: new (options: Record<string, unknown>) => Pool
 }
 
-/** Idle threads live this long, so that bursts of jobs share them. */
+/** How long idle threads live, so that bursts of jobs share them. */
 const idleMilliseconds = 10_000
 
 /** Threads in a row that end before they are ready, after which no other is started. */
 const failedStartsMax = 3
 
-/** Whether piscina is installed and can be loaded. Does not start a thread. */
+/** Loads piscina; undefined if it is not installed or does not load. Does not start a thread. */
 export function findPool(): PoolModule | undefined {
   try {
     return loadPackage<PoolModule>('piscina')
@@ -55,23 +57,23 @@ export function findPool(): PoolModule | undefined {
   }
 }
 
-/** Jobs in a row that find no thread, after which `inline` takes over: all attempts of one job. */
+/** Jobs in a row without a thread, after which `inline` takes over: all attempts of one job. */
 const jobsWithoutThreadMax = attemptsMax
 
 /**
- * The module of the threads. Bundlers that know this form of `new URL` copy the file; see
- * docs/bundlers-and-runtimes.md for the others.
+ * Address of the worker module. Bundlers that know this form of `new URL` copy the file;
+ * docs/bundlers-and-runtimes.md describes the others.
  */
 function workerModule(): string {
   return new URL('./job-worker.js', import.meta.url).href
 }
 
-/** Whether the module of the threads has an address; as a CommonJS bundle it has none. */
+/** Whether the worker module has an address; in a CommonJS bundle it has none. */
 export function canFindWorkerModule(): boolean {
   return (import.meta.url as string | undefined) !== undefined
 }
 
-/** Why jobs run on the event loop's thread although threads were wanted. */
+/** The warning that jobs run on the event loop's thread although threads were wanted. */
 export function inlineWarning(cause?: unknown): CellarError {
   const message =
     'worker threads cannot be started, so flushes and compactions run on the event loop: ' +
@@ -79,15 +81,15 @@ export function inlineWarning(cause?: unknown): CellarError {
   return new CellarError(ErrorCode.jobFailed, message, { cause })
 }
 
-/** Settings of a {@link WorkerExecutor}. */
+/** Options of a {@link WorkerExecutor}. */
 export interface WorkerExecutorOptions {
   /** A job is ended when one call of a cell hook takes longer. Default 30,000. */
   readonly hookMillisecondsMax?: number
-  /** The directory of the jobs, if it is held; threads reach it through the same descriptor. */
+  /** The directory of the jobs, if it is held. Threads reach it through the same descriptor. */
   readonly binding?: DirectoryBinding | undefined
   /** Runs the jobs if no thread can be started at all. Default: they fail. */
   readonly inline?: JobExecutor
-  /** Told once that `inline` has taken over, and why. */
+  /** Called once when `inline` takes over, with the reason. */
   readonly onInline?: (warning: CellarError) => void
 }
 
@@ -99,10 +101,10 @@ export class WorkerExecutor implements JobExecutor {
   private readonly inline: JobExecutor | undefined
   private readonly onInline: (warning: CellarError) => void
   private pool: Pool | undefined = undefined
-  /** Queued or running. */
+  /** Number of jobs that are queued or running. */
   private jobs = 0
   private failedStarts = 0
-  /** Whether any thread was ready, so that the module of the threads can be loaded. */
+  /** Whether any thread was ever ready, which proves that the worker module can be loaded. */
   private everReady = false
   /** Jobs in a row whose thread ended before any thread was ready. */
   private jobsWithoutThread = 0
@@ -151,8 +153,8 @@ export class WorkerExecutor implements JobExecutor {
   }
 
   /**
-   * Counts a job whose thread has ended; true if `inline` takes over. No such thread has run any
-   * of the job, so there is nothing to remove.
+   * Counts a job whose thread has ended. Returns true if `inline` takes over. The thread has run
+   * nothing of the job, so there is nothing to remove.
    */
   private hasNoThreads(cause: unknown): boolean {
     if (this.everReady || this.inline === undefined) return false
@@ -179,7 +181,7 @@ export class WorkerExecutor implements JobExecutor {
       idleTimeout: idleMilliseconds,
       concurrentTasksPerWorker: 1,
       atomics: 'disabled',
-      // Jobs make little garbage; the default would let each thread keep some 50 MiB of it.
+      // Jobs make little garbage. By default each thread would keep about 50 MiB of it.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
     this.failedStarts = 0
@@ -187,14 +189,14 @@ export class WorkerExecutor implements JobExecutor {
       this.failedStarts = 0
       this.everReady = true
     })
-    // The jobs of the thread are rejected, and the pool forgets it, only behind the event.
+    // The pool rejects the thread's jobs and forgets the thread only after this event.
     pool.on('workerDestroy', () => setImmediate(() => void this.serveQueue(pool)))
-    // Of a thread without a job; it also ends, and without a listener the process would.
+    // For threads without a job. Without a listener the error would end the process.
     pool.on('error', () => undefined)
     return pool
   }
 
-  /** Called when a thread has ended. */
+  /** Called when a thread has ended. Starts another one if jobs are queued. */
   private async serveQueue(pool: Pool): Promise<void> {
     const alive = pool.threads.length
     if (pool !== this.pool || alive >= Math.min(this.jobs, this.threadsMax)) return
@@ -206,12 +208,12 @@ export class WorkerExecutor implements JobExecutor {
         await pool.destroy()
       }
     } catch {
-      // The thread has ended again, which is another event.
+      // The new thread has ended too, which causes another event.
     }
   }
 }
 
-/** Buffers arrive from a thread as plain Uint8Arrays. */
+/** Turns byte arrays of a thread's answer back into Buffers. */
 function restore(result: JobResult): JobResult {
   const asBuffer = (bytes: Uint8Array): Buffer =>
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
