@@ -1,10 +1,9 @@
 /** One leader among the sessions that take part: an ephemeral record with the leader's value. */
+import { after, systemClock } from '../kernel/backoff.js'
 import {
-  after,
   AlreadyClosedError,
   hasCode,
   MetadataErrorCode,
-  systemClock,
   TimeoutError,
   type CachingStore,
   type Expected,

@@ -4,12 +4,12 @@
  * A lock is an ephemeral record. Nobody takes a lock because its value is equal to his own: only
  * the session that created the record owns it, or an owner that the manager recognises.
  */
+import { systemClock } from '../kernel/backoff.js'
 import {
   AlreadyClosedError,
   hasCode,
   MetadataCache,
   MetadataErrorCode,
-  systemClock,
   type CachingStore,
   type LeaseClock,
   type MetadataSerde,

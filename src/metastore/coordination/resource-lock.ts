@@ -6,8 +6,8 @@
  * does not know yet that it lost the lock. `store.batch` does the same for records: a check with
  * `expected: { sequence }` beside the writes.
  */
+import { after } from '../kernel/backoff.js'
 import {
-  after,
   asMetadataError,
   hasCode,
   IllegalStateError,

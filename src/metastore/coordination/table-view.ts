@@ -1,13 +1,11 @@
 /** All values below a prefix in memory, kept up to date. */
+import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import {
   AlreadyClosedError,
-  Backoff,
   ConflictError,
   hasCode,
   MetadataErrorCode,
   NotFoundError,
-  systemClock,
-  systemRandom,
   TimeoutError,
   type CacheSink,
   type CachingStore,

@@ -6,7 +6,7 @@
  * stays visible until the new one is there.
  */
 import type { LeaseClock } from '../kernel/lease-clock.js'
-import { Backoff, systemClock, systemRandom, type BackoffOptions } from './backoff.js'
+import { Backoff, systemClock, systemRandom, type BackoffOptions } from '../kernel/backoff.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import {
   AlreadyClosedError,

@@ -5,43 +5,33 @@ import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
 import {
   checkBatch,
   checkExpected,
-  checkListener,
   checkPutOptions,
-  checkReadOptions,
   checkValue,
   noPutOptions,
 } from './arguments.js'
-import type { CacheSink, CachingStore } from './cache-sink.js'
-import { Dispatcher } from './dispatcher.js'
 import {
   AlreadyClosedError,
   asMetadataError,
   ConnectionLostError,
-  hasCode,
   InvalidArgumentError,
-  MetadataErrorCode,
 } from './errors.js'
 import { checkIndexScan, type PlacedRecord } from './node-table.js'
 import { checkPath } from './paths.js'
 import { sequencePath, type Step, type Written } from './planner.js'
 import { statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
-import { consumed } from './scans.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { AppliedCommit, CommitSink, StoreCore } from './store-core.js'
+import { StoreHandle } from './store-handle.js'
 import type {
   BatchOperation,
-  Closeable,
   Expected,
   FeedCommit,
   GetResult,
   IndexScan,
   MetadataCapabilities,
-  Notification,
   PutOptions,
   ReadOptions,
-  ScanConsumer,
-  SessionEvent,
   Stat,
   SubscribeOptions,
 } from './types.js'
@@ -70,14 +60,10 @@ const capabilities: MetadataCapabilities = Object.freeze({
 const heartbeatsPerTimeout = 3
 
 /** A store over tables; see `openMetadataStore`. */
-export class CellarMetadataStore implements CachingStore, CommitSink {
+export class CellarMetadataStore extends StoreHandle implements CommitSink {
   readonly capabilities = capabilities
   readonly #parts: CellarStoreParts
   readonly #core: StoreCore
-  readonly #dispatcher: Dispatcher
-  readonly #listeners = new Set<(event: Notification) => unknown>()
-  readonly #sessionListeners = new Set<(event: SessionEvent) => unknown>()
-  readonly #caches = new Set<CacheSink>()
   #session!: Session
   #state: 'open' | 'closing' | 'closed' = 'open'
   #isConnected = true
@@ -85,12 +71,11 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
   #isPaused = false
   #reestablishing: Promise<void> | undefined = undefined
   #stopHeartbeat: () => void = () => undefined
-  #closed: Promise<void> | undefined = undefined
 
   private constructor(parts: CellarStoreParts) {
+    super(parts.onListenerError)
     this.#parts = parts
     this.#core = parts.core
-    this.#dispatcher = new Dispatcher(parts.onListenerError)
   }
 
   static async open(parts: CellarStoreParts): Promise<CellarMetadataStore> {
@@ -109,6 +94,10 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     return this.#isConnected && this.#state === 'open'
   }
 
+  get sessionTimeoutMilliseconds(): number {
+    return this.#session.timeoutMilliseconds
+  }
+
   /** The session; `openMetadataStore` of another process can take it up before its timeout. */
   get sessionId(): number {
     return this.#session.id
@@ -120,143 +109,54 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
   }
 
   async get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
-    this.#checkRead(path, options)
+    this.check(path, options)
     const record = await this.#read(path, () => this.#core.nodes.record(path))
     return record === undefined ? undefined : this.#resultOf(path, record)
   }
 
   async getChildren(path: string, options?: ReadOptions): Promise<string[]> {
-    this.#checkRead(path, options)
+    this.check(path, options)
     return this.#read(path, () => this.#core.nodes.childNames(path))
   }
 
-  getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
-    return this.getChildren(path, options)
-  }
-
-  async exists(path: string, options?: ReadOptions): Promise<boolean> {
-    return (await this.get(path, options)) !== undefined
-  }
-
-  async put(
-    path: string,
-    value: BytesLike,
-    expected?: Expected,
-    options?: PutOptions,
-  ): Promise<Stat> {
-    this.#checkOpen()
-    checkPath(path)
-    checkExpected(expected)
-    const checked = checkPutOptions(options, expected)
-    const step: Step = { kind: 'put', path, value: checkValue(value), expected, options: checked }
-    const [written] = await this.#core.commit([step], this.#session)
-    return this.#statOf(written!)
+  put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat> {
+    let step: Step
+    try {
+      this.checkOpen()
+      checkPath(path)
+      checkExpected(expected)
+      const checked = checkPutOptions(options, expected)
+      step = { kind: 'put', path, value: checkValue(value), expected, options: checked }
+    } catch (error) {
+      return Promise.reject(asMetadataError(error))
+    }
+    return this.#core.commit([step], this.#session, firstStat)
   }
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    this.#checkRead(path, options)
+    this.check(path, options)
     checkExpected(expected)
-    await this.#core.commit([{ kind: 'delete', path, expected }], this.#session)
-  }
-
-  async deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    try {
-      await this.delete(path, expected, options)
-    } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
-    }
+    await this.#core.commit([{ kind: 'delete', path, expected }], this.#session, noAnswer)
   }
 
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
-    this.#checkRead(path, options)
+    this.check(path, options)
     await this.#core.deleteTree(path)
   }
 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
-    this.#checkOpen()
+    this.checkOpen()
     const steps = checkBatch(operations).map(stepOf)
-    const written = await this.#core.commit(steps, this.#session)
-    return written.map((each) => (each === undefined ? undefined : this.#statOf(each)))
+    return this.#core.commit(steps, this.#session, allStats)
   }
 
   async sync(path: string): Promise<void> {
-    this.#checkRead(path, undefined)
+    this.check(path, undefined)
     await this.#core.settled(undefined)
   }
 
-  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
-  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
-  scanChildren(
-    path: string,
-    second?: ScanConsumer | ReadOptions,
-    third?: ReadOptions,
-  ): AsyncGenerator<GetResult, void> | Promise<void> {
-    if (second !== undefined && 'onNext' in second) {
-      return consumed(this.#scan(path, third), second)
-    }
-    return this.#scan(path, second)
-  }
-
-  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
-  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
-  scanByIndex(
-    scan: IndexScan,
-    consumer?: ScanConsumer,
-  ): AsyncGenerator<GetResult, void> | Promise<void> {
-    const records = this.#scanIndex(scan)
-    return consumer === undefined ? records : consumed(records, consumer)
-  }
-
-  async subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable> {
-    this.#checkOpen()
-    checkPath(prefix)
-    checkListener(listener)
-    let last = ''
-    const tell = (path: string): void => {
-      if (path <= last) return
-      last = path
-      listener(path)
-    }
-    const numbered = new RegExp(`^(-\\d{20})+$`)
-    const remove = this.registerListener(({ type, path }) => {
-      if (
-        type === 'Created' &&
-        path.startsWith(prefix) &&
-        numbered.test(path.slice(prefix.length))
-      ) {
-        tell(path)
-      }
-    })
-    const numbers = await this.#core.nodes.counter(counterRow('deltas', prefix))
-    if (numbers.length > 0) {
-      const newest = sequencePath(prefix, numbers)
-      this.#dispatcher.add(() => this.#dispatcher.call(tell, newest))
-    }
-    return { close: remove }
-  }
-
-  registerListener(listener: (event: Notification) => unknown): () => void {
-    checkListener(listener)
-    // One function may be registered twice; each registration is taken back by itself.
-    const own = (event: Notification): unknown => listener(event)
-    this.#listeners.add(own)
-    return () => void this.#listeners.delete(own)
-  }
-
-  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
-    checkListener(listener)
-    const own = (event: SessionEvent): unknown => listener(event)
-    this.#sessionListeners.add(own)
-    return () => void this.#sessionListeners.delete(own)
-  }
-
-  registerCache(sink: CacheSink): () => void {
-    this.#caches.add(sink)
-    return () => void this.#caches.delete(sink)
-  }
-
   async *subscribe(options: SubscribeOptions = {}): AsyncGenerator<FeedCommit, void> {
-    this.#checkOpen()
+    this.checkOpen()
     const { prefix = '/', fromSequence, signal } = options
     checkPath(prefix)
     if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
@@ -264,11 +164,6 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     }
     const from = Math.max(1, fromSequence ?? this.#core.log.last + 1)
     yield* this.#core.log.subscribe(prefix, from, signal, () => this.#state === 'open')
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
   }
 
   /**
@@ -280,33 +175,33 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     disconnect: (): void => {
       if (!this.#isConnected) return
       this.#isConnected = false
-      this.#tellSession('ConnectionLost')
+      this.tellSession('ConnectionLost')
     },
     /** Ends what `disconnect` began; with a new session if the old one has expired. */
     reconnect: async (): Promise<void> => {
       if (this.#isConnected) return
       if (!this.#parts.sessions.heartbeat(this.#session)) return this.#reestablish()
       this.#isConnected = true
-      this.#resetCaches()
-      this.#tellSession('Reconnected')
+      this.resetCaches()
+      this.tellSession('Reconnected')
     },
     /** Expires the session at once. */
     expireSession: (): void => this.#parts.sessions.expire(this.#session),
     /** No heartbeats are sent and no events delivered, until `resume`. */
     pause: (): void => {
       this.#isPaused = true
-      this.#dispatcher.pause()
+      this.dispatcher.pause()
     },
     resume: (): void => {
       this.#isPaused = false
-      this.#dispatcher.resume()
+      this.dispatcher.resume()
       if (!this.#session.isAlive) void this.#reestablish()
     },
     /** The process dies: nothing is removed before the session expires. */
     kill: (): void => {
       this.#state = 'closed'
       this.#session.owner = undefined
-      this.#closed ??= this.#letGo()
+      void this.close()
     },
   }
 
@@ -314,25 +209,20 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
   expired(): void {
     if (this.#state !== 'open') return
     const wasConnected = this.#isConnected
-    if (wasConnected) this.#tellSession('ConnectionLost')
+    if (wasConnected) this.tellSession('ConnectionLost')
     this.#isConnected = false
-    this.#tellSession('SessionLost')
+    this.tellSession('SessionLost')
     if (wasConnected && !this.#isPaused) void this.#reestablish()
   }
 
   /** Called by the core for every group of commits. */
   applied(commits: readonly AppliedCommit[]): void {
     if (this.#state === 'closed' || !this.#isReachable) return
-    for (const { events, records, sequence } of commits) {
-      if (this.#caches.size > 0) this.#tellCaches(records, sequence)
-      if (this.#listeners.size === 0) continue
-      for (const event of events) {
-        for (const listener of this.#listeners) {
-          this.#dispatcher.add(() => {
-            if (this.#listeners.has(listener)) this.#dispatcher.call(listener, event)
-          })
-        }
-      }
+    const hasCaches = this.caches.size > 0
+    if (!hasCaches && !this.hasListeners) return
+    for (const commit of commits) {
+      if (hasCaches) this.#tellRecords(commit)
+      for (const event of commit.events) this.tell(event)
     }
   }
 
@@ -341,21 +231,14 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     return this.#isConnected || !this.#session.isAlive
   }
 
-  #tellCaches(records: AppliedCommit['records'], sequence: number): void {
-    for (const [path, record] of records) {
+  #tellRecords({ events, records, sequence }: AppliedCommit): void {
+    for (let i = 0; i < events.length; i++) {
+      const { type, path } = events[i]
+      if (type === 'ChildrenChanged') continue
+      const record = records[i]
       const result = record === undefined ? undefined : this.#resultOf(path, record)
-      for (const cache of this.#caches) void cache.changed(path, result, sequence)
+      for (const cache of this.caches) void cache.changed(path, result, sequence)
     }
-  }
-
-  #resetCaches(): void {
-    for (const cache of this.#caches) cache.reset()
-  }
-
-  #tellSession(event: SessionEvent): void {
-    this.#dispatcher.add(() => {
-      for (const listener of [...this.#sessionListeners]) this.#dispatcher.call(listener, event)
-    })
   }
 
   #reestablish(): Promise<void> {
@@ -377,9 +260,9 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
         continue
       }
       this.#isConnected = true
-      this.#resetCaches()
-      this.#tellSession('Reconnected')
-      this.#tellSession('SessionReestablished')
+      this.resetCaches()
+      this.tellSession('Reconnected')
+      this.tellSession('SessionReestablished')
       return
     }
   }
@@ -394,8 +277,8 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     })
   }
 
-  async #close(): Promise<void> {
-    if (this.#state !== 'open') return
+  protected async end(): Promise<void> {
+    if (this.#state === 'closed') return this.#letGo()
     this.#state = 'closing'
     try {
       await this.#parts.sessions.close(this.#session)
@@ -413,15 +296,14 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     await this.#parts.onClose()
   }
 
-  #checkOpen(): void {
+  protected checkOpen(): void {
     if (this.#state !== 'open') throw new AlreadyClosedError('the store')
     if (!this.#isConnected && this.#session.isAlive) throw new ConnectionLostError()
   }
 
-  #checkRead(path: string, options: ReadOptions | undefined): void {
-    this.#checkOpen()
-    checkPath(path)
-    checkReadOptions(options)
+  protected async newestOfSequence(prefix: string): Promise<string | undefined> {
+    const numbers = await this.#core.nodes.counter(counterRow('deltas', prefix))
+    return numbers.length === 0 ? undefined : sequencePath(prefix, numbers)
   }
 
   /** Reads, and waits until what was read is durable. */
@@ -435,13 +317,16 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
     }
   }
 
-  async *#scan(path: string, options: ReadOptions | undefined): AsyncGenerator<GetResult, void> {
-    this.#checkRead(path, options)
+  protected async *childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void> {
+    this.check(path, options)
     yield* this.#pages(this.#core.nodes.childRecords(path))
   }
 
-  async *#scanIndex(scan: IndexScan): AsyncGenerator<GetResult, void> {
-    this.#checkRead(scan.prefix, undefined)
+  protected async *indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void> {
+    this.check(scan.prefix, undefined)
     checkIndexScan(scan)
     yield* this.#pages(this.#core.nodes.indexRecords(scan))
   }
@@ -451,7 +336,7 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
       for await (const page of pages) {
         await this.#core.settled(undefined)
         for (const { path, record } of page) {
-          this.#checkOpen()
+          this.checkOpen()
           yield this.#resultOf(path, record)
         }
       }
@@ -463,10 +348,21 @@ export class CellarMetadataStore implements CachingStore, CommitSink {
   #resultOf(path: string, record: StoredRecord): GetResult {
     return { value: record.value, stat: statOf(path, record, this.#session.id) }
   }
+}
 
-  #statOf({ path, record }: Written): Stat {
-    return statOf(path, record, this.#session.id)
-  }
+const noAnswer = (): undefined => undefined
+
+function firstStat([written]: readonly (Written | undefined)[], session: number): Stat {
+  return statOf(written!.path, written!.record, session)
+}
+
+function allStats(
+  written: readonly (Written | undefined)[],
+  session: number,
+): readonly (Stat | undefined)[] {
+  return written.map((each) =>
+    each === undefined ? undefined : statOf(each.path, each.record, session),
+  )
 }
 
 function stepOf(operation: BatchOperation): Step {

@@ -14,8 +14,8 @@ import type { FeedCommit, Notification, NotificationType } from './types.js'
 
 const types: readonly NotificationType[] = ['Created', 'Modified', 'Deleted', 'ChildrenChanged']
 
-/** Events that are kept in memory, in all groups together. */
-const recentEventsMax = 20_000
+/** Bytes of the groups that are kept in memory. */
+const recentBytesMax = 2 * 1024 * 1024
 /** Rows of the feed that one step of a subscriber reads. */
 const pageRows = 16
 
@@ -67,12 +67,18 @@ export function decodeCommits(bytes: Buffer): FeedCommit[] {
   return commits
 }
 
+/** A group that is kept in memory. */
+interface RecentGroup {
+  readonly first: number
+  readonly bytes: Buffer
+}
+
 /** The feed of one store. */
 export class ChangeLog {
   readonly #table: Table
-  /** The last groups, oldest first. */
-  #recent: FeedCommit[][] = []
-  #recentEvents = 0
+  /** The last groups, oldest first, in their stored form: a subscriber decodes what it reads. */
+  #recent: RecentGroup[] = []
+  #recentBytes = 0
   /** Everything from here on is in memory. */
   #recentFrom: number
   /** The newest sequence that is durable. */
@@ -92,17 +98,16 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds a group that is durable, and wakes subscribers. */
-  append(commits: readonly FeedCommit[], last: number): void {
+  /** Adds a group that is durable, in the form of `encodeCommits`, and wakes subscribers. */
+  append(first: number, last: number, bytes: Buffer): void {
     this.#last = last
-    this.#recent.push([...commits])
-    for (const { events } of commits) this.#recentEvents += events.length
-    while (this.#recentEvents > recentEventsMax && this.#recent.length > 1) {
-      const oldest = this.#recent.shift()!
-      for (const { events } of oldest) this.#recentEvents -= events.length
-      this.#recentFrom = this.#recent[0][0].sequence
+    this.#recent.push({ first, bytes })
+    this.#recentBytes += bytes.length
+    while (this.#recentBytes > recentBytesMax && this.#recent.length > 1) {
+      this.#recentBytes -= this.#recent.shift()!.bytes.length
+      this.#recentFrom = this.#recent[0].first
     }
-    this.#wake()
+    if (this.#waiting.size > 0) this.#wake()
   }
 
   /** Ends all subscriptions. */
@@ -131,7 +136,7 @@ export class ChangeLog {
         await this.#more(signal)
         continue
       }
-      const groups = next >= this.#recentFrom ? this.#recentSince(next) : await this.#page(next)
+      const groups = next >= this.#recentFrom ? [this.#recentGroup(next)] : await this.#page(next)
       let seen = 0
       for (const commit of groups.flat()) {
         seen = commit.sequence
@@ -147,15 +152,16 @@ export class ChangeLog {
     }
   }
 
-  #recentSince(sequence: number): FeedCommit[][] {
+  /** The group in memory that has a sequence, or the one behind it. */
+  #recentGroup(sequence: number): FeedCommit[] {
     let low = 0
     let high = this.#recent.length - 1
     while (low < high) {
       const middle = (low + high + 1) >> 1
-      if (this.#recent[middle][0].sequence <= sequence) low = middle
+      if (this.#recent[middle].first <= sequence) low = middle
       else high = middle - 1
     }
-    return this.#recent.slice(low)
+    return decodeCommits(this.#recent[low].bytes)
   }
 
   /** The groups in the table from the one with a sequence on. */

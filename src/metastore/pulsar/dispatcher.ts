@@ -4,7 +4,7 @@
  * What a listener throws or rejects with goes to the handler of errors, and the next listener is
  * called. Nobody waits for a promise of a listener.
  */
-import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 
 /** Calls of listeners before the event loop gets its turn. */
 const callsMax = 2_000
@@ -14,9 +14,18 @@ export class Dispatcher {
   #tasks: (() => void | Promise<void>)[] = []
   #isRunning = false
   #isPaused = false
+  /** Calls of listeners since the event loop had its turn. */
+  #calls = 0
 
   constructor(onError: ListenerErrorHandler) {
-    this.#onError = onError
+    this.#onError = (error) => {
+      try {
+        onError(error)
+      } catch (second) {
+        // A handler that fails must not stop the queue.
+        warnOfListener(second)
+      }
+    }
   }
 
   /** Adds a task; those before it run first. The next one waits for a promise that it returns. */
@@ -37,6 +46,7 @@ export class Dispatcher {
 
   /** Calls a listener with an event. */
   call<T>(listener: (event: T) => unknown, event: T): void {
+    this.#calls++
     try {
       const outcome = listener(event)
       if (outcome instanceof Promise) outcome.catch(this.#onError)
@@ -52,7 +62,6 @@ export class Dispatcher {
   }
 
   async #run(): Promise<void> {
-    let calls = 0
     while (this.#tasks.length > 0 && !this.#isPaused) {
       const tasks = this.#tasks
       this.#tasks = []
@@ -67,7 +76,9 @@ export class Dispatcher {
         } catch (error) {
           this.#onError(error)
         }
-        if (++calls % callsMax === 0) await new Promise((resolve) => setImmediate(resolve))
+        if (this.#calls < callsMax) continue
+        this.#calls = 0
+        await new Promise((resolve) => setImmediate(resolve))
       }
     }
     this.#isRunning = false

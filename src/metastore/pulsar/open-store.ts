@@ -14,7 +14,7 @@ import {
   MetadataErrorCode,
   MetadataStoreError,
 } from './errors.js'
-import { systemClock } from './backoff.js'
+import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from './paths.js'
 import { SessionRegistry } from './sessions.js'
 import { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'

@@ -60,7 +60,9 @@ export class CommitPlan {
   readonly #now: number
   readonly #session: OwningSession | undefined
   readonly #events: Notification[] = []
-  readonly #parentsChanged = new Set<string>()
+  readonly #records: (StoredRecord | undefined)[] = []
+  /** Made when the first set of children changes: most commits change none. */
+  #parentsChanged: Set<string> | undefined = undefined
 
   constructor(
     state: WorkingState,
@@ -75,14 +77,24 @@ export class CommitPlan {
   }
 
   /**
-   * The events of the commit: those of a single write and then `ChildrenChanged` of each path whose
-   * set of children changed, once. None for `/`.
+   * The events of the commit with the records that they leave: those of a single write and then
+   * `ChildrenChanged` of each path whose set of children changed, once. None for `/`.
    */
-  events(): Notification[] {
-    for (const path of this.#parentsChanged) {
-      if (path !== '/') this.#events.push({ type: 'ChildrenChanged', path })
+  finish(): {
+    readonly events: readonly Notification[]
+    readonly records: readonly (StoredRecord | undefined)[]
+  } {
+    if (this.#parentsChanged !== undefined) {
+      for (const path of this.#parentsChanged) {
+        if (path !== '/') this.#tell('ChildrenChanged', path, undefined)
+      }
     }
-    return this.#events
+    return { events: this.#events, records: this.#records }
+  }
+
+  #tell(type: Notification['type'], path: string, record: StoredRecord | undefined): void {
+    this.#events.push({ type, path })
+    this.#records.push(record)
   }
 
   /** Carries out a step. Returns the record of a put. */
@@ -115,7 +127,7 @@ export class CommitPlan {
       this.#state.setEntry({ table: 'owned', row, value: Buffer.alloc(0) })
     }
     this.#state.setNode(path, { record, children: node.children })
-    this.#events.push({ type: before === undefined ? 'Created' : 'Modified', path })
+    this.#tell(before === undefined ? 'Created' : 'Modified', path, record)
     if (isAbsent(node)) this.#addToParent(path)
     return { path, record }
   }
@@ -175,7 +187,7 @@ export class CommitPlan {
       this.#state.setEntry({ table: 'owned', row, value: undefined })
     }
     this.#state.setNode(path, children === 0 ? absentNode : { record: undefined, children })
-    this.#events.push({ type: 'Deleted', path })
+    this.#tell('Deleted', path, undefined)
     if (children === 0) this.#removeFromParent(path)
   }
 
@@ -185,7 +197,7 @@ export class CommitPlan {
       if (parent === undefined) return
       const node = this.#state.node(parent)
       this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
-      this.#parentsChanged.add(parent)
+      ;(this.#parentsChanged ??= new Set()).add(parent)
       if (!isAbsent(node)) return
       child = parent
     }
@@ -198,7 +210,7 @@ export class CommitPlan {
       const { record, children } = this.#state.node(parent)
       const node = { record, children: children - 1 }
       this.#state.setNode(parent, isAbsent(node) ? absentNode : node)
-      this.#parentsChanged.add(parent)
+      ;(this.#parentsChanged ??= new Set()).add(parent)
       if (!isAbsent(node)) return
       child = parent
     }

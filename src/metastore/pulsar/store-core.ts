@@ -7,7 +7,7 @@
  * pays one sync and no delay. The group holds the check that the stored sequence is the one this
  * writer knows, so two writers can never mix.
  */
-import type { AtomicMutation, Database, Table } from '../../api/index.js'
+import type { Database, Table } from '../../api/index.js'
 import { requireCapability } from '../../api/index.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
 import { ChangeLog, decodeCommits, encodeCommits } from './change-log.js'
@@ -40,10 +40,10 @@ export interface CoreSettings {
   readonly feedRetentionSeconds: number
 }
 
-/** A commit as handles are told of it: its events, and the records that it wrote or removed. */
+/** A commit as handles are told of it. */
 export interface AppliedCommit extends FeedCommit {
-  /** The new record by path; undefined = removed. */
-  readonly records: ReadonlyMap<string, StoredRecord | undefined>
+  /** By position of `events`: the new record; undefined = removed, or `ChildrenChanged`. */
+  readonly records: readonly (StoredRecord | undefined)[]
 }
 
 /** A handle. Told of every group of commits once it is durable, before any promise resolves. */
@@ -51,17 +51,46 @@ export interface CommitSink {
   applied(commits: readonly AppliedCommit[]): void
 }
 
-/** What a caller waits for. */
-interface Submission {
+type AllWritten = readonly (Written | undefined)[]
+type ControlRows = readonly { readonly row: string; readonly value: Buffer | undefined }[]
+
+const noSteps: readonly Step[] = []
+const noRows: ControlRows = []
+const nothingWritten: AllWritten = []
+
+/** What a caller waits for. One object a write, for ten thousand may wait at once. */
+class Submission {
   readonly kind: 'steps' | 'tree' | 'end-session' | 'rows'
   readonly steps: readonly Step[]
+  readonly session: OwningSession | undefined
   /** Root of a recursive delete. */
   readonly path: string
-  readonly session: OwningSession | undefined
   /** Rows of the table `control` to write or remove. */
-  readonly rows: readonly { readonly row: string; readonly value: Buffer | undefined }[]
-  readonly resolve: (written: readonly (Written | undefined)[]) => void
-  readonly reject: (error: unknown) => void
+  readonly rows: ControlRows
+  readonly settle: (submission: Submission) => void
+  written: AllWritten = nothingWritten
+  failure: MetadataStoreError | undefined = undefined
+
+  constructor(
+    kind: Submission['kind'],
+    steps: readonly Step[],
+    session: OwningSession | undefined,
+    path: string,
+    rows: ControlRows,
+    settle: (submission: Submission) => void,
+  ) {
+    this.kind = kind
+    this.steps = steps
+    this.session = session
+    this.path = path
+    this.rows = rows
+    this.settle = settle
+  }
+
+  /** Whether what it removes is found by reading while the group is planned. */
+  get isOpenEnded(): boolean {
+    return this.kind === 'tree' || this.kind === 'end-session'
+  }
 }
 
 const layoutVersion = '1'
@@ -70,7 +99,7 @@ const groupWritesMax = 20_000
 const groupBytesMax = 32 * 1024 * 1024
 
 interface Inflight {
-  readonly touched: ReadonlySet<string>
+  readonly state: WorkingState
   readonly done: Promise<unknown>
 }
 
@@ -136,28 +165,35 @@ export class StoreCore {
     this.log.wake()
   }
 
-  /** One commit of several steps. */
-  commit(
+  /** One commit of several steps. `answer` makes the result when the commit is durable. */
+  commit<T>(
     steps: readonly Step[],
-    session: OwningSession | undefined,
-  ): Promise<readonly (Written | undefined)[]> {
-    return this.#submit({ kind: 'steps', steps, path: '', session, rows: [] })
+    session: OwningSession,
+    answer: (written: AllWritten, session: number) => T,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = ({ failure, written }: Submission): void => {
+        if (failure === undefined) resolve(answer(written, session.id))
+        else reject(failure)
+      }
+      this.#submit(new Submission('steps', steps, session, '', noRows, settle))
+    })
   }
 
   /** Removes a path and everything below it in one commit. */
-  async deleteTree(path: string): Promise<void> {
-    await this.#submit({ kind: 'tree', steps: [], path, session: undefined, rows: [] })
+  deleteTree(path: string): Promise<void> {
+    return this.#whole('tree', undefined, path, noRows)
   }
 
   /** Removes the records of a session and its row in one commit. */
-  async endSession(session: OwningSession): Promise<void> {
+  endSession(session: OwningSession): Promise<void> {
     const rows = [{ row: sessionPrefix + session.id, value: undefined }]
-    await this.#submit({ kind: 'end-session', steps: [], path: '', session, rows })
+    return this.#whole('end-session', session, '', rows)
   }
 
   /** Writes rows of the table `control` in a commit of their own. */
-  async writeControl(rows: Submission['rows']): Promise<void> {
-    await this.#submit({ kind: 'rows', steps: [], path: '', session: undefined, rows })
+  writeControl(rows: ControlRows): Promise<void> {
+    return this.#whole('rows', undefined, '', rows)
   }
 
   /** Rows of the table `control` that begin with a prefix. */
@@ -173,7 +209,7 @@ export class StoreCore {
   async settled(path: string | undefined): Promise<void> {
     const inflight = this.#inflight
     if (inflight === undefined) return
-    if (path === undefined || inflight.touched.has(path)) await inflight.done
+    if (path === undefined || inflight.state.isChanged(path)) await inflight.done
   }
 
   /** Resolves when all writes that were called have ended. */
@@ -191,17 +227,32 @@ export class StoreCore {
     this.log.close()
   }
 
-  #submit(
-    submission: Omit<Submission, 'resolve' | 'reject'>,
-  ): Promise<readonly (Written | undefined)[]> {
+  #whole(
+    kind: Submission['kind'],
+    session: OwningSession | undefined,
+    path: string,
+    rows: ControlRows,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(new AlreadyClosedError('the store'))
-      this.#queue.push({ ...submission, resolve, reject })
-      if (this.#isRunning) return
-      this.#isRunning = true
-      // What is called in the same turn joins the group.
-      queueMicrotask(() => void this.#run())
+      const settle = ({ failure }: Submission): void => {
+        if (failure === undefined) resolve()
+        else reject(failure)
+      }
+      this.#submit(new Submission(kind, noSteps, session, path, rows, settle))
     })
+  }
+
+  #submit(submission: Submission): void {
+    if (this.#isClosed) {
+      submission.failure = new AlreadyClosedError('the store')
+      submission.settle(submission)
+      return
+    }
+    this.#queue.push(submission)
+    if (this.#isRunning) return
+    this.#isRunning = true
+    // What is called in the same turn joins the group.
+    queueMicrotask(() => void this.#run())
   }
 
   async #run(): Promise<void> {
@@ -213,8 +264,10 @@ export class StoreCore {
       } catch (error) {
         this.#isInDoubt = true
         const failure = asMetadataError(error)
-        for (const { reject } of group) reject(failure)
+        for (const submission of group) submission.failure = failure
       }
+      // A refusal may rest on writes of the group, so it is told when those are durable.
+      for (const submission of group) submission.settle(submission)
     }
     this.#isRunning = false
   }
@@ -225,8 +278,8 @@ export class StoreCore {
     let count = 0
     let bytes = 0
     while (count < queue.length && count < groupWritesMax && bytes < groupBytesMax) {
-      const { kind, steps } = queue[count]
-      if (kind === 'tree' || kind === 'end-session') break
+      const { isOpenEnded, steps } = queue[count]
+      if (isOpenEnded) break
       for (const step of steps) if (step.kind === 'put') bytes += step.value.length
       count++
     }
@@ -236,24 +289,22 @@ export class StoreCore {
   }
 
   async #commitGroup(group: readonly Submission[]): Promise<void> {
-    const state = new WorkingState()
+    const state = new WorkingState(this.#tables)
     await this.#load(state, group)
     const commits: AppliedCommit[] = []
-    const outcomes: (() => void)[] = []
     for (const submission of group) {
-      const sequence = this.#sequence + commits.length + 1
       try {
-        const { commit, written } = await this.#plan(submission, state, sequence)
-        if (commit !== undefined) commits.push(commit)
-        outcomes.push(() => submission.resolve(written))
+        const doomed = submission.isOpenEnded ? await this.#doomed(submission, state) : undefined
+        let missing = this.#plan(submission, state, commits, doomed)
+        while (missing !== undefined) {
+          await this.nodes.load(state, missing.paths, missing.counters)
+          missing = this.#plan(submission, state, commits, doomed)
+        }
       } catch (error) {
-        const failure = asMetadataError(error)
-        outcomes.push(() => submission.reject(failure))
+        submission.failure = asMetadataError(error)
       }
     }
     if (commits.length > 0) await this.#apply(state, commits)
-    // A refusal may rest on writes of the group, so it is told when those are durable.
-    for (const settle of outcomes) settle()
   }
 
   async #load(state: WorkingState, group: readonly Submission[]): Promise<void> {
@@ -274,47 +325,37 @@ export class StoreCore {
     await this.nodes.load(state, paths, counters)
   }
 
-  /** Plans a commit, loading what turns out to be needed. A rejection has changed nothing. */
-  async #plan(
+  /**
+   * Plans a commit in one turn and adds it to the others. Returns what has to be loaded before, if
+   * something is missing. Nothing has changed then, nor after an error.
+   */
+  #plan(
     submission: Submission,
     state: WorkingState,
-    sequence: number,
-  ): Promise<{ commit: AppliedCommit | undefined; written: (Written | undefined)[] }> {
-    const doomed = await this.#doomed(submission, state)
-    for (;;) {
-      const plan = new CommitPlan(state, sequence, this.settings.now(), submission.session)
-      try {
-        const written = submission.steps.map((step) => plan.step(step))
-        for (const path of doomed) plan.removeRecord(path)
-        for (const { row, value } of submission.rows) {
-          state.setEntry({ table: 'control', row, value })
-        }
-        const events = plan.events()
-        state.commit()
-        if (events.length === 0 && submission.rows.length === 0) {
-          return { commit: undefined, written }
-        }
-        const records = new Map<string, StoredRecord | undefined>()
-        for (const { type, path } of events) {
-          if (type !== 'ChildrenChanged') records.set(path, state.node(path).record)
-        }
-        return { commit: { sequence, events, records }, written }
-      } catch (error) {
-        state.rollBack()
-        if (!(error instanceof NotLoaded)) throw error
-        const { path, counter } = error
-        await this.nodes.load(
-          state,
-          path === undefined ? [] : [path],
-          counter === undefined ? [] : [counter],
-        )
-      }
+    commits: AppliedCommit[],
+    doomed: readonly string[] | undefined,
+  ): NotLoaded | undefined {
+    const { steps, rows, session } = submission
+    const sequence = this.#sequence + commits.length + 1
+    const plan = new CommitPlan(state, sequence, this.settings.now(), session)
+    try {
+      const written = steps.map((step) => plan.step(step))
+      if (doomed !== undefined) for (const path of doomed) plan.removeRecord(path)
+      for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
+      const { events, records } = plan.finish()
+      state.commit()
+      submission.written = written
+      if (events.length > 0 || rows.length > 0) commits.push({ sequence, events, records })
+      return undefined
+    } catch (error) {
+      state.rollBack()
+      if (error instanceof NotLoaded) return error
+      throw error
     }
   }
 
   /** Paths that a submission removes without naming them, children before parents. */
   async #doomed({ kind, path, session }: Submission, state: WorkingState): Promise<string[]> {
-    if (kind !== 'tree' && kind !== 'end-session') return []
     const paths =
       kind === 'tree'
         ? await this.nodes.loadTree(path, state)
@@ -327,38 +368,27 @@ export class StoreCore {
 
   async #apply(state: WorkingState, commits: readonly AppliedCommit[]): Promise<void> {
     const last = this.#sequence + commits.length
-    const done = this.#write(state, commits, last)
-    const touched = new Set<string>()
-    for (const path of state.changedPaths()) {
-      touched.add(path)
-      const parent = parentOf(path)
-      if (parent !== undefined) touched.add(parent)
-    }
-    this.#inflight = { touched, done }
+    const feed = encodeCommits(commits)
+    const done = this.#write(state, commits[0].sequence, last, feed)
+    this.#inflight = { state, done }
     try {
       await done
     } finally {
       this.#inflight = undefined
     }
-    this.#sequence = last
-    this.#publish(commits, last)
+    this.#publish(commits, last, feed)
   }
 
-  async #write(
-    state: WorkingState,
-    commits: readonly AppliedCommit[],
-    last: number,
-  ): Promise<void> {
+  /** Writes a group of commits with the sequences `first` to `last`. */
+  async #write(state: WorkingState, first: number, last: number, feed: Buffer): Promise<void> {
     const before = this.#sequence
     const sequenceCell = { table: this.#tables.control, row: sequenceRow }
-    const mutations: AtomicMutation[] = state
-      .mutations(last)
-      .map((mutation) => ({ ...mutation, table: this.#tables[mutation.table as TableName] }))
+    const mutations = state.mutations(last)
     mutations.push({ ...sequenceCell, mutations: [cellMutation(plainColumn, uint64(last), last)] })
     mutations.push({
       table: this.#tables.feed,
-      row: uint64(commits[0].sequence),
-      mutations: [{ put: { cells: { [plainColumn]: encodeCommits(commits) } } }],
+      row: uint64(first),
+      mutations: [{ put: { cells: { [plainColumn]: feed } } }],
     })
     const unchanged = { ...sequenceCell, column: plainColumn }
     const check =
@@ -375,8 +405,9 @@ export class StoreCore {
     throw new MetadataStoreError(MetadataErrorCode.storeFailure, message)
   }
 
-  #publish(commits: readonly AppliedCommit[], last: number): void {
-    this.log.append(commits, last)
+  #publish(commits: readonly AppliedCommit[], last: number, feed: Buffer): void {
+    this.#sequence = last
+    this.log.append(commits[0].sequence, last, feed)
     for (const sink of this.#sinks) sink.applied(commits)
   }
 
@@ -390,16 +421,15 @@ export class StoreCore {
           commits.push({ ...commit, records: await this.#recordsOf(commit) })
         }
       }
-      this.#sequence = stored
-      this.#publish(commits, stored)
+      this.#publish(commits, stored, encodeCommits(commits))
     }
     this.#isInDoubt = false
   }
 
-  async #recordsOf({ events }: FeedCommit): Promise<Map<string, StoredRecord | undefined>> {
-    const records = new Map<string, StoredRecord | undefined>()
+  async #recordsOf({ events }: FeedCommit): Promise<(StoredRecord | undefined)[]> {
+    const records: (StoredRecord | undefined)[] = []
     for (const { type, path } of events) {
-      if (type !== 'ChildrenChanged') records.set(path, await this.nodes.record(path))
+      records.push(type === 'ChildrenChanged' ? undefined : await this.nodes.record(path))
     }
     return records
   }

@@ -1,4 +1,4 @@
-/** What coordination and resources build on: stores, caches, errors and waits. */
+/** What coordination and resources build on: stores, caches and errors. */
 export type { LeaseClock } from '../kernel/lease-clock.js'
 export type { CacheSink, CachingStore } from './cache-sink.js'
 export { CellarMetadataStore } from './cellar-store.js'
@@ -39,5 +39,5 @@ export {
   type IndexExtractor,
   type MetadataCacheOptions,
 } from './cache.js'
-export { after, Backoff, systemClock, systemRandom, type BackoffOptions } from './backoff.js'
+export type { BackoffOptions } from '../kernel/backoff.js'
 export { jsonSerde, textSerde, type MetadataSerde } from './serde.js'

@@ -151,6 +151,8 @@ export interface MetadataStore {
   readonly capabilities: MetadataCapabilities
   /** Whether the handle reaches its store. */
   readonly isConnected: boolean
+  /** Time without contact after which the session of the handle ends. */
+  readonly sessionTimeoutMilliseconds: number
   /** The record; undefined if there is none. */
   get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
   /** Sorted names of the direct children, implied ones included. */

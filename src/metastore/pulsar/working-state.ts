@@ -2,7 +2,7 @@
  * What a group of commits has changed so far: nodes, index entries, owned records and counters,
  * over what the tables hold. A commit that fails half-way is rolled back.
  */
-import type { AtomicMutation, Mutation } from '../../api/index.js'
+import type { AtomicMutation, Mutation, Table } from '../../api/index.js'
 import { uint64, encodeRecord } from './record-format.js'
 import {
   childrenColumn,
@@ -14,14 +14,13 @@ import {
 } from './rows.js'
 
 /** Thrown where a commit needs a node or counter that is not loaded; it is planned again later. */
-export class NotLoaded extends Error {
-  readonly path: string | undefined
-  readonly counter: string | undefined
+export class NotLoaded {
+  readonly paths: readonly string[]
+  readonly counters: readonly string[]
 
-  constructor(path: string | undefined, counter: string | undefined) {
-    super('not loaded')
-    this.path = path
-    this.counter = counter
+  constructor(paths: readonly string[], counters: readonly string[]) {
+    this.paths = paths
+    this.counters = counters
   }
 }
 
@@ -38,14 +37,20 @@ interface WorkingNode {
   now: Node
 }
 
-type Undo = () => void
-
 /** The changes of one group; see the file header. */
 export class WorkingState {
   readonly #nodes = new Map<string, WorkingNode>()
   readonly #counters = new Map<string, readonly bigint[]>()
   readonly #entries = new Map<string, Entry>()
-  #undo: Undo[] = []
+  readonly #tables: Readonly<Record<TableName, Table>>
+  /** What to restore on a roll-back: nodes with what they were, and other changes as functions. */
+  #changedNodes: WorkingNode[] = []
+  #nodesBefore: Node[] = []
+  #undo: (() => void)[] = []
+
+  constructor(tables: Readonly<Record<TableName, Table>>) {
+    this.#tables = tables
+  }
 
   /** Paths whose nodes are known. */
   hasNode(path: string): boolean {
@@ -68,21 +73,24 @@ export class WorkingState {
   /** A node after the commits so far. Throws {@link NotLoaded}. */
   node(path: string): Node {
     const node = this.#nodes.get(path)
-    if (node === undefined) throw new NotLoaded(path, undefined)
+    // No error: there is no stack to look at, and this happens for every new path.
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    if (node === undefined) throw new NotLoaded([path], [])
     return node.now
   }
 
   setNode(path: string, node: Node): void {
     const working = this.#nodes.get(path)!
-    const before = working.now
-    this.#undo.push(() => (working.now = before))
+    this.#changedNodes.push(working)
+    this.#nodesBefore.push(working.now)
     working.now = node
   }
 
   /** Numbers of a counter; empty if it was never used. Throws {@link NotLoaded}. */
   counter(row: string): readonly bigint[] {
     const numbers = this.#counters.get(row)
-    if (numbers === undefined) throw new NotLoaded(undefined, row)
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    if (numbers === undefined) throw new NotLoaded([], [row])
     return numbers
   }
 
@@ -108,33 +116,40 @@ export class WorkingState {
 
   /** Keeps what was changed since the last commit or rollback. */
   commit(): void {
-    this.#undo = []
+    this.#changedNodes.length = 0
+    this.#nodesBefore.length = 0
+    this.#undo.length = 0
   }
 
   /** Takes back what was changed since the last commit or rollback. */
   rollBack(): void {
+    for (let i = this.#changedNodes.length - 1; i >= 0; i--) {
+      this.#changedNodes[i].now = this.#nodesBefore[i]
+    }
     for (let i = this.#undo.length - 1; i >= 0; i--) this.#undo[i]()
-    this.#undo = []
+    this.commit()
   }
 
-  /** Paths that the group has changed. */
-  *changedPaths(): Generator<string> {
-    for (const [path, { stored, now }] of this.#nodes) if (stored !== now) yield path
+  /** Whether the group has changed the record or the children of a path. */
+  isChanged(path: string): boolean {
+    const node = this.#nodes.get(path)
+    return node !== undefined && node.stored !== node.now
   }
 
   /** Everything that was changed, as mutations with the timestamp `sequence`. */
   mutations(sequence: number): AtomicMutation[] {
     const mutations: AtomicMutation[] = []
+    const { nodes } = this.#tables
     for (const [path, { stored, now }] of this.#nodes) {
       if (stored === now) continue
       const changes = nodeMutations(stored, now, sequence)
       if (changes.length > 0) {
-        mutations.push({ table: 'nodes', row: nodeRow(path), mutations: changes })
+        mutations.push({ table: nodes, row: nodeRow(path), mutations: changes })
       }
     }
     for (const { table, row, value } of this.#entries.values()) {
       const change = cellMutation(plainColumn, value, sequence)
-      mutations.push({ table, row, mutations: [change] })
+      mutations.push({ table: this.#tables[table], row, mutations: [change] })
     }
     return mutations
   }

@@ -7,7 +7,7 @@
  * Node has.
  */
 import { connect, type Socket } from 'node:net'
-import { after } from '../backoff.js'
+import { after } from '../../kernel/backoff.js'
 import { ConnectionLostError, AlreadyClosedError } from '../errors.js'
 import { at, type LeaseClock } from '../../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
@@ -83,6 +83,11 @@ export class ZkClient {
 
   get sessionId(): bigint {
     return this.#sessionId
+  }
+
+  /** As the server has granted it; before, as it was asked for. */
+  get timeoutMilliseconds(): number {
+    return this.#timeout
   }
 
   get password(): Buffer {

@@ -6,51 +6,37 @@
  * `capabilities`.
  */
 import type { BytesLike } from '../../../api/index.js'
+import { after } from '../../kernel/backoff.js'
 import type { LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import {
-  checkBatch,
-  checkExpected,
-  checkListener,
-  checkPutOptions,
-  checkReadOptions,
-  checkValue,
-} from '../arguments.js'
-import type { CacheSink, CachingStore } from '../cache-sink.js'
-import { Dispatcher } from '../dispatcher.js'
+import { checkBatch, checkExpected, checkPutOptions, checkValue } from '../arguments.js'
 import {
   AlreadyClosedError,
   asMetadataError,
   BadVersionError,
   ConnectionLostError,
-  hasCode,
-  InvalidArgumentError,
-  MetadataErrorCode,
   NotFoundError,
   UnsupportedError,
 } from '../errors.js'
 import { childOf, checkPath, nameOf, parentOf, sortNames } from '../paths.js'
 import { sequencePath } from '../planner.js'
-import { consumed } from '../scans.js'
+import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
-  Closeable,
   Expected,
   FeedCommit,
   GetResult,
   IndexScan,
   MetadataCapabilities,
-  Notification,
   PutOptions,
   ReadOptions,
-  ScanConsumer,
-  SessionEvent,
   Stat,
 } from '../types.js'
 import { ZkClient, type ZkAddress } from './client.js'
-import { errorOf, expectedVersion, isImplied, nodeVersion, statOfNode, ZkNodes } from './nodes.js'
-import { CreateFlag, EventType, OpCode, ZkError, type NodeStat } from './protocol.js'
+import { errorOf, expectedVersion, isImplied, nodeVersion, ZkNodes } from './nodes.js'
+import { EventType, OpCode } from './protocol.js'
 import { pathOf, ZkBatch } from './zk-batch.js'
+import { counterSuffix, ZkWrites } from './zk-writes.js'
 
 /** What a handle is made of. */
 export interface ZkStoreParts {
@@ -69,29 +55,27 @@ const capabilities: MetadataCapabilities = Object.freeze({
   atomicDeleteRecursive: false,
 })
 
-/** Name of the record that counts sequence keys ends so. */
-const counterSuffix = '__seq_counter__'
 const recursiveMode = 1
 const pageRecords = 128
+/** Wait before a watch is set again that could not be set. */
+const watchRetryMilliseconds = 50
 
 /** A store in a ZooKeeper; see the file header. */
-export class ZooKeeperMetadataStore implements CachingStore {
+export class ZooKeeperMetadataStore extends StoreHandle {
   readonly capabilities = capabilities
   readonly #client: ZkClient
   readonly #nodes: ZkNodes
+  readonly #writes: ZkWrites
   readonly #root: string
-  readonly #dispatcher: Dispatcher
-  readonly #listeners = new Set<(event: Notification) => unknown>()
-  readonly #sessionListeners = new Set<(event: SessionEvent) => unknown>()
-  readonly #caches = new Set<CacheSink>()
+  readonly #clock: LeaseClock
   #isConnected = false
   #isLost = false
   #isClosed = false
-  #closed: Promise<void> | undefined = undefined
   #first: { resolve: () => void; reject: (error: unknown) => void } | undefined = undefined
 
   private constructor(parts: ZkStoreParts) {
-    this.#dispatcher = new Dispatcher(parts.onListenerError)
+    super(parts.onListenerError)
+    this.#clock = parts.clock
     this.#root = parts.root
     this.#client = new ZkClient(parts.addresses, parts.sessionTimeoutMilliseconds, parts.clock, {
       onConnected: (isNew) => void this.#connected(isNew),
@@ -100,6 +84,7 @@ export class ZooKeeperMetadataStore implements CachingStore {
       onEvent: (type, path) => this.#event(type, this.#nodes.own(path)),
     })
     this.#nodes = new ZkNodes(this.#client, parts.root)
+    this.#writes = new ZkWrites(this.#nodes, () => this.#client.sessionId)
   }
 
   /** Connects. Waits for a server as long as it takes, up to the session timeout. */
@@ -130,25 +115,26 @@ export class ZooKeeperMetadataStore implements CachingStore {
     return this.#isConnected && !this.#isClosed
   }
 
+  /** As the server has granted it. */
+  get sessionTimeoutMilliseconds(): number {
+    return this.#client.timeoutMilliseconds
+  }
+
   async get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
-    this.#check(path, options)
+    this.check(path, options)
     return this.#nodes.record(path)
   }
 
   async getChildren(path: string, options?: ReadOptions): Promise<string[]> {
-    this.#check(path, options)
+    this.check(path, options)
     const names = await this.#nodes.children(path)
     const isHidden = (name: string): boolean =>
       name.endsWith(counterSuffix) || (this.#nodes.full(path) === '/' && name === 'zookeeper')
     return sortNames(names.filter((name) => !isHidden(name)))
   }
 
-  getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
-    return this.getChildren(path, options)
-  }
-
-  async exists(path: string, options?: ReadOptions): Promise<boolean> {
-    this.#check(path, options)
+  override async exists(path: string, options?: ReadOptions): Promise<boolean> {
+    this.check(path, options)
     const stat = await this.#nodes.stat(path)
     return stat !== undefined && !isImplied(stat)
   }
@@ -159,32 +145,18 @@ export class ZooKeeperMetadataStore implements CachingStore {
     expected?: Expected,
     options?: PutOptions,
   ): Promise<Stat> {
-    this.#checkOpen()
+    this.checkOpen()
     checkPath(path)
     checkExpected(expected)
     const checked = checkPutOptions(options, expected)
     const data = checkValue(value)
-    const version = expectedVersion(expected)
-    if (checked.sequenceKeysDeltas !== undefined) {
-      return this.#putSequenceKey(path, data, checked.sequenceKeysDeltas, checked.ephemeral)
-    }
-    const flags = checked.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
-    if (checked.sequential === true) {
-      const {
-        error,
-        path: final,
-        stat,
-      } = await this.#nodes.create(path, data, flags | CreateFlag.sequential)
-      if (error !== 0) throw errorOf(error, path)
-      return this.#written(final!, stat!)
-    }
-    if (version === undefined) return this.#upsert(path, data, flags)
-    if (version === -1) return this.#createRecord(path, data, flags)
-    return this.#update(path, data, version)
+    const stat = await this.#writes.put(path, data, expectedVersion(expected), checked)
+    await this.#tellCaches(stat.path)
+    return stat
   }
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    this.#check(path, options)
+    this.check(path, options)
     checkExpected(expected)
     const version = expectedVersion(expected)
     const stat = await this.#nodes.stat(path)
@@ -197,23 +169,15 @@ export class ZooKeeperMetadataStore implements CachingStore {
     await this.#tellCaches(path)
   }
 
-  async deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    try {
-      await this.delete(path, expected, options)
-    } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
-    }
-  }
-
   /** Children first; somebody who writes below the path meanwhile is met again. */
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
-    this.#check(path, options)
-    await this.#deleteTree(path)
+    this.check(path, options)
+    await this.#writes.deleteTree(path, (deleted) => this.#tellCaches(deleted))
     await this.#nodes.removeEmptyParents(path)
   }
 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
-    this.#checkOpen()
+    this.checkOpen()
     const steps = checkBatch(operations)
     const stats = await new ZkBatch(this.#nodes, steps).run(() => this.#client.sessionId)
     for (const step of steps) {
@@ -224,84 +188,18 @@ export class ZooKeeperMetadataStore implements CachingStore {
   }
 
   async sync(path: string): Promise<void> {
-    this.#check(path, undefined)
+    this.check(path, undefined)
     await this.#nodes.sync(path)
   }
 
-  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
-  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
-  scanChildren(
-    path: string,
-    second?: ScanConsumer | ReadOptions,
-    third?: ReadOptions,
-  ): AsyncGenerator<GetResult, void> | Promise<void> {
-    if (second !== undefined && 'onNext' in second) {
-      return consumed(this.#scan(path, third), second)
-    }
-    return this.#scan(path, second)
-  }
-
-  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
-  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
-  scanByIndex(
-    scan: IndexScan,
-    consumer?: ScanConsumer,
-  ): AsyncGenerator<GetResult, void> | Promise<void> {
-    const records = this.#scanFiltered(scan)
-    return consumer === undefined ? records : consumed(records, consumer)
-  }
-
-  async subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable> {
-    this.#checkOpen()
-    checkPath(prefix)
-    checkListener(listener)
-    let last = ''
-    const numbered = /^(-\d{20})+$/
-    const tell = (path: string): void => {
-      if (path <= last) return
-      last = path
-      listener(path)
-    }
-    const remove = this.registerListener(({ type, path }) => {
-      if (type !== 'Created' || !path.startsWith(prefix)) return
-      if (numbered.test(path.slice(prefix.length))) tell(path)
-    })
-    const numbers = await this.#sequence(prefix)
-    if (numbers.stat !== undefined) {
-      const newest = sequencePath(prefix, numbers.numbers)
-      this.#dispatcher.add(() => this.#dispatcher.call(tell, newest))
-    }
-    return { close: remove }
-  }
-
-  registerListener(listener: (event: Notification) => unknown): () => void {
-    checkListener(listener)
-    const own = (event: Notification): unknown => listener(event)
-    this.#listeners.add(own)
-    return () => void this.#listeners.delete(own)
-  }
-
-  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
-    checkListener(listener)
-    const own = (event: SessionEvent): unknown => listener(event)
-    this.#sessionListeners.add(own)
-    return () => void this.#sessionListeners.delete(own)
-  }
-
-  registerCache(sink: CacheSink): () => void {
-    this.#caches.add(sink)
-    return () => void this.#caches.delete(sink)
-  }
-
   async *subscribe(): AsyncGenerator<FeedCommit, void> {
-    this.#checkOpen()
+    this.checkOpen()
     throw new UnsupportedError('a feed: ZooKeeper forgets its events')
   }
 
-  close(): Promise<void> {
+  protected end(): Promise<void> {
     this.#isClosed = true
-    this.#closed ??= this.#client.close()
-    return this.#closed
+    return this.#client.close()
   }
 
   /** Faults for tests. */
@@ -317,44 +215,49 @@ export class ZooKeeperMetadataStore implements CachingStore {
   }
 
   async #connected(isNew: boolean): Promise<void> {
+    const session = this.#client.sessionId
     try {
-      const path = this.#root === '' ? '/' : this.#root
-      if (this.#root !== '') await this.#nodes.createParents('/x')
-      const { error } = await this.#client.request(OpCode.addWatch, (w) =>
-        w.text(path).int(recursiveMode),
-      )
-      if (error !== 0) throw errorOf(error, path)
+      await this.#watch()
     } catch (error) {
-      // Without the watch nothing would be heard; the next connection tries again.
-      this.#first?.reject(error)
+      // The connection is gone and the next one tries again, unless the server refuses for good.
+      if (this.#client.isReady) this.#first?.reject(error)
       return
     }
+    if (session !== this.#client.sessionId) return
     const isFirst = this.#first !== undefined
     this.#isConnected = true
     this.#first?.resolve()
     if (isFirst) return
-    for (const cache of this.#caches) cache.reset()
-    this.#tellSession('Reconnected')
-    if (isNew || this.#isLost) this.#tellSession('SessionReestablished')
+    this.resetCaches()
+    this.tellSession('Reconnected')
+    if (isNew || this.#isLost) this.tellSession('SessionReestablished')
     this.#isLost = false
+  }
+
+  /** Sets the watch, without which nothing would be heard; again if the server could not do it. */
+  async #watch(): Promise<void> {
+    const path = this.#root === '' ? '/' : this.#root
+    for (;;) {
+      if (this.#root !== '') await this.#nodes.createParents('/x')
+      const { error } = await this.#client.request(OpCode.addWatch, (w) =>
+        w.text(path).int(recursiveMode),
+      )
+      if (error === 0) return
+      const failure = errorOf(error, path)
+      if (!(failure instanceof ConnectionLostError)) throw failure
+      await after(this.#clock, watchRetryMilliseconds)
+    }
   }
 
   #disconnected(): void {
     if (!this.#isConnected) return
     this.#isConnected = false
-    this.#tellSession('ConnectionLost')
+    if (!this.#isClosed) this.tellSession('ConnectionLost')
   }
 
   #expired(): void {
     this.#isLost = true
-    this.#tellSession('SessionLost')
-  }
-
-  #tellSession(event: SessionEvent): void {
-    if (this.#isClosed) return
-    this.#dispatcher.add(() => {
-      for (const listener of [...this.#sessionListeners]) this.#dispatcher.call(listener, event)
-    })
+    if (!this.#isClosed) this.tellSession('SessionLost')
   }
 
   #event(type: number, path: string): void {
@@ -368,125 +271,32 @@ export class ZooKeeperMetadataStore implements CachingStore {
             ? 'Modified'
             : undefined
     if (kind === undefined) return
-    this.#dispatcher.add(() => this.#tellCaches(path))
-    this.#tell({ type: kind, path })
+    this.dispatcher.add(() => this.#tellCaches(path))
+    this.tell({ type: kind, path })
     const parent = parentOf(path)
     if (kind !== 'Modified' && parent !== undefined && parent !== '/') {
-      this.#tell({ type: 'ChildrenChanged', path: parent })
+      this.tell({ type: 'ChildrenChanged', path: parent })
     }
   }
 
-  #tell(event: Notification): void {
-    this.#dispatcher.add(() => {
-      for (const listener of [...this.#listeners]) this.#dispatcher.call(listener, event)
-    })
+  /** The server's events have no records, so caches read again. */
+  #tellCaches(path: string): Promise<void> {
+    return this.tellCaches(path, 'unknown', 0)
   }
 
-  /** Resolves when all caches have what the store has. */
-  async #tellCaches(path: string): Promise<void> {
-    if (this.#caches.size === 0) return
-    await Promise.all([...this.#caches].map(async (cache) => cache.changed(path, 'unknown', 0)))
-  }
-
-  #checkOpen(): void {
+  protected checkOpen(): void {
     if (this.#isClosed) throw new AlreadyClosedError('the store')
   }
 
-  #check(path: string, options: ReadOptions | undefined): void {
-    this.#checkOpen()
-    checkPath(path)
-    checkReadOptions(options)
+  protected async newestOfSequence(prefix: string): Promise<string | undefined> {
+    const { numbers } = await this.#writes.sequence(prefix)
+    return numbers.length === 0 ? undefined : sequencePath(prefix, numbers)
   }
 
-  async #written(path: string, stat: NodeStat): Promise<Stat> {
-    await this.#tellCaches(path)
-    return statOfNode(path, stat, this.#client.sessionId)
-  }
-
-  async #upsert(path: string, data: Buffer, flags: number): Promise<Stat> {
-    for (;;) {
-      const set = await this.#nodes.run({ op: 'setData', path, data, version: -1 })
-      if (set.error === 0) return this.#written(path, set.stat!)
-      if (set.error !== ZkError.noNode) throw errorOf(set.error, path)
-      const created = await this.#nodes.create(path, data, flags)
-      if (created.error === 0) return this.#written(path, created.stat!)
-      if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
-    }
-  }
-
-  async #createRecord(path: string, data: Buffer, flags: number): Promise<Stat> {
-    const created = await this.#nodes.create(path, data, flags)
-    if (created.error === 0) return this.#written(path, created.stat!)
-    if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
-    const stat = await this.#nodes.stat(path)
-    if (stat === undefined || !isImplied(stat)) throw errorOf(created.error, path)
-    if (flags === CreateFlag.ephemeral) {
-      throw new InvalidArgumentError(`${path} has children, and cannot become ephemeral`)
-    }
-    const set = await this.#nodes.run({ op: 'setData', path, data, version: 0 })
-    if (set.error !== 0) throw errorOf(set.error, path)
-    return this.#written(path, set.stat!)
-  }
-
-  async #update(path: string, data: Buffer, version: number): Promise<Stat> {
-    const stat = await this.#nodes.stat(path)
-    if (stat === undefined || isImplied(stat)) {
-      throw new BadVersionError(path, 'there is no record')
-    }
-    const wanted = nodeVersion(stat, version)
-    const set = await this.#nodes.run({ op: 'setData', path, data, version: wanted })
-    if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
-    if (set.error !== 0) throw errorOf(set.error, path)
-    return this.#written(path, set.stat!)
-  }
-
-  async #sequence(prefix: string): Promise<{ numbers: readonly bigint[]; stat: Stat | undefined }> {
-    const found = await this.#nodes.record(prefix + counterSuffix)
-    if (found === undefined) return { numbers: [], stat: undefined }
-    return { numbers: found.value.toString().split('-').map(BigInt), stat: found.stat }
-  }
-
-  /** The counter and the record are one multi. */
-  async #putSequenceKey(
-    prefix: string,
-    value: Buffer,
-    deltas: readonly number[],
-    ephemeral: boolean | undefined,
-  ): Promise<Stat> {
-    for (;;) {
-      const { numbers: before, stat } = await this.#sequence(prefix)
-      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
-      const all = [...numbers, ...before.slice(deltas.length)]
-      const path = sequencePath(prefix, numbers)
-      const counter = prefix + counterSuffix
-      try {
-        const [, written] = await new ZkBatch(this.#nodes, [
-          { put: counter, value: Buffer.from(all.join('-')), expected: stat?.version ?? -1 },
-          { put: path, value, expected: -1, ephemeral },
-        ]).run(() => this.#client.sessionId)
-        await this.#tellCaches(path)
-        return written!
-      } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-      }
-    }
-  }
-
-  async #deleteTree(path: string): Promise<void> {
-    for (;;) {
-      const names = await this.#nodes.children(path)
-      const isServers = this.#nodes.full(path) === '/'
-      const own = names.filter((name) => !isServers || name !== 'zookeeper')
-      await Promise.all(own.map((name) => this.#deleteTree(childOf(path, name))))
-      if (this.#nodes.full(path) === '/' || path === '/') return
-      const { error } = await this.#nodes.run({ op: 'delete', path, version: -1 })
-      if (error === 0) return this.#tellCaches(path)
-      if (error === ZkError.noNode) return
-      if (error !== ZkError.notEmpty) throw errorOf(error, path)
-    }
-  }
-
-  async *#scan(path: string, options: ReadOptions | undefined): AsyncGenerator<GetResult, void> {
+  protected async *childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void> {
     const names = await this.getChildren(path, options)
     for (let at = 0; at < names.length; at += pageRecords) {
       const page = names.slice(at, at + pageRecords).map((name) => childOf(path, name))
@@ -496,8 +306,8 @@ export class ZooKeeperMetadataStore implements CachingStore {
     }
   }
 
-  async *#scanFiltered(scan: IndexScan): AsyncGenerator<GetResult, void> {
-    for await (const record of this.#scan(scan.prefix, undefined)) {
+  protected async *indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void> {
+    for await (const record of this.childRecords(scan.prefix, undefined)) {
       if (scan.fallbackFilter?.(record) !== false) yield record
     }
   }

@@ -1,7 +1,7 @@
 /** Waiting between attempts: doubling, with jitter, up to a deadline. */
 import { randomInt } from 'node:crypto'
 import { systemClock } from '../../api/index.js'
-import { at, type LeaseClock } from '../kernel/lease-clock.js'
+import { at, type LeaseClock } from './lease-clock.js'
 
 /** Settings of {@link Backoff}. */
 export interface BackoffOptions {

@@ -1,0 +1,218 @@
+/**
+ * What handles on any backend have in common: arguments of scans, listeners, caches, session events
+ * and the one queue that tells them all in order.
+ */
+import type { BytesLike } from '../../api/index.js'
+import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { checkListener, checkReadOptions } from './arguments.js'
+import type { CacheSink, CachingStore } from './cache-sink.js'
+import { Dispatcher } from './dispatcher.js'
+import { hasCode, MetadataErrorCode } from './errors.js'
+import { checkPath } from './paths.js'
+import { consumed } from './scans.js'
+import type {
+  BatchOperation,
+  Closeable,
+  Expected,
+  FeedCommit,
+  GetResult,
+  IndexScan,
+  MetadataCapabilities,
+  Notification,
+  PutOptions,
+  ReadOptions,
+  ScanConsumer,
+  SessionEvent,
+  Stat,
+  SubscribeOptions,
+} from './types.js'
+
+/** A listener that may be taken back while it waits for its turn. */
+interface Registration<E> {
+  readonly listener: (event: E) => unknown
+  isActive: boolean
+}
+
+/** Listeners of one kind, in the order of their registration. */
+class Listeners<E> {
+  /** Replaced, never changed, so a listener that registers another does not meet it at once. */
+  all: readonly Registration<E>[] = []
+
+  add(listener: (event: E) => unknown): () => void {
+    checkListener(listener)
+    const registration = { listener, isActive: true }
+    this.all = [...this.all, registration]
+    return () => {
+      registration.isActive = false
+      this.all = this.all.filter((each) => each !== registration)
+    }
+  }
+}
+
+const sequenceNumbers = /^(-\d{20})+$/
+
+/** A handle; see the file header. */
+export abstract class StoreHandle implements CachingStore {
+  abstract readonly capabilities: MetadataCapabilities
+  protected readonly dispatcher: Dispatcher
+  readonly #listeners = new Listeners<Notification>()
+  readonly #sessionListeners = new Listeners<SessionEvent>()
+  protected readonly caches = new Set<CacheSink>()
+  #closed: Promise<void> | undefined = undefined
+
+  constructor(onListenerError: ListenerErrorHandler) {
+    this.dispatcher = new Dispatcher(onListenerError)
+  }
+
+  abstract get isConnected(): boolean
+  abstract get sessionTimeoutMilliseconds(): number
+  abstract get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
+  abstract getChildren(path: string, options?: ReadOptions): Promise<string[]>
+  abstract put(
+    path: string,
+    value: BytesLike,
+    expected?: Expected,
+    options?: PutOptions,
+  ): Promise<Stat>
+  abstract delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
+  abstract deleteRecursive(path: string, options?: ReadOptions): Promise<void>
+  abstract batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
+  abstract sync(path: string): Promise<void>
+  abstract subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
+
+  /** Fails if the handle was closed. */
+  protected abstract checkOpen(): void
+  /** Records of the direct children, in order. */
+  protected abstract childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void>
+  /** Records of an index, in the order of its keys. */
+  protected abstract indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void>
+  /** The path that a sequence has given out last. */
+  protected abstract newestOfSequence(prefix: string): Promise<string | undefined>
+  /** Ends the session and lets go of everything. Called once. */
+  protected abstract end(): Promise<void>
+
+  getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
+    return this.getChildren(path, options)
+  }
+
+  async exists(path: string, options?: ReadOptions): Promise<boolean> {
+    return (await this.get(path, options)) !== undefined
+  }
+
+  async deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
+    try {
+      await this.delete(path, expected, options)
+    } catch (error) {
+      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
+    }
+  }
+
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
+  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  scanChildren(
+    path: string,
+    second?: ScanConsumer | ReadOptions,
+    third?: ReadOptions,
+  ): AsyncGenerator<GetResult, void> | Promise<void> {
+    if (second !== undefined && 'onNext' in second) {
+      return consumed(this.childRecords(path, third), second)
+    }
+    return this.childRecords(path, second)
+  }
+
+  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
+  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
+  scanByIndex(
+    scan: IndexScan,
+    consumer?: ScanConsumer,
+  ): AsyncGenerator<GetResult, void> | Promise<void> {
+    const records = this.indexRecords(scan)
+    return consumer === undefined ? records : consumed(records, consumer)
+  }
+
+  async subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable> {
+    this.checkOpen()
+    checkPath(prefix)
+    checkListener(listener)
+    let last = ''
+    const tell = (path: string): void => {
+      if (path <= last) return
+      last = path
+      listener(path)
+    }
+    const remove = this.registerListener(({ type, path }) => {
+      if (type !== 'Created' || !path.startsWith(prefix)) return
+      if (sequenceNumbers.test(path.slice(prefix.length))) tell(path)
+    })
+    try {
+      const newest = await this.newestOfSequence(prefix)
+      if (newest !== undefined) this.dispatcher.add(() => this.dispatcher.call(tell, newest))
+    } catch (error) {
+      remove()
+      throw error
+    }
+    return { close: remove }
+  }
+
+  registerListener(listener: (event: Notification) => unknown): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
+    return this.#sessionListeners.add(listener)
+  }
+
+  registerCache(sink: CacheSink): () => void {
+    this.caches.add(sink)
+    return () => void this.caches.delete(sink)
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.end()
+    return this.#closed
+  }
+
+  protected check(path: string, options: ReadOptions | undefined): void {
+    this.checkOpen()
+    checkPath(path)
+    checkReadOptions(options)
+  }
+
+  protected get hasListeners(): boolean {
+    return this.#listeners.all.length > 0
+  }
+
+  protected tell(event: Notification): void {
+    const { all } = this.#listeners
+    if (all.length > 0) this.dispatcher.add(() => this.#call(all, event))
+  }
+
+  /** Tells who listens when the event has its turn: the handle itself may have to register first. */
+  protected tellSession(event: SessionEvent): void {
+    this.dispatcher.add(() => this.#call(this.#sessionListeners.all, event))
+  }
+
+  /** Resolves when all caches have what the store has. */
+  protected async tellCaches(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): Promise<void> {
+    if (this.caches.size === 0) return
+    const waits = [...this.caches].map(async (cache) => cache.changed(path, record, sequence))
+    await Promise.all(waits)
+  }
+
+  protected resetCaches(): void {
+    for (const cache of this.caches) cache.reset()
+  }
+
+  #call<E>(registrations: readonly Registration<E>[], event: E): void {
+    for (const { listener, isActive } of registrations) {
+      if (isActive) this.dispatcher.call(listener, event)
+    }
+  }
+}

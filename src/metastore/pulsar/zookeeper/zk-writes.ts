@@ -1,0 +1,132 @@
+/** Puts and recursive deletes as requests to ZooKeeper. */
+import { BadVersionError, hasCode, InvalidArgumentError, MetadataErrorCode } from '../errors.js'
+import { childOf } from '../paths.js'
+import { sequencePath } from '../planner.js'
+import type { PutOptions, Stat } from '../types.js'
+import { errorOf, isImplied, nodeVersion, statOfNode, type ZkNodes } from './nodes.js'
+import { CreateFlag, ZkError, type NodeStat } from './protocol.js'
+import { ZkBatch } from './zk-batch.js'
+
+/** Name of the record that counts sequence keys ends so. */
+export const counterSuffix = '__seq_counter__'
+
+/** The writes of a handle; see the file header. */
+export class ZkWrites {
+  readonly #nodes: ZkNodes
+  /** The session of the handle at the moment. */
+  readonly #session: () => bigint
+
+  constructor(nodes: ZkNodes, session: () => bigint) {
+    this.#nodes = nodes
+    this.#session = session
+  }
+
+  /** `version` is undefined for any state, -1 for absence. */
+  async put(
+    path: string,
+    data: Buffer,
+    version: number | undefined,
+    options: PutOptions,
+  ): Promise<Stat> {
+    if (options.sequenceKeysDeltas !== undefined) {
+      return this.#putSequenceKey(path, data, options.sequenceKeysDeltas, options.ephemeral)
+    }
+    const flags = options.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
+    if (options.sequential === true) {
+      const created = await this.#nodes.create(path, data, flags | CreateFlag.sequential)
+      if (created.error !== 0) throw errorOf(created.error, path)
+      return this.#statOf(created.path!, created.stat!)
+    }
+    if (version === undefined) return this.#upsert(path, data, flags)
+    if (version === -1) return this.#create(path, data, flags)
+    return this.#update(path, data, version)
+  }
+
+  /** The numbers that a sequence has given out last, and the stat of the record that counts. */
+  async sequence(prefix: string): Promise<{ numbers: readonly bigint[]; stat: Stat | undefined }> {
+    const found = await this.#nodes.record(prefix + counterSuffix)
+    if (found === undefined) return { numbers: [], stat: undefined }
+    return { numbers: found.value.toString().split('-').map(BigInt), stat: found.stat }
+  }
+
+  /** Deletes children first, and those that somebody adds meanwhile. `onDeleted` hears of each. */
+  async deleteTree(path: string, onDeleted: (path: string) => Promise<void>): Promise<void> {
+    for (;;) {
+      const names = await this.#nodes.children(path)
+      const isServers = this.#nodes.full(path) === '/'
+      const own = names.filter((name) => !isServers || name !== 'zookeeper')
+      await Promise.all(own.map((name) => this.deleteTree(childOf(path, name), onDeleted)))
+      if (isServers || path === '/') return
+      const { error } = await this.#nodes.run({ op: 'delete', path, version: -1 })
+      if (error === 0) return onDeleted(path)
+      if (error === ZkError.noNode) return
+      if (error !== ZkError.notEmpty) throw errorOf(error, path)
+    }
+  }
+
+  async #upsert(path: string, data: Buffer, flags: number): Promise<Stat> {
+    for (;;) {
+      const set = await this.#nodes.run({ op: 'setData', path, data, version: -1 })
+      if (set.error === 0) return this.#statOf(path, set.stat!)
+      if (set.error !== ZkError.noNode) throw errorOf(set.error, path)
+      const created = await this.#nodes.create(path, data, flags)
+      if (created.error === 0) return this.#statOf(path, created.stat!)
+      if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
+    }
+  }
+
+  async #create(path: string, data: Buffer, flags: number): Promise<Stat> {
+    const created = await this.#nodes.create(path, data, flags)
+    if (created.error === 0) return this.#statOf(path, created.stat!)
+    if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
+    const stat = await this.#nodes.stat(path)
+    if (stat === undefined || !isImplied(stat)) throw errorOf(created.error, path)
+    if (flags === CreateFlag.ephemeral) {
+      throw new InvalidArgumentError(`${path} has children, and cannot become ephemeral`)
+    }
+    const set = await this.#nodes.run({ op: 'setData', path, data, version: 0 })
+    if (set.error !== 0) throw errorOf(set.error, path)
+    return this.#statOf(path, set.stat!)
+  }
+
+  async #update(path: string, data: Buffer, version: number): Promise<Stat> {
+    const stat = await this.#nodes.stat(path)
+    if (stat === undefined || isImplied(stat)) {
+      throw new BadVersionError(path, 'there is no record')
+    }
+    const wanted = nodeVersion(stat, version)
+    const set = await this.#nodes.run({ op: 'setData', path, data, version: wanted })
+    if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
+    if (set.error !== 0) throw errorOf(set.error, path)
+    return this.#statOf(path, set.stat!)
+  }
+
+  /** The counter and the record are one multi. */
+  async #putSequenceKey(
+    prefix: string,
+    value: Buffer,
+    deltas: readonly number[],
+    ephemeral: boolean | undefined,
+  ): Promise<Stat> {
+    for (;;) {
+      const { numbers: before, stat } = await this.sequence(prefix)
+      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
+      const all = [...numbers, ...before.slice(deltas.length)]
+      const path = sequencePath(prefix, numbers)
+      const counter = prefix + counterSuffix
+      try {
+        const [, written] = await new ZkBatch(this.#nodes, [
+          { put: counter, value: Buffer.from(all.join('-')), expected: stat?.version ?? -1 },
+          { put: path, value, expected: -1, ephemeral },
+        ]).run(this.#session)
+        return written!
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      }
+    }
+  }
+
+  #statOf(path: string, stat: NodeStat): Stat {
+    return statOfNode(path, stat, this.#session())
+  }
+}
