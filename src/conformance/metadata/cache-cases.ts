@@ -59,6 +59,22 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
+    number: 'case 70',
+    title: 'values that are maps',
+    run: async (t, { store, fresh }) => {
+      const k = fresh()
+      const cache = new MetadataCache<Readonly<Record<string, string>>>(store, jsonSerde())
+      t.equal(await cache.get(k), undefined, 'absent')
+      await cache.create(k, { a: '1', b: '2' })
+      t.equal(JSON.stringify(await cache.get(k)), '{"a":"1","b":"2"}', 'round trip')
+      t.equal(cache.getIfCached(k)?.b, '2', 'cached')
+      await cache.delete(k)
+      t.equal(await cache.get(k), undefined, 'deleted')
+      t.equal(cache.getIfCached(k), null, 'and known to be')
+      cache.close()
+    },
+  },
+  {
     number: 'case 71',
     title: 'create, change and delete',
     run: async (t, { store, fresh }) => {
@@ -94,6 +110,47 @@ export const cacheCases: readonly MetadataCase[] = [
       t.equal(await outcome(cache.get(k)), unreadable, 'bytes that are no value')
       await store.put(k, JSON.stringify({ a: 'v', n: 3 }))
       t.equal(shown(await cache.get(k)), 'v3', 'not kept')
+      cache.close()
+    },
+  },
+  {
+    number: 'case 74',
+    title: 'an update of a map past the cache is seen at once',
+    run: async (t, { store, fresh }) => {
+      const k = fresh()
+      const cache = new MetadataCache<Readonly<Record<string, string>>>(store, jsonSerde())
+      await cache.create(k, { a: '1' })
+      t.equal((await cache.get(k))?.a, '1', 'the first')
+      await store.put(k, JSON.stringify({ a: '2', b: '3' }))
+      t.equal(JSON.stringify(await cache.get(k)), '{"a":"2","b":"3"}', 'the second')
+      cache.close()
+    },
+  },
+  {
+    number: 'case 77',
+    title: 'copies for readModifyUpdateOrCreate',
+    run: async (t, { store, fresh }) => {
+      const k = fresh()
+      const cache = cacheOf(store)
+      const given: (Item | undefined)[] = []
+      const created = await cache.readModifyUpdateOrCreate(k, (value) => {
+        given.push(value)
+        return { a: 'v', n: 1 }
+      })
+      t.equal(given[0], undefined, 'nothing to copy')
+      const cached = await cache.get(k)
+      for (let i = 0; i < 2; i++) {
+        await outcome(
+          cache.readModifyUpdateOrCreate(k, (value) => {
+            given.push(value)
+            value!.n = 99
+            throw new BadVersionError(k, 'the caller gives up')
+          }),
+        )
+      }
+      t.equal(new Set([created, cached, given[1], given[2]]).size >= 3, true, 'different objects')
+      t.equal(given[1] === given[2] || given[1] === cached, false, 'a copy for each call')
+      t.equal(shown(await cache.get(k)), 'v1', 'the cached one is untouched')
       cache.close()
     },
   },

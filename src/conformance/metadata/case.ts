@@ -4,6 +4,7 @@ import {
   type CachingStore,
   type GetResult,
   type MetadataStore,
+  type MetadataStoreConfiguration,
   type Notification,
   type SessionEvent,
 } from '../../metastore/pulsar/index.js'
@@ -21,14 +22,15 @@ export interface MetadataSuiteCapabilities {
   readonly disconnect?: boolean
   /** Batches take `{ sequence }`, recursive deletes are one commit, the feed resumes. */
   readonly extensions?: boolean
-  /** An implied parent that becomes a record has version 0. Default true. */
-  readonly cleanParents?: boolean
 }
 
 /** One place with data that several handles can open. */
 export interface MetadataSpace {
-  /** A handle with a session of its own; all of a space see the same records. */
-  open(): Promise<CachingStore>
+  /**
+   * A handle with a session of its own; all of a space see the same records. The configuration
+   * is passed on to the store, beside the backend's own.
+   */
+  open(configuration?: MetadataStoreConfiguration): Promise<CachingStore>
   /** Ends the session of a handle as if its time had passed. */
   expireSession?(store: MetadataStore): Promise<void>
   disconnect?(store: MetadataStore): Promise<void>
@@ -55,7 +57,7 @@ export interface Fixture {
   /** A handle that all cases share. */
   readonly store: CachingStore
   /** A handle of this case's own, which the suite closes. */
-  readonly open: () => Promise<CachingStore>
+  readonly open: (configuration?: MetadataStoreConfiguration) => Promise<CachingStore>
   /** A path of the first level that nothing was written to. */
   readonly fresh: () => string
 }

@@ -253,6 +253,28 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
+    number: 'ours 6',
+    title: 'a path that only has descendants',
+    run: async (t, { store, fresh }) => {
+      const k = fresh()
+      const { impliedParents } = store.capabilities
+      await store.put(`${k}/a/b`, '')
+      t.equal(joined(await store.getChildren(k)), 'a', 'is listed')
+      t.equal(await store.exists(`${k}/a`), !impliedParents, 'exists')
+      t.equal(await textOf(store, `${k}/a`), impliedParents ? 'none' : '', 'its bytes')
+      if (impliedParents) {
+        t.equal((await store.put(`${k}/a`, 'x', -1)).version, 0, 'becomes a record')
+        await store.delete(`${k}/a/b`)
+        t.equal(joined(await store.getChildren(k)), 'a', 'a record stays')
+        await store.delete(`${k}/a`)
+        t.equal(joined(await store.getChildren('/')).includes(k.slice(1)), false, 'all are gone')
+      } else {
+        t.equal(await outcome(store.put(`${k}/a`, 'x', -1)), badVersion, 'is a record already')
+      }
+      t.equal((await store.put(`${k}/a`, 'y')).path, `${k}/a`, 'can be put')
+    },
+  },
+  {
     number: 'case 28',
     title: 'children that another handle makes',
     run: async (t, { store, open, fresh }) => {

@@ -18,6 +18,7 @@ import type {
   MetadataSuiteCapabilities,
   SuiteTest,
 } from './case.js'
+import { configurationCases } from './configuration-cases.js'
 import { coordinationCases } from './coordination-cases.js'
 import { scanCases } from './scan-cases.js'
 import { sessionCases } from './session-cases.js'
@@ -37,6 +38,7 @@ const cases: readonly MetadataCase[] = [
   ...cacheCases,
   ...coordinationCases,
   ...sessionCases,
+  ...configurationCases,
 ]
 
 /** What a run of the suite did. */
@@ -52,7 +54,6 @@ const everything: Required<MetadataSuiteCapabilities> = {
   expireSession: true,
   disconnect: true,
   extensions: true,
-  cleanParents: true,
 }
 
 /** Fails when the body takes too long: an event that never comes must not look like success. */
@@ -88,8 +89,8 @@ export async function runMetadataSuite(
       const fixture: Fixture = {
         space,
         store,
-        open: async () => {
-          const handle = await space.open()
+        open: async (configuration) => {
+          const handle = await space.open(configuration)
           opened.push(handle)
           return handle
         },

@@ -1,10 +1,6 @@
 /** Numbers that nobody gets twice, over restarts and over all processes of a store. */
-import {
-  hasCode,
-  MetadataErrorCode,
-  MetadataStoreError,
-  type MetadataStore,
-} from '../pulsar/store.js'
+import { hasCode, MetadataErrorCode, MetadataStoreError } from '../pulsar/errors.js'
+import type { MetadataStore } from '../pulsar/types.js'
 
 const attemptsMax = 5
 

@@ -1,17 +1,10 @@
 /** One leader among the sessions that take part: an ephemeral record with the leader's value. */
 import { after, systemClock } from '../kernel/backoff.js'
-import {
-  AlreadyClosedError,
-  hasCode,
-  MetadataErrorCode,
-  TimeoutError,
-  type CachingStore,
-  type Expected,
-  type GetResult,
-  type LeaseClock,
-  type MetadataSerde,
-  type Stat,
-} from '../pulsar/store.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import type { CachingStore } from '../pulsar/cache-sink.js'
+import { AlreadyClosedError, hasCode, MetadataErrorCode, TimeoutError } from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
 /** What a participant is. */
 export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'

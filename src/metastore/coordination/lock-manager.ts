@@ -5,15 +5,11 @@
  * the session that created the record owns it, or an owner that the manager recognises.
  */
 import { systemClock } from '../kernel/backoff.js'
-import {
-  AlreadyClosedError,
-  hasCode,
-  MetadataCache,
-  MetadataErrorCode,
-  type CachingStore,
-  type LeaseClock,
-  type MetadataSerde,
-} from '../pulsar/store.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import type { CachingStore } from '../pulsar/cache-sink.js'
+import { MetadataCache } from '../pulsar/cache.js'
+import { AlreadyClosedError, hasCode, MetadataErrorCode } from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
 import { ResourceLock } from './resource-lock.js'
 
 /** Settings of locks. */

@@ -7,19 +7,17 @@
  * `expected: { sequence }` beside the writes.
  */
 import { after } from '../kernel/backoff.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import type { CachingStore } from '../pulsar/cache-sink.js'
 import {
   asMetadataError,
   hasCode,
   IllegalStateError,
   LockBusyError,
   MetadataErrorCode,
-  type CachingStore,
-  type Expected,
-  type GetResult,
-  type LeaseClock,
-  type MetadataSerde,
-  type Stat,
-} from '../pulsar/store.js'
+} from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
 /** What a lock does at the moment. */
 export type LockState = 'Init' | 'Valid' | 'Releasing' | 'Released'

@@ -1,5 +1,7 @@
 /** Locks, elections and counters on one handle of a store. */
-import { AlreadyClosedError, type CachingStore, type MetadataSerde } from '../pulsar/store.js'
+import type { CachingStore } from '../pulsar/cache-sink.js'
+import { AlreadyClosedError } from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
 import { nextCounterValue } from './counter.js'
 import {
   LeaderElection,

@@ -1,5 +1,7 @@
 /** All values below a prefix in memory, kept up to date. */
 import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import type { CacheSink, CachingStore } from '../pulsar/cache-sink.js'
 import {
   AlreadyClosedError,
   ConflictError,
@@ -7,14 +9,9 @@ import {
   MetadataErrorCode,
   NotFoundError,
   TimeoutError,
-  type CacheSink,
-  type CachingStore,
-  type Expected,
-  type GetResult,
-  type LeaseClock,
-  type MetadataSerde,
-  type Stat,
-} from '../pulsar/store.js'
+} from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
 /** Settings of a {@link MetadataTableView}. */
 export interface TableViewOptions<T> {

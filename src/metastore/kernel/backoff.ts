@@ -13,6 +13,20 @@ export interface BackoffOptions {
   readonly stopMilliseconds?: number
 }
 
+/** Waits of an operation when nothing else is asked for. */
+export const backoffDefaults: Required<BackoffOptions> = Object.freeze({
+  initialMilliseconds: 5,
+  maxMilliseconds: 3_000,
+  stopMilliseconds: 30_000,
+})
+
+/** Only one attempt. */
+export const withoutBackoff: Required<BackoffOptions> = Object.freeze({
+  initialMilliseconds: 0,
+  maxMilliseconds: 0,
+  stopMilliseconds: 0,
+})
+
 /** Where waits get time and chance from. */
 export interface BackoffSources {
   readonly clock: LeaseClock
@@ -36,9 +50,10 @@ export class Backoff {
 
   constructor(options: BackoffOptions, sources: BackoffSources) {
     this.#sources = sources
-    this.#next = options.initialMilliseconds ?? 5
-    this.#max = options.maxMilliseconds ?? 3_000
-    this.#stopAt = sources.clock.now() + (options.stopMilliseconds ?? 30_000)
+    const { initialMilliseconds, maxMilliseconds, stopMilliseconds } = backoffDefaults
+    this.#next = options.initialMilliseconds ?? initialMilliseconds
+    this.#max = options.maxMilliseconds ?? maxMilliseconds
+    this.#stopAt = sources.clock.now() + (options.stopMilliseconds ?? stopMilliseconds)
   }
 
   /** Waits before the next attempt; false if there is to be none. */

@@ -88,6 +88,8 @@ function checkFlag(value: unknown, name: string): void {
   throw new InvalidArgumentError(`${name} is true or false`)
 }
 
+/** Bytes of all names and keys of a record, which lie in its header. */
+const indexesBytesMax = 60_000
 /** Bytes of the longest name or key of an index. */
 const indexTextBytesMax = 8_000
 
@@ -104,10 +106,15 @@ function checkIndexes(indexes: unknown): void {
   if (typeof indexes !== 'object' || indexes === null || Array.isArray(indexes)) {
     throw new InvalidArgumentError('secondaryIndexes is an object of keys by name of index')
   }
+  let bytes = 0
   for (const [name, key] of Object.entries(indexes)) {
     checkIndexText(name, 'the name of an index')
     if (name === '') throw new InvalidArgumentError('the name of an index is not empty')
     checkIndexText(key, 'the key of an index')
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(key) + 4
+  }
+  if (bytes > indexesBytesMax) {
+    throw new InvalidArgumentError('all indexes of a record together have up to 60,000 bytes')
   }
 }
 

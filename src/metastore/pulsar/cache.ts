@@ -6,7 +6,13 @@
  * stays visible until the new one is there.
  */
 import type { LeaseClock } from '../kernel/lease-clock.js'
-import { Backoff, systemClock, systemRandom, type BackoffOptions } from '../kernel/backoff.js'
+import {
+  Backoff,
+  backoffDefaults,
+  systemClock,
+  systemRandom,
+  type BackoffOptions,
+} from '../kernel/backoff.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import {
   AlreadyClosedError,
@@ -60,7 +66,14 @@ interface Entry<T> {
   bytes: number
 }
 
-const bytesMaxDefault = 64 * 1024 * 1024
+/** Settings of a cache when nothing else is asked for. */
+export const metadataCacheDefaults = Object.freeze({
+  refreshAfterMilliseconds: 300_000,
+  expireAfterMilliseconds: 600_000,
+  bytesMax: 64 * 1024 * 1024,
+  backoff: backoffDefaults,
+})
+
 const entryBytes = 256
 
 /** Typed values of a store; see the file header. */
@@ -97,7 +110,13 @@ export class MetadataCache<T> implements CacheSink {
     this.#check(path)
     const entry = this.#usable(path)
     if (entry === undefined || !entry.isLoaded || entry.isStale) return this.#load(path)
-    if (this.#isOld(entry, this.#options.refreshAfterMilliseconds ?? 300_000)) this.#reload(path)
+    if (
+      this.#isOld(
+        entry,
+        this.#options.refreshAfterMilliseconds ?? metadataCacheDefaults.refreshAfterMilliseconds,
+      )
+    )
+      this.#reload(path)
     return entry.result
   }
 
@@ -232,7 +251,12 @@ export class MetadataCache<T> implements CacheSink {
   #usable(path: string): Entry<T> | undefined {
     const entry = this.#entries.get(path)
     if (entry === undefined) return undefined
-    if (this.#isOld(entry, this.#options.expireAfterMilliseconds ?? 600_000)) {
+    if (
+      this.#isOld(
+        entry,
+        this.#options.expireAfterMilliseconds ?? metadataCacheDefaults.expireAfterMilliseconds,
+      )
+    ) {
       entry.generation++
       this.#drop(path, entry)
       return undefined
@@ -326,7 +350,7 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   #evict(kept: Entry<T>): void {
-    const bytesMax = this.#options.bytesMax ?? bytesMaxDefault
+    const bytesMax = this.#options.bytesMax ?? metadataCacheDefaults.bytesMax
     for (const [path, entry] of this.#entries) {
       if (this.#bytes <= bytesMax) return
       if (entry !== kept && entry.loading === undefined) this.#drop(path, entry)

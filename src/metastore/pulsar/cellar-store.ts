@@ -15,6 +15,7 @@ import {
   ConnectionLostError,
   InvalidArgumentError,
 } from './errors.js'
+import type { RecordImporter } from './migration.js'
 import { checkIndexScan, type PlacedRecord } from './node-table.js'
 import { checkPath } from './paths.js'
 import { sequencePath, type Step, type Written } from './planner.js'
@@ -54,13 +55,14 @@ const capabilities: MetadataCapabilities = Object.freeze({
   secondaryIndexes: true,
   sequenceExpectations: true,
   atomicDeleteRecursive: true,
+  impliedParents: true,
 })
 
 /** Heartbeats in the time of one session timeout. */
 const heartbeatsPerTimeout = 3
 
 /** A store over tables; see `openMetadataStore`. */
-export class CellarMetadataStore extends StoreHandle implements CommitSink {
+export class CellarMetadataStore extends StoreHandle implements CommitSink, RecordImporter {
   readonly capabilities = capabilities
   readonly #parts: CellarStoreParts
   readonly #core: StoreCore
@@ -148,6 +150,28 @@ export class CellarMetadataStore extends StoreHandle implements CommitSink {
     this.checkOpen()
     const steps = checkBatch(operations).map(stepOf)
     return this.#core.commit(steps, this.#session, allStats)
+  }
+
+  /**
+   * Writes records of another store with their versions and times, in one commit; those that are
+   * there are replaced. For migrations: ephemeral records are written as persistent ones.
+   */
+  async importRecords(records: readonly GetResult[]): Promise<void> {
+    this.checkOpen()
+    const steps = records.map(({ value, stat }): Step => {
+      checkPath(stat.path)
+      const bytes = checkValue(value)
+      const { path } = stat
+      return {
+        kind: 'put',
+        path,
+        value: bytes,
+        expected: undefined,
+        options: noPutOptions,
+        imported: stat,
+      }
+    })
+    if (steps.length > 0) await this.#core.commit(steps, this.#session, noAnswer)
   }
 
   async sync(path: string): Promise<void> {

@@ -2,7 +2,66 @@
  * Pulsar's metadata and coordination (PIP-45) on Cellar, memory and ZooKeeper: the entry
  * `cellardb/metastore/pulsar`.
  */
-export * from './store.js'
+export type { LeaseClock } from '../kernel/lease-clock.js'
+export type { CacheSink, CachingStore } from './cache-sink.js'
+export { CellarMetadataStore } from './cellar-store.js'
+export {
+  AlreadyClosedError,
+  AlreadyExistsError,
+  BadVersionError,
+  ConflictError,
+  ConnectionLostError,
+  ContentDeserializationError,
+  FeedGapError,
+  IllegalStateError,
+  InvalidArgumentError,
+  InvalidPathError,
+  LockBusyError,
+  MetadataErrorCode,
+  MetadataStoreError,
+  NotEmptyError,
+  NotFoundError,
+  SessionLostError,
+  TimeoutError,
+  UnsupportedError,
+  asMetadataError,
+  hasCode,
+} from './errors.js'
+export { DualMetadataStore } from './dual-store.js'
+export {
+  MigrationCoordinator,
+  migrationPath,
+  participantsPath,
+  type MigrationOptions,
+  type MigrationPhase,
+  type MigrationState,
+  type OpenTarget,
+  type RecordImporter,
+} from './migration.js'
+export {
+  isIgnoredEvent,
+  SynchronizedMetadataStore,
+  type MetadataEvent,
+  type MetadataEventSynchronizer,
+} from './synchronized-store.js'
+export {
+  metadataStoreOf,
+  openMetadataStore,
+  registerMetadataStoreProvider,
+  type MetadataStoreConfiguration,
+  type MetadataStoreProvider,
+} from './open-store.js'
+export type * from './types.js'
+export { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
+export {
+  MetadataCache,
+  metadataCacheDefaults,
+  type CacheGetResult,
+  type IndexExtractor,
+  type MetadataCacheOptions,
+} from './cache.js'
+export { withoutBackoff, type BackoffOptions } from '../kernel/backoff.js'
+export { jsonSerde, textSerde, type MetadataSerde } from './serde.js'
 export {
   CoordinationService,
   LeaderElection,

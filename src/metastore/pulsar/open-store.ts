@@ -18,6 +18,7 @@ import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from './paths.js'
 import { SessionRegistry } from './sessions.js'
 import { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
+import { SynchronizedMetadataStore, type MetadataEventSynchronizer } from './synchronized-store.js'
 import { coreOf, forgetCore, type StoreCore } from './store-core.js'
 
 /** A URL of a store over tables, in parts. */
@@ -37,6 +38,15 @@ export interface MetadataStoreConfiguration {
   readonly onListenerError?: ListenerErrorHandler
   /** A session of a handle that died, to be taken up before it expires. */
   readonly sessionId?: number
+  /**
+   * A file with settings as JSON, which count more than the others: `sessionTimeoutMilliseconds`,
+   * `storeName`, `feedRetentionSeconds`. Needs `readFile`.
+   */
+  readonly configFilePath?: string
+  /** Reads a file of settings, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
+  readonly readFile?: (path: string) => Promise<string>
+  /** Keeps the store and those of other clusters alike. */
+  readonly synchronizer?: MetadataEventSynchronizer
   /** For the handle that opens the store first: name of the store in its database. */
   readonly storeName?: string
   /** For the handle that opens the store first: how long the feed is kept. Default 3,600. */
@@ -59,7 +69,21 @@ const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true
   storeName: true,
   feedRetentionSeconds: true,
   storeClock: true,
+  configFilePath: true,
+  readFile: true,
+  synchronizer: true,
   openDatabase: true,
+}
+
+type FileSettings = Pick<
+  MetadataStoreConfiguration,
+  'sessionTimeoutMilliseconds' | 'storeName' | 'feedRetentionSeconds'
+>
+
+const fileNames: Readonly<Record<keyof FileSettings, true>> = {
+  sessionTimeoutMilliseconds: true,
+  storeName: true,
+  feedRetentionSeconds: true,
 }
 
 const sessionTimeoutDefault = 30_000
@@ -106,7 +130,17 @@ export async function openMetadataStore(
   url: string,
   configuration: MetadataStoreConfiguration = {},
 ): Promise<CachingStore> {
-  checkConfiguration(configuration)
+  const settings = await withFile(configuration)
+  const store = await openByScheme(url, settings)
+  const { synchronizer, clock = systemClock, onListenerError = warnOfListener } = settings
+  if (synchronizer === undefined) return store
+  return new SynchronizedMetadataStore(store, synchronizer, clock, onListenerError)
+}
+
+async function openByScheme(
+  url: string,
+  configuration: MetadataStoreConfiguration,
+): Promise<CachingStore> {
   if (typeof url !== 'string') throw new InvalidArgumentError('a URL is a string')
   const colon = url.indexOf(':')
   const scheme = colon < 0 ? '' : url.slice(0, colon)
@@ -150,14 +184,17 @@ async function openZooKeeper(
   })
 }
 
-/** Opens a handle on the store in a database, which stays the caller's. */
+/**
+ * Opens a handle on the store in a database, which stays the caller's. The setting
+ * `synchronizer` is for {@link openMetadataStore}.
+ */
 export async function metadataStoreOf(
   database: Database,
   configuration: MetadataStoreConfiguration = {},
 ): Promise<CellarMetadataStore> {
-  checkConfiguration(configuration)
+  const settings = await withFile(configuration)
   try {
-    return await openHandle(database, configuration, async () => undefined)
+    return await openHandle(database, settings, async () => undefined)
   } catch (error) {
     throw asMetadataError(error)
   }
@@ -255,11 +292,35 @@ async function leave(database: Database, name: string): Promise<void> {
   await store.core.close()
 }
 
+/** The configuration with the settings of its file. `ERR_METADATA_INVALID_ARGUMENT`. */
+async function withFile(
+  configuration: MetadataStoreConfiguration,
+): Promise<MetadataStoreConfiguration> {
+  checkConfiguration(configuration)
+  const { configFilePath, readFile } = configuration
+  if (configFilePath === undefined) return configuration
+  if (readFile === undefined) throw new InvalidArgumentError('configFilePath needs readFile')
+  let found: unknown
+  try {
+    found = JSON.parse(await readFile(configFilePath))
+  } catch (error) {
+    throw new InvalidArgumentError(`the settings in ${configFilePath} cannot be read`, error)
+  }
+  const what = `the file ${configFilePath}`
+  const settings = { ...configuration, ...copyOfOptions(found as FileSettings, fileNames, what) }
+  checkConfiguration(settings)
+  return settings
+}
+
 function checkConfiguration(configuration: MetadataStoreConfiguration): void {
   copyOfOptions(configuration, configurationNames, 'a metadata store')
   const { sessionTimeoutMilliseconds: timeout, storeName } = configuration
+  const { feedRetentionSeconds: retention } = configuration
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
     throw new InvalidArgumentError('sessionTimeoutMilliseconds is a positive number')
+  }
+  if (retention !== undefined && !(Number.isFinite(retention) && retention > 0)) {
+    throw new InvalidArgumentError('feedRetentionSeconds is a positive number')
   }
   if (storeName !== undefined && !/^[A-Za-z0-9_]+$/.test(storeName)) {
     throw new InvalidArgumentError('storeName has letters, digits and _')

@@ -14,7 +14,7 @@ import {
 import { nameOf, parentOf } from './paths.js'
 import { noIndexes, type StoredRecord } from './record-format.js'
 import { absentNode, counterRow, indexRow, ownedRow, type Node } from './rows.js'
-import type { Expected, Notification, PutOptions } from './types.js'
+import type { Expected, Notification, PutOptions, Stat } from './types.js'
 import type { WorkingState } from './working-state.js'
 
 /** A put with checked arguments. */
@@ -24,6 +24,8 @@ export interface PutStep {
   readonly value: Buffer
   readonly expected: Expected | undefined
   readonly options: PutOptions
+  /** Version and times of a record that comes from another store. */
+  readonly imported?: Pick<Stat, 'version' | 'creationTimestamp' | 'modificationTimestamp'>
 }
 
 /** A delete or a check with checked arguments. */
@@ -106,17 +108,17 @@ export class CommitPlan {
   }
 
   #put(step: PutStep): Written {
-    const { options, expected } = step
+    const { options, expected, imported } = step
     const path = this.#finalPath(step)
     const node = this.#state.node(path)
     const before = node.record
     checkExpectation(path, before, expected)
     const record: StoredRecord = {
-      version: before === undefined ? 0 : before.version + 1,
+      version: imported?.version ?? (before === undefined ? 0 : before.version + 1),
       sequence: this.#sequence,
       creationSequence: before?.creationSequence ?? this.#sequence,
-      created: before?.created ?? this.#now,
-      modified: this.#now,
+      created: imported?.creationTimestamp ?? before?.created ?? this.#now,
+      modified: imported?.modificationTimestamp ?? this.#now,
       session: before === undefined ? this.#ownerOf(options) : before.session,
       indexes: indexesOf(options, before),
       value: step.value,

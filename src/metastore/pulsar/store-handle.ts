@@ -190,7 +190,7 @@ export abstract class StoreHandle implements CachingStore {
     if (all.length > 0) this.dispatcher.add(() => this.#call(all, event))
   }
 
-  /** Tells who listens when the event has its turn: the handle itself may have to register first. */
+  /** Tells those who listen when the event has its turn. */
   protected tellSession(event: SessionEvent): void {
     this.dispatcher.add(() => this.#call(this.#sessionListeners.all, event))
   }

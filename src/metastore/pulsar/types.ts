@@ -136,6 +136,11 @@ export interface MetadataCapabilities {
   readonly sequenceExpectations: boolean
   /** `deleteRecursive` is one commit. */
   readonly atomicDeleteRecursive: boolean
+  /**
+   * A path that only has descendants is no record, and goes with its last descendant. Without, it
+   * is a record without bytes, and goes some time later.
+   */
+  readonly impliedParents: boolean
 }
 
 /** Something that can be ended. */

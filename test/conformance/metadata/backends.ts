@@ -22,8 +22,9 @@ export const cellarBackend: MetadataBackend = {
     const fileSystem = new MemoryFileSystem()
     const url = `cellar:/metadata${++spaces}`
     return {
-      open: () =>
+      open: (configuration) =>
         openMetadataStore(url, {
+          ...configuration,
           openDatabase: ({ address }) => Database.open(address, { fileSystem, executor: 'inline' }),
         }),
       expireSession: async (store) => faultsOf(store).expireSession(),
@@ -40,7 +41,7 @@ export const memoryBackend: MetadataBackend = {
   create: async () => {
     const url = `memory:space${++spaces}`
     return {
-      open: () => openMetadataStore(url),
+      open: (configuration) => openMetadataStore(url, configuration),
       expireSession: async (store) => faultsOf(store).expireSession(),
       disconnect: async (store) => faultsOf(store).disconnect(),
       reconnect: (store) => faultsOf(store).reconnect(),
@@ -73,9 +74,10 @@ export const zookeeperBackend: MetadataBackend = {
     const faults = (store: MetadataStore): ZooKeeperMetadataStore['faults'] =>
       (store as ZooKeeperMetadataStore).faults
     return {
-      open: () =>
+      open: (configuration) =>
         openMetadataStore(`zk:127.0.0.1:${server.port}/pulsar`, {
           sessionTimeoutMilliseconds: 10_000,
+          ...configuration,
         }),
       expireSession: async (store) => {
         const { id, password } = faults(store).session()

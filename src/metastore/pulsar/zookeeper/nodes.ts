@@ -1,11 +1,10 @@
 /**
  * Records as nodes of ZooKeeper, in the form that Pulsar gives them.
  *
- * Parents that nobody has put are containers, which the server removes when they are empty. Such a
- * node is no record until it is written: the version of a container is one more than the record's.
+ * Parents that nobody has put are containers, which the server removes some time after they have
+ * lost their last child. A client cannot tell a container from a record without bytes.
  */
 import {
-  asMetadataError,
   BadVersionError,
   ConnectionLostError,
   InvalidPathError,
@@ -21,7 +20,6 @@ import type { Expected, GetResult, Stat } from '../types.js'
 import type { ZkClient } from './client.js'
 import {
   codeOf,
-  containerOwner,
   CreateFlag,
   OpCode,
   readMulti,
@@ -37,20 +35,10 @@ import {
 
 const noData = new Uint8Array(0)
 
-/** Whether a node is only there because it has children. */
-export function isImplied({ owner, version }: NodeStat): boolean {
-  return owner === containerOwner && version === 0
-}
-
-/** Version of the node that a version of the record stands for. */
-export function nodeVersion(stat: NodeStat, version: number): number {
-  return stat.owner === containerOwner ? version + 1 : version
-}
-
 /** What a handle sees of a node that is a record. */
 export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat {
-  const version = stat.owner === containerOwner ? stat.version - 1 : stat.version
-  const isEphemeral = stat.owner !== 0n && stat.owner !== containerOwner
+  const { version } = stat
+  const isEphemeral = stat.owner !== 0n
   return {
     path,
     version,
@@ -129,7 +117,7 @@ export class ZkNodes {
   /** A record; undefined if there is none. */
   async record(path: string): Promise<GetResult | undefined> {
     const found = await this.get(path)
-    if (found === undefined || isImplied(found.stat)) return undefined
+    if (found === undefined) return undefined
     return { value: found.data, stat: statOfNode(path, found.stat, this.#client.sessionId) }
   }
 
@@ -197,22 +185,6 @@ export class ZkNodes {
       const flags = CreateFlag.container
       const { error } = await this.run({ op: 'create', path: above, data: noData, flags })
       if (error !== 0 && error !== ZkError.nodeExists) throw errorOf(error, above)
-    }
-  }
-
-  /** Removes parents that have lost their last child and were never put. */
-  async removeEmptyParents(path: string): Promise<void> {
-    try {
-      for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
-        if (above === '/') return
-        const stat = await this.stat(above)
-        if (stat === undefined || !isImplied(stat) || stat.children > 0) return
-        const { error } = await this.run({ op: 'delete', path: above, version: 0 })
-        if (error !== 0) return
-      }
-    } catch (error) {
-      // The server removes them in the end.
-      if (asMetadataError(error).code === MetadataErrorCode.alreadyClosed) throw error
     }
   }
 }

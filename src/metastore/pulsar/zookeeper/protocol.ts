@@ -52,13 +52,10 @@ export interface NodeStat {
   readonly ctime: number
   readonly mtime: number
   readonly version: number
-  /** Session of an ephemeral node; 0 = persistent; {@link containerOwner} = container. */
+  /** Session of an ephemeral node; 0 = persistent, or a container. */
   readonly owner: bigint
   readonly children: number
 }
-
-/** Owner of containers: nodes that the server removes when they have lost their children. */
-export const containerOwner = -(2n ** 63n)
 
 /** An operation of a multi, or a request of its own. */
 export type ZkOperation =

@@ -2,7 +2,7 @@
 import { BadVersionError, NotFoundError } from '../errors.js'
 import { parentOf } from '../paths.js'
 import type { BatchOperation, Stat } from '../types.js'
-import { errorOf, expectedVersion, isImplied, nodeVersion, statOfNode, ZkNodes } from './nodes.js'
+import { errorOf, expectedVersion, statOfNode, ZkNodes } from './nodes.js'
 import { CreateFlag, ZkError, type NodeStat, type ZkOperation, type ZkOutcome } from './protocol.js'
 
 const attemptsMax = 10
@@ -68,14 +68,14 @@ export class ZkBatch {
     const path = pathOf(step)
     const expected = expectedVersion(step.expected)
     const found = this.#known.get(path)
-    const stat = found === 'created' || found === undefined ? undefined : found
-    const isRecord = found === 'created' || (stat !== undefined && !isImplied(stat))
+    const isRecord = found !== undefined
     if (expected === -1 && isRecord) throw new BadVersionError(path, 'the record exists already')
     if (!isRecord && expected !== undefined && expected >= 0) {
       throw new BadVersionError(path, 'there is no record')
     }
-    const wanted = expected === undefined || stat === undefined ? -1 : nodeVersion(stat, expected)
-    if ('put' in step) this.#put(step, i, stat, found, expected === -1 ? 0 : wanted)
+    // What an earlier step has created has no version to look up.
+    const wanted = found === 'created' ? -1 : (expected ?? -1)
+    if ('put' in step) this.#put(step, i, isRecord, wanted)
     else if ('delete' in step) {
       if (!isRecord) throw new NotFoundError(path)
       this.#push({ op: 'delete', path, version: wanted }, i)
@@ -83,7 +83,6 @@ export class ZkBatch {
     } else if (expected === -1) {
       // There is no check of absence: creating and deleting a node is one.
       const flags = CreateFlag.persistent
-      if (found !== undefined) throw new BadVersionError(path, 'the path has children')
       this.#push({ op: 'create', path, data: noData, flags }, -1)
       this.#push({ op: 'delete', path, version: -1 }, -1)
     } else this.#push({ op: 'check', path, version: wanted }, i)
@@ -92,14 +91,13 @@ export class ZkBatch {
   #put(
     step: Extract<BatchOperation, { readonly put: string }>,
     i: number,
-    stat: NodeStat | undefined,
-    found: Known,
+    isRecord: boolean,
     version: number,
   ): void {
     const data = step.value as Buffer
     const path = step.put
-    if (found !== undefined) {
-      this.#push({ op: 'setData', path, data, version: stat === undefined ? -1 : version }, i)
+    if (isRecord) {
+      this.#push({ op: 'setData', path, data, version }, i)
       return
     }
     this.#addParents(path)

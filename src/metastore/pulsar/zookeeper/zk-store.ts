@@ -33,7 +33,7 @@ import type {
   Stat,
 } from '../types.js'
 import { ZkClient, type ZkAddress } from './client.js'
-import { errorOf, expectedVersion, isImplied, nodeVersion, ZkNodes } from './nodes.js'
+import { errorOf, expectedVersion, ZkNodes } from './nodes.js'
 import { EventType, OpCode } from './protocol.js'
 import { pathOf, ZkBatch } from './zk-batch.js'
 import { counterSuffix, ZkWrites } from './zk-writes.js'
@@ -53,6 +53,7 @@ const capabilities: MetadataCapabilities = Object.freeze({
   secondaryIndexes: false,
   sequenceExpectations: false,
   atomicDeleteRecursive: false,
+  impliedParents: false,
 })
 
 const recursiveMode = 1
@@ -136,7 +137,7 @@ export class ZooKeeperMetadataStore extends StoreHandle {
   override async exists(path: string, options?: ReadOptions): Promise<boolean> {
     this.check(path, options)
     const stat = await this.#nodes.stat(path)
-    return stat !== undefined && !isImplied(stat)
+    return stat !== undefined
   }
 
   async put(
@@ -159,13 +160,13 @@ export class ZooKeeperMetadataStore extends StoreHandle {
     this.check(path, options)
     checkExpected(expected)
     const version = expectedVersion(expected)
-    const stat = await this.#nodes.stat(path)
-    if (stat === undefined || isImplied(stat)) throw new NotFoundError(path)
-    if (version === -1) throw new BadVersionError(path, 'the record exists')
-    const wanted = version === undefined ? -1 : nodeVersion(stat, version)
-    const { error } = await this.#nodes.run({ op: 'delete', path, version: wanted })
+    if (version === -1) {
+      // For the server -1 is any version.
+      const isThere = (await this.#nodes.stat(path)) !== undefined
+      throw isThere ? new BadVersionError(path, 'the record exists') : new NotFoundError(path)
+    }
+    const { error } = await this.#nodes.run({ op: 'delete', path, version: version ?? -1 })
     if (error !== 0) throw errorOf(error, path)
-    await this.#nodes.removeEmptyParents(path)
     await this.#tellCaches(path)
   }
 
@@ -173,7 +174,6 @@ export class ZooKeeperMetadataStore extends StoreHandle {
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
     this.check(path, options)
     await this.#writes.deleteTree(path, (deleted) => this.#tellCaches(deleted))
-    await this.#nodes.removeEmptyParents(path)
   }
 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
@@ -181,7 +181,6 @@ export class ZooKeeperMetadataStore extends StoreHandle {
     const steps = checkBatch(operations)
     const stats = await new ZkBatch(this.#nodes, steps).run(() => this.#client.sessionId)
     for (const step of steps) {
-      if ('delete' in step) await this.#nodes.removeEmptyParents(step.delete)
       if (!('check' in step)) await this.#tellCaches(pathOf(step))
     }
     return stats

@@ -1,9 +1,9 @@
 /** Puts and recursive deletes as requests to ZooKeeper. */
-import { BadVersionError, hasCode, InvalidArgumentError, MetadataErrorCode } from '../errors.js'
+import { BadVersionError, hasCode, MetadataErrorCode } from '../errors.js'
 import { childOf } from '../paths.js'
 import { sequencePath } from '../planner.js'
 import type { PutOptions, Stat } from '../types.js'
-import { errorOf, isImplied, nodeVersion, statOfNode, type ZkNodes } from './nodes.js'
+import { errorOf, statOfNode, type ZkNodes } from './nodes.js'
 import { CreateFlag, ZkError, type NodeStat } from './protocol.js'
 import { ZkBatch } from './zk-batch.js'
 
@@ -78,24 +78,11 @@ export class ZkWrites {
   async #create(path: string, data: Buffer, flags: number): Promise<Stat> {
     const created = await this.#nodes.create(path, data, flags)
     if (created.error === 0) return this.#statOf(path, created.stat!)
-    if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
-    const stat = await this.#nodes.stat(path)
-    if (stat === undefined || !isImplied(stat)) throw errorOf(created.error, path)
-    if (flags === CreateFlag.ephemeral) {
-      throw new InvalidArgumentError(`${path} has children, and cannot become ephemeral`)
-    }
-    const set = await this.#nodes.run({ op: 'setData', path, data, version: 0 })
-    if (set.error !== 0) throw errorOf(set.error, path)
-    return this.#statOf(path, set.stat!)
+    throw errorOf(created.error, path)
   }
 
   async #update(path: string, data: Buffer, version: number): Promise<Stat> {
-    const stat = await this.#nodes.stat(path)
-    if (stat === undefined || isImplied(stat)) {
-      throw new BadVersionError(path, 'there is no record')
-    }
-    const wanted = nodeVersion(stat, version)
-    const set = await this.#nodes.run({ op: 'setData', path, data, version: wanted })
+    const set = await this.#nodes.run({ op: 'setData', path, data, version })
     if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
     if (set.error !== 0) throw errorOf(set.error, path)
     return this.#statOf(path, set.stat!)
