@@ -22,12 +22,18 @@ const description = JSON.parse(
 ) as PackageDescription
 
 /** Paths of the published package. */
-async function packedFiles(): Promise<string[]> {
+const packedFiles = onceAsync(async (): Promise<string[]> => {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline']
   const { stdout, stderr, code } = await runProgram('npm', args)
   if (code !== 0) throw new Error(`npm pack failed: ${stderr}`)
   const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }]
   return files.map((file) => file.path)
+})
+
+/** The function, whose work is done by its first call alone. */
+function onceAsync<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => (result ??= work())
 }
 
 void t.test('the package holds what it exports and what that imports', async (t) => {
