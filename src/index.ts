@@ -1,6 +1,8 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
 export { Database, type CompactOptions, type OpenOptions } from './table/database.js'
 export type { DatabaseEvents } from './table/database-events.js'
+export type { BackupOptions, BackupSummary } from './engine/backup.js'
+export type { RestoreOptions } from './engine/restore.js'
 export type { DatabaseStatistics, TableStatistics } from './table/admin/statistics.js'
 export {
   Admin,

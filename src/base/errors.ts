@@ -20,6 +20,12 @@ export const ErrorCode = {
   directoryMoved: 'ERR_DIRECTORY_MOVED',
   /** The directory holds other files than those of a Cellar database. */
   notADatabase: 'ERR_NOT_A_DATABASE',
+  /** The directory holds something else than a backup of the database. */
+  notABackup: 'ERR_NOT_A_BACKUP',
+  /** The first backup into the directory was interrupted; there is nothing to restore. */
+  backupIncomplete: 'ERR_BACKUP_INCOMPLETE',
+  /** A directory that has to be empty or absent holds something. */
+  directoryNotEmpty: 'ERR_DIRECTORY_NOT_EMPTY',
   /** The files were written by a newer version of Cellar. */
   formatVersion: 'ERR_FORMAT_VERSION',
   /** Stored bytes do not match their checksum or their structure. */

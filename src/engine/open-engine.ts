@@ -27,6 +27,7 @@ import type { Codecs } from '../codec/codec.js'
 import { fileHeaderBytes } from '../record/format.js'
 import { ArenaPool } from '../store/arena-pool.js'
 import type { LeveledTables, Store } from '../store/store.js'
+import { backupMarkerName } from '../version/file-names.js'
 import { changeBytes, SpaceReserve } from '../version/space-reserve.js'
 import { VersionSet } from '../version/version-set.js'
 import { Log } from '../wal/log.js'
@@ -34,6 +35,7 @@ import { replayLog, type InspectedLog, type RecoveredLog } from '../wal/recover-
 import { makeTableState, type TableState } from './catalog.js'
 import { Engine } from './engine.js'
 import { freezeDirectory } from './frozen-directory.js'
+import { makeDurableDirectory } from './make-directory.js'
 import { MemoryBudget } from './memory-budget.js'
 import { serverTimestampOf, visitEntries } from './mutation-buffer.js'
 import { TimedOperation } from './operation-times.js'
@@ -59,6 +61,7 @@ export async function openEngine(
   await loadChecksums()
   const fileSystem = options.readOnly ? await freezeDirectory(given, directory) : given
   prepareDirectory(fileSystem, directory, options.createIfMissing)
+  if (!options.readOnly) refuseBackup(fileSystem, directory)
   const lock = await fileSystem.lock(directory)
   try {
     return openLocked(fileSystem.boundTo(lock), directory, options, lock, events, coprocessors)
@@ -81,6 +84,14 @@ function prepareDirectory(fileSystem: FileSystem, directory: string, create: boo
   makeDurableDirectory(fileSystem, directory)
 }
 
+/** A backup that was opened for writing would no longer be what it was. */
+function refuseBackup(fileSystem: FileSystem, directory: string): void {
+  const marker = fileSystem.join(directory, backupMarkerName)
+  if (fileSystem.statSync(marker) === undefined) return
+  const message = `${directory} holds a backup; restore it elsewhere, or open it with readOnly`
+  throw new CellarError(ErrorCode.notADatabase, message)
+}
+
 /** Whether a path can be listed: true for a symbolic link to a directory. */
 function isListable(fileSystem: FileSystem, directory: string): boolean {
   try {
@@ -89,16 +100,6 @@ function isListable(fileSystem: FileSystem, directory: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Makes a directory and its missing parents, and makes the name of each durable. */
-function makeDurableDirectory(fileSystem: FileSystem, directory: string): void {
-  const parent = fileSystem.join(directory, '..')
-  if (parent !== directory && fileSystem.statSync(parent) === undefined) {
-    makeDurableDirectory(fileSystem, parent)
-  }
-  fileSystem.makeDirectorySync(directory)
-  fileSystem.syncDirectorySync(parent)
 }
 
 function openLocked(

@@ -1,5 +1,5 @@
 /**
- * Finds the files that hold exactly the data of a table at one moment.
+ * Finds the files that hold exactly the data of a table, or of several, at one moment.
  *
  * The moment is the call: the files hold every mutation of the table up to `sequence` and no later
  * one. The memtables of all families are frozen in one turn. The files of a family are those of the
@@ -14,9 +14,14 @@
 import { assert } from '../base/assert.js'
 import { deferred } from '../base/deferred.js'
 import type { FileMetadata } from '../version/file-metadata.js'
-import type { Version } from '../version/version.js'
-import type { TableState } from './catalog.js'
+import type { Store } from '../store/store.js'
+import type { StoreVersion, Version } from '../version/version.js'
 import type { Engine } from './engine.js'
+
+/** The families of one table, or of several. */
+export interface CapturedFamilies {
+  readonly families: readonly { readonly store: Store }[]
+}
 
 /** The files of a table by family; see the file header. */
 export interface CapturedTable {
@@ -24,12 +29,17 @@ export interface CapturedTable {
   readonly sequence: number
   /** The files of each family, in the order of `TableState.families`. */
   readonly files: readonly (readonly FileMetadata[])[]
+  /** The stores of the families in the versions that have just these files. */
+  readonly stores: readonly StoreVersion[]
   /** Releases the versions that hold the files. */
   release(): void
 }
 
 /** Captures the table as it is now; memtables are flushed first. */
-export async function captureFlushed(engine: Engine, table: TableState): Promise<CapturedTable> {
+export async function captureFlushed(
+  engine: Engine,
+  table: CapturedFamilies,
+): Promise<CapturedTable> {
   const sequence = engine.lastSequence
   const versions: (Version | undefined)[] = []
   /** Flushed sequence that the files of a family must reach, by index of the family. */
@@ -60,7 +70,7 @@ export async function captureFlushed(engine: Engine, table: TableState): Promise
       await Promise.race([complete.promise, drainAll(engine, stores)])
     }
     assert(awaited.size === 0, 'every family of a captured table is flushed')
-    return { sequence, files: filesOf(table, versions), release }
+    return { sequence, ...contentOf(table, versions), release }
   } catch (error) {
     release()
     throw error
@@ -70,25 +80,28 @@ export async function captureFlushed(engine: Engine, table: TableState): Promise
 }
 
 /** Captures the files of the table, without the mutations in memtables. */
-export function captureFiles(engine: Engine, table: TableState): CapturedTable {
+export function captureFiles(engine: Engine, table: CapturedFamilies): CapturedTable {
   const version = engine.versions.current.acquire()
   const versions = table.families.map(() => version)
   const sequence = Math.max(
     0,
     ...table.families.map(({ store }) => version.store(store.storeId)?.flushedSequence ?? 0),
   )
-  return { sequence, files: filesOf(table, versions), release: () => version.release() }
+  return { sequence, ...contentOf(table, versions), release: () => version.release() }
 }
 
-async function drainAll(
-  engine: Engine,
-  stores: readonly TableState['families'][number]['store'][],
-) {
+async function drainAll(engine: Engine, stores: readonly Store[]): Promise<void> {
   for (const store of stores) await engine.background.flusher.drain(store)
 }
 
-function filesOf(table: TableState, versions: readonly (Version | undefined)[]): FileMetadata[][] {
-  return table.families.map(({ store }, position) =>
-    (versions[position]?.store(store.storeId)?.levels ?? []).flat(),
-  )
+function contentOf(
+  table: CapturedFamilies,
+  versions: readonly (Version | undefined)[],
+): Pick<CapturedTable, 'files' | 'stores'> {
+  const stores = table.families.map(({ store }, position) => {
+    const found = versions[position]?.store(store.storeId)
+    assert(found !== undefined, 'a captured store is in its version')
+    return found
+  })
+  return { stores, files: stores.map(({ levels }) => levels.flat()) }
 }

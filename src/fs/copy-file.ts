@@ -32,6 +32,7 @@ export async function linkOrCopy(
   fileSystem: FileSystem,
   from: string,
   to: string,
+  check?: () => void,
 ): Promise<'link' | 'copy'> {
   try {
     fileSystem.linkSync(from, to)
@@ -40,20 +41,25 @@ export async function linkOrCopy(
     const refused = error instanceof CellarError && withoutLinks.has(systemCode(error.cause))
     if (!refused) throw error
   }
-  await copyFile(fileSystem, from, to)
+  await copyFile(fileSystem, from, to, check)
   return 'copy'
 }
 
 /**
  * Copies the file at `from` to the unused name `to`. The bytes are durable when the promise
- * resolves.
+ * resolves. `check` is called before each chunk, and ends the copy if it throws.
  */
-export async function copyFile(fileSystem: FileSystem, from: string, to: string): Promise<void> {
+export async function copyFile(
+  fileSystem: FileSystem,
+  from: string,
+  to: string,
+  check?: () => void,
+): Promise<void> {
   const source = fileSystem.openSync(from, 'read')
   try {
     const target = fileSystem.openSync(to, 'create')
     try {
-      await copyBytes(source, target)
+      await copyBytes(source, target, check)
       await target.sync()
       target.closeSync()
     } catch (error) {
@@ -66,10 +72,11 @@ export async function copyFile(fileSystem: FileSystem, from: string, to: string)
   }
 }
 
-async function copyBytes(source: File, target: File): Promise<void> {
+async function copyBytes(source: File, target: File, check?: () => void): Promise<void> {
   const size = source.sizeSync()
   const chunk = Buffer.allocUnsafeSlow(Math.min(size, chunkBytes))
   for (let at = 0; at < size; at += chunk.length) {
+    check?.()
     const wanted = Math.min(chunk.length, size - at)
     // A short read must not be taken for the end of the file.
     if ((await source.read(chunk, 0, wanted, at)) !== wanted) {

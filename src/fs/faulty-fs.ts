@@ -192,6 +192,11 @@ export class FaultyFileSystem implements FileSystem {
     return this.inner.statSync(path)
   }
 
+  identitySync(path: string): string | undefined {
+    this.check('stat', path)
+    return this.inner.identitySync?.(path)
+  }
+
   makeDirectorySync(path: string): void {
     this.check('makeDirectory', path)
     this.inner.makeDirectorySync(path)

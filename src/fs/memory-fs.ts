@@ -220,6 +220,11 @@ export class MemoryFileSystem implements FileSystem {
     return { kind: node.kind, size: node.kind === 'file' ? node.size : 0 }
   }
 
+  identitySync(path: string): string | undefined {
+    const node = this.find(absolute(path))
+    return node?.kind === 'file' ? `${node.nodeNumber}:${node.size}` : undefined
+  }
+
   makeDirectorySync(path: string): void {
     let directory = this.root
     let reached = ''

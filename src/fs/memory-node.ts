@@ -16,9 +16,13 @@ import { emptyBytes, toBytes } from '../base/bytes.js'
 /** Size of a page in bytes; files take space in whole pages. */
 export const pageBytes = 4096
 
+let nodesMade = 0
+
 /** A file, apart from its names. Handles of an unlinked file keep it alive. */
 export class FileNode {
   readonly kind = 'file'
+  /** No other file of the process has it. */
+  readonly nodeNumber = ++nodesMade
   /** Volatile bytes, with spare room behind `size`. */
   content: Buffer
   /** Volatile length in bytes. */

@@ -309,6 +309,16 @@ export class NodeFileSystem implements FileSystem {
     return { kind: stat.isFile() ? 'file' : 'other', size: stat.size }
   }
 
+  identitySync(path: string): string | undefined {
+    return attempt('stat', path, () => {
+      const options = { bigint: true, throwIfNoEntry: false } as const
+      const stat = nodeFs.lstatSync(this.at(path), options)
+      // Some systems have no numbers of files.
+      if (stat?.isFile() !== true || stat.ino === 0n) return undefined
+      return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`
+    })
+  }
+
   makeDirectorySync(path: string): void {
     attempt('makeDirectory', path, () =>
       nodeFs.mkdirSync(this.at(path), { recursive: true, mode: directoryMode }),

@@ -74,6 +74,11 @@ export interface FileSystem {
   listSync(directory: string): string[]
   /** Returns undefined if the path does not exist. Does not follow a symbolic link at its end. */
   statSync(path: string): FileStat | undefined
+  /**
+   * A text that all names of one file share and no other file has, and that changes with its
+   * content. Undefined if there is no file, or the system does not tell.
+   */
+  identitySync?(path: string): string | undefined
   /** Creates the directory and its missing parents. Existing directories stay as they are. */
   makeDirectorySync(path: string): void
   /** Atomic; replaces an existing target. Durable only after {@link syncDirectorySync}. */

@@ -4,10 +4,17 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listener is ignored.
  */
-import { OptionNames, checkBoolean, readArguments } from '../base/arguments.js'
+import {
+  OptionNames,
+  checkBoolean,
+  checkFunction,
+  checkSignal,
+  readArguments,
+} from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import type { TableState } from '../engine/catalog.js'
+import { backUp, type BackupOptions, type BackupSummary } from '../engine/backup.js'
 import { Ddl } from '../engine/ddl.js'
 import type { Engine } from '../engine/engine.js'
 import { flushRecovered, openEngine } from '../engine/open-engine.js'
@@ -20,6 +27,7 @@ import {
 } from '../engine/options.js'
 import { TimedOperation } from '../engine/operation-times.js'
 import type { Recovery } from '../engine/recovery.js'
+import { restoreBackup, type RestoreOptions } from '../engine/restore.js'
 import type { Pressure } from '../engine/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/display.js'
@@ -415,6 +423,52 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return changes(this.#engine, options)
   }
 
+  /**
+   * Makes `directory` a backup of all tables and snapshots at one moment between the call and its
+   * end; the `sequence` of the summary names the moment. The directory is made if it is absent, and brought up to date if it holds an earlier backup of this database: files that are
+   * there are kept. Files are hard links to those of the database, or copies where links are not
+   * possible, as on another disk. Writes go on meanwhile.
+   *
+   * The backup before stays in force until the new one is complete, also over a crash.
+   * {@link Database.restore} makes a database of it; `open` with `readOnly` shows it.
+   *
+   * `ERR_NOT_A_BACKUP` if the directory holds something else or a backup of another database,
+   * `ERR_LOCKED` by another backup into it, `ERR_CORRUPTION` if the backup there is damaged,
+   * `ERR_ABORTED`, `ERR_READ_ONLY`, `ERR_NO_SPACE`, `ERR_IO`, `ERR_CLOSED`, `ERR_POISONED`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async backup(directory: string, options: BackupOptions = {}): Promise<BackupSummary> {
+    this.#engine.checkWritable()
+    const given = readArguments(() => {
+      checkDirectory(directory)
+      return checkWatch(backupNames.copy(options))
+    })
+    return backUp(this.#engine, this.#ddl, directory, given)
+  }
+
+  /**
+   * Makes the database that a backup holds, in an empty or absent directory. Every byte of the
+   * backup is checked first. Links or copies its files, so the backup stays as it is.
+   *
+   * The directory is as before after: `ERR_NOT_A_BACKUP`, `ERR_BACKUP_INCOMPLETE` if the first
+   * backup was interrupted, `ERR_CORRUPTION` with file and offset, `ERR_FORMAT_VERSION`,
+   * `ERR_DIRECTORY_NOT_EMPTY`, `ERR_ABORTED`, `ERR_NO_SPACE`, `ERR_IO`, `ERR_INVALID_ARGUMENT`.
+   */
+  static async restore(
+    backupDirectory: string,
+    directory: string,
+    options: RestoreOptions = {},
+  ): Promise<void> {
+    const given = readArguments(() => {
+      checkDirectory(backupDirectory)
+      checkDirectory(directory)
+      const given = checkWatch(restoreNames.copy(options))
+      checkFileSystem(given.fileSystem)
+      return given
+    })
+    await restoreBackup(backupDirectory, directory, given)
+  }
+
   /** Counters and sizes of this moment. */
   statistics(): DatabaseStatistics {
     this.#engine.checkOpen()
@@ -451,6 +505,19 @@ const openNames = new OptionNames<OpenOptions>('Database.open', {
   coprocessors: true,
   schemaCoprocessorsEnabled: true,
 })
+const backupNames = new OptionNames<BackupOptions>('a backup', { onProgress: true, signal: true })
+const restoreNames = new OptionNames<RestoreOptions>('a restore', {
+  onProgress: true,
+  signal: true,
+  fileSystem: true,
+})
+
+function checkWatch<T extends BackupOptions>(options: T): T {
+  checkFunction(options.onProgress, 'onProgress')
+  checkSignal(options.signal)
+  return options
+}
+
 const compactNames = new OptionNames<CompactOptions>('a compaction', {
   major: true,
   family: true,

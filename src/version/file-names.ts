@@ -40,6 +40,9 @@ export function formatFileName(kind: Exclude<FileKind, 'temporary'>, fileNumber:
 /** The file of the space reserve (space-reserve.ts). */
 export const reserveName = 'RESERVE'
 
+/** The file that makes a directory a backup (backup-marker.ts). No open for writing takes it. */
+export const backupMarkerName = 'BACKUP'
+
 /** The parts of a name; undefined if it is not exactly a name of ours. */
 export function parseFileName(name: string): FileName | undefined {
   const segmentNumber = parseSegmentName(name)

@@ -148,6 +148,21 @@ export const operations: Readonly<Record<string, Operation>> = {
       stage.kept.set(`sync${i}`, value)
     }
   },
+  backup: async (stage) => {
+    const { directory, fileSystem } = stage.ground
+    const kept = [...stage.kept.keys()]
+    const name = stage.name()
+    await stage.database.backup(`${directory}-${name}`)
+    await Database.restore(`${directory}-${name}`, `${directory}-of-${name}`, {
+      ...(fileSystem && { fileSystem }),
+    })
+    const restored = await Database.open(`${directory}-of-${name}`, stage.options)
+    for (const row of kept) {
+      const found = restored.table('kept').getSync({ row })
+      if (found.isEmpty) throw new Error(`the backup lacks row ${row}`)
+    }
+    await restored.close()
+  },
   close: (stage) => stage.close(),
   'close in an observer': async (stage) => {
     stage.closesInFlush = true
