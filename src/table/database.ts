@@ -425,9 +425,10 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /**
    * Makes `directory` a backup of all tables and snapshots at one moment between the call and its
-   * end; the `sequence` of the summary names the moment. The directory is made if it is absent, and brought up to date if it holds an earlier backup of this database: files that are
-   * there are kept. Files are hard links to those of the database, or copies where links are not
-   * possible, as on another disk. Writes go on meanwhile.
+   * end; the `sequence` of the summary names the moment. The directory is made if it is absent, and
+   * brought up to date if it holds an earlier backup of this database: files that are there are
+   * kept. Files are hard links to those of the database, or copies where links are not possible, as
+   * on another disk. Writes go on meanwhile.
    *
    * The backup before stays in force until the new one is complete, also over a crash.
    * {@link Database.restore} makes a database of it; `open` with `readOnly` shows it.
