@@ -70,6 +70,8 @@ export class MutationBuffer {
   readonly keyStarts: number[] = []
   readonly keyEnds: number[] = []
   readonly valueEnds: number[] = []
+  /** For each entry the timestamp that the engine's clock gave to its mutation; 0 = none. */
+  readonly serverTimestamps: number[] = []
 
   /** Start of the open mutation, and the counts before it. */
   private start = 0
@@ -131,6 +133,8 @@ export class MutationBuffer {
     const lengthBytes = varintLength(bytes)
     if (lengthBytes !== this.lengthBytes) this.moveMutation(lengthBytes)
     writeVarint(this.buffer, this.start, bytes)
+    const { serverTimestamps, serverTimestamp, entryCount } = this
+    for (let i = this.entryCountBefore; i < entryCount; i++) serverTimestamps[i] = serverTimestamp
     this.mutationCount++
   }
 

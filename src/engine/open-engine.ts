@@ -227,13 +227,14 @@ function replay(
   }
   const recovered = replayLog(log, (source, start, end) => {
     onReplayed()
-    engine.clock.raiseFloor(serverTimestampOf(source, start))
+    const serverTimestamp = serverTimestampOf(source, start)
+    engine.clock.raiseFloor(serverTimestamp)
     visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
       const sequence = sequenceOf(buffer, keyEnd)
       if (sequence > writes.lastSequence) writes.lastSequence = sequence
       const store = stores.get(storeId)
       if (store === undefined || sequence <= flushed.get(storeId)!) return
-      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence)
+      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence, serverTimestamp, 0)
     })
   })
   writes.lastSequence = Math.max(writes.lastSequence, recovered.lastSequence)

@@ -38,6 +38,8 @@ const namesMax = 1023
 export class ReadPoints {
   /** Number of open snapshots. */
   snapshotCount = 0
+  /** Reads under way that ask a filter, which may write and must not change what they see. */
+  filteredReadCount = 0
   private readonly keeper: FileKeeper
   private readonly open = new Map<number, ReadPoint>()
 
@@ -88,6 +90,12 @@ export class ReadPoints {
     const readPoints = [...this.open.keys()]
     for (const readPoint of readPoints) this.hold(readPoint)
     return readPoints
+  }
+
+  /** Newest sequence that an open read point or a read under way sees; 0 if there is none. */
+  get newestSeen(): number {
+    if (this.filteredReadCount > 0) return Infinity
+    return this.open.size === 0 ? 0 : this.newest
   }
 
   /** Newest sequence that an open read point sees; 0 if none is open. */

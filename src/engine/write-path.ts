@@ -81,9 +81,12 @@ export class WritePath {
     }
     const before = mutation.bytesCharged
     const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
+    const { serverTimestamps } = mutation
+    const seen = this.engine.readPoints.newestSeen
     for (let i = 0; i < entryCount; i++) {
       const keyEnd = keyEnds[i]
-      stores[i].insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], first)
+      const time = serverTimestamps[i]
+      stores[i].insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], first, time, seen)
     }
     this.lastSequence = sequence
     this.budget.bytesUsed += mutation.bytesCharged - before

@@ -21,7 +21,10 @@ import type { FamilyRules, StoredCell } from './reading-rules.js'
 import type { ServerTime } from './server-times.js'
 
 /** A cell about to be written. */
-export type NewCell = Omit<StoredCell, 'row' | 'sequence' | 'inMemtable' | 'run'>
+export type NewCell = Omit<
+  StoredCell,
+  'row' | 'sequence' | 'isServerTimed' | 'order' | 'inMemtable' | 'isReplaced' | 'run'
+>
 
 /** What mutations look at: the newest state of their row. */
 export interface RowState {

@@ -10,8 +10,14 @@ export interface StoredCell extends PlainCell {
   readonly sequence: number
   /** Milliseconds; 0 = none. */
   readonly ttl: number
+  /** Its timestamp is the one that the clock gave to its mutation. */
+  readonly isServerTimed: boolean
+  /** Cells of a table are counted in the order of writing. */
+  readonly order: number
   /** Whether a flush would still look at it. */
   inMemtable: boolean
+  /** A newer version has taken its place in the memtable: only the log still has it. */
+  isReplaced: boolean
   /** Which of the sorted files of its family it is in, counted in the order of their making. */
   run: number
 }
@@ -61,7 +67,7 @@ export function compareCells(a: StoredCell, b: StoredCell): number {
   return b.sequence - a.sequence
 }
 
-function isMarker(cell: StoredCell): boolean {
+export function isMarker(cell: StoredCell): boolean {
   return cell.type !== 'Put'
 }
 
@@ -97,6 +103,32 @@ function byColumn(cells: readonly StoredCell[]): StoredCell[][] {
     else column.push(cell)
   }
   return [...columns.values()]
+}
+
+/**
+ * The next older version of its column that a new put takes the place of, if the family keeps one
+ * version. `memtable` are cells of the row in the memtable, `sequenceSeen` is the newest sequence
+ * that a snapshot sees, `markerTime` the newest time that a marker of a single version may have.
+ */
+export function replacedBy(
+  put: StoredCell,
+  memtable: readonly StoredCell[],
+  rules: FamilyRules,
+  sequenceSeen: number,
+  markerTime: bigint,
+): StoredCell | undefined {
+  if (rules.versions > 1 || rules.keepDeletedCells !== false || rules.newVersionBehavior) return
+  if (isMarker(put) || !put.isServerTimed || put.timestamp <= markerTime) return
+  const { family, qualifier } = put
+  const behind = memtable.filter((cell) => {
+    if (cell.family !== family || cell.qualifier !== qualifier || cell.isReplaced) return false
+    return compareCells(put, cell) < 0
+  })
+  const next = behind.sort(compareCells).at(0)
+  if (next === undefined || isMarker(next) || next.sequence <= sequenceSeen) return
+  if (put.ttl === 0) return next
+  const endsFirst = next.timestamp + BigInt(next.ttl) <= put.timestamp + BigInt(put.ttl)
+  return next.ttl > 0 && endsFirst ? next : undefined
 }
 
 /** What a read returns of one family of one row; `cells` are those that its read point sees. */

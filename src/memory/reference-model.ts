@@ -76,6 +76,8 @@ export class ReferenceModel {
   sequence = 0
   /** Refuses cells before anything is written, by throwing. */
   checkCell: ((table: ReferenceTable, cell: PlainCell) => void) | undefined = undefined
+  /** Whether puts take the place of older versions in memtables, as in the embedded engine. */
+  replacesVersions = false
   /** Told of each mutation in the moment in which it is written. */
   onWrite: ((write: ModelWrite) => void) | undefined = undefined
   private readonly openSnapshots = new Set<ModelSnapshot>()
@@ -201,7 +203,8 @@ export class ReferenceModel {
     const sequence = ++this.sequence
     const serverTime = this.times.accept()
     const stored = parts.flatMap(({ table, row, cells }) => {
-      return table.write(row, cells, sequence).map((cell) => ({ table, cell }))
+      const seen = this.replacesVersions ? this.sequenceSeen : Infinity
+      return table.write(row, cells, sequence, serverTime, seen).map((cell) => ({ table, cell }))
     })
     this.onWrite?.({ sequence, serverTime, cells: stored })
     return stored.map(({ cell }) => cell)
@@ -241,8 +244,13 @@ export class ReferenceModel {
 
   /** Drops what a flush of a table, or of one family, drops. */
   flush(table: ReferenceTable, family?: string): void {
+    table.flush(this.times.now(), this.sequenceSeen, family)
+  }
+
+  /** Newest sequence that an open snapshot sees. */
+  private get sequenceSeen(): number {
     const sequences = [...this.openSnapshots].map(({ sequence }) => sequence)
-    table.flush(this.times.now(), Math.max(0, ...sequences), family)
+    return Math.max(0, ...sequences)
   }
 
   /** Drops what a compaction of some runs of a family drops, and makes them one. */
@@ -254,6 +262,7 @@ export class ReferenceModel {
   reopen(): void {
     this.openSnapshots.clear()
     this.times.reopen()
+    if (this.replacesVersions) for (const table of this.tables) table.replay()
   }
 }
 

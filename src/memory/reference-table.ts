@@ -14,7 +14,9 @@ import { inBounds, qualifiersOf, rangeOf, type RowReadOptions } from './read-opt
 import {
   compactedCells,
   flushedCells,
+  isMarker,
   readFamily,
+  replacedBy,
   type FamilyRead,
   type FamilyRules,
   type StoredCell,
@@ -58,6 +60,9 @@ export class ReferenceTable {
   /** The names of all rows in order, while no other row was added. */
   private rowNames: readonly string[] | undefined = undefined
   private lastRun = 0
+  private lastOrder = 0
+  /** By family: the newest time that a marker of a single version may have, where known. */
+  private readonly markerTimes = new Map<string, bigint>()
   /** By row: the number of cells at which it is tidied next, if not the usual. */
   private readonly tidyAt = new Map<string, number>()
 
@@ -82,9 +87,16 @@ export class ReferenceTable {
 
   /**
    * Adds the cells of one mutation of a row; of cells equal in everything the later one stays.
-   * Returns them as they are stored, in the order given.
+   * Returns them as they are stored, in the order given. `serverTime` is what the clock gave to the
+   * mutation. Puts take the place of older versions that are newer than `sequenceSeen`.
    */
-  write(row: string, cells: readonly NewCell[], sequence: number): StoredCell[] {
+  write(
+    row: string,
+    cells: readonly NewCell[],
+    sequence: number,
+    serverTime = 0n,
+    sequenceSeen = Infinity,
+  ): StoredCell[] {
     let stored = this.rows.get(row)
     if (stored === undefined) {
       stored = []
@@ -96,16 +108,71 @@ export class ReferenceTable {
     // By what tells the cells of one mutation apart; one that is written again goes to the end.
     const ofMutation = new Map(stored.slice(start).map((cell) => [cellName(cell), cell]))
     const added = cells.map((cell): StoredCell => {
-      return { ...cell, row, sequence, inMemtable: true, run: 0 }
+      const isServerTimed = serverTime > 0n && cell.timestamp === serverTime
+      const order = ++this.lastOrder
+      const state = { isServerTimed, order, inMemtable: true, isReplaced: false, run: 0 }
+      return { ...cell, row, sequence, ...state }
     })
     for (const cell of added) {
       const name = cellName(cell)
+      if (sequenceSeen < Infinity && !ofMutation.has(name)) {
+        this.replace([...stored.slice(0, start), ...ofMutation.values()], cell, sequenceSeen)
+      }
+      this.noteMarker(cell)
       ofMutation.delete(name)
       ofMutation.set(name, cell)
     }
     stored.length = start
     for (const cell of ofMutation.values()) stored.push(cell)
     return added
+  }
+
+  private replace(stored: readonly StoredCell[], put: StoredCell, sequenceSeen: number): void {
+    const rules = this.families.get(put.family)!
+    const memtable = stored.filter(({ inMemtable }) => inMemtable)
+    const markerTime = this.markerTime(put.family)
+    const replaced = replacedBy(put, memtable, rules, sequenceSeen, markerTime)
+    if (replaced !== undefined) replaced.isReplaced = true
+  }
+
+  /** The marker times of a file are not known, but that of its newest cell is. */
+  private markerTime(family: string): bigint {
+    const known = this.markerTimes.get(family)
+    if (known !== undefined) return known
+    const newest = new Map<number, bigint>()
+    const withMarkers = new Set<number>()
+    for (const cell of [...this.rows.values()].flat()) {
+      if (cell.family !== family || cell.inMemtable) continue
+      if (isMarker(cell)) withMarkers.add(cell.run)
+      if (cell.timestamp > (newest.get(cell.run) ?? -1n)) newest.set(cell.run, cell.timestamp)
+    }
+    this.markerTimes.set(family, -1n)
+    for (const run of withMarkers) this.raiseMarkerTime(family, newest.get(run)!)
+    for (const cells of this.rows.values()) for (const cell of cells) this.noteMarker(cell)
+    return this.markerTimes.get(family)!
+  }
+
+  private noteMarker({ family, type, timestamp, inMemtable, isReplaced }: StoredCell): void {
+    if (type !== 'Delete' && type !== 'DeleteFamilyVersion') return
+    if (inMemtable && !isReplaced) this.raiseMarkerTime(family, timestamp)
+  }
+
+  private raiseMarkerTime(family: string, time: bigint): void {
+    const known = this.markerTimes.get(family)
+    if (known !== undefined && time > known) this.markerTimes.set(family, time)
+  }
+
+  /** Writes the cells of the memtables again, in the order of writing. Nobody sees the old ones. */
+  replay(): void {
+    const memtable = [...this.rows.values()].flat().filter(({ inMemtable }) => inMemtable)
+    for (const cell of memtable) cell.isReplaced = true
+    this.markerTimes.clear()
+    for (const family of this.families.keys()) this.markerTime(family)
+    for (const cell of memtable.sort((a, b) => a.order - b.order)) {
+      cell.isReplaced = false
+      this.replace(this.rows.get(cell.row)!, cell, 0)
+      this.noteMarker(cell)
+    }
   }
 
   /** The newest state of a row, as mutations and checks look at it. */
@@ -219,6 +286,7 @@ export class ReferenceTable {
   storedCells(row: string, family: string, { rows, sequence }: View): StoredCell[] {
     const since = this.since.get(family) ?? 0
     return (rows.get(row) ?? []).filter((cell) => {
+      if (cell.isReplaced) return false
       return cell.family === family && cell.sequence <= sequence && cell.sequence > since
     })
   }
@@ -261,7 +329,7 @@ export class ReferenceTable {
     this.rewrite((cells, rules, family) => {
       if (only !== undefined && family !== only) return cells
       const kept = cells.filter((cell) => !cell.inMemtable)
-      const memtable = cells.filter((cell) => cell.inMemtable)
+      const memtable = cells.filter((cell) => cell.inMemtable && !cell.isReplaced)
       for (const cell of flushedCells(memtable, rules, sequenceKept, now)) {
         cell.inMemtable = false
         cell.run = run
@@ -347,6 +415,7 @@ export class ReferenceTable {
     }
     this.rows = rows
     this.rowNames = undefined
+    this.markerTimes.clear()
   }
 
   private keep(isKept: (cell: StoredCell) => boolean): void {

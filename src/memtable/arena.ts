@@ -5,7 +5,8 @@
  * to four bytes, and is named by its offset divided by four (its *entry number*).
  *
  * Invariants
- * 1. An entry never changes and never moves relative to the start once it is written.
+ * 1. An entry never moves relative to the start once it is written. It changes only in `replace`,
+ *    whose caller knows that nobody reads it any more.
  * 2. When the arena is full it is replaced by a larger copy; `buffer`, `lengths` and `shared`
  *    change together. Whoever holds the old ones still reads every entry that existed then.
  * 3. Nothing is changed when an allocation fails.
@@ -15,7 +16,7 @@
  * growth factor.
  */
 import { assert } from '../base/assert.js'
-import { copySharedBytes } from '../base/bytes.js'
+import { commonPrefixLength, copySharedBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /** Bytes in front of the key: the two lengths. */
@@ -43,6 +44,11 @@ const arenaBytesMin = 256
 const arenaBytesSmallMax = 1024 * 1024
 const arenaBytesLargeDefault = 40 * 1024 * 1024
 
+/** Bytes that an entry takes, padding included. */
+function entryBytes(keyBytes: number, valueBytes: number): number {
+  return (entryHeaderBytes + keyBytes + valueBytes + 3) & ~3
+}
+
 /** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
 export function memoryError(bytes: number, cause: unknown): CellarError {
   const message = `memtable cannot grow to ${bytes} bytes`
@@ -65,6 +71,8 @@ export class EntryArena {
   bytesUsed: number
   private readonly bytesLarge: number
   private readonly reader = new WordReader()
+  /** Entries that are gone, by the bytes that they take. */
+  private readonly free = new Map<number, number[]>()
 
   /**
    * Uses `recycled` memory, whatever it holds, or allocates. An arena that outgrows 1 MiB gets
@@ -101,22 +109,67 @@ export class EntryArena {
     valueEnd: number,
   ): number {
     const offset = this.bytesUsed
+    const bytes = entryBytes(keyEnd - keyStart, valueEnd - valueStart)
+    assert(offset + bytes <= this.buffer.length, 'room for an entry must be reserved')
+    this.bytesUsed = offset + bytes
+    this.write(offset / 4, source, keyStart, keyEnd, valueStart, valueEnd)
+    return offset / 4
+  }
+
+  /**
+   * As {@link append}, in memory of entries that are gone if there is some of the right size:
+   * `gone` is one more of them from now on. REQUIRES room as `append`, and that nobody reads `gone`.
+   */
+  replace(
+    gone: number,
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): number {
+    const { lengths, free } = this
+    const bytes = entryBytes(keyEnd - keyStart, valueEnd - valueStart)
+    const bytesGone = entryBytes(lengths[gone], lengths[gone + 1])
+    let entry: number | undefined = gone
+    if (bytes !== bytesGone) {
+      const same = free.get(bytesGone)
+      if (same === undefined) free.set(bytesGone, [gone])
+      else same.push(gone)
+      entry = free.get(bytes)?.pop()
+      if (entry === undefined) return this.append(source, keyStart, keyEnd, valueStart, valueEnd)
+    }
+    this.write(entry, source, keyStart, keyEnd, valueStart, valueEnd)
+    return entry
+  }
+
+  private write(
+    entry: number,
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): void {
     const keyLength = keyEnd - keyStart
-    const valueLength = valueEnd - valueStart
-    const target = offset + entryHeaderBytes
-    const end = target + keyLength + valueLength
-    assert(end <= this.buffer.length, 'room for an entry must be reserved')
-    const entry = offset / 4
+    const target = entry * 4 + entryHeaderBytes
     this.lengths[entry] = keyLength
-    this.lengths[entry + 1] = valueLength
+    this.lengths[entry + 1] = valueEnd - valueStart
     if (keyEnd === valueStart) {
       this.copy(source, keyStart, valueEnd, target)
     } else {
       this.copy(source, keyStart, keyEnd, target)
       copySharedBytes(source, valueStart, valueEnd, this.buffer, target + keyLength)
     }
-    this.bytesUsed = end + ((4 - (end & 3)) & 3)
-    return entry
+  }
+
+  /** Bytes that the keys of two entries share. */
+  sharedKeyLength(a: number, b: number): number {
+    const { buffer, lengths } = this
+    const aStart = a * 4 + entryHeaderBytes
+    const bStart = b * 4 + entryHeaderBytes
+    const aEnd = aStart + lengths[a]
+    return commonPrefixLength(buffer, aStart, aEnd, buffer, bStart, bStart + lengths[b])
   }
 
   /** Gives the memory away; the arena is empty and useless afterwards. */

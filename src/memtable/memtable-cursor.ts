@@ -5,7 +5,7 @@
  * 1. While valid and if the tree was not modified since, the current entry lies in `slot`, and the
  *    views held here are the tree's current ones.
  * 2. After a modification the next moving call finds the current key again before it moves. The
- *    current entry itself stays readable: the arena never changes or moves entries.
+ *    current entry itself stays readable, also if a newer version has taken its place in the tree.
  *
  * Failure: never throws, except for `next` on an invalid cursor, which is an assertion failure.
  * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor
@@ -14,8 +14,8 @@
 import { assert } from '../base/assert.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
-import { slotsPerNode } from './nodes.js'
-import { numberBytes, type EntryTree } from './tree.js'
+import { numberBytes, slotsPerNode } from './nodes.js'
+import type { EntryTree } from './tree.js'
 
 /** Entries that `next` fetches into the processor's cache at a time. */
 const touchedEntries = 32
@@ -74,6 +74,11 @@ export class MemtableCursor implements BackwardCursor {
   seek(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
+    this.loadFound()
+  }
+
+  /** Loads the entry at the place that was found. */
+  private loadFound(): void {
     if (this.slot < this.slotEnd) this.load(this.entries[this.slot])
     else this.enterNextLeaf()
   }
@@ -82,16 +87,7 @@ export class MemtableCursor implements BackwardCursor {
   seekBefore(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
-    if (this.tree.foundPosition === 0) {
-      const previous = this.tree.leaves.links[this.leaf * 2 + 1]
-      if (this.tree.entryCount === 0 || previous === -1) {
-        this.valid = false
-        return
-      }
-      this.leaf = previous
-      this.slotEnd = previous * slotsPerNode + this.tree.leaves.counts[previous]
-      this.slot = this.slotEnd
-    }
+    if (this.tree.foundPosition === 0 && !this.enterPreviousLeaf()) return
     this.slot--
     this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
     this.touchedStart = Math.max(this.slot - untouchedEntries, this.leaf * slotsPerNode)
@@ -111,7 +107,8 @@ export class MemtableCursor implements BackwardCursor {
   /** Puts the slot behind the last one of the leaf before; false if there is none. */
   private enterPreviousLeaf(): boolean {
     const { counts, links } = this.tree.leaves
-    const leaf = links[this.leaf * 2 + 1]
+    let leaf = links[this.leaf * 2 + 1]
+    while (leaf !== -1 && counts[leaf] === 0) leaf = links[leaf * 2 + 1]
     if (leaf === -1) {
       this.valid = false
       return false
@@ -137,7 +134,10 @@ export class MemtableCursor implements BackwardCursor {
   /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
-    if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
+    if (this.modificationCount !== this.tree.modificationCount && !this.findAgain()) {
+      this.loadFound()
+      return
+    }
     if (this.rowBytes > 0 && this.leavesPrefix(this.rowBytes)) {
       this.valid = false
       return
@@ -187,7 +187,10 @@ export class MemtableCursor implements BackwardCursor {
 
   private enterNextLeaf(): void {
     const { leaves } = this.tree
-    const following = leaves.links[this.leaf * 2]
+    let following = leaves.links[this.leaf * 2]
+    while (following !== -1 && leaves.counts[following] === 0) {
+      following = leaves.links[following * 2]
+    }
     if (following === -1) {
       this.valid = false
       return
@@ -219,16 +222,19 @@ export class MemtableCursor implements BackwardCursor {
     this.valid = true
   }
 
-  /** Brings the position up to date after inserts; most of them happen in other leaves. */
-  private findAgain(): void {
+  /**
+   * Brings the position up to date after inserts; most of them happen in other leaves. False if a
+   * newer version has taken the place of the current entry: the position is that of the next one.
+   */
+  private findAgain(): boolean {
     const { counts, entries } = this.tree.leaves
     const inLeaf = this.slot < this.leaf * slotsPerNode + counts[this.leaf]
     if (inLeaf && entries[this.slot] * 4 + entryHeaderBytes === this.keyStart) {
       this.takeViews()
-      return
+      return true
     }
     const exact = this.tree.find(this.buffer, this.keyStart, this.keyEnd)
-    assert(exact, 'an entry of a memtable cannot vanish')
     this.takeFound()
+    return exact
   }
 }

@@ -5,20 +5,22 @@
  *
  * Invariants
  * 1. One thread writes and reads; any number of cursors may be open while it writes.
- * 2. Each key occurs once; the value is that of its last insert.
+ * 2. Each key occurs once; the value is that of its last insert. A newer version takes the place of
+ *    an older one where an `OverwriteRule` says so.
  * 3. After `freeze` nothing changes any more, so the arena may be read by other threads.
  * 4. An insert either happens as a whole or, for want of memory, throws and changes nothing.
  *
  * Failure: `ERR_TOO_LARGE` with a RangeError as cause if memory cannot be had or the arena would
  * pass 4 GiB. Wrong use (insert after freeze, export before) is an assertion failure.
- * Ownership: `insert` copies. What cursors show is lent by the arena and never overwritten, so it
- * stays readable as long as its buffer is referred to.
+ * Ownership: `insert` copies. What cursors show is lent by the arena. It stays readable as long as
+ * its buffer is referred to and no insert is told to use memory of replaced entries again.
  */
 import { assert } from '../base/assert.js'
 import { EntryArena, memoryError } from './arena.js'
 import type { FrozenEntries } from './frozen-entries.js'
 import { MemtableCursor } from './memtable-cursor.js'
 import { slotsPerNode } from './nodes.js'
+import type { OverwriteRule } from './overwrite-rule.js'
 import { EntryTree } from './tree.js'
 
 const arenaBytesInitialDefault = 4 * 1024
@@ -34,7 +36,7 @@ export interface MemtableOptions {
   readonly recycled?: SharedArrayBuffer | undefined
 }
 
-/** A sorted map from byte strings to byte strings that only grows. */
+/** A sorted map from byte strings to byte strings, without removal. */
 export class Memtable {
   private readonly arena: EntryArena
   private readonly tree: EntryTree
@@ -61,8 +63,9 @@ export class Memtable {
 
   /**
    * Copies the key `source[keyStart, keyEnd)` and the value `source[valueStart, valueEnd)` into the
-   * arena; quicker if the value follows the key. An equal key gets the new value. REQUIRES not
-   * frozen. Throws `ERR_TOO_LARGE`, changing nothing; never after a {@link reserve} that covers it.
+   * arena; quicker if the value follows the key. An equal key gets the new value, and `rule` may
+   * give the place of the next older version to the entry. REQUIRES not frozen. Throws
+   * `ERR_TOO_LARGE`, changing nothing; never after a {@link reserve} that covers it.
    */
   insert(
     source: Buffer,
@@ -70,9 +73,10 @@ export class Memtable {
     keyEnd: number,
     valueStart: number,
     valueEnd: number,
+    rule?: OverwriteRule,
   ): void {
     assert(!this.frozen, 'a frozen memtable takes no inserts')
-    this.tree.insert(source, keyStart, keyEnd, valueStart, valueEnd)
+    this.tree.insert(source, keyStart, keyEnd, valueStart, valueEnd, rule)
   }
 
   /**

@@ -15,6 +15,9 @@
 /** Most entries in a leaf and most children of an inner node; a power of two. */
 export const slotsPerNode = 64
 
+/** Numbers hold this many key bytes. */
+export const numberBytes = 6
+
 const bytesPerSlot = 12
 const bytesPerNodeHeader = 8
 
@@ -100,6 +103,18 @@ export class NodeArrays {
     this.counts[node]++
   }
 
+  /** Takes the first slot of a node away. REQUIRES that there is one. */
+  removeFirstSlot(node: number): void {
+    const { numbers, entries } = this
+    const base = node * slotsPerNode
+    const end = base + this.counts[node] - 1
+    for (let i = base; i < end; i++) {
+      numbers[i] = numbers[i + 1]
+      entries[i] = entries[i + 1]
+    }
+    this.counts[node]--
+  }
+
   /** Moves the slots `[from, count)` of a node to the start of an empty node. */
   moveSlots(node: number, from: number, target: number): void {
     const end = node * slotsPerNode + this.counts[node]
@@ -112,4 +127,25 @@ export class NodeArrays {
     this.counts[node] = from
     this.prefixLengths[target] = this.prefixLengths[node]
   }
+}
+
+/**
+ * The first place of `numbers[from, to)` whose number is >= `number`, or `to`. Without a branch per
+ * step: random keys would be guessed wrongly every other time.
+ */
+export function lowerBound(
+  numbers: Float64Array,
+  from: number,
+  to: number,
+  number: number,
+): number {
+  let low = from
+  let length = to - from
+  if (length <= 0) return from
+  while (length > 1) {
+    const half = length >>> 1
+    low += half & -Number(numbers[low + half - 1] < number)
+    length -= half
+  }
+  return low + Number(numbers[low] < number)
 }

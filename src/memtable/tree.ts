@@ -16,9 +16,13 @@
  * 3. Inner nodes with n children use the separators of slots 1 to n - 1; a separator is <= every
  *    key below its child and > every key below the child before. Slot 0 is not looked at.
  * 4. Leaf 0 is always the first leaf; a node that is split keeps the smaller keys.
- * 5. Entries are never removed; an equal key only replaces the entry number in its leaf. Separators
- *    and edges may go on naming the replaced entry: its key is the same.
- * 6. Nothing is changed before all memory that an insert can need was allocated.
+ * 5. An equal key replaces the entry number in its leaf. Separators and edges may go on naming the
+ *    replaced entry: its key is the same.
+ * 6. A newer version may take the slot of the next older one (`OverwriteRule`). That is never the
+ *    first of a leaf other than leaf 0, because the newer key stands before the separator. The
+ *    first one is removed instead; the separator goes on naming it, so its bytes stay. Only this
+ *    makes leaves empty.
+ * 7. Nothing is changed before all memory that an insert can need was allocated.
  *
  * Ownership: keys that are passed in are read during the call only. One thread uses a tree.
  */
@@ -31,7 +35,8 @@ import {
   entryOverheadBytesMax,
   memoryError,
 } from './arena.js'
-import { NodeArrays, slotsPerNode } from './nodes.js'
+import { lowerBound, NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
+import { findReplaced, type OverwriteRule } from './overwrite-rule.js'
 
 /** Levels of inner nodes that a tree can have; 2^30 entries need far fewer. */
 const heightMax = 24
@@ -40,9 +45,6 @@ const heightMax = 24
  * A prefix is made longer in a split only if that many bytes are gained; it costs reading all keys.
  */
 const prefixGainMin = 3
-
-/** Numbers hold this many key bytes. */
-export const numberBytes = 6
 
 export class EntryTree {
   readonly arena: EntryArena
@@ -148,13 +150,17 @@ export class EntryTree {
     )
   }
 
-  /** Copies an entry into the arena; an equal key gets the new value. */
+  /**
+   * Copies an entry into the arena; an equal key gets the new value. With a rule the entry may take
+   * the place of the next older version.
+   */
   insert(
     source: Buffer,
     keyStart: number,
     keyEnd: number,
     valueStart: number,
     valueEnd: number,
+    rule?: OverwriteRule,
   ): void {
     const { arena, leaves } = this
     if (
@@ -176,6 +182,16 @@ export class EntryTree {
       this.modificationCount++
       return
     }
+    this.modificationCount++
+    const gone = rule === undefined ? -1 : findReplaced(this, side, source, keyStart, keyEnd, rule)
+    if (gone >= 0 && Math.floor(gone / slotsPerNode) === this.foundLeaf) {
+      const old = leaves.entries[gone]
+      const entry = rule!.reusesMemory
+        ? arena.replace(old, source, keyStart, keyEnd, valueStart, valueEnd)
+        : arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
+      this.replaceSlot(side, gone, old, entry)
+      return
+    }
     const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
     if (side !== 0) this.moveEdge(side, entry)
     const leaf = this.foundLeaf
@@ -187,8 +203,21 @@ export class EntryTree {
       this.splitLeaf(leaf, this.foundPosition, entry)
     }
     this.newestEntry = entry
-    this.entryCount++
-    this.modificationCount++
+    if (gone >= 0) leaves.removeFirstSlot(Math.floor(gone / slotsPerNode))
+    else this.entryCount++
+  }
+
+  /** Gives the slot of the entry `old` to `entry`, which sorts directly before `old`. */
+  private replaceSlot(side: number, slot: number, old: number, entry: number): void {
+    const { leaves } = this
+    leaves.entries[slot] = entry
+    if (side !== 0) this.moveEdge(side, entry)
+    if (old === this.lastEntry) {
+      this.lastEntry = entry
+      this.numberEdges()
+    }
+    if (old === this.newestEntry) this.newestEntry = entry
+    this.numberSlot(leaves, this.foundLeaf, slot % slotsPerNode)
   }
 
   /**
@@ -526,29 +555,14 @@ export class EntryTree {
     separator: number,
     right: number,
   ): void {
-    const leftLength = this.sharedKeyLength(this.lowFence, separator)
+    const leftLength = this.arena.sharedKeyLength(this.lowFence, separator)
     if (leftLength >= nodes.prefixLengths[left] + prefixGainMin) {
       this.setPrefixLength(nodes, left, leftLength)
     }
-    const rightLength = this.sharedKeyLength(separator, this.highFence)
+    const rightLength = this.arena.sharedKeyLength(separator, this.highFence)
     if (rightLength >= nodes.prefixLengths[right] + prefixGainMin) {
       this.setPrefixLength(nodes, right, rightLength)
     }
-  }
-
-  /** Bytes that the keys of two entries share. */
-  private sharedKeyLength(a: number, b: number): number {
-    const { buffer, lengths } = this.arena
-    const aStart = a * 4 + entryHeaderBytes
-    const bStart = b * 4 + entryHeaderBytes
-    return commonPrefixLength(
-      buffer,
-      aStart,
-      aStart + lengths[a],
-      buffer,
-      bStart,
-      bStart + lengths[b],
-    )
   }
 
   private setPrefixLength(nodes: NodeArrays, node: number, length: number): void {
@@ -578,20 +592,4 @@ export class EntryTree {
       throw memoryError(this.leaves.bytes + leaves * this.leaves.bytesPerNode, error)
     }
   }
-}
-
-/**
- * The first place of `numbers[from, to)` whose number is >= `number`, or `to`. Without a branch per
- * step: random keys would be guessed wrongly every other time.
- */
-function lowerBound(numbers: Float64Array, from: number, to: number, number: number): number {
-  let low = from
-  let length = to - from
-  if (length <= 0) return from
-  while (length > 1) {
-    const half = length >>> 1
-    low += half & -Number(numbers[low + half - 1] < number)
-    length -= half
-  }
-  return low + Number(numbers[low] < number)
 }

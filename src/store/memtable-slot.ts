@@ -29,6 +29,8 @@ export class MemtableSlot {
   /** Delete markers in it, and those of them that are markers of a family. */
   deleteCount = 0
   familyDeleteCount = 0
+  /** Newest timestamp of its markers of single versions; -1 = it has none. */
+  versionMarkerTimestamp = -1
   /** Some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false
   /**

@@ -17,7 +17,7 @@
 import { assert } from '../base/assert.js'
 import { checksInvariants } from '../base/invariants.js'
 import { isFamilyMarker, typeOf } from '../cell/cell-key.js'
-import { isDeleteMarker } from '../cell/cell-type.js'
+import { CellType, isDeleteMarker } from '../cell/cell-type.js'
 import type { ValueSource } from '../scan/value-source.js'
 import type { ArenaPool } from './arena-pool.js'
 import type { FamilySettings } from './family-settings.js'
@@ -30,6 +30,7 @@ import {
   type LeveledTables,
   type StoreSources,
 } from './store-sources.js'
+import { approximateTimestamp, keepsOneVersion, VersionOverwrites } from './version-overwrites.js'
 
 export type { LeveledTables, StoreSources } from './store-sources.js'
 
@@ -48,6 +49,9 @@ export class Store {
   /** Frozen memtables, newest first. */
   frozen: readonly MemtableSlot[] = []
   sources: StoreSources
+  /** As {@link MemtableSlot.versionMarkerTimestamp}, of everything but the active memtable. */
+  private markerTimestampBelow = -1
+  private readonly overwrites = new VersionOverwrites()
   /** What open snapshots read in place of `sources`. */
   private readonly kept = new KeptSources()
   /** True once its table or family is gone; jobs then discard their output. */
@@ -71,6 +75,7 @@ export class Store {
     this.family = family
     this.settings = settings
     this.sources = { memtables: [this.active], ...flattenTables(levels) }
+    this.measureMarkers()
   }
 
   /**
@@ -95,7 +100,11 @@ export class Store {
     return this.active.bytesCharged - before
   }
 
-  /** Adds one cell to the active memtable; `sequence` is its own or an earlier one. */
+  /**
+   * Adds one cell to the active memtable; `sequence` is its own or an earlier one. The cell may take
+   * the place of an older version (version-overwrites.ts): `serverTimestamp` is what the clock gave
+   * to its mutation, 0 if nothing, and `sequenceSeen` the newest sequence of a read that is open.
+   */
   insert(
     source: Buffer,
     keyStart: number,
@@ -103,13 +112,40 @@ export class Store {
     valueStart: number,
     valueEnd: number,
     sequence: number,
+    serverTimestamp = 0,
+    sequenceSeen = Infinity,
   ): void {
     const slot = this.active
-    slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
     const type = typeOf(source, keyEnd)
-    if (isDeleteMarker(type)) slot.deleteCount++
-    if (isFamilyMarker(type)) slot.familyDeleteCount++
+    const replaces = type === CellType.put && serverTimestamp > 0 && keepsOneVersion(this.settings)
+    if (replaces) {
+      const { overwrites } = this
+      const marker = Math.max(this.markerTimestampBelow, slot.versionMarkerTimestamp)
+      overwrites.set(slot, source, keyEnd, serverTimestamp, sequenceSeen, marker)
+      slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd, overwrites)
+    } else {
+      slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd)
+    }
+    if (isDeleteMarker(type)) this.noteMarker(slot, type, source, keyEnd)
     if (slot.firstSequence === 0) slot.firstSequence = sequence
+  }
+
+  private noteMarker(slot: MemtableSlot, type: number, source: Buffer, keyEnd: number): void {
+    slot.deleteCount++
+    if (isFamilyMarker(type)) slot.familyDeleteCount++
+    if (type !== CellType.delete && type !== CellType.deleteFamilyVersion) return
+    const timestamp = approximateTimestamp(source, keyEnd)
+    if (timestamp > slot.versionMarkerTimestamp) slot.versionMarkerTimestamp = timestamp
+  }
+
+  /** Notes which timestamps markers can have that lie outside the active memtable. */
+  private measureMarkers(): void {
+    let newest = -1
+    for (const slot of this.frozen) newest = Math.max(newest, slot.versionMarkerTimestamp)
+    for (const { properties } of this.sources.tables) {
+      if (properties.deleteCount > 0) newest = Math.max(newest, Number(properties.maxTimestamp))
+    }
+    this.markerTimestampBelow = newest
   }
 
   /**
@@ -192,6 +228,7 @@ export class Store {
     const { tables, levelEnds, tableSet } = set
     if (checksInvariants) checkLevels(set)
     this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tableSet }
+    this.measureMarkers()
     if (!this.kept.isEmpty) this.kept.refresh(this.sources.memtables)
   }
 

@@ -76,6 +76,7 @@ class Comparison {
     const clock = new ManualClock(startTime)
     const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
     const model = new ReferenceModel(clock)
+    model.replacesVersions = true
     const tables = tableNames.map((name) => model.createTable(name, options))
     const merges = tables.map((table) => new MergeFollower(model, table))
     const coprocessors = merges.map(({ observer, table }) => {

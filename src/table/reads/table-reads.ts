@@ -17,7 +17,7 @@ import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../api/checks/reads.js'
 import { PageResult } from './page-result.js'
 import { ReadPlans, withCaching, type ReadPlan } from './read-plan.js'
-import { RowReads } from './row-read.js'
+import { RowReads, type RowRead } from './row-read.js'
 import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
 import { ScanSession } from './scan-session.js'
@@ -123,9 +123,19 @@ export class TableReads {
       const how = withCaching(mode, plan)
       this.moment.renew(time)
       read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
-      return read.step()
+      return plan.filter === undefined ? read.step() : this.stepFiltered(read)
     } finally {
       reads.release(read)
+    }
+  }
+
+  private stepFiltered(read: RowRead): CollectedRow {
+    const { readPoints } = this.engine
+    readPoints.filteredReadCount++
+    try {
+      return read.step()
+    } finally {
+      readPoints.filteredReadCount--
     }
   }
 

@@ -2,6 +2,8 @@ import t from 'tap'
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../../../src/base/bytes.js'
 import { EntryArena } from '../../../src/memtable/arena.js'
 import { type NodeArrays, slotsPerNode } from '../../../src/memtable/nodes.js'
+import { MemtableCursor } from '../../../src/memtable/memtable-cursor.js'
+import type { OverwriteRule } from '../../../src/memtable/overwrite-rule.js'
 import { EntryTree } from '../../../src/memtable/tree.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20261121)
@@ -33,7 +35,7 @@ class Checker {
     const nodes = isLeaf ? this.tree.leaves : this.tree.inners
     const shared = commonPrefixLength(low, 0, low.length, high, 0, high.length)
     if (nodes.prefixLengths[node] > shared) throw new Error(`prefix of node ${node}`)
-    if (nodes.counts[node] < 1) throw new Error(`node ${node} is empty`)
+    if (nodes.counts[node] < 1 && !isLeaf) throw new Error(`node ${node} is empty`)
     const keys = this.checkSlots(nodes, node, isLeaf ? 0 : 1, low, high, highIncluded)
     if (isLeaf) {
       this.entries += keys.length
@@ -162,4 +164,111 @@ void t.test('descending keys below the last child do not waste inner nodes', asy
   const top = slotsPerNode * slotsPerNode * 10_000 - 1
   fill(tree, 9999, (i) => digits(top - i))
   t.ok(tree.inners.count < 20, `${tree.inners.count} inner nodes`)
+})
+
+const versionBytes = 8
+
+/** The key of a version, newer ones first, and behind it a value that names the version. */
+function versionOf(name: string, version: number, valueBytes: number): Buffer {
+  const suffix = String(99_999_999 - version).padStart(versionBytes, '0')
+  return Buffer.from(name + suffix + `${name} ${version} `.padEnd(valueBytes, '.'))
+}
+
+void t.test(`newer versions take the place of older ones, seed ${seed}`, async (t) => {
+  const random = makeRandom()
+  const names: Record<string, (i: number) => string> = {
+    one: () => 'a column',
+    few: () => `row ${random(5)}`,
+    many: () => `row ${String(random(3000)).padStart(6, '0')}`,
+    ascending: (i) => `row ${String(i >> 2).padStart(6, '0')}`,
+    descending: (i) => `row ${String(1e6 - (i >> 2)).padStart(7, '0')}`,
+    ragged: () => 'x'.repeat(random(30)) + '\0'.repeat(random(4)),
+  }
+  for (const [shape, nameOf] of Object.entries(names)) {
+    const arena = new EntryArena(1024)
+    const tree = new EntryTree(arena)
+    /** Versions of each name that are to be there, newest first. */
+    const expected = new Map<string, { version: number; value: string }[]>()
+    let isKept = false
+    let cursor: MemtableCursor | undefined
+    let shown = ''
+    let replaced = 0
+    const rule: OverwriteRule = {
+      versionBytes,
+      get reusesMemory() {
+        return cursor === undefined
+      },
+      replaces: () => !isKept,
+    }
+    for (let i = 0; i < 8000; i++) {
+      const name = nameOf(i)
+      isKept = random(40) === 0
+      const bytes = versionOf(name, i, 20 + random(3) * 8)
+      const keyEnd = name.length + versionBytes
+      tree.insert(bytes, 0, keyEnd, keyEnd, bytes.length, rule)
+      const versions = expected.get(name) ?? []
+      if (!isKept && versions.length > 0) {
+        versions.shift()
+        replaced++
+      }
+      versions.unshift({ version: i, value: bytes.toString('latin1', keyEnd) })
+      expected.set(name, versions)
+      if (i < 300 || i % 997 === 0) new Checker(tree)
+      if (cursor?.valid === true) {
+        const { buffer, keyStart, keyEnd } = cursor
+        const now = buffer.toString('latin1', keyStart, keyEnd)
+        if (now !== shown) throw new Error(`the cursor's ${shown} became ${now}`)
+        if (random(2) === 0) cursor.next()
+        else cursor.previous()
+        if (cursor.valid) {
+          shown = cursor.buffer.toString('latin1', cursor.keyStart, cursor.keyEnd)
+        }
+      }
+      if (random(50) === 0) {
+        cursor = random(2) === 0 ? undefined : new MemtableCursor(tree)
+        const start = Buffer.from(nameOf(i))
+        cursor?.seek(start, start.length)
+        if (cursor?.valid === true) {
+          shown = cursor.buffer.toString('latin1', cursor.keyStart, cursor.keyEnd)
+        }
+      }
+    }
+    new Checker(tree)
+    const left = [...expected].flatMap(([name, versions]) =>
+      versions.map(({ version, value }) => {
+        const suffix = String(99_999_999 - version).padStart(versionBytes, '0')
+        return [name + suffix, value]
+      }),
+    )
+    left.sort(([a], [b]) => (a < b ? -1 : 1))
+    const found: string[][] = []
+    const all = new MemtableCursor(tree)
+    for (all.seek(Buffer.alloc(0), 0); all.valid; all.next()) {
+      const { buffer, keyStart, keyEnd, valueStart, valueEnd } = all
+      const key = buffer.toString('latin1', keyStart, keyEnd)
+      found.push([key, buffer.toString('latin1', valueStart, valueEnd)])
+    }
+    t.same(found, left, `${shape} forward`)
+    const back: string[] = []
+    all.seekBefore(Buffer.from([255]), 1)
+    for (; all.valid; all.previous()) {
+      back.push(all.buffer.toString('latin1', all.keyStart, all.keyEnd))
+    }
+    t.same(back, left.map(([key]) => key).reverse(), `${shape} backward`)
+    t.equal(tree.entryCount, left.length)
+    t.ok(replaced > 1000)
+  }
+})
+
+void t.test('memory of replaced entries is used again, whatever their lengths', (t) => {
+  const arena = new EntryArena(1024)
+  const tree = new EntryTree(arena)
+  const rule = { versionBytes, reusesMemory: true, replaces: () => true }
+  for (let i = 0; i < 5000; i++) {
+    const bytes = versionOf('a column', i, 20 + (i % 7) * 4)
+    tree.insert(bytes, 0, 16, 16, bytes.length, rule)
+  }
+  t.equal(tree.entryCount, 1)
+  t.ok(arena.bytesUsed < 1000, `${arena.bytesUsed} bytes`)
+  t.end()
 })

@@ -33,7 +33,8 @@ export function cellOf(parts: Partial<StoredCell>): StoredCell {
   const type = parts.type ?? 'Put'
   const ofFamily = type.startsWith('DeleteFamily')
   const plain = { row: 'r', family: 'f', qualifier: 'a', timestamp: BigInt(now), sequence: 1 }
-  const rest = { value: type === 'Put' ? 'v' : '', ttl: 0, inMemtable: true, run: 0 }
+  const state = { isServerTimed: false, order: 0, inMemtable: true, isReplaced: false, run: 0 }
+  const rest = { value: type === 'Put' ? 'v' : '', ttl: 0, ...state }
   return { ...plain, ...rest, ...parts, type, ...(ofFamily && { qualifier: '' }) }
 }
 

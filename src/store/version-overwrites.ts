@@ -1,0 +1,94 @@
+/**
+ * Which older versions a new put takes the place of, in the memtable.
+ *
+ * Without this a column that is written a million times has a million cells until the next flush.
+ * A put replaces the next older version of its column if all of this holds:
+ *
+ * 1. The family keeps one version, without KEEP_DELETED_CELLS and NEW_VERSION_BEHAVIOR.
+ * 2. The put has the timestamp that the engine's clock gave to its mutation.
+ * 3. The older version is a put in the active memtable, and no marker lies between the two.
+ * 4. Nobody can see the older version: no open snapshot, no open scan, no read under way.
+ * 5. No marker can mask the put and spare the older version: markers of single versions have older
+ *    timestamps.
+ * 6. The put has no TTL of its own, or the older version expires no later.
+ *
+ * All of this but number 4 follows from the log and the files, so that a recovery, which nobody
+ * watches, replaces at least as much. The log keeps every mutation.
+ */
+import { CellType } from '../cell/cell-type.js'
+import {
+  keySuffixBytes,
+  sequenceOf,
+  timestampHighOf,
+  timestampLowOf,
+  typeOf,
+} from '../cell/cell-key.js'
+import { plainValueFlags, ttlOf } from '../cell/cell-value.js'
+import type { OverwriteRule } from '../memtable/overwrite-rule.js'
+import type { RetentionOptions } from '../scan/query.js'
+import type { MemtableSlot } from './memtable-slot.js'
+
+/** Timestamp of the key that ends at `keyEnd`; not exact from 2^53 on. */
+export function approximateTimestamp(source: Buffer, keyEnd: number): number {
+  return timestampHighOf(source, keyEnd) * 0x1_0000_0000 + timestampLowOf(source, keyEnd)
+}
+
+/** Whether a family keeps one version of each column and no deleted cells. */
+export function keepsOneVersion(options: RetentionOptions): boolean {
+  const { versions, keepDeletedCells, newVersionBehavior } = options
+  return versions === 1 && keepDeletedCells === 'FALSE' && !newVersionBehavior
+}
+
+/** The rule for one put at a time; see the file header. */
+export class VersionOverwrites implements OverwriteRule {
+  readonly versionBytes = keySuffixBytes
+  private slot!: MemtableSlot
+  private source!: Buffer
+  private keyEnd = 0
+  private serverTimestamp = 0
+  private sequenceSeen = 0
+  private markerTimestamp = 0
+
+  /** Whether no scan may come back to what is replaced. */
+  get reusesMemory(): boolean {
+    return !this.slot.isUsed
+  }
+
+  /**
+   * Takes a put for the memtable `slot`: the key ends at `source[keyEnd]`, and the value follows.
+   * `serverTimestamp` is that of its mutation, `sequenceSeen` the newest sequence that somebody but
+   * the slot's users can see, and `markerTimestamp` the newest timestamp that a marker of a single
+   * version may have.
+   */
+  set(
+    slot: MemtableSlot,
+    source: Buffer,
+    keyEnd: number,
+    serverTimestamp: number,
+    sequenceSeen: number,
+    markerTimestamp: number,
+  ): void {
+    this.slot = slot
+    this.source = source
+    this.keyEnd = keyEnd
+    this.serverTimestamp = serverTimestamp
+    this.sequenceSeen = sequenceSeen
+    this.markerTimestamp = markerTimestamp
+  }
+
+  replaces(buffer: Buffer, _keyStart: number, keyEnd: number): boolean {
+    const { slot, source, serverTimestamp } = this
+    if (typeOf(buffer, keyEnd) !== CellType.put) return false
+    if (serverTimestamp <= this.markerTimestamp) return false
+    const sequence = sequenceOf(buffer, keyEnd)
+    if (sequence <= this.sequenceSeen) return false
+    if (slot.isUsed && sequence <= slot.readPointNewest) return false
+    if (approximateTimestamp(source, this.keyEnd) !== serverTimestamp) return false
+    if (source[this.keyEnd] === plainValueFlags) return true
+    const ttl = ttlOf(buffer, keyEnd)
+    if (ttl === 0) return false
+    return (
+      approximateTimestamp(buffer, keyEnd) + ttl <= serverTimestamp + ttlOf(source, this.keyEnd)
+    )
+  }
+}
