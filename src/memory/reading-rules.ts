@@ -67,6 +67,7 @@ export function compareCells(a: StoredCell, b: StoredCell): number {
   return b.sequence - a.sequence
 }
 
+/** Whether a cell is a delete marker. */
 export function isMarker(cell: StoredCell): boolean {
   return cell.type !== 'Put'
 }

@@ -118,7 +118,8 @@ export class EntryArena {
 
   /**
    * As {@link append}, in memory of entries that are gone if there is some of the right size:
-   * `gone` is one more of them from now on. REQUIRES room as `append`, and that nobody reads `gone`.
+   * `gone` is one more of them from now on. REQUIRES room as `append`, and that nobody reads
+   * `gone`.
    */
   replace(
     gone: number,

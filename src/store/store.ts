@@ -101,9 +101,9 @@ export class Store {
   }
 
   /**
-   * Adds one cell to the active memtable; `sequence` is its own or an earlier one. The cell may take
-   * the place of an older version (version-overwrites.ts): `serverTimestamp` is what the clock gave
-   * to its mutation, 0 if nothing, and `sequenceSeen` the newest sequence of a read that is open.
+   * Adds one cell to the active memtable; `sequence` is its own or an earlier one. The cell may
+   * take the place of an older version (version-overwrites.ts): `serverTimestamp` is what the clock
+   * gave to its mutation, 0 if nothing, and `sequenceSeen` the newest sequence of an open read.
    */
   insert(
     source: Buffer,
