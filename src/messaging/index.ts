@@ -11,6 +11,7 @@ export {
 } from './rows.js'
 export {
   messagingFamily,
+  batchQualifier,
   metadataQualifier,
   payloadQualifier,
   pointerQualifier,
@@ -25,6 +26,7 @@ export {
   type TopicRecord,
   type TopicState,
 } from './topic.js'
+export { PackedPayloads } from './packed-payloads.js'
 export { isOlderGeneration } from './prune-job/prune-rules.js'
 export { readTopics } from './topic-table.js'
 export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from '../transactions/index.js'
@@ -43,7 +45,8 @@ export type {
   PublishResponse,
   TopicProperties,
 } from './types.js'
-export { MessagingService, type CommitPublish, type MessagingStatistics } from './service.js'
+export { MessagingService, type MessagingStatistics } from './service.js'
+export type { CommitPublish } from './publishing.js'
 export type { MessagingOptions } from './options.js'
 export type { TopicStatistics } from './topic-state.js'
 export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'

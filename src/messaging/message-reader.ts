@@ -9,14 +9,16 @@
  * at the first one whose transaction may still commit the reader *holds*: it ends, so that no later
  * message is seen before an earlier one.
  *
- * A row without payload stands for the payloads of its pointer. The place inside of them belongs to
- * that row alone, and only delivered messages count towards a limit.
+ * A row holds any number of messages; those before the place of the reader are left out. A row
+ * without payload stands for the payloads of its pointer. The place inside of them belongs to that
+ * row alone, and only delivered messages count towards a limit.
  */
-import type { Database, ResultScanner } from '../api/index.js'
+import type { Database, Result, ResultScanner } from '../api/index.js'
 import type { Transaction } from '../transactions/index.js'
-import { storedMessage, storedPayload } from './message-rows.js'
-import { encodeMessageId, type MessageIdParts } from './message-id.js'
-import { comparePlaces, type Place, type StoredMessage } from './stored-message.js'
+import { storedBatch, storedPayloads } from './message-rows.js'
+import { encodeMessageIds, messageIdBytes, type MessageIdParts } from './message-id.js'
+import type { PackedPayloads } from './packed-payloads.js'
+import { comparePlaces, firstSequence, type Place, type StoredBatch } from './stored-batch.js'
 import type { TopicState } from './topic-state.js'
 import type { Message } from './types.js'
 
@@ -86,8 +88,7 @@ export class MessageReader {
       this.isDone = true
       return []
     }
-    const rowsMax = Math.min(count, rowsPerStepMax)
-    const rows = this.#fromCache(rowsMax) ?? (await this.#fromTable(rowsMax))
+    const rows = this.#fromCache(count) ?? (await this.#fromTable(count))
     const messages: Message[] = []
     for (const row of rows) {
       const answer = this.#judge(row)
@@ -97,18 +98,24 @@ export class MessageReader {
         break
       }
       if (answer === 'accept') {
-        if (row.payload !== undefined) messages.push(plainMessage(row, row.payload))
-        else if (!(await this.#addPayloads(row, count, messages))) break
+        const { payloads } = row
+        if (payloads !== undefined) {
+          if (!this.#addMessages(row, payloads, count, messages)) break
+        } else if (!(await this.#addPayloads(row, count, messages))) break
       }
       this.#pass(row)
       if (messages.length >= count) break
+    }
+    // Rows that were read and not passed are read again by the next step.
+    if (rows.length > 0 && comparePlaces(this.#place, rows[rows.length - 1]) < 0 && !this.isHeld) {
+      this.isDone = false
     }
     topic.statistics.messagesFetched += messages.length
     return messages
   }
 
   /** What becomes of a row. */
-  #judge({ pointer }: StoredMessage): 'accept' | 'skip' | 'hold' {
+  #judge({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
     const transaction = this.#transaction
     if (transaction === undefined || pointer === undefined) return 'accept'
     if (pointer < 0n) return 'skip'
@@ -117,18 +124,20 @@ export class MessageReader {
   }
 
   /** The reader is done with a row. */
-  #pass({ publishTimestamp, sequenceId }: StoredMessage): void {
+  #pass({ publishTimestamp, sequenceId }: Place): void {
     this.#place = { publishTimestamp, sequenceId }
     this.#inclusive = false
     this.#payload = undefined
   }
 
   /** Rows from memory; undefined if they do not reach back far enough. */
-  #fromCache(rowsMax: number): StoredMessage[] | undefined {
+  #fromCache(count: number): StoredBatch[] | undefined {
     const { cache, statistics } = this.topic
     const { first } = cache
-    const place = this.#place as StoredMessage
-    const reaches = first !== undefined && comparePlaces(first, place) <= 0
+    const place = this.#place as StoredBatch
+    const reaches =
+      first !== undefined &&
+      comparePlaces({ ...first, sequenceId: firstSequence(first) }, place) <= 0
     const isYoung =
       this.#transaction === undefined || place.publishTimestamp >= this.#settings.cachedSince
     if (!reaches || !isYoung) {
@@ -136,21 +145,26 @@ export class MessageReader {
       return undefined
     }
     statistics.cacheHits++
+    const rowsMax = Math.min(count, rowsPerStepMax)
     const scan = cache.scan(place, this.#inclusive, rowsMax)
-    const rows: StoredMessage[] = []
+    const rows: StoredBatch[] = []
     let bytes = 0
+    let found = 0
     for (const row of scan.entries) {
-      if (comparePlaces(row, this.end) > 0 || bytes >= bytesPerStepMax) break
+      if (comparePlaces(row, this.end) > 0) break
       rows.push(row)
-      bytes += row.payload?.length ?? 0
+      bytes += row.payloads?.value.length ?? 0
+      found += this.#countAhead(row)
+      if (bytes >= bytesPerStepMax || found >= count) break
     }
     scan.close()
-    if (rows.length < rowsMax && bytes < bytesPerStepMax) this.isDone = true
+    if (rows.length < rowsMax && bytes < bytesPerStepMax && found < count) this.isDone = true
     return rows
   }
 
-  async #fromTable(rowsMax: number): Promise<StoredMessage[]> {
+  async #fromTable(count: number): Promise<StoredBatch[]> {
     const { rows: keys } = this.topic
+    const rowsMax = Math.min(count, rowsPerStepMax)
     const scanner = this.#settings.database.table(this.#settings.tables.message).scan({
       startRow: keys.messageRow(this.#place),
       startInclusive: this.#inclusive,
@@ -158,68 +172,112 @@ export class MessageReader {
       stopInclusive: true,
       limit: rowsMax,
     })
-    const rows: StoredMessage[] = []
-    const isWhole = await this.#collect(scanner, (results) => {
-      let bytes = 0
-      for (const result of results) {
-        const row = storedMessage(result)
-        bytes += row.payload?.length ?? 0
-        rows.push(row)
-      }
-      return bytes
+    const rows: StoredBatch[] = []
+    let found = 0
+    const isWhole = await this.#collect(scanner, (result) => {
+      const row = storedBatch(result)
+      rows.push(row)
+      found += this.#countAhead(row)
+      return { bytes: row.payloads?.value.length ?? 0, isEnough: found >= count }
     })
     if (isWhole && rows.length < rowsMax) this.isDone = true
     return rows
   }
 
+  /** Messages of a row that lie behind the reader's place; at most, if it is none of the first. */
+  #countAhead(row: StoredBatch): number {
+    if (row.payloads === undefined) return 0
+    return row.payloads.count - this.#messagesBefore(row)
+  }
+
+  /** Messages of a row that lie before the reader's place. */
+  #messagesBefore(row: StoredBatch): number {
+    const { publishTimestamp, sequenceId } = this.#place
+    if (row.publishTimestamp !== publishTimestamp) return 0
+    return Math.max(0, sequenceId + (this.#inclusive ? 0 : 1) - firstSequence(row))
+  }
+
+  /** Adds messages of a row; false if the count was reached and there are more of them. */
+  #addMessages(
+    row: StoredBatch,
+    payloads: PackedPayloads,
+    count: number,
+    messages: Message[],
+  ): boolean {
+    const from = this.#messagesBefore(row)
+    const to = Math.min(payloads.count, from + count - messages.length)
+    const first = firstSequence(row)
+    const { publishTimestamp } = row
+    const start = {
+      publishTimestamp,
+      sequenceId: first + from,
+      payloadWriteTimestamp: 0,
+      payloadSequenceId: 0,
+    }
+    addAll(messages, encodeMessageIds(start, to - from, false), payloads.copies(from, to))
+    if (to === payloads.count) return true
+    this.#pass({ publishTimestamp, sequenceId: first + to - 1 })
+    return false
+  }
+
   /** Adds payloads of a row; false if the count was reached and there may be more of them. */
-  async #addPayloads(row: StoredMessage, count: number, messages: Message[]): Promise<boolean> {
-    const pointer = row.pointer!
+  async #addPayloads(row: StoredBatch, count: number, messages: Message[]): Promise<boolean> {
+    const pointer = abs(row.pointer!)
     const { rows: keys } = this.topic
     const isHere = comparePlaces(row, this.#place) === 0
-    const from = isHere ? this.#payload : undefined
-    const prefix = keys.payloadPrefix(pointer < 0n ? -pointer : pointer)
-    const limit = count - messages.length
+    const start = isHere ? this.#payload : undefined
+    const prefix = keys.payloadPrefix(pointer)
     const scanner = this.#settings.database.table(this.#settings.tables.payload).scan({
-      startRow: from === undefined ? prefix : keys.payloadRow(abs(pointer), from),
-      startInclusive: from?.inclusive ?? true,
+      startRow: start === undefined ? prefix : keys.payloadRow(pointer, start),
+      startInclusive: start?.inclusive ?? true,
       stopRow: behindPrefix(prefix),
-      limit,
     })
     let last: Place | undefined
-    let added = 0
-    const isWhole = await this.#collect(scanner, (results) => {
-      let bytes = 0
-      for (const result of results) {
-        const { payload, ...place } = storedPayload(result)
-        messages.push(payloadMessage(row, place, payload))
-        bytes += payload.length
-        last = place
-        added++
+    let isCut = false
+    const isWhole = await this.#collect(scanner, (result) => {
+      const { payloads, publishTimestamp, sequenceId } = storedPayloads(result)
+      const first = sequenceId + 1 - payloads.count
+      const before =
+        start?.publishTimestamp === publishTimestamp
+          ? Math.max(0, start.sequenceId + (start.inclusive ? 0 : 1) - first)
+          : 0
+      const to = Math.min(payloads.count, before + count - messages.length)
+      isCut = to < payloads.count
+      const id = {
+        publishTimestamp: row.publishTimestamp,
+        sequenceId: row.sequenceId,
+        payloadWriteTimestamp: publishTimestamp,
+        payloadSequenceId: first + before,
       }
-      return bytes
+      addAll(messages, encodeMessageIds(id, to - before, true), payloads.copies(before, to))
+      last = { publishTimestamp, sequenceId: first + to - 1 }
+      return { bytes: payloads.value.length, isEnough: messages.length >= count }
     })
-    if ((isWhole && added < limit) || last === undefined) return true
-    this.#pass(row)
+    if ((isWhole && !isCut) || last === undefined) return true
+    this.#place = { publishTimestamp: row.publishTimestamp, sequenceId: row.sequenceId }
     this.#inclusive = true
     this.#payload = { ...last, inclusive: false }
     this.isDone = false
     return false
   }
 
-  /** Reads a scan to its end, or until so many bytes; whether it was to its end. */
+  /** Reads a scan to its end, or until there is enough; whether it was to its end. */
   async #collect(
     scanner: ResultScanner,
-    add: (results: Awaited<ReturnType<ResultScanner['nextBatch']>>) => number,
+    add: (result: Result) => { bytes: number; isEnough: boolean },
   ): Promise<boolean> {
-    let bytes = 0
+    let read = 0
     try {
       // Rows may be large: few at first, then more.
       for (let batchRows = 8; ; batchRows = Math.min(2 * batchRows, 128)) {
         const results = await scanner.nextBatch(batchRows)
-        bytes += add(results)
+        for (const result of results) {
+          const { bytes, isEnough } = add(result)
+          read += bytes
+          if (isEnough) return false
+        }
         if (results.length < batchRows) return true
-        if (bytes >= bytesPerStepMax) return false
+        if (read >= bytesPerStepMax) return false
       }
     } finally {
       scanner.close()
@@ -227,23 +285,17 @@ export class MessageReader {
   }
 }
 
+/** Adds payloads, with ids of 20 bytes each. */
+function addAll(messages: Message[], ids: Buffer, payloads: readonly Buffer[]): void {
+  let at = 0
+  for (const payload of payloads) {
+    messages.push({ id: ids.subarray(at, at + messageIdBytes), payload })
+    at += messageIdBytes
+  }
+}
+
 function abs(pointer: bigint): bigint {
   return pointer < 0n ? -pointer : pointer
-}
-
-function plainMessage({ publishTimestamp, sequenceId }: Place, payload: Buffer): Message {
-  const none = { payloadWriteTimestamp: 0, payloadSequenceId: 0 }
-  return { id: encodeMessageId({ publishTimestamp, sequenceId, ...none }), payload }
-}
-
-function payloadMessage(row: Place, place: Place, payload: Buffer): Message {
-  const id = encodeMessageId({
-    publishTimestamp: row.publishTimestamp,
-    sequenceId: row.sequenceId,
-    payloadWriteTimestamp: place.publishTimestamp,
-    payloadSequenceId: place.sequenceId,
-  })
-  return { id, payload }
 }
 
 /** The first row behind all that begin with a prefix, which is not all FF. */

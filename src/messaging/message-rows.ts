@@ -6,14 +6,24 @@
  */
 import type { AtomicMutation, Result } from '../api/index.js'
 import { writeTime, readTime } from './message-id.js'
-import { messageTailBytes, payloadTailBytes } from './prune-job/row-layout.js'
+import { PackedPayloads } from './packed-payloads.js'
+import {
+  batchQualifier,
+  messageTailBytes,
+  messagingFamily,
+  payloadQualifier,
+  payloadTailBytes,
+  pointerQualifier,
+  storedPayloadQualifier,
+} from './prune-job/row-layout.js'
 import { encodePointer } from './rows.js'
-import type { Place, StoredMessage } from './stored-message.js'
+import type { Place, StoredBatch } from './stored-batch.js'
 
 const timestamp = 1
-const pointerColumn = 'd:t'
-const payloadColumn = 'd:p'
-const storedColumn = 'd:c'
+const pointerColumn = `${messagingFamily}:${pointerQualifier}`
+const payloadColumn = `${messagingFamily}:${payloadQualifier}`
+const storedColumn = `${messagingFamily}:${storedPayloadQualifier}`
+const batchColumn = `${messagingFamily}:${batchQualifier}`
 
 /** Makes the rows of one generation of a topic. */
 export class TopicRows {
@@ -30,7 +40,7 @@ export class TopicRows {
     this.#prefix.writeInt32BE(generation, topic.length)
   }
 
-  /** The row of a message. */
+  /** The row whose last message has this place. */
   messageRow({ publishTimestamp, sequenceId }: Place): Buffer {
     const prefix = this.#prefix
     const row = Buffer.allocUnsafe(prefix.length + messageTailBytes - 4)
@@ -40,16 +50,18 @@ export class TopicRows {
     return row
   }
 
-  /** Writes a message. */
-  message({ payload, pointer, ...place }: StoredMessage): AtomicMutation {
+  /** Writes messages. */
+  messages({ payloads, pointer, ...place }: StoredBatch): AtomicMutation {
     const cells: Record<string, Buffer> = {}
     if (pointer !== undefined) cells[pointerColumn] = encodePointer(pointer)
-    if (payload !== undefined) cells[payloadColumn] = payload
+    if (payloads !== undefined) {
+      cells[payloads.isPacked ? batchColumn : payloadColumn] = payloads.value
+    }
     const row = this.messageRow(place)
     return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
   }
 
-  /** Changes the write pointer of a message. */
+  /** Changes the write pointer of a row. */
   pointer(place: Place, pointer: bigint): AtomicMutation {
     const cells = { [pointerColumn]: encodePointer(pointer) }
     const row = this.messageRow(place)
@@ -61,7 +73,7 @@ export class TopicRows {
     return Buffer.concat([this.#prefix, encodePointer(pointer)])
   }
 
-  /** The row of a payload. */
+  /** The row whose last payload has this place. */
   payloadRow(pointer: bigint, { publishTimestamp, sequenceId }: Place): Buffer {
     const prefix = this.#prefix
     const row = Buffer.allocUnsafe(prefix.length + payloadTailBytes - 4)
@@ -72,32 +84,39 @@ export class TopicRows {
     return row
   }
 
-  /** Writes a payload; `place` is its write time and sequence. */
-  payload(pointer: bigint, place: Place, payload: Buffer): AtomicMutation {
-    const cells = { [storedColumn]: payload }
+  /** Writes payloads; `place` is the write time and the sequence of the last. */
+  payloads(pointer: bigint, place: Place, payloads: PackedPayloads): AtomicMutation {
+    const cells = { [payloads.isPacked ? batchColumn : storedColumn]: payloads.value }
     const row = this.payloadRow(pointer, place)
     return { table: this.#payloadTable, row, mutations: [{ put: { cells, timestamp } }] }
   }
 }
 
-/** The message of a row of the message table. */
-export function storedMessage(result: Result): StoredMessage {
+/** The messages of a row of the message table. */
+export function storedBatch(result: Result): StoredBatch {
   const row = result.row!
   const pointer = result.value(pointerColumn)
   return {
     publishTimestamp: readTime(row, row.length - 10),
     sequenceId: row.readUInt16BE(row.length - 2),
     pointer: pointer === undefined ? undefined : pointer.readBigInt64BE(),
-    payload: result.value(payloadColumn),
+    payloads: payloadsOf(result, payloadColumn),
   }
 }
 
-/** The place and the payload of a row of the payload table. */
-export function storedPayload(result: Result): Place & { readonly payload: Buffer } {
+/** The payloads of a row of the payload table; the place is that of the last. */
+export function storedPayloads(result: Result): Place & { readonly payloads: PackedPayloads } {
   const row = result.row!
   return {
     publishTimestamp: readTime(row, row.length - 10),
     sequenceId: row.readUInt16BE(row.length - 2),
-    payload: result.value(storedColumn) ?? Buffer.alloc(0),
+    payloads: payloadsOf(result, storedColumn) ?? PackedPayloads.single(Buffer.alloc(0)),
   }
+}
+
+function payloadsOf(result: Result, column: string): PackedPayloads | undefined {
+  const batch = result.value(batchColumn)
+  if (batch !== undefined) return PackedPayloads.stored(batch)
+  const payload = result.value(column)
+  return payload === undefined ? undefined : PackedPayloads.single(payload)
 }

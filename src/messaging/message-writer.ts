@@ -1,6 +1,6 @@
 /**
  * Writes the requests of all topics, one batch at a time: while a batch is on its way, requests
- * collect, and the next batch takes all of them. A batch is one frame of the log.
+ * collect, and the next batch takes all of them. A batch is one frame of the log, and one sync.
  *
  * Order: a request gets its times and sequences when its batch is made, in the same turn for all of
  * a batch and without an `await`; and no batch starts before the one before it is done. So messages
@@ -9,23 +9,39 @@
  * The row of the clock, part of every batch, holds the largest time given out: behind a restart all
  * times are later, whatever the clock of the machine says.
  *
- * Failure behaviour: a batch that fails fails all its requests with the same cause.
+ * Failure behaviour: a batch that cannot be written fails all its requests with the same cause. A
+ * batch that is refused because of its content fails only the requests that cause the refusal.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
+import { isRefusal } from '../transactions/index.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
+import { TopicAppend } from './topic-append.js'
+import type { TopicState } from './topic-state.js'
 
-/** What a request adds to its batch. */
+/** What a request adds to its batch beside messages. */
 export interface WritePart {
   readonly mutations: readonly AtomicMutation[]
   /** The largest time that the request was given; -1 = none. */
   readonly timestampMax: number
-  /** The batch is written for good. */
+  /** The batch is written for good, and its messages are readable. */
   written(): void
 }
 
+/** A batch that is being made. */
+export interface WriteBatch {
+  /** What the batch appends to a topic. */
+  appendTo(topic: TopicState): TopicAppend
+}
+
+/**
+ * Gives a request its places. Is called when the batch is made, must not wait, and must throw
+ * before it adds anything.
+ */
+export type Assign = (batch: WriteBatch) => WritePart
+
 interface Waiting {
   readonly bytes: number
-  readonly assign: () => WritePart
+  readonly assign: Assign
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
@@ -47,6 +63,7 @@ export class MessageWriter {
   readonly #clockTable: string
   readonly #durability: DurabilityOption
   readonly #queueBytesMax: number
+  readonly #appended: (append: TopicAppend) => void
   #timestampMax: number
   #queue: Waiting[] = []
   #queueBytes = 0
@@ -56,12 +73,14 @@ export class MessageWriter {
     database: Database,
     options: { clockTable: string; durability: DurabilityOption; queueBytesMax: number },
     timestampMax: number,
+    appended: (append: TopicAppend) => void,
   ) {
     this.#database = database
     this.#clockTable = options.clockTable
     this.#durability = options.durability
     this.#queueBytesMax = options.queueBytesMax
     this.#timestampMax = timestampMax
+    this.#appended = appended
   }
 
   /** Bytes that wait to be written. */
@@ -75,10 +94,10 @@ export class MessageWriter {
   }
 
   /**
-   * Adds a request of about so many bytes; resolves when it is written. `assign` is called when its
-   * batch is made, and must not wait. `ERR_MESSAGING_BUSY` if too much waits.
+   * Adds a request of about so many bytes; resolves when it is written. `ERR_MESSAGING_BUSY` if too
+   * much waits.
    */
-  async write(bytes: number, assign: () => WritePart): Promise<void> {
+  async write(bytes: number, assign: Assign): Promise<void> {
     if (this.#queueBytes > this.#queueBytesMax) {
       const message = `${this.#queueBytes} bytes wait to be written`
       throw new MessagingError(MessagingErrorCode.busy, message)
@@ -126,9 +145,15 @@ export class MessageWriter {
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
     const mutations: AtomicMutation[] = []
     const accepted: { waiting: Waiting; part: WritePart }[] = []
+    const appends = new Map<TopicState, TopicAppend>()
+    const appendTo = (topic: TopicState): TopicAppend => {
+      let append = appends.get(topic)
+      if (append === undefined) appends.set(topic, (append = new TopicAppend(topic)))
+      return append
+    }
     for (const waiting of batch) {
       try {
-        const part = waiting.assign()
+        const part = waiting.assign({ appendTo })
         for (const mutation of part.mutations) mutations.push(mutation)
         if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
         accepted.push({ waiting, part })
@@ -137,17 +162,34 @@ export class MessageWriter {
       }
     }
     if (accepted.length === 0) return
+    for (const append of appends.values()) mutations.push(...append.mutations())
     mutations.push(this.#clock())
     try {
       await this.#database.atomic({ mutations, durability: this.#durability })
     } catch (error) {
-      for (const { waiting } of accepted) waiting.reject(error)
+      await this.#writeAlone(accepted, error)
       return
     }
+    for (const append of appends.values()) this.#appended(append)
     for (const { waiting, part } of accepted) {
       part.written()
       waiting.resolve()
     }
+  }
+
+  /**
+   * A batch was not written. If it was refused because of its content, each of its requests is
+   * tried alone, so that the writes of one transaction do not fail the messages of others.
+   */
+  async #writeAlone(
+    accepted: readonly { readonly waiting: Waiting }[],
+    error: unknown,
+  ): Promise<void> {
+    if (accepted.length === 1 || !isRefusal(error)) {
+      for (const { waiting } of accepted) waiting.reject(error)
+      return
+    }
+    for (const { waiting } of accepted) await this.#writeBatch([waiting])
   }
 
   #clock(): AtomicMutation {

@@ -10,7 +10,8 @@
 import type { AtomicMutation, BytesLike } from '../api/index.js'
 import type { Transaction, TransactionParticipant } from '../transactions/index.js'
 import { invalidArgument } from './errors.js'
-import { MessagingService, type CommitPublish } from './service.js'
+import type { CommitPublish } from './publishing.js'
+import { MessagingService } from './service.js'
 import type { TopicId } from './topic.js'
 import type { MessageIterator, Messaging, PublishResponse, TopicProperties } from './types.js'
 

@@ -5,11 +5,15 @@ import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js
 import { decodeMessageId, parseMessageId } from './message-id.js'
 import type { ReaderStart } from './message-reader.js'
 import type { MessagingSettings } from './options.js'
+import { PayloadPacker, type PackedPayloads } from './packed-payloads.js'
+import { rowBytesMax } from './topic-append.js'
 import type { FetchOptions, Producer, PublishRequest } from './types.js'
 
-/** A request to publish or store that was checked and copied. */
+/** A request to publish or store that was checked, copied and packed. */
 export interface CheckedRequest {
-  readonly payloads: readonly Buffer[]
+  /** In portions, each for a row. */
+  readonly payloads: readonly PackedPayloads[]
+  readonly count: number
   readonly bytes: number
   readonly pointer: bigint | undefined
   readonly producer: Producer | undefined
@@ -28,18 +32,39 @@ export function checkRequest(request: PublishRequest, limits: MessagingSettings)
     throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
   }
   if (pointer !== undefined) checkPointer(pointer)
-  let bytes = 0
-  const payloads = (messages as readonly BytesLike[]).map((message) => {
-    const payload = copyOf(message)
-    if (payload.length > limits.messageBytesMax) {
-      throw tooLarge(`a message of ${payload.length} bytes`, limits.messageBytesMax)
-    }
-    bytes += payload.length + overheadBytes
-    return payload
-  })
-  if (bytes > limits.requestBytesMax) throw tooLarge(`${bytes} bytes`, limits.requestBytesMax)
   if (producer !== undefined) checkProducer(producer)
-  return { payloads, bytes, pointer, producer }
+  const { payloads, bytes } = pack(messages as readonly BytesLike[], limits)
+  return { payloads, count: messages.length, bytes, pointer, producer }
+}
+
+const packer = new PayloadPacker()
+
+/** Copies messages into portions for rows. */
+function pack(
+  messages: readonly BytesLike[],
+  { messageBytesMax, requestBytesMax }: MessagingSettings,
+): { payloads: PackedPayloads[]; bytes: number } {
+  const payloads: PackedPayloads[] = []
+  let bytes = overheadBytes * messages.length
+  // Behind an error there may be something left.
+  packer.clear()
+  for (const message of messages) {
+    if (typeof message !== 'string' && !(message instanceof Uint8Array)) {
+      throw invalidArgument(`a message must be a string or bytes, got ${shown(message)}`)
+    }
+    // Each character takes a byte at least.
+    if (message.length > messageBytesMax) throw tooLargeMessage(message.length, messageBytesMax)
+    // About: a string may take more bytes than characters.
+    if (packer.count > 0 && packer.length + message.length > rowBytesMax) {
+      payloads.push(packer.take())
+    }
+    const added = packer.add(message)
+    if (added > messageBytesMax) throw tooLargeMessage(added, messageBytesMax)
+    bytes += added
+    if (bytes > requestBytesMax) throw tooLarge(`${bytes} bytes`, requestBytesMax)
+  }
+  if (packer.count > 0) payloads.push(packer.take())
+  return { payloads, bytes }
 }
 
 /** `ERR_INVALID_ARGUMENT` for what is no write pointer. */
@@ -105,10 +130,8 @@ function checkProducer(producer: Producer): void {
   }
 }
 
-function copyOf(message: BytesLike): Buffer {
-  if (typeof message === 'string') return Buffer.from(message, 'utf8')
-  if (message instanceof Uint8Array) return Buffer.from(message)
-  throw invalidArgument(`a message must be a string or bytes, got ${shown(message)}`)
+function tooLargeMessage(bytes: number, limit: number): MessagingError {
+  return tooLarge(`a message of ${bytes} bytes`, limit)
 }
 
 function tooLarge(what: string, limit: number): MessagingError {

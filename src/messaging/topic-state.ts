@@ -5,7 +5,7 @@
 import { AscendingClock } from './ascending-clock.js'
 import { MessageCache } from './message-cache.js'
 import { TopicRows } from './message-rows.js'
-import { comparePlaces, weightOf, type Place, type StoredMessage } from './stored-message.js'
+import { comparePlaces, placeOf, weightOf, type Place, type StoredBatch } from './stored-batch.js'
 import { topicPrefix, type TopicId } from './topic.js'
 import type { MessageRange, PublishResponse, TopicProperties } from './types.js'
 
@@ -71,8 +71,9 @@ export class TopicState {
   readonly storeClock: AscendingClock
   /** Up to here messages are written for good; readers go no further. */
   readable: Place
-  readonly cache: MessageCache<StoredMessage>
-  /** The first place that the cache is sure to have; all places before may be missing. */
+  /** The newest rows. */
+  readonly cache: MessageCache<StoredBatch>
+  /** By the producer's id. */
   readonly producers = new Map<string, Promise<ProducerState>>()
   readonly #ranges = new Map<bigint, MessageRange[]>()
   readonly #waiters = new Set<() => void>()
@@ -96,7 +97,7 @@ export class TopicState {
     this.publishClock = new AscendingClock(lastTimestamp)
     this.storeClock = new AscendingClock(lastTimestamp)
     this.readable = lastTimestamp < 0 ? nowhere : { ...nowhere, publishTimestamp: lastTimestamp }
-    this.cache = new MessageCache<StoredMessage>(
+    this.cache = new MessageCache<StoredBatch>(
       { compare: comparePlaces, weigh: weightOf },
       {
         minRetain: Math.floor(cacheBytesMax / 2),
@@ -127,12 +128,12 @@ export class TopicState {
     this.wake()
   }
 
-  /** Messages are written for good: readers may have them. */
-  written(messages: readonly StoredMessage[]): void {
-    const last = messages.at(-1)
+  /** Rows are written for good: readers may have them. */
+  written(rows: readonly StoredBatch[]): void {
+    const last = rows.at(-1)
     if (last === undefined) return
-    this.readable = { publishTimestamp: last.publishTimestamp, sequenceId: last.sequenceId }
-    this.cache.addAll(messages)
+    this.readable = placeOf(last)
+    this.cache.addAll(rows)
     this.wake()
   }
 

@@ -2,11 +2,12 @@
  * Shows what the messaging tables of a database hold: topics with their generations, rows decoded,
  * and the transactions with the bound below which the invalid list may be pruned.
  */
-import { CellarError, ErrorCode, type Database } from '../api/index.js'
+import { CellarError, ErrorCode, type Database, type Result } from '../api/index.js'
 import {
   decodeMessageRow,
   decodePayloadRow,
   decodePointer,
+  PackedPayloads,
   parseTopicPrefix,
   type TopicId,
 } from '../messaging/index.js'
@@ -53,10 +54,14 @@ async function* messages(
     else {
       const pointer = result.value('d:t')
       const owner = pointer === undefined ? 'plain' : `pointer ${decodePointer(pointer)}`
-      const payload = result.value('d:p')
-      const content = payload === undefined ? '(payload table)' : shownPayload(payload)
       const { generation, publishTimestamp: time, sequenceId } = row
-      yield `${nameOf(row.id)}  ${generation}  ${timeOf(time)} ${sequenceId}  ${owner}  ${content}`
+      const start = `${nameOf(row.id)}  ${generation}  ${timeOf(time)}`
+      const payloads = payloadsOf(result, 'd:p')
+      if (payloads.length === 0) yield `${start} ${sequenceId}  ${owner}  (payload table)`
+      for (const [i, payload] of payloads.entries()) {
+        const sequence = sequenceId + 1 - payloads.length + i
+        yield `${start} ${sequence}  ${owner}  ${shownPayload(payload)}`
+      }
     }
   }
 }
@@ -72,9 +77,11 @@ async function* payloads(
     if (row === undefined) yield `${result.row!.toString('hex')}  (no payload row)`
     else {
       const { generation, writePointer, writeTimestamp: time, sequenceId } = row
-      const content = shownPayload(result.value('d:c') ?? Buffer.alloc(0))
-      const place = `${timeOf(time)} ${sequenceId}`
-      yield `${nameOf(row.id)}  ${generation}  pointer ${writePointer}  ${place}  ${content}`
+      const start = `${nameOf(row.id)}  ${generation}  pointer ${writePointer}  ${timeOf(time)}`
+      const payloads = payloadsOf(result, 'd:c')
+      for (const [i, payload] of payloads.entries()) {
+        yield `${start} ${sequenceId + 1 - payloads.length + i}  ${shownPayload(payload)}`
+      }
     }
   }
 }
@@ -92,6 +99,14 @@ async function* transactions(database: Database): AsyncGenerator<string, void> {
     yield `invalid ${pointer}  since ${timeOf(startOf(pointer))}`
   }
   await manager.close()
+}
+
+/** The payloads of a row, whether it holds one or several. */
+function payloadsOf(result: Result, column: string): Buffer[] {
+  const batch = result.value('d:b')
+  if (batch === undefined) return [result.value(column)].filter((each) => each !== undefined)
+  const payloads = PackedPayloads.stored(batch)
+  return payloads.copies(0, payloads.count)
 }
 
 function timeOf(milliseconds: number): string {

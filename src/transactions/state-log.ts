@@ -3,28 +3,12 @@
  * calls. A batch that fails for another reason than its content closes the log for good, because
  * memory and disk may then differ.
  */
-import {
-  CellarError,
-  ErrorCode,
-  requireCapability,
-  type AtomicMutation,
-  type Database,
-} from '../api/index.js'
+import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
 import type { ManagerSettings } from './options.js'
+import { isRefusal } from './refusal.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
-/** Codes of batches that were refused as a whole: nothing was applied, and the next may succeed. */
-const refusals: ReadonlySet<string> = new Set([
-  ErrorCode.invalidArgument,
-  ErrorCode.tableNotFound,
-  ErrorCode.noSuchColumnFamily,
-  ErrorCode.readOnly,
-  ErrorCode.tableNotEnabled,
-  ErrorCode.tooLarge,
-  ErrorCode.failedSanityCheck,
-  ErrorCode.coprocessor,
-])
 /** Rows that one batch changes at most when many rows change. */
 const batchRowsMax = 4096
 
@@ -150,8 +134,4 @@ export class StateLog {
       this.#pending.delete(written)
     }
   }
-}
-
-function isRefusal(error: unknown): boolean {
-  return error instanceof CellarError && refusals.has(error.code)
 }

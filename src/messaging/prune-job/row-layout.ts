@@ -8,6 +8,8 @@ export const pointerQualifier = 't'
 export const payloadQualifier = 'p'
 /** Column of a payload in the payload table. */
 export const storedPayloadQualifier = 'c'
+/** Column of several payloads in one row, in both tables. */
+export const batchQualifier = 'b'
 /** Column of the properties in the metadata table. */
 export const metadataQualifier = 'm'
 

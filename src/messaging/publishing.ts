@@ -1,0 +1,183 @@
+/** Publishing and storing: requests get their places in batches of the writer. */
+import type { AtomicMutation, Database } from '../api/index.js'
+import { invalidArgument, MessagingError, MessagingErrorCode, topicNotFound } from './errors.js'
+import { MessageWriter, type WriteBatch, type WritePart } from './message-writer.js'
+import type { MessagingSettings } from './options.js'
+import { producerRow, readProducer } from './producers.js'
+import { checkAge, checkRequest, type CheckedRequest } from './requests.js'
+import type { MessagingTables } from './topic-registry.js'
+import type { TopicState } from './topic-state.js'
+import type { TopicId } from './topic.js'
+import type { PublishRequest, PublishResponse } from './types.js'
+
+/** Messages for one topic of a commit. */
+export interface CommitPublish {
+  readonly id: TopicId
+  readonly messages: PublishRequest['messages']
+}
+
+/** See the file header. */
+export class Publishing {
+  readonly #database: Database
+  readonly #settings: MessagingSettings
+  readonly #tables: MessagingTables
+  readonly #writer: MessageWriter
+  readonly #find: (id: TopicId) => TopicState
+
+  constructor(
+    database: Database,
+    settings: MessagingSettings,
+    tables: MessagingTables,
+    writer: MessageWriter,
+    find: (id: TopicId) => TopicState,
+  ) {
+    this.#database = database
+    this.#settings = settings
+    this.#tables = tables
+    this.#writer = writer
+    this.#find = find
+  }
+
+  /** `Messaging.publish`. */
+  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    const checked = checkRequest(request, this.#settings)
+    const { pointer, payloads, producer } = checked
+    if (pointer === undefined && payloads.length === 0) {
+      throw invalidArgument('a publish outside of transactions needs at least one message')
+    }
+    const topic = this.#find(id)
+    if (pointer !== undefined) this.#checkAge(pointer)
+    topic.statistics.publishRequested++
+    if (producer !== undefined) return this.#publishOnce(topic, checked)
+    const response = await this.#publish(topic, checked)
+    return pointer === undefined ? undefined : response
+  }
+
+  /** `Messaging.store`. */
+  async store(id: TopicId, request: PublishRequest): Promise<void> {
+    const { payloads, pointer, bytes, count } = checkRequest(request, this.#settings)
+    if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
+    if (pointer < 0n) throw invalidArgument('a write pointer is positive')
+    if (count === 0) throw invalidArgument('there are no payloads to store')
+    const topic = this.#find(id)
+    await this.#writer.write(bytes, () => {
+      checkExists(topic)
+      const { storeClock, rows } = topic
+      storeClock.advance(this.#settings.clock.now())
+      const mutations: AtomicMutation[] = []
+      for (let rest of payloads) {
+        for (;;) {
+          const { publishTimestamp, firstSequence, count: taken } = storeClock.take(rest.count)
+          const part = taken === rest.count ? rest : rest.slice(0, taken)
+          const place = { publishTimestamp, sequenceId: firstSequence + taken - 1 }
+          mutations.push(rows.payloads(pointer, place, part))
+          if (taken === rest.count) break
+          rest = rest.slice(taken, rest.count)
+        }
+      }
+      const timestampMax = storeClock.timestamp
+      const written = (): void => void (topic.statistics.payloadsStored += count)
+      return { mutations, timestampMax, written }
+    })
+  }
+
+  /** `MessagingService.publishAtCommit`. */
+  async publishAtCommit(
+    pointer: bigint,
+    publishes: readonly CommitPublish[],
+    mutations: readonly AtomicMutation[],
+  ): Promise<void> {
+    this.#checkAge(pointer)
+    let bytes = 0
+    const parts = publishes.map(({ id, messages }) => {
+      const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
+      bytes += request.bytes
+      const topic = this.#find(id)
+      topic.statistics.publishRequested++
+      return { topic, request }
+    })
+    await this.#writer.write(bytes, (batch) => {
+      for (const { topic } of parts) checkExists(topic)
+      const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
+      return {
+        mutations: [...written.flatMap((part) => part.mutations), ...mutations],
+        timestampMax: Math.max(-1, ...written.map((part) => part.timestampMax)),
+        written: () => written.forEach((part) => part.written()),
+      }
+    })
+  }
+
+  #checkAge(pointer: bigint): void {
+    checkAge(pointer, this.#settings.clock.now(), this.#settings.lifetimeMilliseconds)
+  }
+
+  async #publish(topic: TopicState, request: CheckedRequest): Promise<PublishResponse> {
+    let response: PublishResponse | undefined
+    try {
+      await this.#writer.write(request.bytes, (batch) => {
+        checkExists(topic)
+        const part = this.#part(batch, topic, request)
+        response = part.response
+        return part
+      })
+    } catch (error) {
+      topic.statistics.publishFailed++
+      throw error
+    }
+    return response!
+  }
+
+  /** Publishes unless the producer has published the same sequence already. */
+  async #publishOnce(topic: TopicState, request: CheckedRequest): Promise<PublishResponse> {
+    const { id, sequence } = request.producer!
+    let reading = topic.producers.get(id)
+    if (reading === undefined) {
+      reading = readProducer(this.#database, this.#tables.producer, topic, id)
+      topic.producers.set(id, reading)
+    }
+    const state = await reading
+    if (sequence === state.sequence) return state.outcome
+    if (sequence < state.sequence) {
+      const message = `producer '${id}' has published sequence ${state.sequence} already`
+      throw new MessagingError(MessagingErrorCode.producerSequence, message)
+    }
+    const before = state.sequence
+    state.sequence = sequence
+    const outcome = this.#publish(topic, request)
+    state.outcome = outcome
+    outcome.catch(() => {
+      if (state.outcome === outcome) state.sequence = before
+    })
+    return outcome
+  }
+
+  /** Gives a request its places. */
+  #part(
+    batch: WriteBatch,
+    topic: TopicState,
+    request: CheckedRequest,
+  ): WritePart & { response: PublishResponse } {
+    const { payloads, count, pointer, producer, bytes } = request
+    const now = this.#settings.clock.now()
+    const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
+    const { endTimestamp } = rollbackRange
+    const mutations =
+      producer === undefined
+        ? []
+        : [producerRow(this.#tables.producer, topic, producer, rollbackRange)]
+    const written = (): void => {
+      if (pointer !== undefined) topic.remember(pointer, rollbackRange)
+      topic.statistics.publishSucceeded++
+      topic.statistics.messagesPublished += count
+      topic.statistics.bytesPublished += bytes
+      topic.statistics.lastPublishTime = endTimestamp
+    }
+    const response = { transactionWritePointer: pointer, rollbackRange }
+    return { mutations, timestampMax: endTimestamp, written, response }
+  }
+}
+
+/** `ERR_TOPIC_NOT_FOUND` for a topic that was deleted meanwhile. */
+export function checkExists(topic: TopicState): void {
+  if (!topic.exists) throw topicNotFound(topic.name)
+}

@@ -1,0 +1,42 @@
+/**
+ * Messages that lie in one row of the message table: of one millisecond, with consecutive
+ * sequences, and of one transaction or none. The row is named by the *last* of them. So a scan that
+ * starts at any place finds the row that holds this place first.
+ */
+import type { PackedPayloads } from './packed-payloads.js'
+
+/** A place in a topic. */
+export interface Place {
+  /** Milliseconds since the epoch. */
+  readonly publishTimestamp: number
+  /** 0 to 65535. */
+  readonly sequenceId: number
+}
+
+/** A row of the message table; `sequenceId` is that of the last message. */
+export interface StoredBatch extends Place {
+  /** Write pointer; negative if rolled back; undefined if not transactional. */
+  readonly pointer: bigint | undefined
+  /** Undefined: the row is one message that stands for the payloads of its pointer. */
+  readonly payloads: PackedPayloads | undefined
+}
+
+/** The order of places. */
+export function comparePlaces(a: Place, b: Place): number {
+  return a.publishTimestamp - b.publishTimestamp || a.sequenceId - b.sequenceId
+}
+
+/** The sequence of the first message of a row. */
+export function firstSequence({ sequenceId, payloads }: StoredBatch): number {
+  return payloads === undefined ? sequenceId : sequenceId + 1 - payloads.count
+}
+
+/** The place of the last message of a row, without the row. */
+export function placeOf({ publishTimestamp, sequenceId }: Place): Place {
+  return { publishTimestamp, sequenceId }
+}
+
+/** Bytes of memory that a row takes in the cache, about. */
+export function weightOf({ payloads }: StoredBatch): number {
+  return (payloads?.value.length ?? 0) + 160
+}
