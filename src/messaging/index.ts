@@ -47,6 +47,7 @@ export type {
 } from './types.js'
 export { MessagingService, type MessagingStatistics } from './service.js'
 export type { CommitPublish } from './publishing.js'
+export { StandbyMessaging, type Leadership, type StandbyOptions } from './standby.js'
 export type { MessagingOptions } from './options.js'
 export type { TopicStatistics } from './topic-state.js'
 export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'

@@ -33,26 +33,6 @@ export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset =
 }
 
 /**
- * Encodes the ids of messages that follow each other, one behind the other: `first`, then those
- * with the next sequences. Of messages in the payload table (`isPayload`) the payload's sequence
- * ascends.
- */
-export function encodeMessageIds(first: MessageIdParts, count: number, isPayload: boolean): Buffer {
-  const ids = Buffer.allocUnsafe(messageIdBytes * count)
-  if (count === 0) return ids
-  encodeMessageId(first, ids)
-  const sequenceOffset = isPayload ? 18 : 8
-  const firstSequence = isPayload ? first.payloadSequenceId : first.sequenceId
-  for (let i = 1, at = messageIdBytes; i < count; i++, at += messageIdBytes) {
-    for (let j = 0; j < messageIdBytes; j++) ids[at + j] = ids[j]
-    const sequence = firstSequence + i
-    ids[at + sequenceOffset] = sequence >>> 8
-    ids[at + sequenceOffset + 1] = sequence & 0xff
-  }
-  return ids
-}
-
-/**
  * Decodes an id; `ERR_INVALID_ARGUMENT` unless it has 20 bytes. Times beyond 2^53 become Infinity:
  * such an id is a position behind everything.
  */

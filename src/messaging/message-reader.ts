@@ -16,7 +16,8 @@
 import type { Database, Result, ResultScanner } from '../api/index.js'
 import type { Transaction } from '../transactions/index.js'
 import { storedBatch, storedPayloads } from './message-rows.js'
-import { encodeMessageIds, messageIdBytes, type MessageIdParts } from './message-id.js'
+import { DeliveredMessage } from './delivered-message.js'
+import type { MessageIdParts } from './message-id.js'
 import type { PackedPayloads } from './packed-payloads.js'
 import { comparePlaces, firstSequence, type Place, type StoredBatch } from './stored-batch.js'
 import type { TopicState } from './topic-state.js'
@@ -214,7 +215,9 @@ export class MessageReader {
       payloadWriteTimestamp: 0,
       payloadSequenceId: 0,
     }
-    addAll(messages, encodeMessageIds(start, to - from, false), payloads.copies(from, to))
+    payloads.copies(from, to).forEach((payload, i) => {
+      messages.push(new DeliveredMessage(payload, start, false, i))
+    })
     if (to === payloads.count) return true
     this.#pass({ publishTimestamp, sequenceId: first + to - 1 })
     return false
@@ -249,7 +252,9 @@ export class MessageReader {
         payloadWriteTimestamp: publishTimestamp,
         payloadSequenceId: first + before,
       }
-      addAll(messages, encodeMessageIds(id, to - before, true), payloads.copies(before, to))
+      payloads.copies(before, to).forEach((payload, i) => {
+        messages.push(new DeliveredMessage(payload, id, true, i))
+      })
       last = { publishTimestamp, sequenceId: first + to - 1 }
       return { bytes: payloads.value.length, isEnough: messages.length >= count }
     })
@@ -282,15 +287,6 @@ export class MessageReader {
     } finally {
       scanner.close()
     }
-  }
-}
-
-/** Adds payloads, with ids of 20 bytes each. */
-function addAll(messages: Message[], ids: Buffer, payloads: readonly Buffer[]): void {
-  let at = 0
-  for (const payload of payloads) {
-    messages.push({ id: ids.subarray(at, at + messageIdBytes), payload })
-    at += messageIdBytes
   }
 }
 

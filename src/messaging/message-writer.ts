@@ -14,6 +14,7 @@
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
 import { isRefusal } from '../transactions/index.js'
+import { clockMutation } from './clock-row.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
 import { TopicAppend } from './topic-append.js'
 import type { TopicState } from './topic-state.js'
@@ -48,16 +49,6 @@ interface Waiting {
 
 /** Most bytes of requests in one batch; a larger request is a batch of its own. */
 const batchBytesMax = 4 << 20
-const clockRow = Buffer.from('.clock')
-const clockColumn = 'd:k'
-
-/** Reads the largest time that was given out; -1 if there is none. */
-export async function readClock(database: Database, table: string): Promise<number> {
-  const result = await database.table(table).get({ row: clockRow, columns: [clockColumn] })
-  const value = result.value(clockColumn)
-  return value === undefined ? -1 : Number(value.readBigInt64BE())
-}
-
 export class MessageWriter {
   readonly #database: Database
   readonly #clockTable: string
@@ -163,7 +154,7 @@ export class MessageWriter {
     }
     if (accepted.length === 0) return
     for (const append of appends.values()) mutations.push(...append.mutations())
-    mutations.push(this.#clock())
+    mutations.push(clockMutation(this.#clockTable, this.#timestampMax))
     try {
       await this.#database.atomic({ mutations, durability: this.#durability })
     } catch (error) {
@@ -190,12 +181,5 @@ export class MessageWriter {
       return
     }
     for (const { waiting } of accepted) await this.#writeBatch([waiting])
-  }
-
-  #clock(): AtomicMutation {
-    const value = Buffer.allocUnsafe(8)
-    value.writeBigInt64BE(BigInt(this.#timestampMax))
-    const put = { cells: { [clockColumn]: value }, timestamp: 1 }
-    return { table: this.#clockTable, row: clockRow, mutations: [{ put }] }
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Marks messages of a transaction as rolled back: their write pointers become negative.
  *
- * A row holds messages of one publish, so it is marked as a whole. Only of a range that ends inside
- * of a row, which no publish answers, the row is cut: the parts get rows of their own, in one batch,
- * so every message keeps its place.
+ * A row holds messages of one publish, so it is marked as a whole. Only if a range ends inside of a
+ * row, as no answer to a publish does, the row is cut: the parts get rows of their own, in one
+ * batch. So every message keeps its place.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
 import { storedBatch } from './message-rows.js'

@@ -10,9 +10,10 @@
  */
 import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
 import { CacheBudget } from './cache-budget.js'
+import { readClock } from './clock-row.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
 import { Fetching } from './fetching.js'
-import { MessageWriter, readClock } from './message-writer.js'
+import { MessageWriter } from './message-writer.js'
 import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
 import { messagingPruning } from './prune-observer.js'
 import { Publishing, type CommitPublish } from './publishing.js'
@@ -93,7 +94,7 @@ export class MessagingService implements Messaging {
       if (await database.admin.tableExists(name)) continue
       await database.createTable(name, { families: { d: {} } })
     }
-    const timestampMax = await readClock(database, tables.metadata)
+    const timestampMax = await readClock(database, tables)
     const service = new MessagingService(database, settings, tables, timestampMax)
     await service.#topics.load()
     await service.#register()

@@ -39,9 +39,9 @@ export interface PublishResponse {
   readonly rollbackRange: MessageRange
 }
 
-/** A message. */
+/** A message. Its bytes are the consumer's own. */
 export interface Message {
-  /** 20 bytes; in text, hexadecimal. */
+  /** 20 bytes; in text, hexadecimal. Encoded anew each time it is asked for. */
   readonly id: Buffer
   readonly payload: Buffer
 }

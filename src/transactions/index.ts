@@ -46,3 +46,4 @@ export { PruneState, type PruneRecord, type PruneStateOptions } from './prune-st
 export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from './transaction-snapshot.js'
 export { largestPointer, packPointers } from './pack-pointers.js'
 export type { PackedPointers } from './prune-job/packed-pointers.js'
+export { importTephraState, type TephraFiles, type TephraImport } from './tephra/import-state.js'

@@ -23,6 +23,16 @@ export interface SuiteDatabase {
   /** Closes the database and opens it again; returns the new handle. */
   reopen(): Promise<Database>
   close(): Promise<void>
+  /**
+   * A second opener of the same data, with a handle of its own, which fails with `ERR_LOCKED` while
+   * another handle is open. Absent: cases about several openers are left out.
+   */
+  openAgain?(): Promise<Database>
+  /**
+   * Ends the database as a crash does that tears the last frame of the log, which was being
+   * written; then opens it again. Absent: cases about torn logs are left out.
+   */
+  reopenTorn?(): Promise<Database>
   /** Absent: cases about flushes and compactions are left out. */
   readonly jobs?: {
     register(database: Database, coprocessor: Coprocessor): Promise<CoprocessorRegistration>
@@ -82,6 +92,13 @@ export class Fixture {
     this.database = await this.suite.reopen()
   }
 
+  /** As `reopen`, behind a crash that tears the last frame of the log. */
+  async reopenTorn(): Promise<void> {
+    const database = await this.suite.reopenTorn!()
+    await this.endAll()
+    this.database = database
+  }
+
   /** Runs at the end of the case, or before a reopen; the last one first. */
   atEnd(work: () => Promise<void>): void {
     this.#closing.push(work)
@@ -99,11 +116,9 @@ export interface MessagingCase {
   /** Number in the specification of messaging and transactions. */
   readonly number: number
   readonly name: string
-  /** Why the case does not apply here; such a case is listed and not run. */
-  readonly leftOut?: string
-  /** The case needs flushes and compactions. */
-  readonly needsJobs?: true
-  readonly run?: (fixture: Fixture) => Promise<void>
+  /** What of the backend the case needs; without it the case is listed and not run. */
+  readonly needs?: 'jobs' | 'openAgain' | 'reopenTorn'
+  readonly run: (fixture: Fixture) => Promise<void>
 }
 
 /** A transaction made by hand: read pointer, id, invalid and running pointers. */

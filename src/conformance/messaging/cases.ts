@@ -2,10 +2,13 @@
 import { cacheCases } from './cache-cases.js'
 import type { MessagingCase } from './case.js'
 import { contextCases } from './context-cases.js'
+import { layoutCases } from './layout-cases.js'
+import { leaderCases } from './leader-cases.js'
 import { messageCases } from './message-cases.js'
 import { ownCases } from './own-cases.js'
 import { persistenceCases } from './persistence-cases.js'
 import { processorCases } from './processor-cases.js'
+import { tephraCases } from './tephra-cases.js'
 import { topicCases } from './topic-cases.js'
 import { transactionCases } from './transaction-cases.js'
 
@@ -13,6 +16,9 @@ import { transactionCases } from './transaction-cases.js'
 export const messagingCases: readonly MessagingCase[] = [
   ...topicCases,
   ...messageCases,
+  ...layoutCases,
+  ...leaderCases,
+  ...tephraCases,
   ...cacheCases,
   ...ownCases,
   ...transactionCases,

@@ -8,7 +8,7 @@ import {
   type MessagingService,
   type PublishResponse,
 } from '../../messaging/index.js'
-import { failsWith, tx, type Fixture, type MessagingCase } from './case.js'
+import { failsWith, SuiteClock, tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, idOf, serviceOf, texts } from './message-fixture.js'
 
 const t1 = defaultTopic('t1')
@@ -249,8 +249,6 @@ const threeCases: readonly MessagingCase[] = [
       await check(await serviceOf(fixture))
     },
   },
-  { number: 28, name: 'partitions by time', leftOut: 'a table has no partitions of its own' },
-  { number: 29, name: 'an old layout is upgraded', leftOut: 'there is one layout so far' },
 ]
 
 /** Messages with a topic, as `[time, sequence]`. */
@@ -268,11 +266,14 @@ const writerCases: readonly MessagingCase[] = [
     number: 34,
     name: 'a batch has one time, the next batch the next',
     run: async (fixture) => {
-      const service = await atZero(fixture)
-      fixture.clock.step = 1
+      await atZero(fixture)
+      // The database may ask its clock too, so the service gets one of its own.
+      const clock = new SuiteClock()
+      const service = await serviceOf(fixture, { clock })
+      clock.step = 1
       await service.publish(t1, { messages: ['1', '2', '3'] })
       await service.publish(t2, { messages: ['a', 'b', 'c'] })
-      fixture.clock.step = 0
+      clock.step = 0
       assert.deepEqual(texts(await service.poll(t1)), ['1', '2', '3'])
       const first = await places(service)
       assert.deepEqual(

@@ -61,7 +61,7 @@ const cleanupCases: readonly MessagingCase[] = [
   {
     number: 73,
     name: 'a payload is there before its TTL, and gone behind it',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const service = await pruned(fixture)
       await service.createTopic(t1, { ttl: '3' })
@@ -76,7 +76,7 @@ const cleanupCases: readonly MessagingCase[] = [
   {
     number: 74,
     name: 'a message is there before its TTL, and gone behind it',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const service = await pruned(fixture)
       await service.createTopic(t1, { ttl: '3' })
@@ -92,7 +92,7 @@ const cleanupCases: readonly MessagingCase[] = [
   {
     number: 76,
     name: 'a compaction marks messages of invalid transactions, and drops ended generations',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const manager = await fixture.manager()
       const service = await pruned(fixture, { transactions: manager })
@@ -111,9 +111,6 @@ const cleanupCases: readonly MessagingCase[] = [
       assert.equal(await rows(fixture, 'tms.message'), 0)
     },
   },
-  { number: 77, name: 'partitions are pruned', leftOut: 'a table has no partitions of its own' },
-  { number: 79, name: 'partitions of a range', leftOut: 'a table has no partitions of its own' },
-  { number: 80, name: 'leader and follower', leftOut: 'a database is open in one process' },
 ]
 
 const programCases: readonly MessagingCase[] = [

@@ -1,6 +1,6 @@
 /** Cases 113 to 121: the state of transactions across a restart. */
 import assert from 'node:assert/strict'
-import type { ManagerSnapshot } from '../../transactions/index.js'
+import type { ManagerSnapshot, Transaction } from '../../transactions/index.js'
 import type { MessagingCase } from './case.js'
 
 /** A snapshot as plain data, without the time at which it was taken. */
@@ -71,11 +71,6 @@ export const persistenceCases: readonly MessagingCase[] = [
     },
   },
   {
-    number: 116,
-    name: 'old snapshots and logs are removed',
-    leftOut: 'the state lies in the rows of a table: there are no snapshot or log files of its own',
-  },
-  {
     number: 118,
     name: 'truncations of the invalid list are found again',
     run: async (fixture) => {
@@ -95,24 +90,54 @@ export const persistenceCases: readonly MessagingCase[] = [
     },
   },
   {
-    number: 119,
-    name: 'ids ascend behind a restart, also with a clock that stepped back',
+    number: 116,
+    name: 'of six rounds of commits what running transactions need is kept: the last three',
     run: async (fixture) => {
       let manager = await fixture.manager()
-      const before = await manager.startShort()
+      let old: Transaction | undefined
+      for (let round = 1; round <= 6; round++) {
+        if (round === 4) old = await manager.startShort()
+        const transaction = await manager.startShort()
+        await manager.canCommit(transaction, [`round ${round}`])
+        await manager.commit(transaction)
+      }
+      // The record of what is forgotten is part of the next commit.
+      await manager.commit(await manager.startShort())
       await fixture.reopen()
-      fixture.clock.milliseconds -= 3_600_000
       manager = await fixture.manager()
-      const after = await manager.startShort()
-      assert.ok(after.transactionId > before.transactionId)
-      assert.ok(after.inProgress.has(before.transactionId), 'it is still running')
-      await manager.commit(before)
-      assert.ok((await manager.startShort()).isVisible(before.transactionId))
+      const kept = [...manager.snapshot().committed.values()].flat()
+      assert.deepEqual(kept, ['round 4', 'round 5', 'round 6'])
+      await manager.commit(old!)
+      await manager.commit(await manager.startShort())
+      await fixture.reopen()
+      assert.equal((await fixture.manager()).snapshot().committed.size, 0)
+      const rows = fixture.database.table('tx.state').scan()
+      assert.equal((await rows.nextBatch(10)).length, 1, 'the pointers alone are left')
+      rows.close()
     },
   },
   {
-    number: 121,
-    name: 'old formats of snapshots and edits are read',
-    leftOut: 'there is one format so far; files of Tephra are not read',
+    number: 119,
+    name: 'of a log whose last frame is torn all changes before it are found again',
+    needs: 'reopenTorn',
+    run: async (fixture) => {
+      for (const perFrame of [1, 5]) {
+        const manager = await fixture.manager({ durability: 'FSYNC_WAL' })
+        for (let i = 0; i < perFrame; i++) await manager.startShort()
+        await manager.commit(await manager.startShort())
+        fixture.clock.milliseconds += 3_600_000
+        // All of them become invalid in one frame.
+        assert.equal(await manager.cleanUp(), perFrame)
+        await fixture.reopenTorn()
+        const torn = (await fixture.manager()).snapshot()
+        assert.deepEqual([torn.running.length, torn.invalid.length], [perFrame, 0])
+        await (await fixture.manager()).cleanUp()
+        await fixture.reopen()
+        const whole = await fixture.manager()
+        const { running, invalid } = whole.snapshot()
+        assert.deepEqual([running.length, invalid.length], [0, perFrame])
+        await whole.truncateInvalid(invalid)
+      }
+    },
   },
 ]

@@ -153,7 +153,7 @@ const jobCases: readonly MessagingCase[] = [
   {
     number: 125,
     name: 'a flush keeps what may still be seen, and of the rest the newest',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const t = await table(fixture, { f: transactionalFamily({}, 3 * hour) })
       const now = fixture.clock.milliseconds
@@ -182,7 +182,7 @@ const jobCases: readonly MessagingCase[] = [
   {
     number: 127,
     name: 'deletions stay in flushes and go in major compactions',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const t = await table(fixture, { f: transactionalFamily() })
       const manager = await fixture.manager()
@@ -250,7 +250,7 @@ const jobCases: readonly MessagingCase[] = [
   {
     number: 133,
     name: 'major compactions record bounds; others, and unknown transactions, do not',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       const t = await table(fixture, { f: transactionalFamily() })
       const state = await PruneState.open({ lifetimeMilliseconds: 0, graceMilliseconds: 0 })
@@ -286,7 +286,7 @@ const jobCases: readonly MessagingCase[] = [
   {
     number: 134,
     name: 'an empty table blocks the pruning until a flush finds it empty',
-    needsJobs: true,
+    needs: 'jobs',
     run: async (fixture) => {
       await table(fixture, { f: transactionalFamily() })
       const state = await PruneState.open({ lifetimeMilliseconds: 0, graceMilliseconds: 0 })

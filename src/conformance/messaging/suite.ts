@@ -31,10 +31,9 @@ export async function runMessagingSuite(
   let leftOut = 0
   for (const each of messagingCases) {
     const name = `messaging ${each.number}: ${each.name}`
-    const open = await skipReason(each.needsJobs === true, backend, each.leftOut)
-    if (typeof open === 'string' || each.run === undefined) {
+    const skip = await skipReason(backend, each.needs)
+    if (skip !== undefined) {
       leftOut++
-      const skip = typeof open === 'string' ? open : 'the case has no body'
       await t.test(name, { skip }, async () => undefined)
       continue
     }
@@ -43,7 +42,7 @@ export async function runMessagingSuite(
       const clock = new SuiteClock()
       const fixture = new Fixture(await backend.open(clock), clock)
       try {
-        await each.run?.(fixture)
+        await each.run(fixture)
         t.equal(await fixture.endAll(), undefined)
       } finally {
         await fixture.endAll()
@@ -55,14 +54,18 @@ export async function runMessagingSuite(
   return { run, leftOut }
 }
 
+const reasons = {
+  jobs: 'the backend has no flushes and compactions with hooks',
+  openAgain: 'the data of the backend have one opener',
+  reopenTorn: 'the backend has no log that could be torn',
+} as const
+
 async function skipReason(
-  needsJobs: boolean,
   backend: MessagingBackend,
-  leftOut: string | undefined,
+  needs: keyof typeof reasons | undefined,
 ): Promise<string | undefined> {
-  if (leftOut !== undefined) return leftOut
-  if (!needsJobs) return undefined
+  if (needs === undefined) return undefined
   const open = await backend.open(new SuiteClock())
   await open.close()
-  return open.jobs === undefined ? 'the backend has no flushes and compactions' : undefined
+  return open[needs] === undefined ? reasons[needs] : undefined
 }

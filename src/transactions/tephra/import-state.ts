@@ -1,0 +1,62 @@
+/** Takes the state of a Tephra manager over, for a move from CDAP. */
+import { CellarError, ErrorCode, type Database } from '../../api/index.js'
+import { managerSettings } from '../options.js'
+import { StateLog } from '../state-log.js'
+import { applyTephraEdits } from './edits.js'
+import { readTephraSnapshot } from './snapshot.js'
+import { emptyTephraState } from './state.js'
+
+/** Files of Tephra. */
+export interface TephraFiles {
+  /** The newest snapshot; absent: the logs begin with the first transaction. */
+  readonly snapshot?: Uint8Array
+  /** The logs of this snapshot and those behind it, in order. */
+  readonly logs?: readonly Uint8Array[]
+}
+
+/** What was taken over. */
+export interface TephraImport {
+  readonly running: number
+  readonly invalid: number
+  readonly committed: number
+  readonly edits: number
+}
+
+/**
+ * Writes the state of Tephra's files into the table of state, which must not have any; then a
+ * `TransactionManager` may be opened. Ids go on behind Tephra's, so cells and messages that were
+ * written with its pointers stay as visible as they were.
+ *
+ * `ERR_INVALID_ARGUMENT` for files that cannot be understood, or a table that holds state: nothing
+ * is written then.
+ */
+export async function importTephraState(
+  database: Database,
+  files: TephraFiles,
+  options: { readonly table?: string } = {},
+): Promise<TephraImport> {
+  const { snapshot, logs = [] } = files
+  const state = snapshot === undefined ? emptyTephraState() : readTephraSnapshot(snapshot)
+  let edits = 0
+  for (const log of logs) edits += applyTephraEdits(state, log)
+  const log = await StateLog.open(database, managerSettings(options))
+  if ((await log.read()).pointers !== undefined) {
+    throw new CellarError(ErrorCode.invalidArgument, 'the table holds the state of transactions')
+  }
+  const { rows } = log
+  for (const [id, running] of state.running) {
+    const committing = state.committing.get(id)
+    await log.append([rows.running({ ...running, id, committing, client: undefined })])
+  }
+  for (const [pointer, changes] of state.committed) {
+    await log.append([rows.committed({ pointer, id: 0n, changes, client: undefined })])
+  }
+  await log.appendMany([...state.invalid], (pointer) => rows.invalid(pointer))
+  const pointers = [state.writePointer, state.readPointer, ...state.committed.keys()]
+  const last = pointers.reduce((a, b) => (a > b ? a : b))
+  // Behind everything else: without this row there is no state.
+  await log.commit([rows.pointers(state.readPointer, last)])
+  await log.close()
+  const { running, invalid, committed } = state
+  return { running: running.size, invalid: invalid.size, committed: committed.size, edits }
+}

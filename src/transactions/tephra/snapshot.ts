@@ -1,0 +1,66 @@
+/**
+ * Reads a snapshot file of Tephra (`snapshot.TIME`), versions 1, 2 and 4.
+ *
+ *   version time readPointer writePointer invalid* running* committing* committed*
+ *
+ * Numbers are zigzag varints. A list is blocks of a count and so many members; a count of 0 ends
+ * the list. A running transaction is id, expiration and visibility bound; since version 2 its type,
+ * and in version 4 the list of its checkpoints. A change set is a pointer and a list of keys.
+ */
+import type { TransactionType } from '../transaction.js'
+import { ByteSource, malformed } from './bytes.js'
+import { emptyTephraState, typeOf, type TephraState } from './state.js'
+
+const types: readonly TransactionType[] = ['SHORT', 'LONG']
+
+/** Reads a snapshot. `ERR_INVALID_ARGUMENT` for other bytes and versions. */
+export function readTephraSnapshot(bytes: Uint8Array): TephraState {
+  const source = new ByteSource(bytes)
+  const version = Number(source.varint())
+  if (version !== 1 && version !== 2 && version !== 4) {
+    throw malformed(`a snapshot of version ${version}`)
+  }
+  const state = emptyTephraState()
+  source.varint()
+  state.readPointer = source.varint()
+  state.writePointer = source.varint()
+  list(source, () => state.invalid.add(source.varint()))
+  list(source, () => readRunning(source, version, state))
+  list(source, () => readChanges(source, state.committing))
+  list(source, () => readChanges(source, state.committed))
+  if (source.left > 0) throw malformed(`${source.left} bytes behind the end of a snapshot`)
+  return state
+}
+
+function readRunning(source: ByteSource, version: number, state: TephraState): void {
+  const id = source.varint()
+  const expiration = source.varint()
+  const visibilityUpperBound = source.varint()
+  const checkpoints: bigint[] = []
+  if (version === 1) {
+    state.running.set(id, { ...typeOf(id, expiration), visibilityUpperBound, checkpoints })
+    return
+  }
+  const type = types[Number(source.varint())]
+  if (type === undefined) throw malformed('an unknown type of transaction')
+  if (version === 4) list(source, () => checkpoints.push(source.varint()))
+  const fields = { type, expiration: Number(expiration) }
+  state.running.set(id, { ...fields, visibilityUpperBound, checkpoints })
+}
+
+function readChanges(source: ByteSource, sets: Map<bigint, readonly string[]>): void {
+  const pointer = source.varint()
+  const keys: string[] = []
+  list(source, () => {
+    keys.push(source.bytes(source.count(source.varint())).toString('latin1'))
+  })
+  sets.set(pointer, keys)
+}
+
+function list(source: ByteSource, member: () => unknown): void {
+  for (;;) {
+    const count = source.count(source.varint())
+    if (count === 0) return
+    for (let i = 0; i < count; i++) member()
+  }
+}
