@@ -96,7 +96,7 @@ export const tephraCases: readonly MessagingCase[] = [
       assert.deepEqual(report, { running: 5, invalid: 1, committed: 2, edits: 8 })
       const manager = await fixture.manager()
       const { running, invalid, readPointer, committed, writePointer } = manager.snapshot()
-      const types = Object.fromEntries(running.map((each) => [each.id - id(0n), each.type]))
+      const types = Object.fromEntries(running.map((each) => [String(each.id - id(0n)), each.type]))
       const wanted = { 6: 'LONG', 7: 'LONG', 11: 'LONG', 14: 'SHORT', 15: 'LONG' }
       assert.deepEqual(types, wanted)
       assert.deepEqual([...invalid], [id(8n)])
