@@ -1,7 +1,12 @@
 /** Workloads that the peers do not have: transactions, invalid transactions, topics, TTL. */
 import { Database, MemoryFileSystem } from '../../src/index.js'
 import { MessagePublisher, MessagingService } from '../../src/messaging/index.js'
-import { TransactionContext, TransactionManager } from '../../src/transactions/index.js'
+import {
+  idsPerMillisecond,
+  TransactionContext,
+  TransactionManager,
+} from '../../src/transactions/index.js'
+import { StateRows } from '../../src/transactions/state-rows.js'
 import type { ResultRecord } from '../harness/record.js'
 import { measure, recordOf, type Measured } from './measure.js'
 
@@ -30,11 +35,19 @@ async function roundTrips(directory: string, count: number): Promise<Measured> {
 /** The cost of a start, with so many invalid transactions. In memory: nothing waits for a disk. */
 async function starts(invalid: number, count: number): Promise<Measured> {
   const database = await Database.open('/starts', { fileSystem: new MemoryFileSystem() })
-  const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
-  for (let i = 0; i < invalid; i++) {
-    const { transactionId } = await manager.startShort()
-    await manager.invalidate(transactionId)
+  await database.createTable('tx.state', { families: { s: {} } })
+  // As many starts and invalidations would leave them.
+  const rows = new StateRows('tx.state')
+  const first = BigInt(Date.now() - 3_600_000) * idsPerMillisecond
+  for (let at = 0; at < invalid; at += 4096) {
+    const ids = Array.from({ length: Math.min(4096, invalid - at) }, (_, i) => at + i)
+    await database.atomic({ mutations: ids.map((i) => rows.invalid(first + BigInt(i))) })
   }
+  const last = first + BigInt(invalid)
+  await database.atomic({ mutations: [rows.pointers(last, last)] })
+  const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
+  if (manager.statistics().invalid !== invalid) throw new Error('the invalid list is not whole')
+  for (let i = 0; i < 1000; i++) await manager.abort(await manager.startShort())
   const measured = await measure(`start-and-abort-${invalid}-invalid`, count, 1, 1, async () => {
     await manager.abort(await manager.startShort())
   })

@@ -3,7 +3,8 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { loadPeer } from '../engines/peers.js'
 import { Database } from '../../src/index.js'
-import { MessagingService } from '../../src/messaging/index.js'
+import { MessagingService, type FetchOptions, type Messaging } from '../../src/messaging/index.js'
+import { CellarServer, MessagingClient, messagingRoutes } from '../../src/server/index.js'
 
 /** What an acknowledged publish survives: the end of the process, or the loss of power. */
 export type QueueDurability = 'buffered' | 'sync'
@@ -16,6 +17,8 @@ export interface Queue {
     position: string | null,
     limit: number,
   ): Promise<{ count: number; bytes: number; position: string | null }>
+  /** Waits for the next message behind a position; absent if the queue cannot. */
+  next?(position: string | null): Promise<string>
   close(): Promise<void>
 }
 
@@ -27,38 +30,73 @@ export interface QueueKind {
 
 const topic = { namespace: 'bench', topic: 'messages' }
 
+const waitMilliseconds = 30_000
+
+/** A topic, in process or over HTTP. */
+function topicQueue(messaging: Messaging, close: () => Promise<void>): Queue {
+  const behind = (position: string | null): FetchOptions =>
+    position === null ? {} : { from: position, inclusive: false }
+  return {
+    publish: async (messages) => {
+      await messaging.publish(topic, { messages })
+    },
+    poll: async (position, limit) => {
+      const messages = await messaging.poll(topic, { ...behind(position), limit })
+      let bytes = 0
+      for (const { payload } of messages) bytes += payload.length
+      const last = messages.at(-1)?.id.toString('hex') ?? position
+      return { count: messages.length, bytes, position: last }
+    },
+    next: async (position) => {
+      const options = { ...behind(position), limit: 1, waitMilliseconds }
+      const [message] = await messaging.poll(topic, options)
+      return message.id.toString('hex')
+    },
+    close,
+  }
+}
+
+async function openTopic(directory: string, durability: QueueDurability) {
+  const database = await Database.open(join(directory, 'cellar'))
+  const service = await MessagingService.open(database, {
+    durability: durability === 'sync' ? 'FSYNC_WAL' : 'SYNC_WAL',
+  })
+  await service.createTopic(topic)
+  const close = async (): Promise<void> => {
+    await service.close()
+    await database.close()
+  }
+  return { service, close }
+}
+
 const cellar: QueueKind = {
   name: 'cellar',
   open: async (directory, durability) => {
-    const database = await Database.open(join(directory, 'cellar'))
-    const service = await MessagingService.open(database, {
-      durability: durability === 'sync' ? 'FSYNC_WAL' : 'SYNC_WAL',
-    })
-    await service.createTopic(topic)
-    return {
-      publish: async (messages) => {
-        await service.publish(topic, { messages })
-      },
-      poll: async (position, limit) => {
-        const start = position === null ? {} : { from: position, inclusive: false }
-        const messages = await service.poll(topic, { ...start, limit })
-        let bytes = 0
-        for (const { payload } of messages) bytes += payload.length
-        const last = messages.at(-1)?.id.toString('hex') ?? position
-        return { count: messages.length, bytes, position: last }
-      },
-      close: async () => {
-        await service.close()
-        await database.close()
-      },
-    }
+    const { service, close } = await openTopic(directory, durability)
+    return topicQueue(service, close)
   },
+}
+
+/** Over HTTP, with server and client in this process, as Redis's client is. */
+function overHttp(encoding: 'json' | 'avro'): QueueKind {
+  return {
+    name: `cellar-http-${encoding}`,
+    open: async (directory, durability) => {
+      const { service, close } = await openTopic(directory, durability)
+      const server = await CellarServer.start([messagingRoutes(service)], { port: 0 })
+      return topicQueue(new MessagingClient({ url: server.url, encoding }), async () => {
+        await server.close()
+        await close()
+      })
+    },
+  }
 }
 
 /** The parts of `ioredis` that are used. */
 interface Redis {
   pipeline(): { xadd(...words: string[]): unknown; exec(): Promise<[Error | null, unknown][]> }
   xadd(...words: string[]): Promise<unknown>
+  xread(...words: (string | number)[]): Promise<[string, [string, string[]][]][] | null>
   xrange(...words: (string | number)[]): Promise<[string, string[]][]>
   ping(): Promise<unknown>
   quit(): Promise<unknown>
@@ -83,6 +121,9 @@ const redis: QueueKind = {
     const client = new Client(socket)
     client.on('error', () => undefined)
     await client.ping()
+    // A connection that waits answers nothing else.
+    const waiting = new Client(socket)
+    waiting.on('error', () => undefined)
     return {
       publish: async (messages) => {
         if (messages.length === 1) {
@@ -100,7 +141,14 @@ const redis: QueueKind = {
         for (const [, [, payload]] of found) bytes += payload.length
         return { count: found.length, bytes, position: found.at(-1)?.[0] ?? position }
       },
+      next: async (position) => {
+        const start = position ?? '0'
+        const words = ['BLOCK', waitMilliseconds, 'STREAMS', 'messages', start]
+        const found = await waiting.xread('COUNT', 1, ...words)
+        return found![0][1][0][0]
+      },
       close: async () => {
+        await waiting.quit()
         await client.quit()
         const ended = new Promise((resolve) => server.once('close', resolve))
         server.kill('SIGTERM')
@@ -191,4 +239,11 @@ const sqlite: QueueKind = {
 }
 
 /** All kinds, in the order of the tables. */
-export const queueKinds: readonly QueueKind[] = [cellar, redis, lmdb, sqlite]
+export const queueKinds: readonly QueueKind[] = [
+  cellar,
+  overHttp('json'),
+  overHttp('avro'),
+  redis,
+  lmdb,
+  sqlite,
+]
