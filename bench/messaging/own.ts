@@ -3,10 +3,10 @@ import { Database, MemoryFileSystem } from '../../src/index.js'
 import { MessagePublisher, MessagingService } from '../../src/messaging/index.js'
 import {
   idsPerMillisecond,
+  importTephraState,
   TransactionContext,
   TransactionManager,
 } from '../../src/transactions/index.js'
-import { StateRows } from '../../src/transactions/state-rows.js'
 import type { ResultRecord } from '../harness/record.js'
 import { measure, recordOf, type Measured } from './measure.js'
 
@@ -32,19 +32,31 @@ async function roundTrips(directory: string, count: number): Promise<Measured> {
   return measured
 }
 
+/** A snapshot of Tephra with so many invalid transactions. */
+function snapshotOf(invalid: number): Buffer {
+  const bytes: number[] = []
+  const write = (value: bigint): void => {
+    // Zigzag varints of numbers that are not negative.
+    let rest = 2n * value
+    for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
+    bytes.push(Number(rest))
+  }
+  const first = BigInt(Date.now() - 3_600_000) * idsPerMillisecond
+  const last = first + BigInt(invalid)
+  const list = Array.from({ length: invalid }, (_, i) => first + BigInt(i))
+  const head = [2n, BigInt(Date.now()), last, last]
+  if (invalid > 0) head.push(BigInt(invalid))
+  for (const value of head) write(value)
+  for (const value of list) write(value)
+  // The ends of the four lists.
+  for (let i = 0; i < 4; i++) write(0n)
+  return Buffer.from(bytes)
+}
+
 /** The cost of a start, with so many invalid transactions. In memory: nothing waits for a disk. */
 async function starts(invalid: number, count: number): Promise<Measured> {
   const database = await Database.open('/starts', { fileSystem: new MemoryFileSystem() })
-  await database.createTable('tx.state', { families: { s: {} } })
-  // As many starts and invalidations would leave them.
-  const rows = new StateRows('tx.state')
-  const first = BigInt(Date.now() - 3_600_000) * idsPerMillisecond
-  for (let at = 0; at < invalid; at += 4096) {
-    const ids = Array.from({ length: Math.min(4096, invalid - at) }, (_, i) => at + i)
-    await database.atomic({ mutations: ids.map((i) => rows.invalid(first + BigInt(i))) })
-  }
-  const last = first + BigInt(invalid)
-  await database.atomic({ mutations: [rows.pointers(last, last)] })
+  await importTephraState(database, { snapshot: snapshotOf(invalid) })
   const manager = await TransactionManager.open(database, { sweepMilliseconds: 0 })
   if (manager.statistics().invalid !== invalid) throw new Error('the invalid list is not whole')
   for (let i = 0; i < 1000; i++) await manager.abort(await manager.startShort())

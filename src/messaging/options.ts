@@ -7,7 +7,7 @@ import {
   type Coprocessor,
   type DurabilityOption,
 } from '../api/index.js'
-import type { TransactionManager } from '../transactions/index.js'
+import type { PruneState, TransactionManager } from '../transactions/index.js'
 import { invalidArgument } from './errors.js'
 
 /** Options of `MessagingService.open`. */
@@ -24,6 +24,8 @@ export interface MessagingOptions {
   readonly lifetimeMilliseconds?: number
   /** The transactions, so that compactions mark the messages of invalid ones. */
   readonly transactions?: Pick<TransactionManager, 'snapshot'>
+  /** Remembers what compactions marked, so that the list of invalid ones can be pruned. */
+  readonly pruneState?: PruneState
   /** Registers the prunings of the tables. Absent: expired messages are hidden and stay stored. */
   readonly register?: (coprocessor: Coprocessor) => Promise<unknown>
   /** Bytes of newest messages kept in memory over all topics. Default 64 MiB; 0 = none. */
@@ -48,9 +50,11 @@ export interface MessagingOptions {
   readonly waitMillisecondsMax?: number
 }
 
+type Injected = 'transactions' | 'pruneState' | 'register'
+
 /** The options with their defaults. */
-export type MessagingSettings = Required<Omit<MessagingOptions, 'transactions' | 'register'>> &
-  Pick<MessagingOptions, 'transactions' | 'register'>
+export type MessagingSettings = Required<Omit<MessagingOptions, Injected>> &
+  Pick<MessagingOptions, Injected>
 
 const names = new OptionNames<MessagingOptions>('messaging', {
   tablePrefix: true,
@@ -59,6 +63,7 @@ const names = new OptionNames<MessagingOptions>('messaging', {
   ttlSecondsDefault: true,
   lifetimeMilliseconds: true,
   transactions: true,
+  pruneState: true,
   register: true,
   cacheBytesMax: true,
   cacheAgeMillisecondsMax: true,

@@ -242,12 +242,14 @@ export class MessagingService implements Messaging {
   }
 
   async #register(): Promise<void> {
-    const { register, transactions } = this.#settings
+    const { register, transactions, pruneState } = this.#settings
     if (register === undefined) return
     const topics = (): ReturnType<TopicRegistry['records']> => this.#topics.records()
     const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
     const { message, payload } = this.#tables
-    await register(messagingPruning({ rows: 'message', tables: [message], topics, ...known }))
+    const state = pruneState === undefined ? {} : { state: pruneState }
+    const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
+    await register(messagingPruning(pruned))
     await register(messagingPruning({ rows: 'payload', tables: [payload], topics }))
   }
 

@@ -1,11 +1,12 @@
-/**
- * The Avro binary form of the messaging requests and responses, by the package `avsc`.
- *
- * `avsc` trusts what it decodes: a count of two billion makes it loop so often. So every body is
- * first walked with the bounds of its bytes (`checkBody`), which costs no memory.
- */
-import { invalidArgument } from './http-errors.js'
-import type { Message, MessageRange, PublishRequest, PublishResponse } from '../messaging/index.js'
+/** The Avro binary form of the messaging requests and responses, by the package `avsc`. */
+import { checkBody, malformed, type Shape } from './avro-check.js'
+import type {
+  Message,
+  MessageRange,
+  PublishRequest,
+  PublishResponse,
+  TopicProperties,
+} from '../messaging/index.js'
 import { requirePackage } from '../api/index.js'
 import type avsc from 'avsc'
 
@@ -17,8 +18,6 @@ export interface ConsumeFields {
   readonly transaction: Buffer | null
 }
 
-type Shape = 'bytes' | 'long' | 'int' | 'boolean' | 'null' | { array: Shape } | { union: Shape[] }
-
 const optionalLong: Shape = { union: ['long', 'null'] }
 const publishShape: Shape[] = [optionalLong, { array: 'bytes' }]
 const rollbackShape: Shape[] = [optionalLong, 'long', 'int', 'long', 'int']
@@ -28,6 +27,8 @@ const consumeShape: Shape[] = [
   { union: ['int', 'null'] },
   { union: ['bytes', 'null'] },
 ]
+const propertiesShape: Shape[] = [{ map: 'bytes' }]
+const namesShape: Shape[] = [{ array: 'bytes' }]
 
 const longOrNull = ['long', 'null']
 const publishSchema = {
@@ -74,6 +75,8 @@ export class AvroForms {
   readonly #publish: avsc.Type
   readonly #response: avsc.Type
   readonly #consume: avsc.Type
+  readonly #properties: avsc.Type
+  readonly #names: avsc.Type
 
   constructor() {
     const { Type, types } = requirePackage<typeof avsc>('avsc', 'the Avro form of messaging')
@@ -95,6 +98,25 @@ export class AvroForms {
     this.#publish = make(publishSchema)
     this.#response = make(responseSchema)
     this.#consume = make(consumeSchema)
+    this.#properties = make({ type: 'map', values: 'string' })
+    this.#names = make({ type: 'array', items: 'string' })
+  }
+
+  encodeProperties(properties: TopicProperties): Buffer {
+    return this.#properties.toBuffer({ ...properties })
+  }
+
+  decodeProperties(body: Buffer): TopicProperties {
+    return decode(this.#properties, body, propertiesShape) as TopicProperties
+  }
+
+  /** Names of topics. */
+  encodeNames(names: readonly string[]): Buffer {
+    return this.#names.toBuffer([...names])
+  }
+
+  decodeNames(body: Buffer): string[] {
+    return decode(this.#names, body, namesShape) as string[]
   }
 
   encodePublish({ transactionWritePointer, messages }: PublishRequest): Buffer {
@@ -216,53 +238,4 @@ function decode(type: avsc.Type, body: Buffer, shape: readonly Shape[]): unknown
   } catch (cause) {
     throw malformed((cause as Error).message)
   }
-}
-
-/** Walks a body; `ERR_INVALID_ARGUMENT` if it is not made of these fields, and nothing behind. */
-function checkBody(body: Buffer, shape: readonly Shape[]): void {
-  let at = 0
-  const varint = (): bigint => {
-    let value = 0n
-    for (let shift = 0n; shift < 70n; shift += 7n) {
-      if (at >= body.length) throw malformed('it ends too early')
-      const byte = body[at++]
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
-    }
-    throw malformed('a number is too long')
-  }
-  const skip = (bytes: bigint): void => {
-    if (bytes < 0n || bytes > BigInt(body.length - at)) throw malformed('it ends too early')
-    at += Number(bytes)
-  }
-  const walk = (part: Shape): void => {
-    if (part === 'bytes') skip(varint())
-    else if (part === 'boolean') skip(1n)
-    else if (part === 'long') varint()
-    else if (part === 'int') {
-      const value = varint()
-      if (BigInt.asIntN(32, value) !== value) throw malformed('a number has more than 32 bits')
-    } else if (typeof part === 'object' && 'union' in part) {
-      const branch = varint()
-      if (branch < 0n || branch >= BigInt(part.union.length)) throw malformed('an unknown branch')
-      walk(part.union[Number(branch)])
-    } else if (typeof part === 'object') walkArray(part.array)
-  }
-  const walkArray = (items: Shape): void => {
-    for (let count = varint(); count !== 0n; count = varint()) {
-      if (count < 0n) {
-        count = -count
-        varint()
-      }
-      // Every item takes a byte at least.
-      if (count > BigInt(body.length - at)) throw malformed('it ends too early')
-      for (let i = 0n; i < count; i++) walk(items)
-    }
-  }
-  for (const part of shape) walk(part)
-  if (at !== body.length) throw malformed('there are bytes behind its end')
-}
-
-function malformed(what: string): Error {
-  return invalidArgument(`malformed Avro: ${what}`)
 }

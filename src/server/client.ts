@@ -58,11 +58,11 @@ export class MessagingClient implements Messaging {
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
-    await this.#call('PUT', pathOf(id), JSON.stringify(properties))
+    await this.#call('PUT', pathOf(id), this.#encodeProperties(properties))
   }
 
   async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
-    await this.#call('PUT', `${pathOf(id)}/properties`, JSON.stringify(properties))
+    await this.#call('PUT', `${pathOf(id)}/properties`, this.#encodeProperties(properties))
   }
 
   async deleteTopic(id: TopicId): Promise<void> {
@@ -70,12 +70,16 @@ export class MessagingClient implements Messaging {
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
-    return (await (await this.#call('GET', pathOf(id))).json()) as TopicProperties
+    const answer = await this.#get(pathOf(id))
+    if (this.#avro === undefined) return (await answer.json()) as TopicProperties
+    return this.#avro.decodeProperties(Buffer.from(await answer.arrayBuffer()))
   }
 
   async listTopics(namespace: string): Promise<string[]> {
     const path = `/${encodeURIComponent(namespace)}/topics`
-    return (await (await this.#call('GET', path)).json()) as string[]
+    const answer = await this.#get(path)
+    if (this.#avro === undefined) return (await answer.json()) as string[]
+    return this.#avro.decodeNames(Buffer.from(await answer.arrayBuffer()))
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
@@ -116,6 +120,15 @@ export class MessagingClient implements Messaging {
     const messages: Message[] = []
     for await (const message of iterator) messages.push(message)
     return messages
+  }
+
+  async #get(path: string): Promise<Response> {
+    const accept = this.#avro === undefined ? 'application/json' : 'avro/binary'
+    return this.#call('GET', path, undefined, { accept })
+  }
+
+  #encodeProperties(properties: TopicProperties): Buffer | string {
+    return this.#avro?.encodeProperties(properties) ?? JSON.stringify(properties)
   }
 
   #encode(request: PublishRequest): Buffer | string {

@@ -42,6 +42,7 @@ const consumeResponse: Json = {
   type: 'array',
   items: { type: 'object', properties: { id: string, payload: base64 } },
 }
+const names: Json = { type: 'array', items: string }
 const properties: Json = { type: 'object', additionalProperties: string }
 
 function body(schema: Json, avro: boolean): Json {
@@ -72,24 +73,24 @@ export function messagingPaths(): Record<string, unknown> {
   const missing = { 400: 'a bad name or body', 404: 'the topic does not exist' }
   const base: Record<string, unknown> = {
     '/topics': {
-      get: operation('names of the topics', { 200: 'in order' }, undefined, body({}, false)),
+      get: operation('names of the topics', { 200: 'in order' }, undefined, body(names, true)),
     },
     '/topics/{topic}': {
       get: operation(
         'properties',
         { 200: 'as text', ...missing },
         undefined,
-        body(properties, false),
+        body(properties, true),
       ),
       put: operation(
         'create',
         { 200: 'created', 400: 'a bad name or property', 409: 'exists already' },
-        body(properties, false),
+        body(properties, true),
       ),
       delete: operation('delete', { 200: 'deleted', ...missing }),
     },
     '/topics/{topic}/properties': {
-      put: operation('replace', { 200: 'replaced', ...missing }, body(properties, false)),
+      put: operation('replace', { 200: 'replaced', ...missing }, body(properties, true)),
     },
     '/topics/{topic}/publish': {
       post: operation(

@@ -19,6 +19,7 @@ import {
   type PublishRequest,
   type PublishResponse,
   type TopicId,
+  type TopicProperties,
 } from '../messaging/index.js'
 import { decodeTransaction } from '../transactions/index.js'
 import { AvroForms, blocksEnd, encodeBlock } from './avro.js'
@@ -79,17 +80,23 @@ class Routes {
   register(app: FastifyInstance, base: string): void {
     const topic = `${base}/topics/:topic`
     const messaging = this.#messaging
-    app.get(`${base}/topics`, async (request) => {
+    app.get(`${base}/topics`, async (request, reply) => {
       const { namespace } = request.params as TopicId
-      return messaging.listTopics(namespace)
+      const names = await messaging.listTopics(namespace)
+      if (!wantsAvro(request)) return names
+      return reply.type(contentTypes.avro).send(this.#forms.encodeNames(names))
     })
-    app.get(topic, async (request) => messaging.getTopic(idOf(request)))
+    app.get(topic, async (request, reply) => {
+      const properties = await messaging.getTopic(idOf(request))
+      if (!wantsAvro(request)) return properties
+      return reply.type(contentTypes.avro).send(this.#forms.encodeProperties(properties))
+    })
     app.put(topic, async (request, reply) => {
-      await messaging.createTopic(idOf(request), parseProperties(request.body as Buffer))
+      await messaging.createTopic(idOf(request), this.#propertiesOf(request))
       return reply.send()
     })
     app.put(`${topic}/properties`, async (request, reply) => {
-      await messaging.updateTopic(idOf(request), parseProperties(request.body as Buffer))
+      await messaging.updateTopic(idOf(request), this.#propertiesOf(request))
       return reply.send()
     })
     app.delete(topic, async (request, reply) => {
@@ -109,6 +116,13 @@ class Routes {
   get #forms(): AvroForms {
     this.#avro ??= new AvroForms()
     return this.#avro
+  }
+
+  /** The properties of a body; JSON unless its type is Avro. An empty body has none. */
+  #propertiesOf(request: FastifyRequest): TopicProperties {
+    const body = request.body as Buffer
+    const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
+    return isAvro ? this.#forms.decodeProperties(body) : parseProperties(body)
   }
 
   #request(request: FastifyRequest): PublishRequest {
@@ -220,9 +234,19 @@ function idOf(request: FastifyRequest): TopicId {
   return { namespace, topic }
 }
 
+/** The content type without parameters. */
+function typeOf({ headers }: FastifyRequest): string | undefined {
+  return headers['content-type']?.split(';')[0].trim()
+}
+
+/** Whether an answer without a request body is to be Avro. */
+function wantsAvro({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes(contentTypes.avro) === true
+}
+
 /** `ERR_INVALID_ARGUMENT` for another content type than the two. */
-function formOf({ headers }: FastifyRequest): Form {
-  const type = headers['content-type']?.split(';')[0].trim()
+function formOf(request: FastifyRequest): Form {
+  const type = typeOf(request)
   if (type === contentTypes.avro) return 'avro'
   if (type === contentTypes.json) return 'json'
   throw invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)

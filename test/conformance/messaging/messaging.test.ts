@@ -13,6 +13,9 @@ for (const [backend, leftOut] of [
 ] as const) {
   void t.test(`messaging over ${backend.name}`, async (t) => {
     const counts = await runMessagingSuite(t, backend)
+    // Comments are not shown by every reporter.
+    const { run } = counts
+    process.stderr.write(`messaging over ${backend.name}: ${run} numbered cases run\n`)
     t.strictSame(counts, { run: cases - leftOut, leftOut }, 'cases run, cases left out')
   })
 }
