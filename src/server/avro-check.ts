@@ -1,6 +1,7 @@
 /**
  * Walks bodies in Avro before they are decoded. `avsc` trusts what it decodes: a count of two
- * billion makes it loop so often. The walk is bounded by the bytes of the body, and costs no memory.
+ * billion makes it loop so often. The walk is bounded by the bytes of the body, and costs no
+ * memory.
  */
 import { invalidArgument } from './http-errors.js'
 
