@@ -39,10 +39,21 @@ export {
 export { applySchema, planSchema, type SchemaPlan, type SchemaStep } from './schema/plan.js'
 export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './values/value-type.js'
 export type { Blob } from './values/blob-value.js'
+export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
+export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
+export { TableBlobStore } from './blobs/table-store.js'
+export {
+  Blobs,
+  type BlobRoute,
+  type BlobSource,
+  type BlobUpload,
+  type SweepCounts,
+} from './blobs/blobs.js'
+export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export { ByteReader } from './byte-reader.js'
 export { ByteWriter } from './byte-writer.js'
-export { RecordTable, type BatchWrite } from './records/record-table.js'
+export { RecordTable, type BatchWrite, type BlobPlace } from './records/record-table.js'
 export { TypedRecords, type TypedRecord } from './records/typed-records.js'
 export {
   RecordDraft,

@@ -1,5 +1,6 @@
 /** Options of the content repository, with their defaults. */
 import { OptionNames, shown, systemClock, type Clock, type DurabilityOption } from '../api/index.js'
+import type { BlobRoute } from './blobs/blobs.js'
 import { invalidArgument } from './errors.js'
 import type { RepositoryHook } from './hooks.js'
 import type { ValueTypeFactory } from './values/value-type.js'
@@ -18,6 +19,13 @@ export interface RepositoryOptions {
   readonly undeleteMilliseconds?: number
   /** Value types beside the built-in ones, by name. */
   readonly valueTypes?: Readonly<Record<string, ValueTypeFactory>>
+  /** Bytes up to which a blob is stored in the record itself. Default 5,000. */
+  readonly inlineBlobBytesMax?: number
+  /**
+   * Stores for blobs of up to so many bytes, smallest first; the last takes all others. Default:
+   * a table of the database for all.
+   */
+  readonly blobStores?: readonly BlobRoute[]
   /** Run in this order. */
   readonly hooks?: readonly RepositoryHook[]
 }
@@ -32,6 +40,8 @@ const names = new OptionNames<RepositoryOptions>('a repository', {
   durability: true,
   undeleteMilliseconds: true,
   valueTypes: true,
+  inlineBlobBytesMax: true,
+  blobStores: true,
   hooks: true,
 })
 
@@ -49,13 +59,26 @@ export function repositorySettings(options: RepositoryOptions): RepositorySettin
     durability = 'SYNC_WAL',
     undeleteMilliseconds = 0,
     valueTypes = {},
+    inlineBlobBytesMax = 5000,
+    blobStores = [],
     hooks = [],
   } = options
   if (!/^[A-Za-z0-9_][\w-]*$/.test(tablePrefix)) {
     throw invalidArgument(`tablePrefix cannot be ${shown(tablePrefix)}`)
   }
-  if (!Number.isSafeInteger(undeleteMilliseconds) || undeleteMilliseconds < 0) {
-    throw invalidArgument('undeleteMilliseconds must be a whole number, 0 or more')
+  for (const [name, value] of Object.entries({ undeleteMilliseconds, inlineBlobBytesMax })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue
+    throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
   }
-  return { tablePrefix, clock, randomBytes, durability, undeleteMilliseconds, valueTypes, hooks }
+  return {
+    tablePrefix,
+    clock,
+    randomBytes,
+    durability,
+    undeleteMilliseconds,
+    valueTypes,
+    inlineBlobBytesMax,
+    blobStores,
+    hooks,
+  }
 }

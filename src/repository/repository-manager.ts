@@ -1,6 +1,10 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
 import type { Database, Table } from '../api/index.js'
 import { requireCapability } from '../api/index.js'
+import { BlobLedger } from './blobs/blob-ledger.js'
+import { blobFamily } from './blobs/blob-state.js'
+import { Blobs } from './blobs/blobs.js'
+import { TableBlobStore } from './blobs/table-store.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
 import type { CommitPart } from './records/commit.js'
@@ -29,6 +33,8 @@ import { ValueTypes } from './values/value-types.js'
 export class RepositoryManager {
   /** Field types and record types, which all repositories share. */
   readonly types: TypeManager
+  /** Blobs, which all repositories share. */
+  readonly blobs: Blobs
   readonly #database: Database
   readonly #settings: RepositorySettings
   readonly #rows: RepositoryRows
@@ -47,7 +53,15 @@ export class RepositoryManager {
     this.#settings = settings
     this.#rows = rows
     this.types = types
-    this.#parts = [new UniqueValues(), new LinkTargets()]
+    const { tablePrefix, clock, randomBytes, durability, blobStores, inlineBlobBytesMax } = settings
+    const table = database.table(`${tablePrefix}.blobs`)
+    const inTable = new TableBlobStore(database.table(`${tablePrefix}.blobdata`), durability)
+    const routes = [...blobStores]
+    if (routes.length === 0) routes.push({ store: inTable, bytesMax: Infinity })
+    const inlineBytesMax = inlineBlobBytesMax
+    this.blobs = new Blobs({ table, clock, durability, randomBytes, routes, inlineBytesMax })
+    const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
+    this.#parts = [new UniqueValues(), new LinkTargets(), ledger]
   }
 
   /**
@@ -72,6 +86,9 @@ export class RepositoryManager {
     await schemaRows.create()
     const index = { families: { i: { newVersionBehavior: true } } }
     await database.admin.ensureTable(`${tablePrefix}.index`, index)
+    const blobs = { families: { [blobFamily]: {} } }
+    await database.admin.ensureTable(`${tablePrefix}.blobs`, blobs)
+    await database.admin.ensureTable(`${tablePrefix}.blobdata`, blobs)
     const newUuid = (): string => RecordId.random(randomBytes).text.slice('UUID.'.length)
     const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid })
     await types.refresh()
@@ -196,6 +213,7 @@ export class RepositoryManager {
       undeleteMilliseconds,
       hooks,
       parts: this.#parts,
+      blobs: this.blobs,
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
     const table = new RecordTable(context)
@@ -216,6 +234,7 @@ export class RepositoryManager {
     this.#tables.get(repository)?.delete(name)
     const physical = this.#physicalName(repository, name)
     await this.#removeIndexRows(Buffer.from(`${repository}/${name}`))
+    await this.blobs.removeOf(`${repository}/${name}`)
     if (await this.#database.admin.tableExists(physical)) {
       await this.#database.admin.deleteTable(physical)
     }

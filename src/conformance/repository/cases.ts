@@ -1,4 +1,5 @@
 /** All numbered cases, in the order of their numbers. */
+import { blobCases } from './blob-cases.js'
 import type { RepositoryCase } from './case.js'
 import { conditionAndMetadataCases } from './condition-cases.js'
 import { ownCases } from './own-cases.js'
@@ -13,4 +14,5 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...schemaCases,
   ...scanAndIdCases,
   ...ownCases,
+  ...blobCases,
 ].sort((a, b) => a.number - b.number)

@@ -25,6 +25,8 @@ export interface CommitCheck {
 export interface PartWrites {
   readonly checks: readonly CommitCheck[]
   readonly mutations: readonly AtomicMutation[]
+  /** What follows the batch; its failure is not one of the write. */
+  readonly committed?: (() => Promise<void>) | undefined
 }
 
 /** Changes of records of one table. */
@@ -112,11 +114,13 @@ export async function commit(changes: readonly TableChange[]): Promise<number> {
   const [{ context }] = changes
   const checks = changes.map(unchangedCheck)
   const mutations = changes.map(rowOf)
+  const followers: (() => Promise<void>)[] = []
   for (const part of context.parts) {
     const writes = await part.prepare(changes)
     if (writes === undefined) continue
     checks.push(...writes.checks)
     mutations.push(...writes.mutations)
+    if (writes.committed !== undefined) followers.push(writes.committed)
   }
   const { database, durability } = context
   const result = await database.atomic({
@@ -125,5 +129,6 @@ export async function commit(changes: readonly TableChange[]): Promise<number> {
     durability,
   })
   if (!result.success) throw checks[result.failedCheck ?? 0].failure()
+  for (const follow of followers) await follow().catch(() => undefined)
   return result.sequence!
 }

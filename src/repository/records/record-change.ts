@@ -122,7 +122,6 @@ export function createState(
   const state: RecordState = {
     occ: (deleted?.occ ?? 0) + 1,
     isDeleted: false,
-    hasBlobs: deleted?.hasBlobs ?? false,
     version,
     first: version,
     last: Math.max(last, version),
@@ -255,7 +254,6 @@ export function deleteState(before: RecordState, time: number, keeps: boolean): 
   if (keeps) return common
   return {
     ...common,
-    hasBlobs: false,
     version: 0,
     first: 0,
     autosave: 0,

@@ -10,8 +10,6 @@ import { ByteWriter } from '../byte-writer.js'
 
 const format = 1
 const deletedFlag = 1
-const blobsFlag = 2
-const knownFlags = deletedFlag | blobsFlag
 
 /** The family of record tables. */
 export const recordFamily = 'r'
@@ -52,8 +50,6 @@ export interface RecordState {
   /** Grows with every write of the row. */
   readonly occ: number
   readonly isDeleted: boolean
-  /** Whether any state of the record has held a blob that is stored outside the record. */
-  readonly hasBlobs: boolean
   /** The newest version; 0 if the record has none. */
   readonly version: number
   /** The oldest version that can be read. */
@@ -155,10 +151,9 @@ export type HeadHeader = Omit<RecordState, 'fields' | 'latest'>
 export function readHeadHeader(reader: ByteReader): HeadHeader {
   if (reader.byte() !== format) throw reader.failure('the format is not known')
   const flags = reader.byte()
-  if ((flags & ~knownFlags) !== 0) throw reader.failure(`there are no flags ${flags}`)
+  if ((flags & ~deletedFlag) !== 0) throw reader.failure(`there are no flags ${flags}`)
   return {
     isDeleted: (flags & deletedFlag) !== 0,
-    hasBlobs: (flags & blobsFlag) !== 0,
     occ: reader.varint(),
     version: reader.varint(),
     first: reader.varint(),
@@ -174,7 +169,7 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
 export function encodeHead(state: RecordState): Buffer {
   const writer = new ByteWriter(512)
   writer.byte(format)
-  writer.byte((state.isDeleted ? deletedFlag : 0) | (state.hasBlobs ? blobsFlag : 0))
+  writer.byte(state.isDeleted ? deletedFlag : 0)
   writer.varint(state.occ)
   writer.varint(state.version)
   writer.varint(state.first)

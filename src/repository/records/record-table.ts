@@ -1,7 +1,11 @@
 /** A record table: everything that programs do with records. */
+import { OptionNames } from '../../api/index.js'
+import { blobAt } from '../blobs/blob-place.js'
+import type { ByteRange } from '../blobs/blob-store.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
+import type { Blob } from '../values/blob-value.js'
 import { RecordHistory, type FieldDifference, type PruneOptions } from './record-history.js'
 import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
@@ -23,6 +27,21 @@ export type BatchWrite =
   | { readonly create: RecordInput; readonly options?: CreateOptions | undefined }
   | { readonly update: RecordInput; readonly options?: UpdateOptions | undefined }
   | { readonly delete: RecordIdLike; readonly options?: DeleteOptions | undefined }
+
+/** Where a blob is in a field, and which of its bytes are wanted. */
+export interface BlobPlace {
+  /** One for each list or path around the blob. */
+  readonly indexes?: readonly number[] | undefined
+  readonly version?: number | undefined
+  /** Default: all bytes. */
+  readonly range?: ByteRange | undefined
+}
+
+const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
+  indexes: true,
+  version: true,
+  range: true,
+})
 
 /**
  * A record table.
@@ -144,6 +163,30 @@ export class RecordTable {
     const version = await this.#reader.versionAt(id, time)
     if (version === undefined) throw versionNotFoundAt(RecordId.of(id), time)
     return this.#reader.read(id, { ...options, version })
+  }
+
+  /** The description of the blob at a place of a field. Errors as {@link readBlob}. */
+  async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
+    placeNames.check(place)
+    const { indexes = [], version } = place
+    if (typeof field !== 'string') throw invalidArgument('a blob is in a field, given by its name')
+    const fieldType = this.#context.schema.field(field)
+    const record = await this.#reader.read(id, { fields: [field], version })
+    return blobAt(record, fieldType, indexes)
+  }
+
+  /**
+   * The blob at a place of a field, and its bytes in pieces. `ERR_RECORD_NOT_FOUND`,
+   * `ERR_VERSION_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a
+   * field without blobs, `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   */
+  async readBlob(
+    id: RecordIdLike,
+    field: string,
+    place: BlobPlace = {},
+  ): Promise<{ readonly blob: Blob; readonly bytes: AsyncGenerator<Buffer, void> }> {
+    const blob = await this.blob(id, field, place)
+    return { blob, bytes: this.#context.blobs.read(blob, place.range) }
   }
 
   /** The ids of the master and the variants that exist, in order. */

@@ -1,5 +1,6 @@
 /** What the parts of a record table share. */
 import type { Clock, Database, DurabilityOption, Table } from '../../api/index.js'
+import type { Blobs } from '../blobs/blobs.js'
 import type { RepositoryHook } from '../hooks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { CommitPart } from './commit.js'
@@ -23,6 +24,7 @@ export interface TableContext {
   readonly randomBytes: (length: number) => Uint8Array
   /** Milliseconds in which a deleted record can be brought back; 0 = not at all. */
   readonly undeleteMilliseconds: number
+  readonly blobs: Blobs
   readonly hooks: readonly RepositoryHook[]
   /** What is written together with records. */
   readonly parts: readonly CommitPart[]

@@ -159,7 +159,6 @@ const version = {
 const state: RecordState = {
   occ: 300,
   isDeleted: false,
-  hasBlobs: true,
   version: 2,
   first: 1,
   last: 2,
@@ -174,7 +173,7 @@ const state: RecordState = {
 void t.test('a head and a version have the bytes of FORMAT.md', (t) => {
   const head = encodeHead(state)
   const hex =
-    '0102' + 'ac02' + '02010200' + '0708' + '0501' + '01' + '03' + '020101' + '05' + '01016b0401'
+    '0100' + 'ac02' + '02010200' + '0708' + '0501' + '01' + '03' + '020101' + '05' + '01016b0401'
   t.equal(head.toString('hex'), `${hex}0905010000` + '0104020100' + '00')
   t.strictSame(decodeHead(head), state)
   const stored = encodeVersion(version)

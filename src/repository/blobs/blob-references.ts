@@ -1,0 +1,69 @@
+/** Which blobs the stored states of a record have, and how a change changes that. */
+import type { RecordChange } from '../records/record-change.js'
+import type { FieldCells } from '../records/record-state.js'
+import { decodeField } from '../records/prepared-input.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { Blob } from '../values/blob-value.js'
+import type { EmbeddedRecord } from '../values/nested-types.js'
+import type { ValueType } from '../values/value-type.js'
+import { inlineStore, parseBlobKey } from './blob-store.js'
+
+/** How the number of references to a blob from one field changes. */
+export interface ReferenceChange {
+  /** The whole key, with the name of the store. */
+  readonly key: Buffer
+  readonly field: FieldType
+  delta: number
+}
+
+/** Whether values of a type may hold blobs, also inside records. */
+export function mayHoldBlobs({ base, element }: ValueType): boolean {
+  if (element !== undefined) return mayHoldBlobs(element)
+  return base === 'BLOB' || base === 'RECORD'
+}
+
+/** Calls with every blob of a value, also of those inside records. */
+function eachBlob(
+  type: ValueType,
+  value: unknown,
+  schema: SchemaCache,
+  callback: (blob: Blob) => void,
+): void {
+  if (type.element !== undefined) {
+    for (const each of value as unknown[]) eachBlob(type.element, each, schema, callback)
+  } else if (type.base === 'BLOB') callback(value as Blob)
+  else if (type.base === 'RECORD') {
+    for (const [name, inner] of Object.entries((value as EmbeddedRecord).fields)) {
+      eachBlob(schema.field(name).type, inner, schema, callback)
+    }
+  }
+}
+
+/** The changes of references by key and field; inline blobs do not count. */
+export function referenceChanges(change: RecordChange, schema: SchemaCache): ReferenceChange[] {
+  const found = new Map<string, ReferenceChange>()
+  const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
+    for (const [ordinal, { value }] of cells ?? []) {
+      const field = schema.fieldAt(ordinal)
+      if (field === undefined || !mayHoldBlobs(field.type)) continue
+      eachBlob(field.type, decodeField(field, value, schema), schema, ({ key }) => {
+        if (parseBlobKey(key).store === inlineStore) return
+        const name = `${ordinal} ${key.toString('latin1')}`
+        const known = found.get(name) ?? { key, field, delta: 0 }
+        known.delta += sign
+        found.set(name, known)
+      })
+    }
+  }
+  const { before, after, versions, versionsBefore } = change
+  count(before?.fields, -1)
+  count(before?.latest?.fields, -1)
+  count(after.fields, 1)
+  count(after.latest?.fields, 1)
+  for (const [version, state] of versions) {
+    count(versionsBefore.get(version)?.fields, -1)
+    count(state?.fields, 1)
+  }
+  return [...found.values()].filter(({ delta }) => delta !== 0)
+}

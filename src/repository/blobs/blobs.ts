@@ -1,0 +1,290 @@
+/** Blobs: uploads, downloads, and the sweep of those that no record has. */
+import { createHash } from 'node:crypto'
+import {
+  OptionNames,
+  shown,
+  type Clock,
+  type DurabilityOption,
+  type Table,
+} from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import type { Blob } from '../values/blob-value.js'
+import {
+  blobDamaged,
+  blobKey,
+  blobNotFound,
+  inlineStore,
+  parseBlobKey,
+  storeKeyBytes,
+  type BlobStore,
+  type ByteRange,
+} from './blob-store.js'
+import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
+
+/** What an upload says of a blob. */
+export interface BlobUpload {
+  readonly mediaType: string
+  readonly name?: string | undefined
+  /** Expected bytes: they choose the store, and the upload fails if there are others. */
+  readonly size?: number | undefined
+}
+
+/** The bytes of an upload: all at once, or in pieces. */
+export type BlobSource = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** A blob store, for blobs of up to so many bytes. */
+export interface BlobRoute {
+  readonly store: BlobStore
+  readonly bytesMax: number
+}
+
+/** What a sweep did. */
+export interface SweepCounts {
+  readonly looked: number
+  readonly removed: number
+}
+
+/** What {@link Blobs} is made of. */
+export interface BlobsParts {
+  readonly table: Table
+  readonly clock: Clock
+  /** Of the states of blobs. */
+  readonly durability: DurabilityOption
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Smallest first; the last takes all others. */
+  readonly routes: readonly BlobRoute[]
+  readonly inlineBytesMax: number
+}
+
+const uploadNames = new OptionNames<BlobUpload>('an upload', {
+  mediaType: true,
+  name: true,
+  size: true,
+})
+const sweepAgeMilliseconds = 3_600_000
+
+/** The blobs of a repository manager. */
+export class Blobs {
+  readonly #parts: BlobsParts
+
+  /** @internal */
+  constructor(parts: BlobsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes the bytes of a blob. What it returns is put into a field, within the age at which
+   * {@link sweep} removes blobs that no record has. `ERR_INVALID_ARGUMENT`, `ERR_BLOB_DAMAGED` if
+   * there are not as many bytes as `size` says; then nothing is kept.
+   */
+  async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
+    const { mediaType, name, size } = uploadNames.check(upload)
+    if (typeof mediaType !== 'string' || !/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(mediaType)) {
+      throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
+    }
+    if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
+      throw invalidArgument(`size must be a whole number, got ${shown(size)}`)
+    }
+    const described = { mediaType, ...(name === undefined ? {} : { name }) }
+    const pieces = piecesOf(source)
+    const { inlineBytesMax } = this.#parts
+    const expected = size ?? (source instanceof Uint8Array ? source.length : undefined)
+    if (expected !== undefined && expected <= inlineBytesMax) {
+      const bytes = await collect(pieces, expected)
+      return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
+    }
+    const store = this.#storeFor(expected)
+    const key = blobKey(store.id, Buffer.from(this.#parts.randomBytes(storeKeyBytes)))
+    const written = await this.#write(store, key, pieces, expected)
+    return { key, size: written, ...described }
+  }
+
+  /**
+   * The bytes of a blob, or of a range of them, in pieces. A whole blob is compared with its
+   * checksum: `ERR_BLOB_DAMAGED` comes behind the last piece. `ERR_BLOB_NOT_FOUND` if it is gone,
+   * `ERR_INVALID_ARGUMENT` for a range outside of it.
+   */
+  async *read(blob: Blob, range: ByteRange = {}): AsyncGenerator<Buffer, void> {
+    const { start = 0, end = blob.size } = range
+    const isRange = Number.isSafeInteger(start) && Number.isSafeInteger(end)
+    if (!isRange || start < 0 || end < start || end > blob.size) {
+      throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
+    }
+    const { store: id, key } = parseBlobKey(blob.key)
+    if (id === inlineStore) {
+      yield Buffer.from(key.subarray(start, end))
+      return
+    }
+    const state = await this.#state(blob.key)
+    if (state === undefined || state.kind === 'open' || state.kind === 'dead') {
+      throw blobNotFound('the blob was removed')
+    }
+    if (state.size < end) throw blobDamaged('it has fewer bytes than its record says')
+    const isWhole = start === 0 && end === state.size
+    const hash = createHash('sha256')
+    for await (const piece of this.#storeOf(id).read(key, start, end)) {
+      if (isWhole) hash.update(piece)
+      yield piece
+    }
+    if (isWhole && !hash.digest().equals(state.checksum)) throw blobDamaged('its checksum differs')
+  }
+
+  /**
+   * Removes blobs that are dead, and those that no record has used for so long: uploads that were
+   * never put into a record, or never ended.
+   */
+  async sweep({
+    ageMillisecondsMin = sweepAgeMilliseconds,
+  }: { readonly ageMillisecondsMin?: number } = {}): Promise<SweepCounts> {
+    const { table, clock } = this.#parts
+    let looked = 0
+    let removed = 0
+    for await (const row of table.scan({ columns: [stateColumn] })) {
+      looked++
+      const stored = row.value(stateColumn)!
+      const state = decodeState(stored)
+      if (state.kind === 'used') continue
+      const isOld = clock.now() - state.time >= ageMillisecondsMin
+      if (state.kind !== 'dead') {
+        if (!isOld) continue
+        // From here on no record can take it.
+        const dead = encodeState({ ...state, kind: 'dead', time: clock.now() })
+        const check = { row: row.row!, column: stateColumn, equals: stored }
+        const put = { cells: { [stateColumn]: dead }, timestamp: 1 }
+        const { success } = await table.checkAndMutate(check, { put })
+        if (!success) continue
+      }
+      await this.remove(row.row!)
+      removed++
+    }
+    return { looked, removed }
+  }
+
+  /** Removes a dead blob: first its bytes, then the row that leads to them. @internal */
+  async remove(key: Buffer): Promise<void> {
+    const { store: id, key: own } = parseBlobKey(key)
+    const store = this.#storeOf(id)
+    if (!store.isInDatabase) {
+      // The write that has let go of the blob must be on the disk before its bytes are gone.
+      const state = await this.#state(key)
+      if (state === undefined) return
+      await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
+    }
+    await store.remove(own)
+    const columns = [{ family: 'b', qualifier: 's', timestamp: 1 }]
+    await this.#parts.table.delete({ row: key, columns })
+  }
+
+  /** Removes the blobs of a record table that is dropped. @internal */
+  async removeOf(table: string): Promise<void> {
+    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
+      if (decodeState(row.value(stateColumn)!).owner?.table === table) await this.remove(row.row!)
+    }
+  }
+
+  /** The state of every blob outside records, by key in hexadecimal. For checks and tools. */
+  async states(): Promise<Map<string, BlobState>> {
+    const rows = await this.#parts.table.scan({ columns: [stateColumn] }).all()
+    return new Map(
+      rows.map((row) => [row.row!.toString('hex'), decodeState(row.value(stateColumn)!)]),
+    )
+  }
+
+  async #state(key: Buffer): Promise<BlobState | undefined> {
+    const row = await this.#parts.table.get({ row: key, columns: [stateColumn] })
+    const stored = row.value(stateColumn)
+    return stored === undefined ? undefined : decodeState(stored)
+  }
+
+  async #write(
+    store: BlobStore,
+    key: Buffer,
+    pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+    expected: number | undefined,
+  ): Promise<number> {
+    const { clock } = this.#parts
+    const time = clock.now()
+    const none = { references: 0, owner: undefined }
+    const open: BlobState = { kind: 'open', time, size: 0, checksum: Buffer.alloc(0), ...none }
+    await this.#putState(key, open, !store.isInDatabase)
+    try {
+      const writer = await store.create(parseBlobKey(key).key)
+      const hash = createHash('sha256')
+      let size = 0
+      for await (const piece of pieces) {
+        size += piece.length
+        if (expected !== undefined && size > expected) break
+        hash.update(piece)
+        await writer.write(piece)
+      }
+      await writer.finish()
+      checkSize(size, expected)
+      const checksum = hash.digest()
+      await this.#putState(key, { kind: 'free', time: clock.now(), size, checksum, ...none }, false)
+      return size
+    } catch (error) {
+      // The sweep removes what this cannot.
+      await this.remove(key).catch(() => undefined)
+      throw error
+    }
+  }
+
+  #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
+    const { table, durability } = this.#parts
+    const cells = { [stateColumn]: encodeState(state) }
+    const put = { row: key, cells, timestamp: 1 }
+    return table.put({ ...put, durability: isSynced ? 'FSYNC_WAL' : durability })
+  }
+
+  #storeFor(size: number | undefined): BlobStore {
+    const { routes } = this.#parts
+    const fitting = routes.find(({ bytesMax }) => size !== undefined && size <= bytesMax)
+    return (fitting ?? routes[routes.length - 1]).store
+  }
+
+  #storeOf(id: string): BlobStore {
+    const route = this.#parts.routes.find(({ store }) => store.id === id)
+    if (route === undefined) throw blobNotFound(`there is no blob store ${id}`)
+    return route.store
+  }
+}
+
+function checkSize(size: number, expected: number | undefined): void {
+  if (expected === undefined || size === expected) return
+  throw blobDamaged(
+    `${expected} bytes were announced, and there are ${size > expected ? 'more' : size}`,
+  )
+}
+
+function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
+  if (source instanceof Uint8Array) return [bufferOf(source)]
+  const isIterable = typeof source === 'object' && source !== null
+  if (!isIterable || !(Symbol.asyncIterator in source || Symbol.iterator in source)) {
+    throw invalidArgument(`a blob is made of bytes, got ${shown(source)}`)
+  }
+  return (async function* () {
+    for await (const piece of source) yield bufferOf(piece)
+  })()
+}
+
+function bufferOf(piece: unknown): Buffer {
+  if (!(piece instanceof Uint8Array)) {
+    throw invalidArgument(`a piece of a blob is bytes, got ${shown(piece)}`)
+  }
+  return Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+}
+
+async function collect(
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  expected: number,
+): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const piece of pieces) {
+    parts.push(Buffer.from(piece))
+    size += piece.length
+    if (size > expected) break
+  }
+  checkSize(size, expected)
+  return Buffer.concat(parts)
+}

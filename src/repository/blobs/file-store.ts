@@ -1,0 +1,114 @@
+/**
+ * A blob store of files, `ab/cd/<key>` below a directory, over a file system that is given. A blob
+ * is on the disk, with its name, before anything can refer to it.
+ */
+import { dirname } from 'node:path'
+import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
+
+/** An open file of {@link BlobFiles}. */
+export interface BlobFile {
+  read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
+  writeSync(source: Uint8Array, start: number, end: number, position: number): void
+  sync(): Promise<void>
+  closeSync(): void
+}
+
+/** What the store needs of a file system; those of `cellardb` have it. */
+export interface BlobFiles {
+  join(directory: string, name: string): string
+  openSync(path: string, mode: 'read' | 'create'): BlobFile
+  statSync(path: string): { readonly size: number } | undefined
+  makeDirectorySync(path: string): void
+  unlink(path: string): Promise<void>
+  syncDirectory(directory: string): Promise<void>
+}
+
+const pieceBytes = 262_144
+
+/** The store with the name FILE. */
+export class FileBlobStore implements BlobStore {
+  readonly id = 'FILE'
+  readonly isInDatabase = false
+  readonly #files: BlobFiles
+  readonly #directory: string
+  #made: Promise<void> | undefined
+
+  /** Files below `directory`, which is created when it is needed. */
+  constructor(files: BlobFiles, directory: string) {
+    this.#files = files
+    this.#directory = directory
+  }
+
+  async create(key: Buffer): Promise<BlobWriter> {
+    const { outer, inner, path } = this.#placeOf(key)
+    this.#made ??= this.#makeDirectory()
+    await this.#made
+    this.#files.makeDirectorySync(inner)
+    const file = this.#files.openSync(path, 'create')
+    let position = 0
+    return {
+      write: async (piece) => {
+        try {
+          file.writeSync(piece, 0, piece.length, position)
+          position += piece.length
+        } catch (error) {
+          file.closeSync()
+          throw error
+        }
+      },
+      finish: async () => {
+        try {
+          await file.sync()
+        } finally {
+          file.closeSync()
+        }
+        for (const directory of [inner, outer, this.#directory]) {
+          await this.#files.syncDirectory(directory)
+        }
+      },
+    }
+  }
+
+  async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const { path } = this.#placeOf(key)
+    if (this.#files.statSync(path) === undefined) throw blobDamaged('its file is not there')
+    const file = this.#files.openSync(path, 'read')
+    try {
+      for (let at = start; at < end;) {
+        const target = Buffer.alloc(Math.min(pieceBytes, end - at))
+        const count = await file.read(target, 0, target.length, at)
+        if (count < target.length) throw blobDamaged('its bytes end early')
+        yield target
+        at += count
+      }
+    } finally {
+      file.closeSync()
+    }
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    const { inner, path } = this.#placeOf(key)
+    if (this.#files.statSync(path) === undefined) return
+    await this.#files.unlink(path)
+    // Else the file could be back behind a power cut, and no row would lead to it.
+    await this.#files.syncDirectory(inner)
+  }
+
+  /** Makes the directory, with all of its name on the disk. */
+  async #makeDirectory(): Promise<void> {
+    const isAbsent = (path: string): boolean => this.#files.statSync(path) === undefined
+    const entered: string[] = []
+    for (let path = this.#directory; isAbsent(path); path = dirname(path)) {
+      entered.push(dirname(path))
+    }
+    this.#files.makeDirectorySync(this.#directory)
+    for (const path of entered) await this.#files.syncDirectory(path)
+  }
+
+  #placeOf(key: Buffer): { outer: string; inner: string; path: string } {
+    const name = key.toString('hex')
+    const outer = this.#files.join(this.#directory, name.slice(0, 2))
+    const inner = this.#files.join(outer, name.slice(2, 4))
+    return { outer, inner, path: this.#files.join(inner, name) }
+  }
+}
