@@ -79,6 +79,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
   },
   {
+    name: 'metadata',
+    module: at('metadata/main.js'),
+    summary: "Pulsar's metadata: Cellar, LMDB, ZooKeeper, Pulsar's RocksDB store and a Map",
+  },
+  {
     name: 'messaging',
     module: at('messaging/main.js'),
     summary: 'publish and poll beside Redis Streams, lmdb and SQLite; transactions',

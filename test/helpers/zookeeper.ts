@@ -37,19 +37,29 @@ function answers(port: number): Promise<boolean> {
   })
 }
 
+/** Settings of a server. */
+export interface ZooKeeperSettings {
+  /** Where the folder of its data is made. Default: the system's directory. */
+  readonly parent?: string
+  /** Memory of the server. Default 512. */
+  readonly heapMebibytes?: number
+}
+
 /** One server with data of its own. */
 export class ZooKeeperServer {
   readonly port: number
   readonly #directory: string
+  readonly #heapMebibytes: number
   #process: ChildProcess | undefined
 
-  private constructor(port: number) {
+  private constructor(port: number, settings: ZooKeeperSettings) {
     this.port = port
-    this.#directory = mkdtempSync(join(tmpdir(), 'cellar-zookeeper-'))
+    this.#heapMebibytes = settings.heapMebibytes ?? 512
+    this.#directory = mkdtempSync(join(settings.parent ?? tmpdir(), 'cellar-zookeeper-'))
   }
 
-  static async start(): Promise<ZooKeeperServer> {
-    const server = new ZooKeeperServer(await freePort())
+  static async start(settings: ZooKeeperSettings = {}): Promise<ZooKeeperServer> {
+    const server = new ZooKeeperServer(await freePort(), settings)
     await server.run()
     return server
   }
@@ -57,7 +67,7 @@ export class ZooKeeperServer {
   /** Starts the server, on the data of before. */
   async run(): Promise<void> {
     const main = 'org.apache.zookeeper.server.ZooKeeperServerMain'
-    const settings = ['-Dzookeeper.admin.enableServer=false', '-Xmx512m']
+    const settings = ['-Dzookeeper.admin.enableServer=false', `-Xmx${this.#heapMebibytes}m`]
     const args = [...settings, '-cp', jar, main, String(this.port), this.#directory, '500']
     this.#process = spawn(java, args, { stdio: 'ignore' })
     for (let i = 0; i < 600; i++) {

@@ -47,6 +47,8 @@ export interface MetadataBackend {
   readonly capabilities?: MetadataSuiteCapabilities
   /** A place without data. */
   create(): Promise<MetadataSpace>
+  /** Numbers of the only cases to run, such as `case 7`. Default: all. */
+  readonly only?: readonly string[]
   /** Time after which a case that has not ended fails. Default 60 seconds. */
   readonly caseMilliseconds?: number
 }

@@ -78,11 +78,13 @@ export async function runMetadataSuite(
   const capabilities = { ...everything, ...backend.capabilities }
   const space = await backend.create()
   const store = await space.open()
+  const { only } = backend
+  const chosen = cases.filter(({ number }) => only === undefined || only.includes(number))
   let run = 0
   let skipped = 0
   let paths = 0
   try {
-    for (const each of cases) {
+    for (const each of chosen) {
       const { needs } = each
       const isPossible = needs === undefined || capabilities[needs]
       const opened: CachingStore[] = []
@@ -112,6 +114,6 @@ export async function runMetadataSuite(
     await store.close()
     await space.dispose()
   }
-  t.comment(`Metadata cases [${backend.name}]: ${run} of ${cases.length} numbered cases run`)
+  t.comment(`Metadata cases [${backend.name}]: ${run} of ${chosen.length} numbered cases run`)
   return { run, skipped }
 }

@@ -8,7 +8,7 @@ import { systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
 import { MetadataCache } from '../pulsar/cache.js'
-import { AlreadyClosedError, hasCode, MetadataErrorCode } from '../pulsar/errors.js'
+import { AlreadyClosedError, LockBusyError, MetadataErrorCode, hasCode } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import { ResourceLock } from './resource-lock.js'
 
@@ -34,6 +34,10 @@ export class LockManager<T> {
   readonly #options: LockOptions<T>
   readonly #cache: MetadataCache<T>
   readonly #locks = new Map<string, ResourceLock<T>>()
+  /** Paths of locks that are being acquired, each as often as somebody tries. */
+  readonly #acquiring: string[] = []
+  /** Grows with every event that may have cost a lock which is being acquired. */
+  #disturbances = 0
   readonly #unregister: readonly (() => void)[]
   #closed: Promise<void> | undefined = undefined
 
@@ -44,7 +48,9 @@ export class LockManager<T> {
     this.#cache = new MetadataCache(store, serde, { clock: options.clock })
     this.#unregister = [
       store.registerListener(({ type, path }) => {
-        if (type === 'Deleted') void this.#locks.get(path)?.revalidate()
+        if (type !== 'Deleted') return
+        if (this.#acquiring.includes(path)) this.#disturbances++
+        void this.#locks.get(path)?.revalidate()
       }),
       store.registerSessionListener((event) => this.#onSession(event)),
     ]
@@ -66,12 +72,24 @@ export class LockManager<T> {
       ownerOf: this.#options.ownerOf,
       onEnd: () => this.#forget(lock),
     })
-    await lock.acquire()
+    const before = this.#disturbances
+    this.#acquiring.push(path)
+    try {
+      await lock.acquire()
+    } finally {
+      this.#acquiring.splice(this.#acquiring.indexOf(path), 1)
+    }
     if (this.#closed !== undefined) {
       await lock.release()
       throw new AlreadyClosedError('the lock manager')
     }
     this.#remember(lock)
+    if (this.#disturbances !== before) {
+      // The session or the record may have gone before the lock was known here.
+      lock.suspect()
+      await lock.revalidate()
+      if (lock.state === 'Released') throw new LockBusyError(path)
+    }
     return lock
   }
 
@@ -122,6 +140,7 @@ export class LockManager<T> {
   }
 
   #onSession(event: string): void {
+    this.#disturbances++
     for (const lock of [...this.#locks.values()]) {
       if (event === 'ConnectionLost' || event === 'SessionLost') lock.suspect()
       else if (event === 'SessionReestablished') void lock.revalidate()

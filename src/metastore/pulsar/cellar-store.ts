@@ -261,7 +261,7 @@ export class CellarMetadataStore extends StoreHandle implements CommitSink, Reco
       if (type === 'ChildrenChanged') continue
       const record = records[i]
       const result = record === undefined ? undefined : this.#resultOf(path, record)
-      for (const cache of this.caches) void cache.changed(path, result, sequence)
+      for (const cache of this.caches) void this.tellCache(cache, path, result, sequence)
     }
   }
 

@@ -107,8 +107,13 @@ export class SessionRegistry {
   async close(session: Session): Promise<void> {
     if (!session.isAlive) return
     session.isAlive = false
-    await this.#core.endSession(session)
-    this.#sessions.delete(session.id)
+    try {
+      await this.#core.endSession(session)
+      this.#sessions.delete(session.id)
+    } catch (error) {
+      this.#removeLater(session)
+      throw error
+    }
   }
 
   /** Ends a session as if its time had passed. */
@@ -152,11 +157,14 @@ export class SessionRegistry {
   #remove(session: Session): void {
     this.#core.endSession(session).then(
       () => this.#sessions.delete(session.id),
-      () => {
-        // The disk may be full. The session is dead, and its records go when they can.
-        if (this.#isStopped) return
-        at(this.#clock.now() + retryMilliseconds, this.#clock, () => this.#remove(session))
-      },
+      () => this.#removeLater(session),
     )
+  }
+
+  /** The disk may be full. The session is dead, and its records go when they can. */
+  #removeLater(session: Session): void {
+    at(this.#clock.now() + retryMilliseconds, this.#clock, () => {
+      if (!this.#isStopped) this.#remove(session)
+    })
   }
 }

@@ -94,6 +94,8 @@ class Submission {
 }
 
 const layoutVersion = '1'
+/** Written to find out whether the database takes writes again. */
+const recoveredRow = 'recovered'
 /** Writes and bytes of one group. */
 const groupWritesMax = 20_000
 const groupBytesMax = 32 * 1024 * 1024
@@ -207,6 +209,8 @@ export class StoreCore {
 
   /** Waits until what a read of these paths has seen is durable. Undefined paths: any. */
   async settled(path: string | undefined): Promise<void> {
+    // What a failed commit has left is shown when it is known to be durable.
+    if (this.#isInDoubt) await this.#whole('rows', undefined, '', noRows)
     const inflight = this.#inflight
     if (inflight === undefined) return
     if (path === undefined || inflight.state.isChanged(path)) await inflight.done
@@ -411,8 +415,17 @@ export class StoreCore {
     for (const sink of this.#sinks) sink.applied(commits)
   }
 
-  /** Reads again what is stored, and publishes commits whose writer was told of a failure. */
+  /**
+   * Reads again what is stored, and publishes commits whose writer was told of a failure. A durable
+   * write comes first: what it leaves in the log in front of it is durable then, too.
+   */
   async #recover(): Promise<void> {
+    const row = recoveredRow
+    const mutations = [{ put: { cells: { [plainColumn]: '' } } }]
+    await this.#database.atomic({
+      mutations: [{ table: this.#tables.control, row, mutations }],
+      durability: 'FSYNC_WAL',
+    })
     const stored = await storedSequence(this.#tables.control)
     if (stored > this.#sequence) {
       const commits: AppliedCommit[] = []

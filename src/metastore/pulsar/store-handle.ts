@@ -55,12 +55,14 @@ const sequenceNumbers = /^(-\d{20})+$/
 export abstract class StoreHandle implements CachingStore {
   abstract readonly capabilities: MetadataCapabilities
   protected readonly dispatcher: Dispatcher
+  readonly #onListenerError: ListenerErrorHandler
   readonly #listeners = new Listeners<Notification>()
   readonly #sessionListeners = new Listeners<SessionEvent>()
   protected readonly caches = new Set<CacheSink>()
   #closed: Promise<void> | undefined = undefined
 
   constructor(onListenerError: ListenerErrorHandler) {
+    this.#onListenerError = onListenerError
     this.dispatcher = new Dispatcher(onListenerError)
   }
 
@@ -202,8 +204,26 @@ export abstract class StoreHandle implements CachingStore {
     sequence: number,
   ): Promise<void> {
     if (this.caches.size === 0) return
-    const waits = [...this.caches].map(async (cache) => cache.changed(path, record, sequence))
-    await Promise.all(waits)
+    const waits: Promise<void>[] = []
+    for (const cache of this.caches) {
+      const wait = this.tellCache(cache, path, record, sequence)
+      if (wait !== undefined) waits.push(wait)
+    }
+    await Promise.allSettled(waits)
+  }
+
+  /** What a cache throws, or a listener behind it, must not reach the writer. */
+  protected tellCache(
+    cache: CacheSink,
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void> {
+    try {
+      return cache.changed(path, record, sequence)
+    } catch (error) {
+      this.#onListenerError(error)
+    }
   }
 
   protected resetCaches(): void {

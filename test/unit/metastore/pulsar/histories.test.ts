@@ -1,38 +1,22 @@
 /**
- * Histories of locks with expiring sessions, killed brokers and stopped clocks: never two holders
- * with valid fencing tokens. The checker finds defects that are planted.
+ * Histories of locks and elections with expiring sessions, killed brokers and stopped clocks: never
+ * two holders with valid fencing tokens. The checker finds defects that are planted.
  *
- * CELLAR_LOCK_SEED: repeats one history.
+ * CELLAR_LOCK_SEED: repeats one history. CELLAR_LOCK_HISTORIES: how many of each kind.
  */
 import t from 'tap'
+import { MemoryDatabase } from '../../../../src/memory/index.js'
 import {
+  LeaderElection,
   LockManager,
   metadataStoreOf,
   textSerde,
   type CellarMetadataStore,
   type ResourceLock,
 } from '../../../../src/metastore/pulsar/index.js'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
-
-/** What happened, in the order in which the store applied it. */
-interface GuardedWrite {
-  readonly broker: number
-  readonly token: number
-}
-
-/** What is wrong with the guarded writes that were applied; undefined if nothing is. */
-function violation(writes: readonly GuardedWrite[]): string | undefined {
-  const owners = new Map<number, number>()
-  let highest = 0
-  for (const { broker, token } of writes) {
-    if (token < highest) return `token ${token} of ${broker} was used after ${highest}`
-    if ((owners.get(token) ?? broker) !== broker) return `token ${token} has two brokers`
-    owners.set(token, broker)
-    highest = token
-  }
-  return undefined
-}
+import { violation, type GuardedWrite } from './history-check.js'
 
 function randomOf(seed: number): () => number {
   let state = seed >>> 0
@@ -46,48 +30,92 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 12; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** How a broker writes what the lock guards. */
-type Write = (store: CellarMetadataStore, lock: ResourceLock<string>) => Promise<unknown>
+/** A broker that may hold the right to write. */
+interface Broker {
+  readonly store: CellarMetadataStore
+  /** The token that the broker believes in. */
+  readonly token: number | undefined
+  take(): Promise<unknown>
+  give(): Promise<unknown>
+}
 
-const fenced: Write = (store, lock) =>
+type Kind = (store: CellarMetadataStore, name: string, clock: ManualTimer) => Broker
+
+const byLock: Kind = (store, _name, clock) => {
+  const manager = new LockManager(store, textSerde, { clock })
+  let lock: ResourceLock<string> | undefined
+  return {
+    store,
+    // A lock that was lost is believed in until the broker takes another.
+    get token() {
+      return lock?.token
+    },
+    take: async () => {
+      lock = await manager.acquireLock('/right', 'same payload')
+    },
+    give: async () => {
+      if (lock?.state === 'Valid') await lock.release()
+    },
+  }
+}
+
+const byElection: Kind = (store, name, clock) => {
+  const election = new LeaderElection(store, textSerde, '/right', undefined, { clock })
+  let believed: number | undefined
+  return {
+    store,
+    get token() {
+      believed = election.token ?? believed
+      return believed
+    },
+    take: () => election.elect(name),
+    give: () => election.close(),
+  }
+}
+
+/** How a broker writes what the right guards. */
+type Write = (store: CellarMetadataStore, token: number) => Promise<unknown>
+
+const fenced: Write = (store, token) =>
   store.batch([
-    { check: '/lock', expected: { sequence: lock.token } },
-    { put: '/data', value: String(lock.token) },
+    { check: '/right', expected: { sequence: token } },
+    { put: '/data', value: String(token) },
   ])
 
-/** Planted: the broker believes its handle. */
-const unfenced: Write = (store, lock) => store.put('/data', String(lock.token))
+/** Planted: the broker believes what it knows. */
+const unfenced: Write = (store, token) => store.put('/data', String(token))
 
-async function history(seed: number, write: Write): Promise<readonly GuardedWrite[]> {
+async function history(seed: number, kind: Kind, write: Write): Promise<readonly GuardedWrite[]> {
   const random = randomOf(seed)
   const clock = new ManualTimer()
   const database = await MemoryDatabase.open()
   const options = { clock, sessionTimeoutMilliseconds: 3_000 }
-  const open = (): Promise<CellarMetadataStore> => metadataStoreOf(database, options)
+  const open = async (name: string): Promise<Broker & { readonly name: string }> => {
+    const broker = kind(await metadataStoreOf(database, options), name, clock)
+    return Object.assign(Object.create(broker) as Broker, { name })
+  }
   const writes: GuardedWrite[] = []
-  const brokers = await Promise.all([0, 1, 2].map(async () => ({ store: await open() })))
-  const managers = brokers.map(({ store }) => new LockManager(store, textSerde, { clock }))
-  const locks: (ResourceLock<string> | undefined)[] = [undefined, undefined, undefined]
+  const names = ['0', '1', '2']
+  const brokers = await Promise.all(names.map(open))
   for (let step = 0; step < 80; step++) {
     const i = Math.floor(random() * brokers.length)
-    const { store } = brokers[i]
+    const { store, name, token } = brokers[i]
     const choice = random()
-    const lock = locks[i]
     if (choice < 0.3) {
-      const taken = managers[i].acquireLock('/lock', 'same payload').catch(() => undefined)
-      await settle()
-      locks[i] = (await taken) ?? lock
-    } else if (choice < 0.65 && lock !== undefined) {
-      const { token } = lock
-      await write(store, lock).then(
-        () => writes.push({ broker: i, token }),
+      void brokers[i].take().catch(() => undefined)
+    } else if (choice < 0.62 && token !== undefined) {
+      await write(store, token).then(
+        () => writes.push({ holder: name, token }),
         () => undefined,
       )
-    } else if (choice < 0.75) store.faults.pause()
-    else if (choice < 0.85) store.faults.resume()
-    else if (choice < 0.9) store.faults.expireSession()
-    else if (choice < 0.95 && lock?.state === 'Valid') await lock.release().catch(() => undefined)
-    else {
+    } else if (choice < 0.72) store.faults.pause()
+    else if (choice < 0.82) store.faults.resume()
+    else if (choice < 0.87) store.faults.expireSession()
+    else if (choice < 0.91) void brokers[i].give().catch(() => undefined)
+    else if (choice < 0.94) {
+      store.faults.kill()
+      brokers[i] = await open(`${i} of step ${step}`)
+    } else {
       clock.advance(1_000)
       await settle()
       clock.advance(1_000)
@@ -103,47 +131,37 @@ async function history(seed: number, write: Write): Promise<readonly GuardedWrit
   return writes
 }
 
-const firstSeed = Number(process.env.CELLAR_LOCK_SEED ?? 1)
-const rounds = process.env.CELLAR_LOCK_SEED === undefined ? 25 : 1
+const chosen = process.env.CELLAR_LOCK_SEED
+const firstSeed = Number(chosen ?? 1)
+const rounds = chosen === undefined ? lengthOf('CELLAR_LOCK_HISTORIES', 15, 100) : 1
 
-void t.test('fenced writes come from one holder after the other', async (t) => {
-  let applied = 0
-  for (let seed = firstSeed; seed < firstSeed + rounds; seed++) {
-    const writes = await history(seed, fenced)
-    applied += writes.length
-    t.equal(violation(writes), undefined, `seed ${seed}`)
-  }
-  t.ok(applied > 0, `${applied} writes were applied`)
-})
+for (const [name, kind] of [
+  ['locks', byLock],
+  ['elections', byElection],
+] as const) {
+  void t.test(`${name}: fenced writes come from one holder after the other`, async (t) => {
+    let applied = 0
+    for (let seed = firstSeed; seed < firstSeed + rounds; seed++) {
+      const writes = await history(seed, kind, fenced)
+      applied += writes.length
+      t.equal(violation(writes), undefined, `seed ${seed}`)
+    }
+    t.ok(applied > 0, `${applied} writes were applied`)
+  })
 
-void t.test('the checker finds brokers that do not send their token', async (t) => {
-  let found = 0
-  for (let seed = 1; seed <= 25; seed++) {
-    if (violation(await history(seed, unfenced)) !== undefined) found++
-  }
-  t.ok(found > 0, `${found} of 25 histories`)
-})
+  void t.test(`${name}: the checker finds brokers that do not send their token`, async (t) => {
+    let found = 0
+    for (let seed = 1; seed <= 15; seed++) {
+      if (violation(await history(seed, kind, unfenced)) !== undefined) found++
+    }
+    t.ok(found > 0, `${found} of 15 histories`)
+  })
+}
 
 void t.test('the checker finds planted histories', async (t) => {
-  t.match(
-    violation([
-      { broker: 0, token: 5 },
-      { broker: 1, token: 4 },
-    ]),
-    /after 5/,
-  )
-  t.match(
-    violation([
-      { broker: 0, token: 5 },
-      { broker: 1, token: 5 },
-    ]),
-    /two brokers/,
-  )
-  t.equal(
-    violation([
-      { broker: 0, token: 5 },
-      { broker: 0, token: 5 },
-    ]),
-    undefined,
-  )
+  const of = (...writes: readonly [string, number][]): string | undefined =>
+    violation(writes.map(([holder, token]) => ({ holder, token })))
+  t.match(of(['a', 5], ['b', 4]), /after 5/)
+  t.match(of(['a', 5], ['b', 5]), /two holders/)
+  t.equal(of(['a', 5], ['a', 5], ['b', 6]), undefined)
 })
