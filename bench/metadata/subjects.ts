@@ -9,7 +9,7 @@ import {
   openMetadataStore,
   type CachingStore,
 } from '../../src/metastore/pulsar/index.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../test/helpers/zookeeper.js'
+import { ZooKeeperServer, zookeeperMissing } from './zookeeper-server.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
 import { childrenBySeek, MapSubject, PeerSubject, type PeerRecords } from './peers.js'
 import type { EphemeralOwner, Subject, SubjectEntry, SubjectSettings } from './subject.js'

@@ -244,7 +244,7 @@ export const configurationCases: readonly MetadataCase[] = [
         state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
         return Math.floor((state / 2 ** 32) * below)
       }
-      for (let i = 0; i < 30; i++) {
+      for (let i = 0; i < 12; i++) {
         const value = Buffer.from(Array.from({ length: random(300) }, () => random(256)))
         const ephemeral = random(2) === 1
         const path = `${k}/${i}`

@@ -8,7 +8,7 @@ import {
   type ZooKeeperMetadataStore,
 } from '../../../src/metastore/pulsar/index.js'
 import { ZkClient } from '../../../src/metastore/pulsar/zookeeper/client.js'
-import { ZooKeeperServer } from '../../helpers/zookeeper.js'
+import { ZooKeeperServer } from '../../../bench/metadata/zookeeper-server.js'
 
 let spaces = 0
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { runMetadataSuite } from '../../../src/conformance/metadata/suite.js'
 import { openMetadataStore } from '../../../src/metastore/pulsar/index.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../helpers/zookeeper.js'
+import { ZooKeeperServer, zookeeperMissing } from '../../../bench/metadata/zookeeper-server.js'
 import { zookeeperBackend } from './backends.js'
 
 const skip = zookeeperMissing()

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { childEnvironment } from '../../../helpers/child-environment.js'
 import { lengthOf } from '../../../helpers/length.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../../helpers/zookeeper.js'
+import { ZooKeeperServer, zookeeperMissing } from '../../../../bench/metadata/zookeeper-server.js'
 import { violation, type GuardedWrite } from './history-check.js'
 
 const kills = lengthOf('CELLAR_BROKER_KILLS', 1, 8)

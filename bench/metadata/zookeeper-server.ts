@@ -1,4 +1,4 @@
-/** A real ZooKeeper server for tests, from Debian's package `zookeeper`. */
+/** A real ZooKeeper server on this machine, from Debian's package `zookeeper`. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
