@@ -72,4 +72,7 @@ export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/reco
 export type { FieldDifference, PruneOptions } from './records/record-history.js'
 export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'
+export { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
+export type { DeadLetter, RecordEvent } from './events/subscription-state.js'
+export { LinkIndex, type FoundLink, type LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'

@@ -5,6 +5,9 @@ import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
 import { Blobs } from './blobs/blobs.js'
 import { TableBlobStore } from './blobs/table-store.js'
+import { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
+import { SubscriptionState } from './events/subscription-state.js'
+import { LinkIndex } from './links/link-index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
 import type { CommitPart } from './records/commit.js'
@@ -35,12 +38,15 @@ export class RepositoryManager {
   readonly types: TypeManager
   /** Blobs, which all repositories share. */
   readonly blobs: Blobs
+  /** Which records lead to which; kept while {@link followLinks} runs. */
+  readonly links: LinkIndex
   readonly #database: Database
   readonly #settings: RepositorySettings
   readonly #rows: RepositoryRows
   readonly #parts: readonly CommitPart[]
   /** Record tables by repository and name. */
   readonly #tables = new Map<string, Map<string, RecordTable>>()
+  readonly #subscriptions = new Map<string, Subscription>()
   #isClosed = false
 
   private constructor(
@@ -60,6 +66,13 @@ export class RepositoryManager {
     if (routes.length === 0) routes.push({ store: inTable, bytesMax: Infinity })
     const inlineBytesMax = inlineBlobBytesMax
     this.blobs = new Blobs({ table, clock, durability, randomBytes, routes, inlineBytesMax })
+    this.links = new LinkIndex({
+      database,
+      table: `${tablePrefix}.links`,
+      schema: types.schema,
+      findTable: (repository, name) => this.#tables.get(repository)?.get(name),
+      allTables: () => this.#allTables(),
+    })
     const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
     this.#parts = [new UniqueValues(), new LinkTargets(), ledger]
   }
@@ -86,6 +99,10 @@ export class RepositoryManager {
     await schemaRows.create()
     const index = { families: { i: { newVersionBehavior: true } } }
     await database.admin.ensureTable(`${tablePrefix}.index`, index)
+    const links = { families: { l: { newVersionBehavior: true } } }
+    await database.admin.ensureTable(`${tablePrefix}.links`, links)
+    const subscriptions = { families: { s: { newVersionBehavior: true } } }
+    await database.admin.ensureTable(`${tablePrefix}.subscriptions`, subscriptions)
     const blobs = { families: { [blobFamily]: {} } }
     await database.admin.ensureTable(`${tablePrefix}.blobs`, blobs)
     await database.admin.ensureTable(`${tablePrefix}.blobdata`, blobs)
@@ -134,8 +151,49 @@ export class RepositoryManager {
     await this.#endRepository(name, this.tablesOf(name))
   }
 
+  /**
+   * Tells a handler of every write of records from where the subscription of this name has come
+   * to. A new one is told of every record that exists first. `ERR_INVALID_ARGUMENT` if it runs
+   * already, `ERR_UNSUPPORTED` if the backend has no change feed.
+   */
+  async subscribe(
+    name: string,
+    handler: EventHandler,
+    options: SubscriptionOptions = {},
+  ): Promise<Subscription> {
+    this.#checkOpen()
+    if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name)) {
+      throw invalidArgument('the name of a subscription has letters, digits, _, - and .')
+    }
+    const { capabilities } = this.#database
+    requireCapability(capabilities, 'changes', 'a subscription')
+    requireCapability(capabilities, 'snapshots', 'a subscription')
+    if (this.#subscriptions.get(name)?.isRunning === true) {
+      throw invalidArgument(`the subscription ${name} runs already`)
+    }
+    const { tablePrefix, clock } = this.#settings
+    const prefix = `${tablePrefix}.r.`
+    const parts = {
+      database: this.#database,
+      state: new SubscriptionState(this.#database.table(`${tablePrefix}.subscriptions`), name),
+      clock,
+      tables: () => this.#allTables().map((table) => table.context.table.name),
+      isRecordTable: (table: string) => table.startsWith(prefix),
+    }
+    const subscription = Subscription.prepare(name, parts, handler, options)
+    this.#subscriptions.set(name, subscription)
+    await subscription.start()
+    return subscription
+  }
+
+  /** Keeps the link index: a subscription of the name `links`. Errors of {@link subscribe}. */
+  followLinks(options: SubscriptionOptions = {}): Promise<Subscription> {
+    return this.subscribe('links', ({ event }) => this.links.follow(event), options)
+  }
+
   /** Lets go; the database stays open. */
   async close(): Promise<void> {
+    for (const subscription of this.#subscriptions.values()) await subscription.close()
     this.#isClosed = true
     this.types.close()
     await this.types.settled()
@@ -173,6 +231,10 @@ export class RepositoryManager {
     new Repository(this, repository).table(name)
     await this.#rows.requestDelete(repository, name)
     await this.#endTable(repository, name)
+  }
+
+  #allTables(): RecordTable[] {
+    return [...this.#tables.values()].flatMap((tables) => [...tables.values()])
   }
 
   async #load(): Promise<void> {
@@ -235,6 +297,7 @@ export class RepositoryManager {
     const physical = this.#physicalName(repository, name)
     await this.#removeIndexRows(Buffer.from(`${repository}/${name}`))
     await this.blobs.removeOf(`${repository}/${name}`)
+    await this.links.removeTable(`${repository}/${name}`)
     if (await this.#database.admin.tableExists(physical)) {
       await this.#database.admin.deleteTable(physical)
     }

@@ -2,6 +2,7 @@
 import { blobCases } from './blob-cases.js'
 import type { RepositoryCase } from './case.js'
 import { conditionAndMetadataCases } from './condition-cases.js'
+import { eventCases } from './event-cases.js'
 import { ownCases } from './own-cases.js'
 import { recordCases } from './record-cases.js'
 import { scanAndIdCases } from './scan-cases.js'
@@ -15,4 +16,5 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...scanAndIdCases,
   ...ownCases,
   ...blobCases,
+  ...eventCases,
 ].sort((a, b) => a.number - b.number)

@@ -1,0 +1,335 @@
+/**
+ * A subscription: tells a handler of every write of records, in the order of the writes of each
+ * record, at least once.
+ *
+ * It reads the change feed of the database from its own position on, which is stored. Events of
+ * different records go to several lanes side by side, those of one record always to the same. An
+ * event whose handler fails is tried again, and then set aside as a dead letter, so that one event
+ * does not hold up the others. The position passes an event only when it was handled or set aside.
+ */
+import { CellarError, ErrorCode, OptionNames, type Clock, type Database } from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import type { StoredEvent } from '../records/commit.js'
+import { eventColumn } from '../records/record-state.js'
+import type { DeadLetter, RecordEvent, SubscriptionState } from './subscription-state.js'
+
+/** Handles an event. It may be told of an event more than once. */
+export type EventHandler = (event: RecordEvent) => void | Promise<void>
+
+/** Options of a subscription. */
+export interface SubscriptionOptions {
+  /** How often a failed event is tried again before it is a dead letter. Default 5. */
+  readonly retriesMax?: number | undefined
+  /** Milliseconds before the first retry; each later one waits twice as long. Default 100. */
+  readonly retryMilliseconds?: number | undefined
+  /** Handlers that run side by side. Default 1. */
+  readonly lanes?: number | undefined
+  /** Where a new subscription begins. Default: every record that exists is told first. */
+  readonly from?: 'beginning' | 'now' | undefined
+}
+
+/** What a subscription is made of. */
+export interface SubscriptionParts {
+  readonly database: Database
+  readonly state: SubscriptionState
+  readonly clock: Clock
+  /** Names of the tables of records that there are now. */
+  readonly tables: () => string[]
+  /** Whether a table of the database holds records. */
+  readonly isRecordTable: (name: string) => boolean
+}
+
+const optionNames = new OptionNames<SubscriptionOptions>('a subscription', {
+  retriesMax: true,
+  retryMilliseconds: true,
+  lanes: true,
+  from: true,
+})
+/** Events that wait in all lanes; beyond, the feed waits. */
+const waitingMax = 100
+const eventsPerPosition = 100
+const waitMillisecondsMax = 30_000
+
+/** A running subscription; made by `RepositoryManager.subscribe`. */
+export class Subscription {
+  readonly name: string
+  readonly #parts: SubscriptionParts
+  readonly #handler: EventHandler
+  readonly #from: 'beginning' | 'now'
+  readonly #retriesMax: number
+  readonly #retryMilliseconds: number
+  readonly #lanes: Promise<void>[]
+  readonly #stop = new AbortController()
+  /** Sequences that were taken from the feed and are not handled, in their order. */
+  #waiting: { readonly sequence: number; left: number }[] = []
+  #waitingEvents = 0
+  #position = -1
+  #stored = -1
+  #unstored = 0
+  #failure: Error | undefined
+  #running: Promise<void> = Promise.resolve()
+  #wakers: (() => void)[] = []
+
+  private constructor(
+    name: string,
+    parts: SubscriptionParts,
+    handler: EventHandler,
+    options: SubscriptionOptions,
+  ) {
+    const { retriesMax = 5, retryMilliseconds = 100, lanes = 1 } = options
+    for (const value of [retriesMax, retryMilliseconds, lanes]) {
+      if (Number.isSafeInteger(value) && value >= 0) continue
+      throw invalidArgument('numbers of a subscription are whole and not negative')
+    }
+    this.name = name
+    this.#parts = parts
+    this.#handler = handler
+    this.#from = options.from ?? 'beginning'
+    this.#retriesMax = retriesMax
+    this.#retryMilliseconds = retryMilliseconds
+    this.#lanes = Array.from({ length: Math.max(1, lanes) }, () => Promise.resolve())
+  }
+
+  /** Checks the arguments; nothing runs yet. @internal */
+  static prepare(
+    name: string,
+    parts: SubscriptionParts,
+    handler: EventHandler,
+    options: SubscriptionOptions = {},
+  ): Subscription {
+    const { from = 'beginning' } = optionNames.check(options)
+    if (from !== 'beginning' && from !== 'now') throw invalidArgument("from: 'beginning' or 'now'")
+    if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
+    return new Subscription(name, parts, handler, options)
+  }
+
+  /** Goes on where the subscription was. @internal */
+  async start(): Promise<void> {
+    const { database, state } = this.#parts
+    const now = newest(database)
+    const start = (await state.position()) ?? (this.#from === 'now' ? now : undefined)
+    this.#running = this.#run(start).catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) this.#failure = errorOf(error)
+      this.#wake()
+    })
+  }
+
+  /** Whether it neither was closed nor has ended by itself. */
+  get isRunning(): boolean {
+    return !this.#stop.signal.aborted && this.#failure === undefined
+  }
+
+  /** Sequence up to which every write was handled or set aside. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Writes of the database between the newest one and the position. */
+  get lag(): number {
+    return Math.max(0, newest(this.#parts.database) - this.#position)
+  }
+
+  /** Why the subscription has ended by itself; undefined while it runs. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  /** Resolves when a write was handled: by its sequence, default the newest one. */
+  async caughtUp(sequence: number = newest(this.#parts.database)): Promise<void> {
+    while (this.#position < sequence) {
+      if (this.#failure !== undefined) throw this.#failure
+      if (this.#stop.signal.aborted) throw invalidArgument(`${this.name} is closed`)
+      await new Promise<void>((resolve) => this.#wakers.push(resolve))
+    }
+  }
+
+  /** Events that were set aside, in the order of the writes. */
+  deadLetters(): Promise<DeadLetter[]> {
+    return this.#parts.state.deadLetters()
+  }
+
+  /** Hands the dead letters to the handler again; those that it takes are gone. How many. */
+  async retryDeadLetters(): Promise<number> {
+    let handled = 0
+    for (const letter of await this.deadLetters()) {
+      try {
+        await this.#handler(letter)
+      } catch {
+        continue
+      }
+      await this.#parts.state.removeDeadLetter(letter)
+      handled++
+    }
+    return handled
+  }
+
+  /** Ends; events under way are handled first. The position stays stored. */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    await Promise.all(this.#lanes)
+    await this.#storePosition()
+    this.#wake()
+  }
+
+  async #run(start: number | undefined): Promise<void> {
+    let from = start ?? (await this.#replay())
+    for (;;) {
+      // A replay that was broken off begins again the next time.
+      if (this.#stop.signal.aborted) return
+      this.#advance(from)
+      try {
+        await this.#follow(from + 1)
+        return
+      } catch (error) {
+        const isGone = error instanceof CellarError && error.code === ErrorCode.changesGone
+        if (!isGone) throw error
+        from = await this.#replay()
+      }
+    }
+  }
+
+  async #follow(fromSequence: number): Promise<void> {
+    const { database, isRecordTable } = this.#parts
+    const { signal } = this.#stop
+    const feed = database.changes({ fromSequence, durability: 'SYNC_WAL', signal })
+    for await (const { sequence, cells } of feed) {
+      const events: StoredEvent[] = []
+      for (const { table, family, qualifier, type, value } of cells) {
+        if (type !== 'Put' || `${family}:${qualifier.toString('latin1')}` !== eventColumn) continue
+        if (isRecordTable(table)) events.push(JSON.parse(value.toString('utf8')) as StoredEvent)
+      }
+      await this.#deliver(sequence, events, false)
+      if (signal.aborted) return
+    }
+  }
+
+  /** Tells of every record once; the sequence behind which the feed goes on. */
+  async #replay(): Promise<number> {
+    const { database, tables } = this.#parts
+    const sequence = newest(database)
+    for (const name of tables()) {
+      for await (const row of database.table(name).scan({ columns: [eventColumn] })) {
+        if (this.#stop.signal.aborted) return sequence
+        await this.#deliver(sequence, [row.value(eventColumn, 'json') as StoredEvent], true)
+      }
+    }
+    await Promise.all(this.#lanes)
+    return sequence
+  }
+
+  async #deliver(
+    sequence: number,
+    events: readonly StoredEvent[],
+    isReplay: boolean,
+  ): Promise<void> {
+    if (!isReplay) this.#waiting.push({ sequence, left: events.length })
+    const entry = isReplay ? undefined : this.#waiting[this.#waiting.length - 1]
+    for (const event of events) {
+      const lane = laneOf(event.id, this.#lanes.length)
+      this.#waitingEvents++
+      this.#lanes[lane] = this.#lanes[lane]
+        .then(() => this.#handle({ event, sequence, isReplay }))
+        .then((isDone) => {
+          this.#waitingEvents--
+          if (entry !== undefined && isDone) entry.left--
+          return this.#settle()
+        })
+    }
+    await this.#settle()
+    while (this.#waitingEvents >= waitingMax) await Promise.race(this.#lanes)
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Whether the event was handled or set aside; false if the subscription ends first. */
+  async #handle(event: RecordEvent): Promise<boolean> {
+    for (let attempt = 0; ; attempt++) {
+      if (this.#failure !== undefined) return false
+      try {
+        await this.#handler(event)
+        return true
+      } catch (error) {
+        if (attempt < this.#retriesMax) {
+          if (this.#stop.signal.aborted) return false
+          await this.#pause(Math.min(this.#retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
+          continue
+        }
+        const text = error instanceof Error ? error.message : String(error)
+        const time = this.#parts.clock.now()
+        try {
+          await this.#parts.state.addDeadLetter({ ...event, error: text, time })
+          return true
+        } catch (failure) {
+          this.#failure = errorOf(failure)
+          return false
+        }
+      }
+    }
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    const { signal } = this.#stop
+    if (milliseconds === 0 || signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = setTimeout(end, milliseconds)
+      signal.addEventListener('abort', end)
+    })
+  }
+
+  /** Moves the position over what is handled. */
+  async #settle(): Promise<void> {
+    let last: number | undefined
+    while (this.#waiting.length > 0 && this.#waiting[0].left === 0) {
+      last = this.#waiting.shift()!.sequence
+    }
+    if (last === undefined) return
+    this.#unstored++
+    this.#advance(last)
+    if (this.#unstored >= eventsPerPosition) await this.#storePosition()
+  }
+
+  #advance(sequence: number): void {
+    this.#position = Math.max(this.#position, sequence)
+    this.#wake()
+  }
+
+  async #storePosition(): Promise<void> {
+    this.#unstored = 0
+    if (this.#position <= this.#stored) return
+    this.#stored = this.#position
+    try {
+      await this.#parts.state.setPosition(this.#stored)
+    } catch (error) {
+      this.#failure ??= errorOf(error)
+    }
+  }
+
+  #wake(): void {
+    const wakers = this.#wakers
+    this.#wakers = []
+    for (const wake of wakers) wake()
+  }
+}
+
+function newest(database: Database): number {
+  const snapshot = database.snapshot()
+  const { sequence } = snapshot
+  snapshot.close()
+  return sequence
+}
+
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+/** Events of one record always go to the same lane. */
+function laneOf(id: string, lanes: number): number {
+  let hash = 0
+  for (let i = 0; i < id.length; i++) hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0
+  return (hash >>> 0) % lanes
+}
