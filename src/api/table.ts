@@ -32,20 +32,29 @@ import type { TableDescription } from './schema.js'
  * also `ERR_POISONED`, `ERR_NO_SPACE`, `ERR_READ_ONLY`, `ERR_TOO_LARGE`.
  */
 export interface Table {
+  /** Name of the table, with its namespace unless that is the default one. */
   readonly name: string
+  /** Options of the table and its families, with all defaults filled in. */
   describe(): TableDescription
   /** An absent row gives a result that is empty. */
   get(get: Get): Promise<Result>
   /** Results in the order of the gets. */
   getList(gets: readonly Get[]): Promise<Result[]>
+  /** Whether a get would find cells; reads as little as it can. */
   exists(get: Get): Promise<boolean>
+  /** As {@link exists} for each get, in their order. */
   existsList(gets: readonly Get[]): Promise<boolean[]>
+  /** Rows in their order, as an async iterator with the standard helpers. Reads lazily. */
   scan(scan?: Scan): ResultScanner
+  /** Writes cells of one row, all or none. */
   put(put: Put): Promise<void>
   /** Independent puts; those that fail are reported together by `ERR_BATCH_FAILED`. */
   putList(puts: readonly Put[]): Promise<void>
+  /** Removes cells of one row by delete markers, all or none. */
   delete(deletion: Delete): Promise<void>
+  /** Independent deletes; those that fail are reported together by `ERR_BATCH_FAILED`. */
   deleteList(deletions: readonly Delete[]): Promise<void>
+  /** Adds to counters of one row, all or none; the result has their new values. */
   increment(increment: Increment): Promise<Result>
   /** Adds `amount` (default 1) to one counter and returns its new value. */
   incrementColumnValue(
@@ -54,7 +63,9 @@ export interface Table {
     amount?: number | bigint,
     durability?: DurabilityOption,
   ): Promise<bigint>
+  /** Appends bytes to values of one row, all or none; the result has the new values. */
   append(append: Append): Promise<Result>
+  /** Applies the action if the condition holds; nothing comes in between. */
   checkAndMutate(check: Check, action: CheckAction): Promise<CheckAndMutateResult>
   /**
    * Each element on its own; results by position. Those that fail are reported together by
@@ -84,28 +95,45 @@ export interface Table {
  * A mutation that meets a full memory budget flushes before it returns.
  */
 export interface SyncTable {
+  /** As {@link Table.get}, before it returns. */
   getSync(get: Get): Result
+  /** As {@link Table.getList}, before it returns. */
   getListSync(gets: readonly Get[]): Result[]
+  /** As {@link Table.exists}, before it returns. */
   existsSync(get: Get): boolean
+  /** As {@link Table.existsList}, before it returns. */
   existsListSync(gets: readonly Get[]): boolean[]
+  /** As {@link Table.scan}, without promises. */
   scanSync(scan?: Scan): SyncResultScanner
+  /** As {@link Table.put}, before it returns. */
   putSync(put: Put): void
+  /** As {@link Table.putList}, before it returns. */
   putListSync(puts: readonly Put[]): void
+  /** As {@link Table.delete}, before it returns. */
   deleteSync(deletion: Delete): void
+  /** As {@link Table.deleteList}, before it returns. */
   deleteListSync(deletions: readonly Delete[]): void
+  /** As {@link Table.increment}, before it returns. */
   incrementSync(increment: Increment): Result
+  /** As {@link Table.incrementColumnValue}, before it returns. */
   incrementColumnValueSync(
     row: BytesLike,
     column: ColumnName,
     amount?: number | bigint,
     durability?: DurabilityOption,
   ): bigint
+  /** As {@link Table.append}, before it returns. */
   appendSync(append: Append): Result
+  /** As {@link Table.checkAndMutate}, before it returns. */
   checkAndMutateSync(check: Check, action: CheckAction): CheckAndMutateResult
+  /** As {@link Table.checkAndMutateList}, before it returns. */
   checkAndMutateListSync(
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): CheckAndMutateResult[]
+  /** As {@link Table.mutateRow}, before it returns. */
   mutateRowSync(mutations: RowMutations): Result
+  /** As {@link Table.mutateRows}, before it returns. */
   mutateRowsSync(request: MultiRowMutations): boolean
+  /** As {@link Table.batch}, before it returns. */
   batchSync(operations: readonly BatchOperation[], callback?: BatchCallback): BatchResult[]
 }

@@ -13,7 +13,7 @@ export function loadPackage<T>(name: string): T {
   return createRequire(address ?? process.argv[1] ?? process.execPath)(name) as T
 }
 
-/** As {@link loadPackage}, but throws `ERR_MISSING_PACKAGE`, whose message says what to install. */
+/** As `loadPackage`, but throws `ERR_MISSING_PACKAGE`, whose message says what to install. */
 export function requirePackage<T>(name: string, purpose: string): T {
   try {
     return loadPackage(name)

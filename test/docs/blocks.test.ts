@@ -1,5 +1,6 @@
 /**
- * Every TypeScript block of README.md and docs/ is a program that compiles under strict against the
+ * Every TypeScript block of README.md and docs/, and every file of docs/examples/, is a program
+ * that compiles under strict against the
  * built package, runs to its end, and prints the lines that it says it prints.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { filesBelow, projectRoot, runProgram } from '../rules/support.js'
-import { extractBlocks, missingLine, type Block } from './extract-blocks.js'
+import { exampleOf, extractBlocks, missingLine, type Block } from './extract-blocks.js'
 
 /** Programs that run at one time; each is a process of its own. */
 const programsAtOnce = 2
@@ -16,9 +17,12 @@ const programsAtOnce = 2
 const outputFolder = join(projectRoot, 'build', 'docs-blocks')
 
 const pages = ['README.md', ...filesBelow('docs', (path) => path.endsWith('.md'))]
-const blocks = pages.flatMap((page) => {
-  return extractBlocks(page, readFileSync(join(projectRoot, page), 'utf8'))
-})
+const examples = filesBelow('docs/examples', (path) => path.endsWith('.mts'))
+const textOf = (path: string): string => readFileSync(join(projectRoot, path), 'utf8')
+const blocks = [
+  ...pages.flatMap((page) => extractBlocks(page, textOf(page))),
+  ...examples.map((example) => exampleOf(example, textOf(example))),
+]
 
 const settings: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2022,
@@ -36,7 +40,7 @@ const settings: ts.CompilerOptions = {
 }
 
 function sourceOf({ page, line }: Block): string {
-  return join(outputFolder, `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${line}.ts`)
+  return join(outputFolder, `${page.replaceAll('/', '-').replace(/\.(md|mts)$/, '')}-${line}.ts`)
 }
 
 /** Compiles all programs at once; the complaints by the name of the source. */

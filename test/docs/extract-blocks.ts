@@ -67,6 +67,12 @@ function blockOf(
   }
 }
 
+/** A whole file as a block. */
+export function exampleOf(page: string, text: string): Block {
+  const prints = text.split('\n').flatMap((line) => expectation.exec(line)?.[1].trimEnd() ?? [])
+  return { page, line: 1, text, linesBefore: 0, notRun: undefined, prints }
+}
+
 /** The first expected line that the output lacks, in this order; undefined if none is missing. */
 export function missingLine(prints: readonly string[], output: string): string | undefined {
   const lines = output.split('\n').map((line) => line.trimEnd())
