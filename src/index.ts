@@ -35,6 +35,7 @@ export {
   ResultScanner,
   SyncResultScanner,
   SyncRows,
+  SyncTypedTable,
   TypedTable,
   typedTable,
 } from './api/index.js'

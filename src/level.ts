@@ -28,7 +28,7 @@ export type {
 /** Options of a {@link CellarLevel}. */
 export interface CellarLevelOptions<K, V> extends TableLevelOptions<K, V> {
   /** Options of the database, for a Level that opens a directory. */
-  readonly database?: Omit<OpenOptions, 'createIfMissing'>
+  readonly database?: Omit<OpenOptions, 'createIfMissing'> | undefined
 }
 
 const ownNames = new OptionNames<{ readonly database: unknown }>('a Level', { database: true })

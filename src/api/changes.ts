@@ -5,7 +5,7 @@ import type { Cell } from './result.js'
 export interface ChangedCell extends Cell {
   readonly table: string
   /** Cell TTL in milliseconds; 0 = none. */
-  readonly ttl: number
+  readonly ttlMilliseconds: number
 }
 
 /** One mutation, whole, in the order in which mutations were applied. */

@@ -1,6 +1,7 @@
 /** Creates a table if it is absent, and sees to it that it has the families that are needed. */
 import { checkObject, shown } from '../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { CellarError, ErrorCode } from '../base/errors.js'
+import { familyNames, tableNames } from './checks/schema.js'
 import type { Admin } from './database.js'
 import type { FamilyOptions, TableDescription, TableOptions } from './schema.js'
 
@@ -33,13 +34,16 @@ function missingFamilies(
   found: TableDescription,
   options: TableOptions,
 ): Record<string, FamilyOptions> {
-  const { families, ...ofTable } = checkObject(options, 'a table')
+  const { families, ...ofTable } = tableNames.check(options)
   // The name is without effect, as everywhere in options.
   checkEqual(`table '${table}'`, found, { ...ofTable, name: found.name })
   const missing: Record<string, FamilyOptions> = {}
   for (const [family, wanted] of Object.entries(checkObject(families, 'families'))) {
     if (!Object.hasOwn(found.families, family)) missing[family] = wanted
-    else checkEqual(`column family '${family}' of '${table}'`, found.families[family], wanted)
+    else {
+      const what = `column family '${family}' of '${table}'`
+      checkEqual(what, found.families[family], familyNames.check(wanted))
+    }
   }
   return missing
 }
@@ -48,9 +52,6 @@ function missingFamilies(
 function checkEqual(what: string, found: object, wanted: object): void {
   for (const [option, value] of Object.entries(wanted)) {
     if (value === undefined) continue
-    if (!(option in found) && option !== 'coprocessors') {
-      throw invalidArgument(`unknown option '${option}' of ${what}`)
-    }
     const stored = (found as Readonly<Record<string, unknown>>)[option]
     if (agrees(stored, value)) continue
     const message =

@@ -46,6 +46,7 @@ export {
 export { ensureTable } from './ensure-table.js'
 export { readPage, type Page, type PageScan } from './pages.js'
 export {
+  SyncTypedTable,
   typedTable,
   TypedTable,
   type PropertyValue,

@@ -22,9 +22,11 @@ export type PutValue =
 
 /** One cell of a put, in the long form. */
 export interface PutCell {
+  /** `'family:qualifier'`, or the two apart as bytes. */
   readonly column: ColumnName
   /** Absent means empty. */
   readonly value?: BytesLike | undefined
+  /** Default: that of the put. */
   readonly timestamp?: Timestamp | undefined
   /** A raw delete marker may be put as well (HBase: Put.add(Cell)). Default 'Put'. */
   readonly type?: CellTypeName | undefined
@@ -32,12 +34,15 @@ export interface PutCell {
 
 /** Cells for one row. Needs at least one cell, else `ERR_INVALID_ARGUMENT`. */
 export interface Put {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
+  /** Values by `'family:qualifier'`, or a list of cells. */
   readonly cells: Readonly<Record<string, PutValue>> | readonly PutCell[]
   /** For the cells that have none of their own; default: the engine's clock. */
   readonly timestamp?: Timestamp | undefined
-  /** Cell TTL in milliseconds. */
-  readonly ttl?: number | undefined
+  /** Time to live of the cells; they expire so long after their timestamp. */
+  readonly ttlMilliseconds?: number | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -60,13 +65,15 @@ export type ColumnTarget =
  * marker for each family of the table. The lists have no order: all that they name counts.
  */
 export interface Delete {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
   /** For targets that have none of their own; default: the engine's clock ("up to now"). */
   readonly timestamp?: Timestamp | undefined
   /** All columns of the families, timestamps <= t (HBase: addFamily). */
   readonly families?: readonly FamilyTarget[] | undefined
   /** All columns of the families, timestamp = t exactly (HBase: addFamilyVersion). */
-  readonly familyVersions?: readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[]
+  readonly familyVersions?:
+    readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[] | undefined
   /** All versions of the columns with timestamps <= t (HBase: addColumns). */
   readonly columns?: readonly ColumnTarget[] | undefined
   /**
@@ -74,6 +81,7 @@ export interface Delete {
    * column in the list meaning its n-th newest version (HBase: addColumn).
    */
   readonly columnVersions?: readonly ColumnTarget[] | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -82,7 +90,9 @@ export interface Delete {
  * that is named twice the last mention counts, and the result has a cell for each.
  */
 export interface Increment {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
+  /** Amounts by column; an absent amount is 1. */
   readonly columns:
     | Readonly<Record<string, number | bigint>>
     | readonly { readonly column: ColumnName; readonly amount?: number | bigint | undefined }[]
@@ -92,10 +102,11 @@ export interface Increment {
   readonly timestamp?: Timestamp | undefined
   /** Only versions inside the range serve as base. */
   readonly timeRange?: TimeRangeOption | undefined
-  /** Cell TTL in milliseconds. */
-  readonly ttl?: number | undefined
+  /** Time to live of the cells; they expire so long after their timestamp. */
+  readonly ttlMilliseconds?: number | undefined
   /** False: the result is empty. Default true. */
   readonly returnResults?: boolean | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -104,14 +115,21 @@ export interface Increment {
  * mention counts, and the result has a cell for each.
  */
 export interface Append {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
+  /** Bytes to append, by column. */
   readonly columns:
     | Readonly<Record<string, BytesLike>>
     | readonly { readonly column: ColumnName; readonly value: BytesLike }[]
+  /** Default: the clock; at least that of the stored value and 1. */
   readonly timestamp?: Timestamp | undefined
+  /** Only versions inside the range serve as base. */
   readonly timeRange?: TimeRangeOption | undefined
-  readonly ttl?: number | undefined
+  /** Time to live of the cells; they expire so long after their timestamp. */
+  readonly ttlMilliseconds?: number | undefined
+  /** False: the result is empty. Default true. */
   readonly returnResults?: boolean | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -122,20 +140,59 @@ export type RowOperation<T> = Omit<T, 'row' | 'durability'> & {
   readonly row?: BytesLike | undefined
 }
 
-/** One mutation of a row. Exactly one of the members is given. */
-export type Mutation =
-  | { readonly put: RowOperation<Put> }
-  | { readonly delete: RowOperation<Delete> }
-  | { readonly increment: RowOperation<Increment> }
-  | { readonly append: RowOperation<Append> }
+/** What the forms of a {@link Mutation} hold, by the member that names the form. */
+export interface MutationForms {
+  /** Writes cells. */
+  readonly put: RowOperation<Put>
+  /** Writes delete markers. */
+  readonly delete: RowOperation<Delete>
+  /** Adds to counters. */
+  readonly increment: RowOperation<Increment>
+  /** Appends to values. */
+  readonly append: RowOperation<Append>
+}
+
+/** What the forms of a {@link BatchOperation} hold, by the member that names the form. */
+export interface BatchForms {
+  /** Reads a row. */
+  readonly get: Get
+  /** Writes cells. */
+  readonly put: Put
+  /** Writes delete markers. */
+  readonly delete: Delete
+  /** Adds to counters. */
+  readonly increment: Increment
+  /** Appends to values. */
+  readonly append: Append
+  /** Several mutations of one row. */
+  readonly mutateRow: RowMutations
+  /** A mutation under a condition. */
+  readonly checkAndMutate: { readonly check: Check; readonly action: CheckAction }
+}
+
+/** Objects that have exactly one of the members of `Forms`. */
+export type OneOf<Forms> = {
+  readonly [Name in keyof Forms]: Readonly<Pick<Forms, Name>> & {
+    readonly [Other in Exclude<keyof Forms, Name>]?: never
+  }
+}[keyof Forms]
+
+/**
+ * One mutation of a row: exactly one of `put`, `delete`, `increment` and `append`. A second one is
+ * refused by the compiler, and by `ERR_INVALID_ARGUMENT`.
+ */
+export type Mutation = OneOf<MutationForms>
 
 /**
  * Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). The
  * result has the cells of increments and appends in the order of the operations.
  */
 export interface RowMutations {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
+  /** At least one. */
   readonly mutations: readonly Mutation[]
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -151,6 +208,7 @@ export interface MultiRowMutations {
   }[]
   /** All must hold, or nothing is applied. */
   readonly checks?: readonly Check[] | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -160,6 +218,7 @@ export type CompareOperator =
 
 /** The row that is checked, and which part of its time line. */
 export interface CheckTarget {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
   /** Only versions inside the range are looked at. Default: all. */
   readonly timeRange?: TimeRangeOption | undefined
@@ -203,15 +262,8 @@ export interface CheckAndMutateResult {
   readonly result: Result | undefined
 }
 
-/** One operation of a batch. Exactly one of the members is given. */
-export type BatchOperation =
-  | { readonly get: Get }
-  | { readonly put: Put }
-  | { readonly delete: Delete }
-  | { readonly increment: Increment }
-  | { readonly append: Append }
-  | { readonly mutateRow: RowMutations }
-  | { readonly checkAndMutate: { readonly check: Check; readonly action: CheckAction } }
+/** One operation of a batch: exactly one of the members of {@link BatchForms}. */
+export type BatchOperation = OneOf<BatchForms>
 
 /** Outcome of one operation of a batch, at the position of the operation. */
 export type BatchResult =

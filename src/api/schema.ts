@@ -10,8 +10,8 @@ export interface FamilyOptions {
   readonly versions?: number | undefined
   /** MIN_VERSIONS: versions kept although expired. Default 0, at most `versions`. */
   readonly minVersions?: number | undefined
-  /** TTL in seconds. Default Infinity. */
-  readonly ttl?: number | undefined
+  /** TTL, which HBase counts in seconds. Default Infinity, at least 1. */
+  readonly ttlMilliseconds?: number | undefined
   /** KEEP_DELETED_CELLS. Default false. */
   readonly keepDeletedCells?: boolean | 'TTL' | undefined
   /**
@@ -42,7 +42,7 @@ export interface FamilyOptions {
    * Which files are merged in the background, and when: the name of a policy, or its name and
    * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'lazy-leveled'.
    * 'fifo'
-   * needs a `ttl` and no `minVersions`.
+   * needs `ttlMilliseconds` and no `minVersions`.
    */
   readonly compaction?: PolicyName | CompactionSetting | undefined
   /**

@@ -14,7 +14,8 @@ import type { Encoding, EncodingOption, ValueOf } from './encodings.js'
 import type { Delete, DurabilityOption } from './mutations.js'
 import type { Get, Scan } from './reads.js'
 import type { Result } from './result.js'
-import type { Table } from './table.js'
+import type { SyncRows } from './sync-rows.js'
+import type { SyncTable, Table } from './table.js'
 
 /** One property of a typed row: a column and how its values are stored. */
 export interface TypedColumn<E extends EncodingOption = EncodingOption> {
@@ -72,7 +73,8 @@ export class TypedTable<C extends TypedColumns> {
   /** The table behind it, for what is not here. */
   readonly table: Table
   readonly #properties: ReadonlyMap<string, Property>
-  readonly #columns: readonly string[]
+  /** @internal */
+  readonly columns: readonly string[]
 
   /** @internal Made by {@link typedTable}. */
   constructor(table: Table, columns: C) {
@@ -80,7 +82,7 @@ export class TypedTable<C extends TypedColumns> {
     if (properties.length === 0) throw invalidArgument('a typed table needs a column')
     this.table = table
     this.#properties = new Map(properties.map((property) => [property.name, property]))
-    this.#columns = properties.map(({ column }) => column)
+    this.columns = properties.map(({ column }) => column)
   }
 
   /**
@@ -89,13 +91,13 @@ export class TypedTable<C extends TypedColumns> {
    * fit its encoding; errors of `Table.put`.
    */
   async put(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): Promise<void> {
-    const cells = this.#cellsOf(values)
+    const cells = this.cellsOf(values)
     await this.table.put({ ...putNames.copy(options), row, cells })
   }
 
   /** The row, or undefined if none of its properties has a value. Errors of `Table.get`. */
   async get(row: BytesLike, options: TypedGetOptions = {}): Promise<TypedRow<C> | undefined> {
-    const result = await this.table.get({ ...options, row, columns: this.#columns })
+    const result = await this.table.get({ ...options, row, columns: this.columns })
     return result.isEmpty ? undefined : this.fromResult(result)
   }
 
@@ -104,14 +106,14 @@ export class TypedTable<C extends TypedColumns> {
     rows: readonly BytesLike[],
     options: TypedGetOptions = {},
   ): Promise<(TypedRow<C> | undefined)[]> {
-    const gets = rows.map((row) => ({ ...options, row, columns: this.#columns }))
+    const gets = rows.map((row) => ({ ...options, row, columns: this.columns }))
     const results = await this.table.getList(gets)
     return results.map((result) => (result.isEmpty ? undefined : this.fromResult(result)))
   }
 
   /** Rows in order; with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
   scan(options: TypedScanOptions = {}): AsyncRows<TypedRow<C>> {
-    const scan: Scan = { ...options, columns: this.#columns }
+    const scan: Scan = { ...options, columns: this.columns }
     return this.table.scan(scan).map((result) => this.fromResult(result))
   }
 
@@ -120,9 +122,7 @@ export class TypedTable<C extends TypedColumns> {
    * Errors of `Table.delete`.
    */
   async delete(row: BytesLike, ...names: readonly (keyof C & string)[]): Promise<void> {
-    const columns = names.map((name) => this.#property(name).column)
-    const deletion: Delete = names.length === 0 ? { row } : { row, columns }
-    await this.table.delete(deletion)
+    await this.table.delete(this.deletionOf(row, names))
   }
 
   /** Adds to a property of the encoding int64 and returns the new value. */
@@ -131,7 +131,7 @@ export class TypedTable<C extends TypedColumns> {
     name: keyof C & string,
     amount: number | bigint = 1,
   ): Promise<bigint> {
-    return this.table.incrementColumnValue(row, this.#property(name).column, amount)
+    return this.table.incrementColumnValue(row, this.property(name).column, amount)
   }
 
   /**
@@ -147,20 +147,76 @@ export class TypedTable<C extends TypedColumns> {
     return row as TypedRow<C>
   }
 
-  #cellsOf(values: TypedValues<C>): Record<string, Uint8Array> {
+  /** @internal */
+  cellsOf(values: TypedValues<C>): Record<string, Uint8Array> {
     const cells: Record<string, Uint8Array> = {}
     for (const [name, value] of Object.entries(checkObject(values, 'the values of a row'))) {
-      const { column, encoding } = this.#property(name)
+      const { column, encoding } = this.property(name)
       if (value !== undefined) cells[column] = encodeValue(encoding, value, `column '${column}'`)
     }
     return cells
   }
 
-  #property(name: string): Property {
+  /** @internal */
+  deletionOf(row: BytesLike, names: readonly string[]): Delete {
+    const columns = names.map((name) => this.property(name).column)
+    return names.length === 0 ? { row } : { row, columns }
+  }
+
+  /** @internal */
+  property(name: string): Property {
     const property = this.#properties.get(name)
     if (property !== undefined) return property
     const known = [...this.#properties.keys()].join(', ')
     throw invalidArgument(`no property ${shown(name)} in the typed table; it has: ${known}`)
+  }
+}
+
+/** A typed table with the synchronous forms too; made by {@link typedTable}. */
+export class SyncTypedTable<C extends TypedColumns> extends TypedTable<C> {
+  declare readonly table: Table & SyncTable
+
+  /** @internal Made by {@link typedTable}. */
+  constructor(table: Table & SyncTable, columns: C) {
+    super(table, columns)
+  }
+
+  /** As {@link TypedTable.put}, before it returns. */
+  putSync(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): void {
+    const cells = this.cellsOf(values)
+    this.table.putSync({ ...putNames.copy(options), row, cells })
+  }
+
+  /** As {@link TypedTable.get}, before it returns. */
+  getSync(row: BytesLike, options: TypedGetOptions = {}): TypedRow<C> | undefined {
+    const result = this.table.getSync({ ...options, row, columns: this.columns })
+    return result.isEmpty ? undefined : this.fromResult(result)
+  }
+
+  /** As {@link TypedTable.getList}, before it returns. */
+  getListSync(
+    rows: readonly BytesLike[],
+    options: TypedGetOptions = {},
+  ): (TypedRow<C> | undefined)[] {
+    const gets = rows.map((row) => ({ ...options, row, columns: this.columns }))
+    const results = this.table.getListSync(gets)
+    return results.map((result) => (result.isEmpty ? undefined : this.fromResult(result)))
+  }
+
+  /** As {@link TypedTable.scan}, without promises. */
+  scanSync(options: TypedScanOptions = {}): SyncRows<TypedRow<C>> {
+    const scan: Scan = { ...options, columns: this.columns }
+    return this.table.scanSync(scan).map((result) => this.fromResult(result))
+  }
+
+  /** As {@link TypedTable.delete}, before it returns. */
+  deleteSync(row: BytesLike, ...names: readonly (keyof C & string)[]): void {
+    this.table.deleteSync(this.deletionOf(row, names))
+  }
+
+  /** As {@link TypedTable.increment}, before it returns. */
+  incrementSync(row: BytesLike, name: keyof C & string, amount: number | bigint = 1): bigint {
+    return this.table.incrementColumnValueSync(row, this.property(name).column, amount)
   }
 }
 
@@ -185,6 +241,15 @@ function propertyOf(name: string, given: string | TypedColumn): Property {
  *     })
  *     await users.put('ada', { name: 'Ada', visits: 1n })
  */
+export function typedTable<const C extends TypedColumns>(
+  table: Table & SyncTable,
+  columns: C,
+): SyncTypedTable<C>
+/** The same over a table without synchronous forms, as of a remote backend. */
+export function typedTable<const C extends TypedColumns>(table: Table, columns: C): TypedTable<C>
 export function typedTable<const C extends TypedColumns>(table: Table, columns: C): TypedTable<C> {
-  return new TypedTable(table, checkObject(columns, 'the columns of a typed table'))
+  checkObject(columns, 'the columns of a typed table')
+  return 'getSync' in checkObject(table, 'the table of a typed table')
+    ? new SyncTypedTable(table as Table & SyncTable, columns)
+    : new TypedTable(table, columns)
 }

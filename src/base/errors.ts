@@ -103,9 +103,9 @@ export interface CorruptionDetail {
 /** Optional facts that go with an error. */
 export interface CellarErrorOptions {
   readonly cause?: unknown
-  readonly corruption?: CorruptionDetail
+  readonly corruption?: CorruptionDetail | undefined
   /** Failures by position in the list that the caller passed, for `ERR_BATCH_FAILED`. */
-  readonly failures?: ReadonlyMap<number, CellarError>
+  readonly failures?: ReadonlyMap<number, CellarError> | undefined
 }
 
 const brand = Symbol.for('cellardb.CellarError')

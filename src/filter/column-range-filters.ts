@@ -93,12 +93,12 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
 
 /** Options of {@link ColumnRangeFilter}; an absent bound is open. */
 export interface ColumnRangeOptions {
-  readonly min?: BytesLike
+  readonly min?: BytesLike | undefined
   /** Default true. */
-  readonly minInclusive?: boolean
-  readonly max?: BytesLike
+  readonly minInclusive?: boolean | undefined
+  readonly max?: BytesLike | undefined
   /** Default false. */
-  readonly maxInclusive?: boolean
+  readonly maxInclusive?: boolean | undefined
 }
 
 const rangeNames = new OptionNames<ColumnRangeOptions>('a ColumnRangeFilter', {

@@ -15,10 +15,10 @@ export interface DependentColumnOptions {
   /** The reference column. */
   readonly column: ColumnName
   /** Leave the reference column's own cells out. Default false. */
-  readonly dropDependentColumn?: boolean
+  readonly dropDependentColumn?: boolean | undefined
   /** With `value`: only reference cells whose value passes count. */
-  readonly operator?: FilterOperator
-  readonly value?: ComparatorOption
+  readonly operator?: FilterOperator | undefined
+  readonly value?: ComparatorOption | undefined
 }
 
 const dependentNames = new OptionNames<DependentColumnOptions>('a DependentColumnFilter', {

@@ -28,13 +28,13 @@ export type FilterCode = (typeof FilterCode)[keyof typeof FilterCode]
 export interface CellHint {
   readonly row: Buffer
   /** Undefined: the start of the row. */
-  readonly qualifier?: Buffer
+  readonly qualifier?: Buffer | undefined
   /**
    * With a qualifier: versions of that column that are not newer than this timestamp, given in
    * halves. A scan may ignore it; the next cell is then asked about as usual.
    */
-  readonly timestampHigh?: number
-  readonly timestampLow?: number
+  readonly timestampHigh?: number | undefined
+  readonly timestampLow?: number | undefined
 }
 
 /** Handles of the collected cells of one row, for {@link Filter.filterRowCells}. */

@@ -26,9 +26,9 @@ export interface ColumnCondition {
 /** Options of {@link SingleColumnValueFilter}. */
 export interface SingleColumnValueOptions extends ColumnCondition {
   /** Drop rows that lack the column. Default false: they pass. */
-  readonly filterIfMissing?: boolean
+  readonly filterIfMissing?: boolean | undefined
   /** Judge by the newest version only. Default true; false: any version that passes will do. */
-  readonly latestVersionOnly?: boolean
+  readonly latestVersionOnly?: boolean | undefined
 }
 
 const conditionNames = new OptionNames<ColumnCondition>('a ColumnValueFilter', {

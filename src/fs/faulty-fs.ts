@@ -39,19 +39,19 @@ export interface Fault {
   /** Number of the call that fails; the first is 1. */
   readonly failAt: number
   /** Whether all later calls fail too. Default false. */
-  readonly persistent?: boolean
+  readonly persistent?: boolean | undefined
   readonly errno: 'EIO' | 'ENOSPC' | 'EACCES' | 'EMFILE'
   /** Restricts both counting and failing to these calls. Default all. */
-  readonly only?: (operation: FaultyOperation) => boolean
+  readonly only?: ((operation: FaultyOperation) => boolean) | undefined
   /**
    * What a failed sync does to the unsynced bytes of its file. `keep`, the default: nothing.
    * `revert`: they are lost, and the file reads as the disk holds it. `clean`: the file reads as
    * before, but no later sync stores them. `revert` and `clean` need a file system with
    * `dropUnsynced`.
    */
-  readonly syncFailure?: 'keep' | 'revert' | 'clean'
+  readonly syncFailure?: 'keep' | 'revert' | 'clean' | undefined
   /** Whether the first half of a failing write still reaches the file. Default false. */
-  readonly partialWrite?: boolean
+  readonly partialWrite?: boolean | undefined
 }
 
 /** A {@link FileSystem} that can lose unsynced bytes on demand, such as `MemoryFileSystem`. */

@@ -52,7 +52,7 @@ export interface FileOperation {
   /** Absolute path of the file or directory; for a rename or a link, the old name. */
   readonly path: string
   /** Absolute path of the new name of a rename or a link. */
-  readonly to?: string
+  readonly to?: string | undefined
 }
 
 class MemoryFile implements File {

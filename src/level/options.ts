@@ -8,19 +8,19 @@ import type { DatabaseOpener, LevelDatabase, LevelSource, TableChoice } from './
 /** Options of a Level, beside those of abstract-level. */
 export interface TableLevelOptions<K, V> extends AbstractDatabaseOptions<K, V> {
   /** The table. Default 'level'. */
-  readonly table?: string
+  readonly table?: string | undefined
   /**
    * The column that holds the values, `'family:qualifier'`; other columns of the table are not
    * touched. Default 'v:'.
    */
-  readonly column?: string
+  readonly column?: string | undefined
   /** Options of the column family, for a table that the open creates. */
-  readonly family?: FamilyOptions
+  readonly family?: FamilyOptions | undefined
   /**
    * Durability of writes, for a table that the open creates. Default 'SYNC_WAL': what is
    * acknowledged survives the end of the process. The option `sync` of a write asks for more.
    */
-  readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'>
+  readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
 }
 
 const levelNames = new OptionNames<TableLevelOptions<unknown, unknown> & AbstractOpenOptions>(

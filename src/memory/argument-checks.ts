@@ -204,16 +204,16 @@ export class ArgumentChecks {
   private mutation(row: BytesLike, mutation: Mutation): void {
     checkMutation(mutation)
     const [operation] = Object.values(mutation) as readonly { readonly row?: BytesLike }[]
-    if ('put' in mutation) {
+    if (mutation.put !== undefined) {
       checkSameRow(row, operation)
       this.cellsOfPut(mutation.put)
-    } else if ('delete' in mutation) {
+    } else if (mutation.delete !== undefined) {
       checkSameRow(row, operation)
       this.markersOfDelete(mutation.delete)
-    } else if ('increment' in mutation) {
+    } else if (mutation.increment !== undefined) {
       checkSameRow(row, operation)
       this.columnsOfIncrement(mutation.increment)
-    } else if ('append' in mutation) {
+    } else if (mutation.append !== undefined) {
       checkSameRow(row, operation)
       this.columnsOfAppend(mutation.append)
     } else throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)

@@ -1,5 +1,6 @@
 /** Cells of the model in the forms that filters, results and the change feed show. */
 import type { ChangedCell } from '../api/changes.js'
+import { ResultCell } from '../api/result-cell.js'
 import type { Cell } from '../api/result.js'
 import { escapeQualifier } from '../cell/column-name.js'
 import {
@@ -19,7 +20,7 @@ import type { StoredCell } from './reading-rules.js'
 
 /** A cell as results show it. */
 export function asCell(cell: StoredCell): Cell {
-  return {
+  return new ResultCell({
     row: bytesOf(cell.row),
     family: cell.family,
     qualifier: bytesOf(cell.qualifier),
@@ -28,12 +29,12 @@ export function asCell(cell: StoredCell): Cell {
     type: cell.type,
     value: bytesOf(cell.value),
     sequence: cell.sequence,
-  }
+  })
 }
 
 /** A cell as the change feed shows it. */
 export function asChangedCell(table: string, cell: StoredCell): ChangedCell {
-  return { ...asCell(cell), table, ttl: cell.ttl }
+  return { ...asCell(cell), table, ttlMilliseconds: cell.ttl }
 }
 
 /** A cell as filters see it; `familyIndex` is the place of its family. */

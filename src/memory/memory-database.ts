@@ -41,16 +41,16 @@ const capabilities: Capabilities = Object.freeze({
 /** What {@link MemoryDatabase.open} takes. */
 export interface MemoryDatabaseOptions {
   /** Time of mutations without timestamp, and of expiry. Default: the machine's. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
-  readonly cellBytesMax?: number
+  readonly cellBytesMax?: number | undefined
   /**
    * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`.
    * Default Infinity: no check.
    */
-  readonly timestampSlopMilliseconds?: number
+  readonly timestampSlopMilliseconds?: number | undefined
   /** Mutations that a change feed can go back to, at least. Default 65,536. */
-  readonly changesMax?: number
+  readonly changesMax?: number | undefined
 }
 
 const optionNames = new OptionNames<MemoryDatabaseOptions>('a database in memory', {

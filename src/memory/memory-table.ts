@@ -300,20 +300,21 @@ export class MemoryTable implements types.Table, types.SyncTable {
   #outcomeOf(given: types.BatchOperation): types.BatchResult {
     try {
       const operation = checkOperation(given)
-      if ('get' in operation) return { ok: true, result: this.getSync(operation.get) }
-      if ('increment' in operation) {
+      if (operation.get !== undefined) return { ok: true, result: this.getSync(operation.get) }
+      if (operation.increment !== undefined) {
         return { ok: true, result: this.incrementSync(operation.increment) }
       }
-      if ('append' in operation) return { ok: true, result: this.appendSync(operation.append) }
-      if ('mutateRow' in operation) {
+      if (operation.append !== undefined)
+        return { ok: true, result: this.appendSync(operation.append) }
+      if (operation.mutateRow !== undefined) {
         return { ok: true, result: this.mutateRowSync(operation.mutateRow) }
       }
-      if ('checkAndMutate' in operation) {
+      if (operation.checkAndMutate !== undefined) {
         const { check, action } = readCheck(operation.checkAndMutate)
         const { success, result = resultOf([]) } = this.checkAndMutateSync(check, action)
         return { ok: true, success, result }
       }
-      if ('put' in operation) this.putSync(operation.put)
+      if (operation.put !== undefined) this.putSync(operation.put)
       else this.deleteSync(operation.delete)
       return { ok: true, result: resultOf([]) }
     } catch (error) {

@@ -58,12 +58,12 @@ export function cellsOf(
   const cells: NewCell[] = []
   const results: NewCell[] = []
   for (const mutation of mutations) {
-    if ('put' in mutation) cells.push(...putCells(state, mutation.put, putNow))
-    else if ('delete' in mutation) cells.push(...deleteCells(state, mutation.delete, now))
+    if (mutation.put !== undefined) cells.push(...putCells(state, mutation.put, putNow))
+    else if (mutation.delete !== undefined) cells.push(...deleteCells(state, mutation.delete, now))
     else {
-      const operation = 'increment' in mutation ? mutation.increment : mutation.append
+      const operation = mutation.increment !== undefined ? mutation.increment : mutation.append
       const made =
-        'increment' in mutation
+        mutation.increment !== undefined
           ? incrementCells(state, mutation.increment, now)
           : appendCells(state, mutation.append, now)
       cells.push(...made)
@@ -88,7 +88,7 @@ function putCells(state: RowState, put: RowOperation<Put>, now: ServerTime): New
       explicit(cell.timestamp ?? put.timestamp) ?? now(),
       cell.type ?? 'Put',
       binary(cell.value ?? ''),
-      put.ttl ?? 0,
+      put.ttlMilliseconds ?? 0,
     )
   })
 }
@@ -164,10 +164,10 @@ function updatedCell(
   column: Column,
   old: StoredCell | undefined,
   value: string,
-  options: { readonly timestamp?: Timestamp; readonly ttl?: number },
+  options: { readonly timestamp?: Timestamp; readonly ttlMilliseconds?: number },
   now: ServerTime,
 ): NewCell {
-  const ttl = options.ttl ?? old?.ttl ?? 0
+  const ttl = options.ttlMilliseconds ?? old?.ttl ?? 0
   if (old === undefined) {
     const at = explicit(options.timestamp) ?? now()
     return newCell(state, column, at, 'Put', value, ttl)

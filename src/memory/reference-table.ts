@@ -39,11 +39,11 @@ export interface View {
 
 /** The rules of a family's options. */
 export function rulesOf(options: FamilyOptions): FamilyRules {
-  const seconds = options.ttl ?? Infinity
+  const ttl = options.ttlMilliseconds ?? Infinity
   return {
     versions: options.versions ?? 1,
     minVersions: options.minVersions ?? 0,
-    ttl: seconds === Infinity ? undefined : BigInt(seconds) * 1000n,
+    ttl: ttl === Infinity ? undefined : BigInt(ttl),
     keepDeletedCells: options.keepDeletedCells ?? false,
     newVersionBehavior: options.newVersionBehavior ?? false,
     timeToPurgeDeletes: BigInt(options.timeToPurgeDeletesMilliseconds ?? 0),

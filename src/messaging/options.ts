@@ -13,41 +13,41 @@ import { invalidArgument } from './errors.js'
 /** Options of `MessagingService.open`. */
 export interface MessagingOptions {
   /** Names of the tables begin with it. Default 'tms'. */
-  readonly tablePrefix?: string
+  readonly tablePrefix?: string | undefined
   /** Default: the machine's clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Of published messages. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
-  readonly durability?: DurabilityOption
+  readonly durability?: DurabilityOption | undefined
   /** TTL of topics without one, in seconds. Default 604,800: a week. */
-  readonly ttlSecondsDefault?: number
+  readonly ttlSecondsDefault?: number | undefined
   /** Age in milliseconds at which a transaction may no longer publish. Default 25 hours. */
-  readonly lifetimeMilliseconds?: number
+  readonly lifetimeMilliseconds?: number | undefined
   /** The transactions, so that compactions mark the messages of invalid ones. */
-  readonly transactions?: Pick<TransactionManager, 'snapshot'>
+  readonly transactions?: Pick<TransactionManager, 'snapshot'> | undefined
   /** Remembers what compactions marked, so that the list of invalid ones can be pruned. */
-  readonly pruneState?: PruneState
+  readonly pruneState?: PruneState | undefined
   /** Registers the prunings of the tables. Absent: expired messages are hidden and stay stored. */
   readonly register?: (coprocessor: Coprocessor) => Promise<unknown>
   /** Bytes of newest messages kept in memory over all topics. Default 64 MiB; 0 = none. */
-  readonly cacheBytesMax?: number
+  readonly cacheBytesMax?: number | undefined
   /** Age in milliseconds up to which cached messages serve transactions. Default 12 hours. */
-  readonly cacheAgeMillisecondsMax?: number
+  readonly cacheAgeMillisecondsMax?: number | undefined
   /** Bytes of one message. Default 8 MiB. */
-  readonly messageBytesMax?: number
+  readonly messageBytesMax?: number | undefined
   /** Messages of one request. Default 1,000,000. */
-  readonly requestMessagesMax?: number
+  readonly requestMessagesMax?: number | undefined
   /** Bytes of one request. Default 64 MiB. */
-  readonly requestBytesMax?: number
+  readonly requestBytesMax?: number | undefined
   /** Bytes that wait to be written; beyond, requests are refused. Default 256 MiB. */
-  readonly queueBytesMax?: number
+  readonly queueBytesMax?: number | undefined
   /** Topics that exist or existed. Default 1,000,000. */
-  readonly topicsMax?: number
+  readonly topicsMax?: number | undefined
   /** Readers that wait for messages. Default 100,000. */
-  readonly waitersMax?: number
+  readonly waitersMax?: number | undefined
   /** Messages of one `poll`. Default 100,000. */
-  readonly pollMessagesMax?: number
+  readonly pollMessagesMax?: number | undefined
   /** Milliseconds of one wait. Default 60 s. */
-  readonly waitMillisecondsMax?: number
+  readonly waitMillisecondsMax?: number | undefined
 }
 
 type Injected = 'transactions' | 'pruneState' | 'register'

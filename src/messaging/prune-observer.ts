@@ -41,9 +41,9 @@ export interface MessagingPruningOptions {
    */
   readonly transactions?: () => TransactionSnapshot | undefined
   /** Where it is remembered which invalid transactions may be forgotten. For message tables. */
-  readonly state?: PruneState
+  readonly state?: PruneState | undefined
   /** Told what a finished job did to the table's cells. */
-  readonly onPruned?: (pruned: PrunedJob) => void
+  readonly onPruned?: ((pruned: PrunedJob) => void) | undefined
   /** Told when a source throws. */
   readonly onError?: (error: unknown) => void
 }

@@ -19,9 +19,9 @@ export interface PublishRequest {
   /** Strings are UTF-8. None is allowed for a transactional publish: it stands for payloads. */
   readonly messages: readonly BytesLike[]
   /** The write pointer of a transaction; absent: the messages are readable at once. */
-  readonly transactionWritePointer?: bigint
+  readonly transactionWritePointer?: bigint | undefined
   /** Makes the publish idempotent. */
-  readonly producer?: Producer
+  readonly producer?: Producer | undefined
 }
 
 /** Rows of one publish; both ends are inclusive. */
@@ -49,19 +49,19 @@ export interface Message {
 /** Where a fetch starts, and what it returns. */
 export interface FetchOptions {
   /** Start at a message, given by its 20 bytes or in hexadecimal. Not together with `time`. */
-  readonly from?: Uint8Array | string
+  readonly from?: Uint8Array | string | undefined
   /** Start at a publish time in milliseconds. */
-  readonly time?: number
+  readonly time?: number | undefined
   /** Whether a message at the start is part of it. Default true. */
-  readonly inclusive?: boolean
+  readonly inclusive?: boolean | undefined
   /** Show what this transaction sees. Absent: everything, also what was rolled back. */
-  readonly transaction?: Transaction
+  readonly transaction?: Transaction | undefined
   /** Most messages, above 0. Default: no limit but that of the server. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** How long to wait if there is no message, in milliseconds. Default 0. */
-  readonly waitMilliseconds?: number
+  readonly waitMilliseconds?: number | undefined
   /** Ends the wait and the stream. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Messages in their order. Ends by itself; `close` ends it early. */

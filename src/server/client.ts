@@ -27,11 +27,11 @@ import { parseResponse, publishJson, responseJson } from './json-forms.js'
 export interface MessagingClientOptions {
   /** Where the server listens, such as `http://127.0.0.1:11015`. */
   readonly url: string
-  readonly token?: string
+  readonly token?: string | undefined
   /** Default 'json'. */
-  readonly encoding?: 'json' | 'avro'
+  readonly encoding?: 'json' | 'avro' | undefined
   /** Default: that of the global scope. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: typeof fetch | undefined
 }
 
 const names = new OptionNames<MessagingClientOptions>('a messaging client', {

@@ -13,11 +13,11 @@ import { invalidArgument } from './http-errors.js'
 
 /** What a poll asks for, from either form. */
 export interface PollRequest {
-  readonly from?: Uint8Array
-  readonly time?: number
-  readonly inclusive?: boolean
-  readonly limit?: number
-  readonly transaction?: Transaction
+  readonly from?: Uint8Array | undefined
+  readonly time?: number | undefined
+  readonly inclusive?: boolean | undefined
+  readonly limit?: number | undefined
+  readonly transaction?: Transaction | undefined
 }
 
 type Fields = Record<string, unknown>

@@ -39,7 +39,7 @@ import { messagingMetrics } from './messaging-metrics.js'
 /** Options of {@link messagingRoutes}. */
 export interface MessagingRoutesOptions {
   /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
-  readonly chunkBytes?: number
+  readonly chunkBytes?: number | undefined
 }
 
 type Form = 'avro' | 'json'

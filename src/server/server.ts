@@ -30,16 +30,16 @@ export interface ServerSystem {
 /** Options of {@link CellarServer}. */
 export interface ServerOptions {
   /** Default '127.0.0.1'. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** Default 11015; 0 = one that is free. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** Demanded as `Authorization: Bearer TOKEN` of everything but `/health`. Default none. */
-  readonly token?: string
+  readonly token?: string | undefined
   /** Bytes of a body as it is sent, and after decompression. Default 10 MiB and 64 MiB. */
-  readonly requestBytesMax?: number
-  readonly decompressedBytesMax?: number
+  readonly requestBytesMax?: number | undefined
+  readonly decompressedBytesMax?: number | undefined
   /** Milliseconds after which a consumer that reads nothing is cut off. Default 60 s. */
-  readonly stallMilliseconds?: number
+  readonly stallMilliseconds?: number | undefined
 }
 
 const names = new OptionNames<ServerOptions>('a server', {

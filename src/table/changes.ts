@@ -69,7 +69,7 @@ class ChangeDecoder {
         timestampExact: view.timestampExact,
         type: cellTypeName(view.type as CellTypeCode),
         value: view.copyValue(),
-        ttl: view.ttlMilliseconds,
+        ttlMilliseconds: view.ttlMilliseconds,
         sequence: view.sequence,
       })
     }

@@ -8,9 +8,9 @@ import type { Transaction } from './transaction.js'
 /** Options of {@link runTransaction}. */
 export interface ExecutorOptions extends StartOptions {
   /** How often work that conflicted is run again. Default 20. */
-  readonly retriesMax?: number
+  readonly retriesMax?: number | undefined
   /** Milliseconds before it is run again. Default 100. */
-  readonly retryMilliseconds?: number
+  readonly retryMilliseconds?: number | undefined
 }
 
 /**

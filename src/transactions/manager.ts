@@ -35,20 +35,20 @@ import { idsPerMillisecond, startOf, Transaction, type TransactionType } from '.
 /** Options of one start. */
 export interface StartOptions {
   /** Default: the manager's. */
-  readonly timeoutMilliseconds?: number
+  readonly timeoutMilliseconds?: number | undefined
   /** Name of the client, for messages about conflicts. */
-  readonly client?: string
+  readonly client?: string | undefined
 }
 
 /** What is committed together with the transaction. */
 export interface CommitOptions {
   /** Writes of the client that become part of the frame of the commit. */
-  readonly writes?: readonly AtomicMutation[]
+  readonly writes?: readonly AtomicMutation[] | undefined
   /**
    * Applies the mutations of the commit, all or none, in one frame with others; resolves when they
    * are durable. Default: `Database.atomic`.
    */
-  readonly carry?: (mutations: readonly AtomicMutation[]) => Promise<void>
+  readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
 }
 
 /** See the file header. */

@@ -8,30 +8,30 @@ export type ClientRetention = 'OFF' | 'ACTIVE' | 'COMMITTED'
 /** Options of `TransactionManager.open`. */
 export interface TransactionManagerOptions {
   /** Name of the table of state; made if it does not exist. Default 'tx.state'. */
-  readonly table?: string
+  readonly table?: string | undefined
   /** Default: the machine's clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Of commits. All other changes of state are in the log before them. Default 'SYNC_WAL'. */
-  readonly durability?: DurabilityOption
+  readonly durability?: DurabilityOption | undefined
   /** Timeout of short transactions in milliseconds. Default 30 s. */
-  readonly timeoutMilliseconds?: number
+  readonly timeoutMilliseconds?: number | undefined
   /** The longest timeout that may be asked for. Default: no limit. */
-  readonly timeoutMillisecondsMax?: number
+  readonly timeoutMillisecondsMax?: number | undefined
   /** Timeout of long transactions. Default one day. */
-  readonly longTimeoutMilliseconds?: number
+  readonly longTimeoutMilliseconds?: number | undefined
   /** How often expired transactions are looked for; 0 = only by `cleanUp`. Default 10 s. */
-  readonly sweepMilliseconds?: number
+  readonly sweepMilliseconds?: number | undefined
   /**
    * Milliseconds after which a transaction writes nothing more, whatever its timeout. Default 25
    * hours.
    */
-  readonly lifetimeMilliseconds?: number
+  readonly lifetimeMilliseconds?: number | undefined
   /** Most keys in the change set of a transaction. Default: no limit. */
-  readonly changesMax?: number
+  readonly changesMax?: number | undefined
   /** Most bytes of keys in the change set of a transaction. Default: no limit. */
-  readonly changeBytesMax?: number
+  readonly changeBytesMax?: number | undefined
   /** Default 'COMMITTED'. */
-  readonly clientRetention?: ClientRetention
+  readonly clientRetention?: ClientRetention | undefined
 }
 
 /** The options with their defaults. */

@@ -28,12 +28,11 @@ export interface TransactionProcessorOptions {
   /** The transactions as they are now; undefined if not known, and then nothing is dropped. */
   readonly transactions: () => TransactionSnapshot | undefined
   /** Where it is remembered which invalid transactions may be forgotten. */
-  readonly state?: PruneState
+  readonly state?: PruneState | undefined
   /** Told what a finished job did. */
-  readonly onProcessed?: (
-    job: StoreJob,
-    dropped: { invalid: number; expired: number; covered: number },
-  ) => void
+  readonly onProcessed?:
+    | ((job: StoreJob, dropped: { invalid: number; expired: number; covered: number }) => void)
+    | undefined
   /** Told when a source throws. */
   readonly onError?: (error: unknown) => void
 }

@@ -41,14 +41,14 @@ export interface PruneStateOptions {
    * A table with the family `d`, to survive a restart; absent: in memory only. One row for each
    * pruned table, named like it.
    */
-  readonly table?: Table
+  readonly table?: Table | undefined
   /**
    * Milliseconds after which a transaction writes nothing more, whatever becomes of it. Default 25
    * hours.
    */
-  readonly lifetimeMilliseconds?: number
+  readonly lifetimeMilliseconds?: number | undefined
   /** See the file header; milliseconds, default 24 hours. */
-  readonly graceMilliseconds?: number
+  readonly graceMilliseconds?: number | undefined
   /** Told when the table cannot be written. */
   readonly onError?: (error: unknown) => void
 }

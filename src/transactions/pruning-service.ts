@@ -23,9 +23,9 @@ export interface PruningServiceOptions {
   readonly manager: Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
   readonly plugins: readonly PruningPlugin[]
   /** Default: the machine's clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Added to the lifetime of transactions. Default 0: plugins have a grace of their own. */
-  readonly bufferMilliseconds?: number
+  readonly bufferMilliseconds?: number | undefined
   /** Told when a run fails. */
   readonly onError?: (error: unknown) => void
 }

@@ -54,11 +54,11 @@ export type TransactionalDelete = Pick<Delete, 'row' | 'columns' | 'families'>
 /** Options of a {@link TransactionalTable}. */
 export interface TransactionalTableOptions {
   /** Default 'ROW'. */
-  readonly conflictLevel?: ConflictLevel
+  readonly conflictLevel?: ConflictLevel | undefined
   /** Bytes of writes above which they go to the table before the commit. Default 1 MiB. */
-  readonly bufferBytesMax?: number
+  readonly bufferBytesMax?: number | undefined
   /** Refuses writes of transactions that are too old, as `TransactionManager.checkLifetime`. */
-  readonly checkLifetime?: (pointer: bigint) => void
+  readonly checkLifetime?: ((pointer: bigint) => void) | undefined
 }
 
 /** Key of the TTL, in milliseconds, in the metadata of a transactional family. */

@@ -16,7 +16,7 @@ const plainTimestampMax = 10_000_000_000_000n
 /** Options of {@link TransactionVisibilityFilter}. */
 export interface VisibilityOptions {
   /** Milliseconds that cells live, by family; absent or 0 = forever. */
-  readonly ttlMilliseconds?: Readonly<Record<string, number>>
+  readonly ttlMilliseconds?: Readonly<Record<string, number>> | undefined
   readonly filter?: Filter | undefined
 }
 

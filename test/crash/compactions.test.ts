@@ -76,7 +76,7 @@ const day = 24 * 3600
 
 const drops: readonly Scenario[] = (['fifo', 'date-tiered'] as const).map((policy) => ({
   name: `a ${policy} drop`,
-  family: { ttl: 1.5 * day, compaction: policy },
+  family: { ttlMilliseconds: 1.5 * day * 1000, compaction: policy },
   prepare: writeDays,
   compact: (database) => database.compact('t', { major: false }),
   check: (t, database, blocksRead) => {

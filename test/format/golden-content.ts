@@ -37,9 +37,19 @@ export async function writeGolden(directory: string): Promise<void> {
   }
   const picture = Buffer.concat([bytes(60), Buffer.alloc(200, 'large')])
   await table.put({ row: 'large', cells: { 'mob:q': picture, 'mob:small': 'in line' } })
-  await table.put({ row: 'large', cells: { 'mob:ttl': picture }, ttl: 2 ** 47, timestamp: 7 })
+  await table.put({
+    row: 'large',
+    cells: { 'mob:ttl': picture },
+    ttlMilliseconds: 2 ** 47,
+    timestamp: 7,
+  })
   await table.put({ row: Buffer.from([0, 255, 0]), cells: { 'lz4:\0': 'zeros' }, timestamp: 5 })
-  await table.put({ row: 'ttl', cells: { 'lz4:q': 'lives' }, ttl: 2 ** 47, timestamp: 7 })
+  await table.put({
+    row: 'ttl',
+    cells: { 'lz4:q': 'lives' },
+    ttlMilliseconds: 2 ** 47,
+    timestamp: 7,
+  })
   await table.delete({ row: 'row:0001' })
   await database.flush()
   await table.delete({ row: 'row:0002', families: ['lz4'], timestamp: 2000 })

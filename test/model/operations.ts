@@ -68,16 +68,22 @@ const pairs = { policy: 'tiered', widthMin: 2, sizeTolerance: 0, spaceRatioMax: 
 export const familyOptions: Readonly<Record<string, FamilyOptions>> = {
   apart: { compaction: pairs, versions: 3, mob: true, mobThreshold: 1 },
   counted: { compaction: pairs, versions: 10, bloomFilter: 'ROWCOL', compression: 'NONE' },
-  expiring: { compaction: pairs, versions: 3, ttl: 10 },
+  expiring: { compaction: pairs, versions: 3, ttlMilliseconds: 10_000 },
   kept: { compaction: pairs, versions: 3, keepDeletedCells: true },
-  keptUntil: { compaction: pairs, versions: 2, minVersions: 1, ttl: 10, keepDeletedCells: 'TTL' },
-  least: { versions: 4, minVersions: 2, ttl: 10 },
+  keptUntil: {
+    compaction: pairs,
+    versions: 2,
+    minVersions: 1,
+    ttlMilliseconds: 10,
+    keepDeletedCells: 'TTL',
+  },
+  least: { versions: 4, minVersions: 2, ttlMilliseconds: 10_000 },
   one: {},
   ordered: { compaction: pairs, versions: 2, newVersionBehavior: true, bloomFilter: 'ROWCOL' },
   orderedLeast: {
     versions: 3,
     minVersions: 1,
-    ttl: 10,
+    ttlMilliseconds: 10_000,
     newVersionBehavior: true,
     bloomFilter: 'ROWPREFIX_FIXED_LENGTH',
     rowPrefixBytes: 2,
@@ -151,11 +157,11 @@ function writes(family: fc.Arbitrary<string>) {
     .record({
       cells: listOf(fc.oneof({ arbitrary: cell, weight: 15 }, { arbitrary: rawMarker, weight: 1 })),
       timestamp: sometimes(timestamp),
-      ttl: sometimes(fc.constantFrom(1, 1000, 9_999), 8),
+      ttlMilliseconds: sometimes(fc.constantFrom(1, 1000, 9_999), 8),
     })
     .map((each) => {
       const hasMarker = each.cells.some((part) => part.type !== undefined)
-      return compact(hasMarker ? { ...each, ttl: undefined } : each)
+      return compact(hasMarker ? { ...each, ttlMilliseconds: undefined } : each)
     })
   const wholeRow = fc.record({ timestamp: maybeTimestamp }).map((each) => compact(each))
   const parts = fc
@@ -178,7 +184,7 @@ function writes(family: fc.Arbitrary<string>) {
   const updateOptions = {
     timestamp: sometimes(fc.constantFrom(5, 1_000_001)),
     timeRange: sometimes(timeRange, 6),
-    ttl: sometimes(fc.constantFrom(1000), 8),
+    ttlMilliseconds: sometimes(fc.constantFrom(1000), 8),
     returnResults: sometimes(fc.constant(false), 8),
   }
   const increment = fc

@@ -13,7 +13,7 @@ const putNames = new OptionNames<Put>('a put', {
   row: true,
   cells: true,
   timestamp: true,
-  ttl: true,
+  ttlMilliseconds: true,
   durability: true,
 })
 /** The names of a cell of a put, in the long form. */
@@ -35,7 +35,7 @@ function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }):
   if (put.cells !== undefined) count++
   if (put.row !== undefined) count++
   if (put.timestamp !== undefined) count++
-  if (put.ttl !== undefined) count++
+  if (put.ttlMilliseconds !== undefined) count++
   if (put.durability !== undefined) count++
   return count
 }
@@ -60,7 +60,7 @@ export interface PutTarget {
 export function readPut(put: RowOperation<Put>, target: PutTarget): void {
   const { cells, timestamp } = put
   if (countNames(put) !== knownNames(put)) putNames.check(put)
-  const ttl = checkTtl(put.ttl)
+  const ttl = checkTtl(put.ttlMilliseconds)
   if (typeof cells !== 'object' || cells === null) {
     throw invalidArgument('put needs cells: an object of columns or an array of cells')
   }
@@ -130,7 +130,7 @@ export function markerWithQualifier(): CellarError {
 export function checkTtl(ttl: number | undefined): number {
   if (ttl === undefined) return 0
   if (typeof ttl !== 'number' || !Number.isInteger(ttl) || ttl < 1 || ttl >= 2 ** 48) {
-    throw invalidArgument(`ttl must be an integer of 1 to 2^48-1 milliseconds, got ${shown(ttl)}`)
+    throw invalidArgument(`ttlMilliseconds must be an integer of 1 to 2^48-1, got ${shown(ttl)}`)
   }
   return ttl
 }

@@ -25,14 +25,15 @@ const kibibyte = 1024
 const blockBytesMin = kibibyte
 const blockBytesMax = 16 * kibibyte * kibibyte
 /** HBase's "forever" in seconds. */
-const foreverSeconds = 2_147_483_647
+const int32Max = 2_147_483_647
 
 const codecNames = ['NONE', 'LZ4', 'GZ', 'ZSTD'] as const
 const durabilities = ['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'] as const
-const familyNames = new OptionNames<FamilyOptions>('a column family', {
+/** The options of a column family. */
+export const familyNames = new OptionNames<FamilyOptions>('a column family', {
   versions: true,
   minVersions: true,
-  ttl: true,
+  ttlMilliseconds: true,
   keepDeletedCells: true,
   bloomFilter: true,
   blockBytes: true,
@@ -47,7 +48,8 @@ const familyNames = new OptionNames<FamilyOptions>('a column family', {
   mobThreshold: true,
   metadata: true,
 })
-const tableNames = new OptionNames<TableOptions>('a table', {
+/** The options of a table. */
+export const tableNames = new OptionNames<TableOptions>('a table', {
   name: true,
   families: true,
   durability: true,
@@ -73,7 +75,7 @@ const flushBytesMin = 64 * kibibyte
 export const defaultFamily: FamilyDescription = {
   versions: 1,
   minVersions: 0,
-  ttl: Infinity,
+  ttlMilliseconds: Infinity,
   keepDeletedCells: false,
   newVersionBehavior: false,
   timeToPurgeDeletesMilliseconds: 0,
@@ -102,8 +104,7 @@ function booleanOption(value: unknown, what: string): boolean {
 
 function parseTtl(ttl: unknown, what: string): number {
   if (ttl === Infinity) return Infinity
-  const seconds = integerOption(ttl, `${what} ttl (seconds)`, 1, foreverSeconds)
-  return seconds === foreverSeconds ? Infinity : seconds
+  return integerOption(ttl, `${what} ttlMilliseconds`, 1, Number.MAX_SAFE_INTEGER)
 }
 
 function parseKeepDeleted(value: unknown, what: string): boolean | 'TTL' {
@@ -130,9 +131,9 @@ const booleans =
     booleanOption(value, `${what} ${name}`)
 
 const familyChecks: Checks = {
-  versions: integers('versions', 1, foreverSeconds),
-  minVersions: integers('minVersions', 0, foreverSeconds),
-  ttl: parseTtl,
+  versions: integers('versions', 1, int32Max),
+  minVersions: integers('minVersions', 0, int32Max),
+  ttlMilliseconds: parseTtl,
   keepDeletedCells: parseKeepDeleted,
   newVersionBehavior: booleans('newVersionBehavior'),
   timeToPurgeDeletesMilliseconds: integers(
@@ -148,7 +149,7 @@ const familyChecks: Checks = {
   rowPrefixBytes: integers('rowPrefixBytes', 0, rowBytesMax),
   inMemory: booleans('inMemory'),
   mob: booleans('mob'),
-  mobThreshold: integers('mobThreshold', 0, foreverSeconds),
+  mobThreshold: integers('mobThreshold', 0, int32Max),
   metadata: parseMetadata,
 }
 
@@ -186,7 +187,7 @@ function checkTogether(family: FamilyDescription, what: string): void {
     )
   }
   const { policy } = parseCompaction(family.compaction)
-  checkPolicyFamily(policy, { ttlMilliseconds: family.ttl * 1000, minVersions })
+  checkPolicyFamily(policy, { ttlMilliseconds: family.ttlMilliseconds, minVersions })
 }
 
 function parseMetadata(metadata: unknown, what: string): Readonly<Record<string, string>> {

@@ -24,7 +24,7 @@ const updateNames = new OptionNames<Increment>('an increment or append', {
   columns: true,
   timestamp: true,
   timeRange: true,
-  ttl: true,
+  ttlMilliseconds: true,
   returnResults: true,
   durability: true,
 })
@@ -101,7 +101,7 @@ export function checkTail(tail: BytesLike): void {
 /** The options of an increment or append beside its columns. */
 export interface UpdateOptions {
   /** Milliseconds; 0 = that of the old cell. */
-  readonly ttl: number
+  readonly ttlMilliseconds: number
   /** For a column without cell; undefined: the server's time. */
   readonly timestamp: Timestamp | undefined
   readonly timeRange: TimeRange
@@ -114,14 +114,19 @@ export function parseUpdate(
   checkAhead: (timestamp: Timestamp) => void,
 ): UpdateOptions {
   updateNames.check(operation)
-  const ttl = checkTtl(operation.ttl)
+  const ttlMilliseconds = checkTtl(operation.ttlMilliseconds)
   const { timestamp } = operation
   const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)
   if (timestamp !== undefined && timestamp !== latestTimestamp) {
     checkTimestamp(timestamp, 'timestamp')
     checkAhead(timestamp)
   }
-  return { ttl, timestamp, returnResults, timeRange: parseTimeRange(operation.timeRange) }
+  return {
+    ttlMilliseconds,
+    timestamp,
+    returnResults,
+    timeRange: parseTimeRange(operation.timeRange),
+  }
 }
 
 /** The error for a stored value that is no counter. */

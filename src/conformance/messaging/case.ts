@@ -117,7 +117,7 @@ export interface MessagingCase {
   readonly number: number
   readonly name: string
   /** What of the backend the case needs; without it the case is listed and not run. */
-  readonly needs?: 'jobs' | 'openAgain' | 'reopenTorn'
+  readonly needs?: 'jobs' | 'openAgain' | 'reopenTorn' | undefined
   readonly run: (fixture: Fixture) => Promise<void>
 }
 

@@ -15,13 +15,13 @@ export type { SuiteTest } from '../metastore/case.js'
 /** What a backend says of itself. A case that needs something else is skipped with the reason. */
 export interface MetadataSuiteCapabilities {
   /** Records survive the closing of all handles. Default true. */
-  readonly persistent?: boolean
+  readonly persistent?: boolean | undefined
   /** The space can expire the session of a handle. Default true. */
-  readonly expireSession?: boolean
+  readonly expireSession?: boolean | undefined
   /** The space can take a handle's connection away, and give it back. Default true. */
-  readonly disconnect?: boolean
+  readonly disconnect?: boolean | undefined
   /** Batches take `{ sequence }`, recursive deletes are one commit, the feed resumes. */
-  readonly extensions?: boolean
+  readonly extensions?: boolean | undefined
 }
 
 /** One place with data that several handles can open. */
@@ -44,13 +44,13 @@ export interface MetadataSpace {
 export interface MetadataBackend {
   /** For the names of the tests. */
   readonly name: string
-  readonly capabilities?: MetadataSuiteCapabilities
+  readonly capabilities?: MetadataSuiteCapabilities | undefined
   /** A place without data. */
   create(): Promise<MetadataSpace>
   /** Numbers of the only cases to run, such as `case 7`. Default: all. */
   readonly only?: readonly string[]
   /** Time after which a case that has not ended fails. Default 60 seconds. */
-  readonly caseMilliseconds?: number
+  readonly caseMilliseconds?: number | undefined
 }
 
 /** What a case works with. */
@@ -69,7 +69,7 @@ export interface MetadataCase {
   readonly number: string
   readonly title: string
   /** What the case needs of the backend. */
-  readonly needs?: keyof MetadataSuiteCapabilities
+  readonly needs?: keyof MetadataSuiteCapabilities | undefined
   run(t: SuiteTest, fixture: Fixture): Promise<void>
 }
 

@@ -35,26 +35,26 @@ export interface SuiteTest {
 /** What a backend says of itself. A case that needs something else is skipped with the reason. */
 export interface MetastoreCapabilities {
   /** Ordered tables: `createScannableTable` and `openRange`. Default true. */
-  readonly scannable?: boolean
+  readonly scannable?: boolean | undefined
   /** Watchers. Default true. */
-  readonly watchers?: boolean
+  readonly watchers?: boolean | undefined
   /** Tables are `MetastoreGuardedTable`s. Default false: it is an extension. */
-  readonly guards?: boolean
+  readonly guards?: boolean | undefined
   /** `readEntries` of cursors, without a promise. Default true. */
-  readonly synchronousReads?: boolean
+  readonly synchronousReads?: boolean | undefined
   /**
    * Cursors return rows as of their opening. Without it, values may be newer, but never with a
    * version that is not theirs. Default true.
    */
-  readonly snapshotCursors?: boolean
+  readonly snapshotCursors?: boolean | undefined
   /** The empty string is a key. Default true. */
-  readonly emptyKey?: boolean
+  readonly emptyKey?: boolean | undefined
   /** Bytes of the longest key, as UTF-8. Default 32,767. */
-  readonly keyBytesMax?: number
+  readonly keyBytesMax?: number | undefined
   /** A table name that is declared to be unordered. Default: none. */
-  readonly unorderedTable?: string
+  readonly unorderedTable?: string | undefined
   /** A version that the store never gives out. Default: `LongVersion(-1)`. */
-  readonly unissuedVersion?: Version
+  readonly unissuedVersion?: Version | undefined
 }
 
 /** One place with data that several store objects can open. */
@@ -69,15 +69,15 @@ export interface MetastoreSpace {
 export interface MetastoreBackend {
   /** For the names of the tests. */
   readonly name: string
-  readonly capabilities?: MetastoreCapabilities
+  readonly capabilities?: MetastoreCapabilities | undefined
   /** A place without data. */
   create(): Promise<MetastoreSpace>
   /** Collects garbage at once; cases about leaks need it. */
-  readonly collectGarbage?: () => void
+  readonly collectGarbage?: (() => void) | undefined
   /** Cursors that the case about leaks opens. Default 100,000. */
-  readonly droppedCursors?: number
+  readonly droppedCursors?: number | undefined
   /** Time after which a case that has not ended fails. Default 60 seconds. */
-  readonly caseMilliseconds?: number
+  readonly caseMilliseconds?: number | undefined
 }
 
 /** What a case works with. */
@@ -101,7 +101,7 @@ export interface MetastoreCase {
   /** Where the case comes from. */
   readonly source: string
   /** What it needs of the backend. */
-  readonly needs?: keyof MetastoreCapabilities | 'collectGarbage'
+  readonly needs?: keyof MetastoreCapabilities | 'collectGarbage' | undefined
   run(t: SuiteTest, fixture: Fixture): Promise<void>
 }
 

@@ -135,12 +135,12 @@ export interface TableCase {
   readonly source: string
   readonly states: readonly State[]
   /** Default: one family `f` with the default options. */
-  readonly families?: Readonly<Record<string, FamilyOptions>>
-  readonly timestampSlopMilliseconds?: number
+  readonly families?: Readonly<Record<string, FamilyOptions>> | undefined
+  readonly timestampSlopMilliseconds?: number | undefined
   /** Milliseconds at the start. Default 1,000,000. */
-  readonly startTime?: number
+  readonly startTime?: number | undefined
   /** What it needs beside what its steps show. */
-  readonly needs?: readonly Capability[]
+  readonly needs?: readonly Capability[] | undefined
   readonly steps: readonly Step[]
 }
 

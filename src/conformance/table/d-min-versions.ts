@@ -19,7 +19,7 @@ const now = 1_000_000
 const ts = now - 2000
 
 function least(minVersions: number): Readonly<Record<string, FamilyOptions>> {
-  return { f: { versions: 1000, minVersions, ttl: 1 } }
+  return { f: { versions: 1000, minVersions, ttlMilliseconds: 1000 } }
 }
 
 /** A put of `T<n>` for each n, at `ts` plus the offset. */
@@ -48,9 +48,9 @@ function agedCell(qualifier: string, age: number): PutCell {
 }
 
 const cellTtls: readonly Step[] = [
-  { put: { row: 'r', cells: { 'f:q1': '1' }, ttl: 5000, timestamp: now } },
+  { put: { row: 'r', cells: { 'f:q1': '1' }, ttlMilliseconds: 5000, timestamp: now } },
   { put: { row: 'r', cells: { 'f:q2': '2' }, timestamp: now } },
-  { put: { row: 'r', cells: { 'f:q3': '3' }, ttl: 5000, timestamp: now + 9999 } },
+  { put: { row: 'r', cells: { 'f:q3': '3' }, ttlMilliseconds: 5000, timestamp: now + 9999 } },
   { put: { row: 'r', cells: { 'f:q4': '4' }, timestamp: now + 9999 } },
 ]
 
@@ -62,7 +62,10 @@ const minVersions: readonly TableCase[] = [
     states: steered,
     families: Object.fromEntries(
       ['c0', 'c1', 'c2'].map((name) => {
-        return [name, { versions: 3, minVersions: 1, ttl: 1, keepDeletedCells: 'TTL' as const }]
+        return [
+          name,
+          { versions: 3, minVersions: 1, ttlMilliseconds: 1, keepDeletedCells: 'TTL' as const },
+        ]
       }),
     ),
     steps: [
@@ -171,7 +174,7 @@ export const minVersionCases: readonly TableCase[] = [
     title: 'the family TTL under a scan of all columns (times doubled, TTL 1 s)',
     source: 'TestStoreScanner#testWildCardTtlScan',
     states: everywhere,
-    families: { f: { versions: 10, ttl: 1 } },
+    families: { f: { versions: 10, ttlMilliseconds: 1000 } },
     steps: [
       {
         put: {
@@ -204,7 +207,7 @@ export const minVersionCases: readonly TableCase[] = [
     title: 'an expired family marker beside a live put (times doubled, TTL 1 s)',
     source: 'TestStoreScanner#testExpiredDeleteFamily',
     states: everywhere,
-    families: { f: { ttl: 1 } },
+    families: { f: { ttlMilliseconds: 1000 } },
     steps: [
       { delete: { row: 'r', families: [{ family: 'f', timestamp: now - 2000 }] } },
       { put: { row: 'r', cells: [agedCell('a', 20)] } },
@@ -216,7 +219,7 @@ export const minVersionCases: readonly TableCase[] = [
     title: 'a cell outlives neither its own TTL nor that of its family',
     source: 'TestHRegion#testCellTTLs',
     states: everywhere,
-    families: { f: { ttl: 10 } },
+    families: { f: { ttlMilliseconds: 10_000 } },
     steps: [
       ...cellTtls,
       flush,
@@ -236,11 +239,11 @@ export const minVersionCases: readonly TableCase[] = [
     title: 'an older version shows again when the TTL of the newer one has passed',
     source: 'TestHRegion#testCellTTLs',
     states: inMemory,
-    families: { f: { ttl: 10 } },
+    families: { f: { ttlMilliseconds: 10_000 } },
     steps: [
       putCell('q1', undefined, '\0\0\0\0\0\0\0\x01'),
       {
-        increment: { row: 'r', columns: { 'f:q1': 1 }, ttl: 5000 },
+        increment: { row: 'r', columns: { 'f:q1': 1 }, ttlMilliseconds: 5000 },
         cells: ['q1=\0\0\0\0\0\0\0\x02'],
       },
       { get: { row: 'r' }, cells: ['q1=\0\0\0\0\0\0\0\x02'] },
@@ -256,7 +259,7 @@ export const minVersionCases: readonly TableCase[] = [
     source: 'TestHRegion#testCellTTLs',
     states: uncompacted,
     steps: [
-      { increment: { row: 'r', columns: { 'f:q1': 1 }, ttl: 5000 } },
+      { increment: { row: 'r', columns: { 'f:q1': 1 }, ttlMilliseconds: 5000 } },
       { increment: { row: 'r', columns: { 'f:q1': 1 } } },
       { advance: 4000 },
       { get: { row: 'r' }, cells: ['q1'] },

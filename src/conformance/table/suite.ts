@@ -62,7 +62,7 @@ export interface TableBackend {
   /**
    * Cases that look into the backend, such as {@link innerCases}. They run with those of the suite.
    */
-  readonly cases?: readonly TableCase[]
+  readonly cases?: readonly TableCase[] | undefined
 }
 
 /** What a run of the suite did, in numbers of cases. */

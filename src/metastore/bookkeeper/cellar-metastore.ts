@@ -18,21 +18,21 @@ import type { MetaStore, MetastoreScannableTable, MetastoreTable } from './types
 /** Settings of a {@link CellarMetaStore}: either `database` or `openDatabase`. */
 export interface CellarMetastoreConfiguration {
   /** An open database, which stays the caller's. Store objects on the same one share their data. */
-  readonly database?: MetastoreDatabase
+  readonly database?: MetastoreDatabase | undefined
   /**
    * Opens the database, such as `() => Database.open(directory)`. Store objects that are given the
    * same function share the database; the first opens it, the last closes it.
    */
-  readonly openDatabase?: OpenMetastoreDatabase
+  readonly openDatabase?: OpenMetastoreDatabase | undefined
   /**
    * How durable a write is before it is acknowledged. Default: what the table was created with, at
    * first `FSYNC_WAL`.
    */
-  readonly durability?: MetastoreDurability
+  readonly durability?: MetastoreDurability | undefined
   /** Names of tables that `createScannableTable` refuses. Default: none. */
-  readonly unorderedTables?: readonly string[]
+  readonly unorderedTables?: readonly string[] | undefined
   /** Time without use after which a cursor loses its view. Default: ten minutes. */
-  readonly cursorIdleMilliseconds?: number
+  readonly cursorIdleMilliseconds?: number | undefined
   /** Told what watchers throw. Default: `process.emitWarning`. */
   readonly onListenerError?: (error: unknown) => void
 }

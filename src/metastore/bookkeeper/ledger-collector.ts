@@ -15,7 +15,7 @@ export interface ListedLedgers {
 /** Settings of a collection. */
 export interface CollectionOptions {
   /** Whether to read the metadata of each candidate once more. Default true. */
-  readonly verify?: boolean
+  readonly verify?: boolean | undefined
 }
 
 /**

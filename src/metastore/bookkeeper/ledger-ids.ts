@@ -28,11 +28,11 @@ export interface LedgerIdOptions {
    * Counters to take from in turn, 1 to 128: more of them meet each other less. Default 1, which
    * makes ids small and ascending as long as one generator is used at a time.
    */
-  readonly buckets?: number
+  readonly buckets?: number | undefined
   /** Ids per write, at least 1. Default 1000. */
-  readonly blockSize?: number
+  readonly blockSize?: number | undefined
   /** The bucket to begin with; give different ones to generators of different processes. */
-  readonly firstBucket?: number
+  readonly firstBucket?: number | undefined
 }
 
 /** Hands out ledger ids. */

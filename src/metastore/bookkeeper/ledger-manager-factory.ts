@@ -48,9 +48,9 @@ export interface LedgerFactoryOptions {
   /** Initialised. */
   readonly store: MetaStore
   /** Class of the factory; absent: what the layout says, or BookKeeper's name of ours. */
-  readonly managerFactoryClass?: string
+  readonly managerFactoryClass?: string | undefined
   /** Factories by class, besides `org.apache.bookkeeper.meta.MSLedgerManagerFactory`. */
-  readonly factories?: Readonly<Record<string, new () => LedgerManagerFactory>>
+  readonly factories?: Readonly<Record<string, new () => LedgerManagerFactory>> | undefined
 }
 
 const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'

@@ -27,16 +27,16 @@ const field = '.META'
 /** Settings of a ledger manager. */
 export interface LedgerManagerOptions<M> {
   /** Default: {@link ledgerMetadataCodec}, for which `M` is `LedgerMetadata`. */
-  readonly codec?: LedgerMetadataCodec<M>
+  readonly codec?: LedgerMetadataCodec<M> | undefined
   /** Most ledgers per range and per read of a listing, at least 1. Default 50. */
-  readonly metastoreMaxEntriesPerScan?: number
+  readonly metastoreMaxEntriesPerScan?: number | undefined
   /**
    * Whether removing a ledger that does not exist succeeds, so that a request whose answer was lost
    * can be sent again. Default false: `ERR_LEDGER_NO_SUCH_LEDGER`.
    */
-  readonly removeIsIdempotent?: boolean
+  readonly removeIsIdempotent?: boolean | undefined
   /** Waits before a listener's failed read is repeated; default: 200 ms. */
-  readonly waitToRetry?: () => Promise<void>
+  readonly waitToRetry?: (() => Promise<void>) | undefined
 }
 
 /** Creates, reads, writes, removes and lists ledgers. Errors are `LedgerError`s. */

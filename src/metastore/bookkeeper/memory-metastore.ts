@@ -213,9 +213,9 @@ class MemoryView implements CursorView {
 /** Settings of a {@link MemoryMetaStore}. */
 export interface MemoryMetastoreConfiguration {
   /** Shared by the store objects that name it. Default: data of its own. */
-  readonly data?: MemoryMetastoreData
+  readonly data?: MemoryMetastoreData | undefined
   /** Names of tables that `createScannableTable` refuses. Default: none. */
-  readonly unorderedTables?: readonly string[]
+  readonly unorderedTables?: readonly string[] | undefined
   /** Told what watchers throw. Default: `process.emitWarning`. */
   readonly onListenerError?: (error: unknown) => void
 }

@@ -47,12 +47,12 @@ export type MetastoreWatcher = (event: WatchedEvent) => void
 /** What to read of a row. */
 export interface GetOptions {
   /** Default: {@link ALL_FIELDS}. A field that the row lacks is absent from the value. */
-  readonly fields?: FieldSelection
+  readonly fields?: FieldSelection | undefined
   /**
    * Armed whether the row exists or not, for one event. Any number may wait for one key; one that
    * is armed again before its event is told once.
    */
-  readonly watcher?: MetastoreWatcher
+  readonly watcher?: MetastoreWatcher | undefined
 }
 
 /** A table of rows: string keys, values of named fields, one version per row. */

@@ -11,11 +11,11 @@ export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
 
 /** Settings of an election. */
 export interface LeaderElectionOptions {
-  readonly clock?: LeaseClock
+  readonly clock?: LeaseClock | undefined
   /** Wait before an election that failed is held again. Default 5,000. */
-  readonly retryMilliseconds?: number
+  readonly retryMilliseconds?: number | undefined
   /** How long reads wait for an election to end. Default 30,000. */
-  readonly readTimeoutMilliseconds?: number
+  readonly readTimeoutMilliseconds?: number | undefined
 }
 
 /** A participant of an election; see the file header. */

@@ -14,14 +14,14 @@ import { ResourceLock } from './resource-lock.js'
 
 /** Settings of locks. */
 export interface LockOptions<T> {
-  readonly clock?: LeaseClock
+  readonly clock?: LeaseClock | undefined
   /** Wait between attempts to revalidate a lock. Default 1,000. */
-  readonly retryMilliseconds?: number
+  readonly retryMilliseconds?: number | undefined
   /**
    * The logical owner that a value names. A lock of a dead session with the same owner is taken
    * over at once instead of `ERR_METADATA_LOCK_BUSY`. Default: nobody is recognised.
    */
-  readonly ownerOf?: (value: T) => string
+  readonly ownerOf?: ((value: T) => string) | undefined
 }
 
 /** The locks of all managers of a handle, so that one path has one lock in a session. */

@@ -18,19 +18,19 @@ export interface TableViewOptions<T> {
   /** Everything below this path; keys are the rest of the paths. */
   readonly prefix: string
   /** Keys that the view leaves out. */
-  readonly filter?: (key: string) => boolean
+  readonly filter?: ((key: string) => boolean) | undefined
   /** Whether a new value may take the place of an old one. Default: any. */
   readonly isAllowed?: (before: T | undefined, after: T) => boolean
   /** Told of the values that were there when the view was filled. */
-  readonly onExisting?: (key: string, value: T) => void
+  readonly onExisting?: ((key: string, value: T) => void) | undefined
   /** Told of later changes; null = removed. */
-  readonly onChange?: (key: string, value: T | null) => void
+  readonly onChange?: ((key: string, value: T | null) => void) | undefined
   /** Told that the view may be outdated, when the session is lost. */
-  readonly onOutdated?: () => void
+  readonly onOutdated?: (() => void) | undefined
   /** Whether the view is emptied when the session is lost. Default false. */
-  readonly clearsWhenOutdated?: boolean
-  readonly clock?: LeaseClock
-  readonly random?: () => number
+  readonly clearsWhenOutdated?: boolean | undefined
+  readonly clock?: LeaseClock | undefined
+  readonly random?: (() => number) | undefined
 }
 
 interface Item<T> {

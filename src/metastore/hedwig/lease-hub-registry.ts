@@ -35,19 +35,19 @@ import type { HubInfoData } from './records.js'
 /** Settings of a registry of leases. */
 export interface LeaseOptions extends LeaseClock {
   /** Milliseconds that a registration lives without being renewed. Default 10,000. */
-  readonly leaseMilliseconds?: number
+  readonly leaseMilliseconds?: number | undefined
   /**
    * Milliseconds that the clocks of two hubs may differ: for so long others respect a lease beyond
    * its end. Default 0, for hubs that share a clock.
    */
-  readonly clockSkewMillisecondsMax?: number
+  readonly clockSkewMillisecondsMax?: number | undefined
   /**
    * Milliseconds after which the list of hubs is read again for elections. New hubs of other
    * registries get topics after that time. Default: a tenth of the lease.
    */
-  readonly hubListMillisecondsMax?: number
+  readonly hubListMillisecondsMax?: number | undefined
   /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
-  readonly random?: () => number
+  readonly random?: (() => number) | undefined
 }
 
 /** Incarnations that are known to be dead; they never come back. */

@@ -16,9 +16,9 @@ import { MsMetadataManagerFactory } from './ms-metadata-manager-factory.js'
 /** Settings of the managers. */
 export interface MetadataConfiguration {
   /** Form of the records. Default 'text'. Must be the same for all who use the store. */
-  readonly form?: RecordForm
+  readonly form?: RecordForm | undefined
   /** Rows per read of a scan. Default 50. */
-  readonly metastoreMaxEntriesPerScan?: number
+  readonly metastoreMaxEntriesPerScan?: number | undefined
 }
 
 /** Makes managers that belong together. */
@@ -43,11 +43,11 @@ export interface FactoryOptions extends MetadataConfiguration {
   /** Initialised. */
   readonly store: MetaStore
   /** Default 'standalone'. */
-  readonly region?: string
+  readonly region?: string | undefined
   /** Name of the factory; absent: what the layout says, or `MsMetadataManagerFactory`. */
-  readonly managerImpl?: string
+  readonly managerImpl?: string | undefined
   /** Factories by name, besides `MsMetadataManagerFactory`. */
-  readonly factories?: Readonly<Record<string, new () => MetadataManagerFactory>>
+  readonly factories?: Readonly<Record<string, new () => MetadataManagerFactory>> | undefined
 }
 
 const defaultName = 'MsMetadataManagerFactory'

@@ -52,11 +52,11 @@ export interface TopicManagerOptions {
    * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`; default: time
    * stands still.
    */
-  readonly now?: () => number
+  readonly now?: (() => number) | undefined
   /** Topics that this hub owns at most; the one unused for longest goes. Default: no limit. */
-  readonly topicsMax?: number
+  readonly topicsMax?: number | undefined
   /** Topics unused for so long are idle. Default: never. */
-  readonly retentionMilliseconds?: number
+  readonly retentionMilliseconds?: number | undefined
 }
 
 /** Lost races: the record is not what was read a moment ago. */

@@ -6,11 +6,11 @@ import { at, type LeaseClock } from './lease-clock.js'
 /** Settings of {@link Backoff}. */
 export interface BackoffOptions {
   /** The first wait. Default 5. */
-  readonly initialMilliseconds?: number
+  readonly initialMilliseconds?: number | undefined
   /** The longest wait. Default 3,000. */
-  readonly maxMilliseconds?: number
+  readonly maxMilliseconds?: number | undefined
   /** Time after which there are no more attempts. Default 30,000. 0 = only one attempt. */
-  readonly stopMilliseconds?: number
+  readonly stopMilliseconds?: number | undefined
 }
 
 /** Waits of an operation when nothing else is asked for. */

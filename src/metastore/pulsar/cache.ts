@@ -36,18 +36,18 @@ export interface CacheGetResult<T> {
 /** Settings of a cache. */
 export interface MetadataCacheOptions<T> {
   /** Age at which a value is read again in the background. Default five minutes; <= 0 = never. */
-  readonly refreshAfterMilliseconds?: number
+  readonly refreshAfterMilliseconds?: number | undefined
   /** Age at which a value is no longer used. Default ten minutes; <= 0 = never. */
-  readonly expireAfterMilliseconds?: number
+  readonly expireAfterMilliseconds?: number | undefined
   /** Bytes of all values and paths together. Default 64 MiB. */
-  readonly bytesMax?: number
+  readonly bytesMax?: number | undefined
   /** How conflicts of `readModifyUpdate` are tried again. `stopMilliseconds: 0` = not at all. */
-  readonly backoff?: BackoffOptions
+  readonly backoff?: BackoffOptions | undefined
   /** Called when a value was read again in the background. */
   readonly onReload?: (path: string, result: CacheGetResult<T> | undefined) => void
-  readonly clock?: LeaseClock
+  readonly clock?: LeaseClock | undefined
   /** At least 0 and below 1. */
-  readonly random?: () => number
+  readonly random?: (() => number) | undefined
 }
 
 /** Keys of a record by name of index. */

@@ -31,34 +31,34 @@ export interface DatabaseUrl {
 /** Settings of a handle. */
 export interface MetadataStoreConfiguration {
   /** Time without a heartbeat after which the session of the handle ends. Default 30,000. */
-  readonly sessionTimeoutMilliseconds?: number
+  readonly sessionTimeoutMilliseconds?: number | undefined
   /** Time and timers of the handle. Default: those of the machine. */
-  readonly clock?: LeaseClock
+  readonly clock?: LeaseClock | undefined
   /** Told what listeners throw. Default: `process.emitWarning`. */
-  readonly onListenerError?: ListenerErrorHandler
+  readonly onListenerError?: ListenerErrorHandler | undefined
   /** A session of a handle that died, to be taken up before it expires. */
-  readonly sessionId?: number
+  readonly sessionId?: number | undefined
   /**
    * A file with settings as JSON, which count more than the others: `sessionTimeoutMilliseconds`,
    * `storeName`, `feedRetentionSeconds`. Needs `readFile`.
    */
-  readonly configFilePath?: string
+  readonly configFilePath?: string | undefined
   /** Reads a file of settings, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
-  readonly readFile?: (path: string) => Promise<string>
+  readonly readFile?: ((path: string) => Promise<string>) | undefined
   /** Keeps the store and those of other clusters alike. */
-  readonly synchronizer?: MetadataEventSynchronizer
+  readonly synchronizer?: MetadataEventSynchronizer | undefined
   /** For the handle that opens the store first: name of the store in its database. */
-  readonly storeName?: string
+  readonly storeName?: string | undefined
   /** For the handle that opens the store first: how long the feed is kept. Default 3,600. */
-  readonly feedRetentionSeconds?: number
+  readonly feedRetentionSeconds?: number | undefined
   /** For the handle that opens the store first: time of the sessions. Default `clock`. */
-  readonly storeClock?: LeaseClock
+  readonly storeClock?: LeaseClock | undefined
   /**
    * Opens the database of a URL, such as `({ address }) => Database.open(address)`. Needed for the
    * scheme `cellar`; the default of `memory` is a `MemoryDatabase`. Of the handles on one URL the
    * first opens the database, the last closes it.
    */
-  readonly openDatabase?: (url: DatabaseUrl) => Promise<Database>
+  readonly openDatabase?: ((url: DatabaseUrl) => Promise<Database>) | undefined
 }
 
 const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true>> = {

@@ -42,7 +42,7 @@ export const sessionPrefix = 'session/'
 
 /** Options of a table; the feed forgets commits after `feedSeconds`. */
 export function tableOptions(table: TableName, feedSeconds: number): TableOptions {
-  const ttl = table === 'feed' ? { ttl: feedSeconds } : {}
+  const ttl = table === 'feed' ? { ttlMilliseconds: feedSeconds * 1000 } : {}
   return { families: { [family]: ttl }, durability: 'FSYNC_WAL' }
 }
 

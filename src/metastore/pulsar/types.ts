@@ -42,25 +42,25 @@ export type Expected = number | { readonly sequence: number }
 /** Options of reads. */
 export interface ReadOptions {
   /** Records with equal keys lie together on backends with partitions. A hint; no effect here. */
-  readonly partitionKey?: string
+  readonly partitionKey?: string | undefined
 }
 
 /** Options of puts. */
 export interface PutOptions extends ReadOptions {
   /** The record ends with the session. Only a put that creates the record has to say so. */
-  readonly ephemeral?: boolean
+  readonly ephemeral?: boolean | undefined
   /** Appends a growing number of ten digits to the path. */
-  readonly sequential?: boolean
+  readonly sequential?: boolean | undefined
   /**
    * Keys by name of index. Replaces all index entries of the record; absent keeps them, an empty
    * object removes them.
    */
-  readonly secondaryIndexes?: Readonly<Record<string, string>>
+  readonly secondaryIndexes?: Readonly<Record<string, string>> | undefined
   /**
    * The path is a prefix: the stored path is `prefix-` and one number of 20 digits for each
    * element, each grown by that element. The first is at least 1, the others at least 0.
    */
-  readonly sequenceKeysDeltas?: readonly number[]
+  readonly sequenceKeysDeltas?: readonly number[] | undefined
 }
 
 /** One step of {@link MetadataStore.batch}. */
@@ -92,11 +92,11 @@ export interface FeedCommit {
 /** Which commits a feed shows. */
 export interface SubscribeOptions {
   /** Only events of this path and below it. Default `/`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** The first sequence of interest, inclusive. Default: what is committed from now on. */
-  readonly fromSequence?: number
+  readonly fromSequence?: number | undefined
   /** Ends the feed. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** The life of a session as its handle sees it. */
@@ -108,14 +108,14 @@ export interface IndexScan extends ReadOptions {
   readonly prefix: string
   readonly index: string
   /** The lowest key, inclusive. Default: no bound. */
-  readonly from?: string
+  readonly from?: string | undefined
   /** The highest key, inclusive. Default: no bound. */
-  readonly to?: string
+  readonly to?: string | undefined
   /**
    * Tells the records of the range from others on a backend without indexes, which lists all
    * children. A backend with indexes does not call the function.
    */
-  readonly fallbackFilter?: (record: GetResult) => boolean
+  readonly fallbackFilter?: ((record: GetResult) => boolean) | undefined
 }
 
 /** Told of the records of a scan, then of its end: exactly one of `onCompleted` and `onError`. */

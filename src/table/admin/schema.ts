@@ -25,10 +25,10 @@ export function parseFamilyOptions(name: string, options: FamilyOptions): Family
 }
 
 function familySettings(family: FamilyDescription): FamilySettings {
-  const { ttl, keepDeletedCells, compression, compaction, ...same } = family
+  const { ttlMilliseconds, keepDeletedCells, compression, compaction, ...same } = family
   return {
     ...same,
-    ttlSeconds: ttl,
+    ttlSeconds: ttlMilliseconds / 1000,
     keepDeletedCells: keepDeletedCells === 'TTL' ? 'TTL' : keepDeletedCells ? 'TRUE' : 'FALSE',
     codec: compression.toLowerCase() as CodecName,
     compaction: parseCompaction(compaction),
@@ -105,7 +105,7 @@ function describeFamily(settings: FamilySettings): Required<FamilyOptions> {
   return {
     versions: settings.versions,
     minVersions: settings.minVersions,
-    ttl: settings.ttlSeconds,
+    ttlMilliseconds: Math.round(settings.ttlSeconds * 1000),
     keepDeletedCells:
       settings.keepDeletedCells === 'TTL' ? 'TTL' : settings.keepDeletedCells === 'TRUE',
     bloomFilter: settings.bloomFilter,

@@ -198,21 +198,21 @@ export class Batch {
   private carryOut(position: number, mode: ReadMode): void {
     const operation = checkOperation(this.operations[position])
     const target = (this.begun[position] ??= this.target.forNextCall())
-    if ('checkAndMutate' in operation) {
+    if (operation.checkAndMutate !== undefined) {
       const { check, action } = readCheck(operation.checkAndMutate)
       const { value, durability } = target.checkAndMutate(check, action, mode)
       this.checked(position, durability, value)
-    } else if ('put' in operation) {
+    } else if (operation.put !== undefined) {
       this.mutated(position, target.put(operation.put, mode), done)
-    } else if ('delete' in operation) {
+    } else if (operation.delete !== undefined) {
       this.mutated(position, target.delete(operation.delete, mode), done)
-    } else if ('get' in operation) {
+    } else if (operation.get !== undefined) {
       this.read(position, target.get(operation.get, mode))
     } else {
       const { value, durability } =
-        'increment' in operation
+        operation.increment !== undefined
           ? target.increment(operation.increment, mode)
-          : 'append' in operation
+          : operation.append !== undefined
             ? target.append(operation.append, mode)
             : target.mutateRow(operation.mutateRow, mode)
       this.mutated(position, durability, { ok: true, result: value })
@@ -259,7 +259,7 @@ export class Batch {
 /** Gets do not wait for memory. What cannot be read fails where it is carried out. */
 function isGet(operation: BatchOperation): boolean {
   try {
-    return typeof operation === 'object' && operation !== null && 'get' in operation
+    return typeof operation === 'object' && operation !== null && operation.get !== undefined
   } catch {
     return false
   }

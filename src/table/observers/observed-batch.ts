@@ -90,12 +90,12 @@ export class ObservedBatch implements MutationBatch, Intervention {
     // What is no mutation is refused by the table.
     if (Object.keys(mutation).length !== 1) return mutation
     let member: Mutation
-    if ('put' in mutation) {
+    if (mutation.put !== undefined) {
       const put: Put = { row, ...checkObject(mutation.put, 'put') }
       const { operation, bypassed } = this.chain.pre('prePut', put, nothing)
       if (bypassed) return undefined
       member = { put: operation }
-    } else if ('delete' in mutation) {
+    } else if (mutation.delete !== undefined) {
       const deletion: Delete = { row, ...checkObject(mutation.delete, 'delete') }
       const { operation, bypassed } = this.chain.pre('preDelete', deletion, nothing)
       if (bypassed) return undefined
@@ -110,8 +110,8 @@ export class ObservedBatch implements MutationBatch, Intervention {
   /** The mutation is visible: tells it of those that {@link askMembers} asked about. */
   tellMembers(): void {
     for (const member of this.members) {
-      if ('put' in member) this.chain.tell('postPut', [member.put])
-      else if ('delete' in member) this.chain.tell('postDelete', [member.delete])
+      if (member.put !== undefined) this.chain.tell('postPut', [member.put])
+      else if (member.delete !== undefined) this.chain.tell('postDelete', [member.delete])
     }
   }
 

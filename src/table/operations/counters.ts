@@ -87,9 +87,12 @@ function modify<T>(
   read: ReadNewest,
   compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
 ): void {
-  const { ttl, timestamp, returnResults, timeRange } = parseUpdate(operation, (timestamp) =>
-    writer.checkSlop(timestamp),
-  )
+  const {
+    ttlMilliseconds: ttl,
+    timestamp,
+    returnResults,
+    timeRange,
+  } = parseUpdate(operation, (timestamp) => writer.checkSlop(timestamp))
   const cells = read(planColumns(targets, timeRange))
   writer.givesResult = true
   for (const target of targets) {

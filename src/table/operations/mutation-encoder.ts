@@ -128,22 +128,22 @@ export class MutationEncoder {
     intervention: Intervention | undefined,
   ): DurabilityOption | undefined {
     checkMutation(mutation)
-    if ('put' in mutation) {
+    if (mutation.put !== undefined) {
       checkSameRow(row, mutation.put)
       this.writer.addPut(mutation.put)
       return durabilityOf(mutation.put)
     }
-    if ('delete' in mutation) {
+    if (mutation.delete !== undefined) {
       checkSameRow(row, mutation.delete)
       this.addDelete(table, mutation.delete, mode, intervention)
       return durabilityOf(mutation.delete)
     }
-    if ('increment' in mutation) {
+    if (mutation.increment !== undefined) {
       checkSameRow(row, mutation.increment)
       this.addIncrement(mutation.increment, mode)
       return durabilityOf(mutation.increment)
     }
-    if ('append' in mutation) {
+    if (mutation.append !== undefined) {
       checkSameRow(row, mutation.append)
       this.addAppend(mutation.append, mode)
       return durabilityOf(mutation.append)

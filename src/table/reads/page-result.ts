@@ -5,6 +5,7 @@
  * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
  */
 import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
+import { ResultCell } from '../../api/result-cell.js'
 import { Result, type Cell } from '../../api/result.js'
 import { cellTypeName, type CellTypeCode } from '../../cell/cell-type.js'
 import {
@@ -177,7 +178,7 @@ export class PageResult extends Result {
     const rowEnd = rowEndOf(page, keyStart, keyEnd)
     const high = timestampHighOf(page, keyEnd)
     const low = timestampLowOf(page, keyEnd)
-    return {
+    return new ResultCell({
       row: decode(page, keyStart, rowEnd),
       family: this.#families[this.#cells[at]],
       qualifier: decode(page, rowEnd + terminatorBytes, qualifierEndOf(keyEnd)),
@@ -186,6 +187,6 @@ export class PageResult extends Result {
       type: cellTypeName(typeOf(page, keyEnd) as CellTypeCode),
       value: this.#valueAt(at),
       sequence: sequenceOf(page, keyEnd),
-    }
+    })
   }
 }

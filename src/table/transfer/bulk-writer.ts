@@ -100,7 +100,7 @@ const rowNames = new OptionNames<Omit<Put, 'durability'>>('a row', {
   row: true,
   cells: true,
   timestamp: true,
-  ttl: true,
+  ttlMilliseconds: true,
 })
 
 /** The options with their defaults. */
@@ -244,7 +244,7 @@ export class BulkWriter {
     if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
       throw invalidArgument(`row ${rowText(row)} is not above the row before it`)
     }
-    const ttl = checkTtl(put.ttl)
+    const ttl = checkTtl(put.ttlMilliseconds)
     const cells = listCells(put.cells).map((cell) => this.#encode(cell, timestamp, ttl))
     if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
     return { escaped, cells }

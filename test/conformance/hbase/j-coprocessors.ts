@@ -100,13 +100,13 @@ async function filteredRows(context: CaseContext): Promise<void> {
 const addsRows: Observer = {
   preBatchMutate: (_context, batch) => {
     const [mutation] = batch.mutations
-    if ('put' in mutation && mutation.put.row === 'row1') {
-      const { ttl } = mutation.put
+    if (mutation.put !== undefined && mutation.put.row === 'row1') {
+      const { ttlMilliseconds } = mutation.put
       for (const row of ['row2', 'row3']) {
-        batch.add({ put: { row, ttl, cells: { 'f:q': 'added' } } })
+        batch.add({ put: { row, ttlMilliseconds, cells: { 'f:q': 'added' } } })
       }
     }
-    if ('delete' in mutation && mutation.delete.row === 'missing') {
+    if (mutation.delete !== undefined && mutation.delete.row === 'missing') {
       for (const row of ['row1', 'row2']) batch.add({ delete: { ...mutation.delete, row } })
     }
   },
@@ -224,7 +224,7 @@ export const coprocessorCases: readonly TableCase[] = [
     states: steered,
     steps: [
       observe('adds', addsRows),
-      { put: { row: 'row1', cells: { 'f:q': 'v' }, ttl: 3000 } },
+      { put: { row: 'row1', cells: { 'f:q': 'v' }, ttlMilliseconds: 3000 } },
       { scan: {}, rows: ['row1', 'row2', 'row3'] },
       { advance: 3001 },
       { scan: {}, rows: [] },

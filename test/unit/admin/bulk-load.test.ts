@@ -276,7 +276,7 @@ void t.test('a bulk writer refuses what is out of order or malformed', async (t)
   t.throws(() => writer.add({ row: 'c', cells: [7] as never }), wrong)
   t.throws(() => writer.add({ row: 'c', cells: { 'a:x': 7 as never } }), wrong)
   t.throws(() => writer.add({ row: 'c', cells, timestamp: -1 }), wrong)
-  t.throws(() => writer.add({ row: 'c', cells, ttl: 0 }), wrong)
+  t.throws(() => writer.add({ row: 'c', cells, ttlMilliseconds: 0 }), wrong)
   const marker = { column: 'a:x', type: 'DeleteFamily' as const }
   t.throws(() => writer.add({ row: 'c', cells: [marker] }), wrong)
   const unknown = { code: 'ERR_NO_SUCH_COLUMN_FAMILY' }

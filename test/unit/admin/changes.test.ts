@@ -31,7 +31,7 @@ void t.test('a feed shows whole mutations in order, old and new', async (t) => {
   const test = await TestDatabase.open()
   const { database } = test
   const table = await makeTable(database)
-  await table.put({ row: 'a', cells: { 'a:x': '1', 'b:y': '2' }, ttl: 5000 })
+  await table.put({ row: 'a', cells: { 'a:x': '1', 'b:y': '2' }, ttlMilliseconds: 5000 })
   await table.delete({ row: 'a', timestamp: 7 })
   await table.mutateRow({
     row: 'm',
@@ -45,8 +45,8 @@ void t.test('a feed shows whole mutations in order, old and new', async (t) => {
   const put = await next()
   t.match(put, { sequence: 1, timestamp: 1_000_000 })
   t.strictSame(
-    put.cells.map(({ table: name, family, ttl, type, value }) => {
-      return [name, family, ttl, type, value.toString()]
+    put.cells.map(({ table: name, family, ttlMilliseconds, type, value }) => {
+      return [name, family, ttlMilliseconds, type, value.toString()]
     }),
     [
       ['t', 'a', 5000, 'Put', '1'],

@@ -24,7 +24,11 @@ async function fillOddly(database: Database): Promise<void> {
   for (const timestamp of [1, 2, 3, 2 ** 52]) {
     await table.put({ row: 'v', cells: { 'a:x': `at ${timestamp}` }, timestamp })
   }
-  await table.put({ row: 'zero\0row\0', cells: [{ column: 'a:', value: '' }], ttl: 100_000 })
+  await table.put({
+    row: 'zero\0row\0',
+    cells: [{ column: 'a:', value: '' }],
+    ttlMilliseconds: 100_000,
+  })
   await table.put({ row: Buffer.from([0, 255, 1]), cells: { 'b:\0q': Buffer.from([0, 1]) } })
   await table.put({ row: 'large', cells: { 'a:x': Buffer.alloc(700_000, 'l') } })
   await table.delete({ row: 'v', columnVersions: [{ family: 'a', qualifier: 'x', timestamp: 2 }] })

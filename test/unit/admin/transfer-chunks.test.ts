@@ -138,7 +138,7 @@ void t.test(`chunks keep to their sizes, whatever the cells (seed ${seed})`, asy
       cells[`${random() < 0.5 ? 'a' : 'b'}:${column}`] = Buffer.alloc(length, `${i}`)
     }
     const row = `r${Math.floor(random() * 60)}`
-    await table.put({ row, cells, ...(i % 7 === 0 && { ttl: 1e9 }) })
+    await table.put({ row, cells, ...(i % 7 === 0 && { ttlMilliseconds: 1e9 }) })
     if (i === 40 || i === 80) await test.database.flush()
   }
   await table.put({ row: 'wide', cells: columns(3000) })

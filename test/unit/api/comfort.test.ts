@@ -6,9 +6,11 @@ import {
   encodings,
   readPage,
   typedTable,
+  type BatchOperation,
   type Database,
   type EmbeddedTable,
   type Encoding,
+  type Mutation,
   type Put,
 } from '../../../src/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
@@ -184,6 +186,16 @@ void t.test('values have encodings, per call and per column', async (t) => {
   await t.rejects(users.put('ada', { name: 'x' }, { durabilty: 1 } as never), refused)
   await t.rejects(users.delete('ada', 'nothing' as never), refused)
   t.equal(await users.get('ada'), undefined, 'and nothing was written')
+  const sync = typedTable(table, { name: 'f:name', n: { column: 'f:n', encoding: 'int64' } })
+  sync.putSync('sync', { name: 'Sync' })
+  t.equal(sync.incrementSync('sync', 'n', 2), 2n)
+  t.same(sync.getSync('sync'), { row: 'sync', name: 'Sync', n: 2n })
+  t.same(sync.getListSync(['none', 'sync']), [undefined, { row: 'sync', name: 'Sync', n: 2n }])
+  t.same(sync.scanSync({ prefix: 'sync' }).all(), [{ row: 'sync', name: 'Sync', n: 2n }])
+  sync.deleteSync('sync', 'n')
+  t.same(sync.getSync('sync'), { row: 'sync', name: 'Sync' })
+  sync.deleteSync('sync')
+  t.equal(sync.getSync('sync'), undefined)
   t.throws(() => typedTable(table, {}), refused)
   t.throws(() => typedTable(table, { row: 'f:row' }), refused)
   t.throws(() => typedTable(table, { a: 'no-qualifier' }), refused)
@@ -223,6 +235,12 @@ void t.test('objects print and have a JSON form', async (t) => {
       { column: 'f:v', value: '0' },
     ],
   })
+  const [cell] = result.cells()
+  t.equal(
+    inspect(result.cell('f:v')).replace(/timestamp: \d+/, 'timestamp: 1'),
+    "Cell { row: 'r0', column: 'f:v', timestamp: 1, value: 'new' }",
+  )
+  t.match(JSON.parse(JSON.stringify(cell)), { column: 'f:bytes', value: '\\x00\\xFF' })
   t.equal(inspect(table), "Table { name: 't', families: [ 'f' ] }")
   t.match(inspect(db), /^Database \{\s+directory: .*,\s+open: true,\s+tables: \[ 't' \]\s+\}$/)
   t.match(JSON.parse(JSON.stringify(db)), { open: true, tables: ['t'] })
@@ -241,4 +259,19 @@ void t.test('a failed list is a BatchError', async (t) => {
   t.notOk(new Error('x') instanceof BatchError)
   const count: number = await table.callEndpoint('rowCount')
   t.equal(count, 1)
+})
+
+void t.test('a mutation has one member, for the compiler and at run time', async (t) => {
+  const { table } = await filled(t, 0)
+  const put = { cells: { 'f:v': '1' } }
+  // @ts-expect-error A put and a delete are no mutation.
+  const both: Mutation = { put, delete: {} }
+  await t.rejects(table.mutateRow({ row: 'r', mutations: [both] }), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+  // @ts-expect-error A get and a put are no operation of a batch.
+  const operation: BatchOperation = { get: { row: 'r' }, put: { row: 'r', ...put } }
+  const [outcome] = await table.batch([operation])
+  t.match(outcome, { ok: false, error: { code: 'ERR_INVALID_ARGUMENT' } })
+  t.ok((await table.get({ row: 'r' })).isEmpty)
 })

@@ -78,7 +78,11 @@ for (const executor of executors()) {
     const table = await database.createTable('t', { families: { f: { versions: 5 } } })
     const zeros = Buffer.from([0, 1, 0])
     await table.put({ row: zeros, cells: [{ column: 'f:a', value: 'old', timestamp: 5 }] })
-    await table.put({ row: zeros, cells: [{ column: 'f:a', value: '', timestamp: 7 }], ttl: 5000 })
+    await table.put({
+      row: zeros,
+      cells: [{ column: 'f:a', value: '', timestamp: 7 }],
+      ttlMilliseconds: 5000,
+    })
     await table.put({
       row: zeros,
       cells: [{ column: { family: 'f', qualifier: zeros }, value: zeros }],

@@ -80,8 +80,9 @@ void t.test(
     let writes = false
     const seen: string[] = []
     const preBatchMutate: Observer['preBatchMutate'] = (context, batch) => {
-      if (batch.mutations.some((each) => 'put' in each && each.put.row === 'z')) return
-      for (const each of batch.mutations) if ('put' in each) seen.push(String(each.put.row))
+      if (batch.mutations.some((each) => each.put !== undefined && each.put.row === 'z')) return
+      for (const each of batch.mutations)
+        if (each.put !== undefined) seen.push(String(each.put.row))
       if (writes) context.table.putSync({ row: 'z', cells: { 'f:a': '1' } })
       else batch.add({ put: { row: 'index', cells: { 'f:a': '1' } } })
     }

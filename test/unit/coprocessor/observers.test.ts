@@ -279,12 +279,12 @@ void t.test('mutations that preBatchMutate adds are applied with the batch', asy
   const adds: Observer = {
     preBatchMutate: (_context, batch) => {
       const [mutation] = batch.mutations
-      if ('put' in mutation && mutation.put.row === 'row1') {
+      if (mutation.put !== undefined && mutation.put.row === 'row1') {
         for (const row of ['row1', 'row2', 'row3']) {
           batch.add({ put: { row, cells: { 'f:added': 'x' } } })
         }
       }
-      if ('delete' in mutation && mutation.delete.row === 'missing') {
+      if (mutation.delete !== undefined && mutation.delete.row === 'missing') {
         batch.add({ delete: { row: 'row1' } })
         batch.add({ delete: { row: 'row2', columns: ['f:added'] } })
       }

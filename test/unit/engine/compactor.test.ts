@@ -82,15 +82,15 @@ void t.test('a family keeps its policy and options, also over an alteration', as
 })
 
 void t.test('wrong policies are refused and change nothing', async (t) => {
-  const { database } = await open({ ttl: 10, compaction: 'fifo' })
+  const { database } = await open({ ttlMilliseconds: 10_000, compaction: 'fifo' })
   const wrong: readonly FamilyOptions[] = [
     { compaction: 'fast' as unknown as 'fifo' },
     { compaction: 5 as unknown as 'fifo' },
     { compaction: { policy: 'leveled', levelRatio: 1 } },
     { compaction: { policy: 'leveled', fileBytes: 0.5 } },
     { compaction: { policy: 'tiered', depth: 3 } as unknown as CompactionSetting },
-    { compaction: 'fifo', ttl: Infinity },
-    { compaction: 'fifo', ttl: 10, minVersions: 1, versions: 2 },
+    { compaction: 'fifo', ttlMilliseconds: Infinity },
+    { compaction: 'fifo', ttlMilliseconds: 10_000, minVersions: 1, versions: 2 },
   ]
   for (const family of wrong) {
     const create = database.createTable('u', { families: { f: family } })
@@ -98,10 +98,10 @@ void t.test('wrong policies are refused and change nothing', async (t) => {
     const alter = database.alterTable('t', { families: { f: family } })
     await t.rejects(alter, { code: 'ERR_INVALID_ARGUMENT' })
   }
-  const withoutTtl = database.alterTable('t', { families: { f: { ttl: Infinity } } })
+  const withoutTtl = database.alterTable('t', { families: { f: { ttlMilliseconds: Infinity } } })
   await t.rejects(withoutTtl, /time to live/)
   t.same(database.listTables(), ['t'])
-  t.equal(database.describeTable('t').families['f'].ttl, 10)
+  t.equal(database.describeTable('t').families['f'].ttlMilliseconds, 10_000)
   await t.rejects(Database.open('/x', { compactionBytesPerSecondMax: 1 }), /BytesPerSecondMax/)
   await t.rejects(Database.open('/x', { compactionRestMilliseconds: 0 }), /RestMilliseconds/)
   t.throws(() => database.limitCompaction(NaN), { code: 'ERR_INVALID_ARGUMENT' })
@@ -111,7 +111,7 @@ void t.test('wrong policies are refused and change nothing', async (t) => {
 
 for (const policy of ['fifo', 'date-tiered'] as const) {
   void t.test(`${policy} drops expired files without reading a block`, async (t) => {
-    const opened = await open({ ttl: 24 * 3600, compaction: policy })
+    const opened = await open({ ttlMilliseconds: 24 * 3600 * 1000, compaction: policy })
     const { database, table, clock, compactions, fileSystem } = opened
     for (let day = 0; day < 3; day++) {
       await writeFile(opened, day * 1000, 200)
@@ -416,7 +416,7 @@ void t.test('monitors hear of flushes and compactions on diagnostics channels', 
 })
 
 void t.test('what is dropped is counted by reason', async (t) => {
-  const opened = await open({ ttl: 3600 }, { compactionEnabled: false })
+  const opened = await open({ ttlMilliseconds: 3_600_000 }, { compactionEnabled: false })
   const { database, table, clock } = opened
   await writeFile(opened, 0, 10)
   clock.milliseconds += 2 * hour

@@ -97,7 +97,7 @@ async function run({ name, database: options, family }: Configuration): Promise<
   const directory = options?.executor === 'worker' ? t.testdir({}) : '/db'
   const all: DatabaseOptions = { executor: 'inline', clock, ...inMemory, ...options }
   let database = await Database.open(directory, all)
-  const settings: FamilyOptions = { versions: 3, ttl: 10, ...family }
+  const settings: FamilyOptions = { versions: 3, ttlMilliseconds: 10_000, ...family }
   await database.createTable('t', { families: { f: settings } })
   const seen: string[] = []
   const snapshots: Snapshot[] = []

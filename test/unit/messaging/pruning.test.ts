@@ -137,7 +137,7 @@ both('unknown topics, foreign rows and delete markers are not touched', async (t
   }
   await tables.messages.put({ row: 'n:a:short', cells: { 'd:t': Buffer.alloc(8), 'd:x': 'y' } })
   await tables.messages.put({ row: Buffer.from([0, 255, 1, 0]), cells: { 'd:p': 'z' } })
-  await tables.messages.put({ row: 'n:a:short', cells: { 'd:p': 'z' }, ttl: 1_000_000 })
+  await tables.messages.put({ row: 'n:a:short', cells: { 'd:p': 'z' }, ttlMilliseconds: 1_000_000 })
   await tables.messages.delete({ row: 'n:a:long', timestamp: 5 })
   const before = cellsOf(tables.messages)
   tables.clock.milliseconds += 100_000

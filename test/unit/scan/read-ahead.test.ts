@@ -28,7 +28,7 @@ function fill(table: EmbeddedTable, from: number, to: number): void {
     table.putSync({ row, cells })
     if (i % 11 === 0) for (let n = 0; n < 9; n++) table.putSync({ row, cells: { 'f:a': `${n}` } })
     if (i % 13 === 0) table.deleteSync({ row, columns: ['f:b'] })
-    if (i % 17 === 0) table.putSync({ row, cells: { 'f:c': 'long' }, ttl: 1e9 })
+    if (i % 17 === 0) table.putSync({ row, cells: { 'f:c': 'long' }, ttlMilliseconds: 1e9 })
     if (i % 19 === 0) table.deleteSync({ row })
     if (i % 38 === 0) table.putSync({ row, cells: { 'f:d': 'again' } })
     if (i % 23 === 0) table.deleteSync({ row, columns: ['f:a'] })

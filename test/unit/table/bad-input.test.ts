@@ -208,7 +208,7 @@ const puts: readonly Refusal[] = [
       return calls.put({ row: 'r', cells: [{ column: 'f:q', type, timestamp: 5 }] })
     })
   }),
-  refused('delete with a ttl', (calls) => calls.delete(wrong({ row: 'r', ttl: 1000 }))),
+  refused('delete with a ttl', (calls) => calls.delete(wrong({ row: 'r', ttlMilliseconds: 1000 }))),
   refused(
     'put to an unknown family',
     (calls) => calls.put({ row: 'r', cells: { 'f:a': 'v', 'g:q': 'v' } }),
@@ -271,15 +271,15 @@ function numberRefusals(): Refusal[] {
     }
   }
   for (const value of ttls) {
-    const ttl = wrong<number>(value)
+    const ttlMilliseconds = wrong<number>(value)
     const what = `ttl ${describe(value)}`
     refusals.push(
-      refused(`${what} of a put`, (calls) => calls.put({ row: 'r', cells, ttl })),
+      refused(`${what} of a put`, (calls) => calls.put({ row: 'r', cells, ttlMilliseconds })),
       refused(`${what} of an increment`, (calls) => {
-        return calls.increment({ row: 'r', columns: { 'f:n': 1 }, ttl })
+        return calls.increment({ row: 'r', columns: { 'f:n': 1 }, ttlMilliseconds })
       }),
       refused(`${what} of an append`, (calls) => {
-        return calls.append({ row: 'r', columns: { 'f:x': 'v' }, ttl })
+        return calls.append({ row: 'r', columns: { 'f:x': 'v' }, ttlMilliseconds })
       }),
     )
   }

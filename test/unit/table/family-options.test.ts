@@ -228,9 +228,9 @@ void t.test('an alteration takes effect on cells that are stored already', async
   await alter({ versions: 4 })
   t.same(versions(), ['5', '4', '3', '2'], 'nothing was compacted in between')
   test.clock.milliseconds = 6003
-  await alter({ ttl: 6 })
+  await alter({ ttlMilliseconds: 6000 })
   t.same(versions(), ['5', '4', '3'])
-  await alter({ ttl: Infinity, keepDeletedCells: true })
+  await alter({ ttlMilliseconds: Infinity, keepDeletedCells: true })
   database.table('table').deleteSync({ row: 'r', timestamp: 4 })
   t.equal(database.table('table').getSync({ row: 'r', timeRange: [0, 4] }).size, 1)
   await alter({ keepDeletedCells: false })
@@ -302,7 +302,7 @@ void t.test('descriptions have every option, also after a reopen', async (t) => 
       f: {
         versions: 7,
         minVersions: 2,
-        ttl: 100,
+        ttlMilliseconds: 100_000,
         newVersionBehavior: true,
         timeToPurgeDeletesMilliseconds: 1234,
         bloomFilter: 'ROWPREFIX_FIXED_LENGTH',
@@ -330,8 +330,8 @@ void t.test('descriptions have every option, also after a reopen', async (t) => 
 const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
   [{ versions: 0 }, /versions must be an integer of 1/],
   [{ versions: 1, minVersions: 2 }, /minVersions 2 is above versions 1/],
-  [{ ttl: 0 }, /ttl \(seconds\) must be/],
-  [{ ttl: -1 }, /ttl \(seconds\) must be/],
+  [{ ttlMilliseconds: 0 }, /ttlMilliseconds must be/],
+  [{ ttlMilliseconds: -1000 }, /ttlMilliseconds must be/],
   [{ timeToPurgeDeletesMilliseconds: -1 }, /timeToPurgeDeletesMilliseconds must be/],
   [{ blockBytes: 1023 }, /blockBytes must be/],
   [{ blockBytes: 16 * 1024 * 1024 + 1 }, /blockBytes must be/],

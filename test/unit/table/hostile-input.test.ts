@@ -55,7 +55,7 @@ const reads = {
   loadFamiliesOnDemand: false,
 }
 const get = { row: 'r', checkExistenceOnly: false, ...reads }
-const put = { row: 'r', cells, timestamp: 7, ttl: 1e9, durability: 'SYNC_WAL' }
+const put = { row: 'r', cells, timestamp: 7, ttlMilliseconds: 1e9, durability: 'SYNC_WAL' }
 const deletion = {
   row: 'd',
   timestamp: 3,
@@ -65,7 +65,7 @@ const deletion = {
   columnVersions: ['f:q'],
   durability: 'SKIP_WAL',
 }
-const modify = { timestamp: 7, timeRange: [0, 9e12], ttl: 1e9, returnResults: true }
+const modify = { timestamp: 7, timeRange: [0, 9e12], ttlMilliseconds: 1e9, returnResults: true }
 const increment = { row: 'n', columns: [{ column: 'f:n', amount: 2 }], ...modify }
 const append = { row: 'a', columns: [{ column: 'f:a', value: 'b' }], ...modify }
 const mutations = [{ put: { cells } }, { delete: { columns: ['f:z'] } }]
@@ -397,7 +397,7 @@ function callsThatOpen(fileSystem: cellar.FileSystem): PublicCall[] {
           row: 'r',
           cells: [{ column: 'f:q', value: 'v', timestamp: 1, type: 'Put' }],
           timestamp: 1,
-          ttl: 5,
+          ttlMilliseconds: 5,
         },
       ],
       call: async ([given]: [cellar.Put]) => {

@@ -265,7 +265,7 @@ void t.test('a cell keeps its own time to live', async (t) => {
   const test = await open()
   const table = test.database.table('table')
   const cells = { 'f:large': large(1) }
-  await table.put({ row: 'a', cells, ttl: 1000 })
+  await table.put({ row: 'a', cells, ttlMilliseconds: 1000 })
   await test.flush()
   t.ok(table.getSync({ row: 'a' }).value('f:large')!.equals(large(1)))
   test.clock.milliseconds += 1001

@@ -60,7 +60,10 @@ void t.test('families with names of Object.prototype are like others', async (t)
 void t.test('a description makes a table like the one described, enabled or not', async (t) => {
   const test = await TestDatabase.open()
   const { database } = test
-  const families = { a: { ttl: 9, compaction: { policy: 'leveled' as const } }, b: { mob: true } }
+  const families = {
+    a: { ttlMilliseconds: 9000, compaction: { policy: 'leveled' as const } },
+    b: { mob: true },
+  }
   const coprocessors = [{ module: 'data:text/javascript,export const endpoints = {}' }]
   await database.createTable('t', { families, flushBytes: 1e6, metadata: { x: 'y' }, coprocessors })
   for (const disabled of [false, true]) {

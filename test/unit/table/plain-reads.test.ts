@@ -42,7 +42,7 @@ void t.test(`short and general reads agree, seed ${seed}`, async (t) => {
     const value = 'v'.repeat(random.below(300))
     if (kind === 0) table.deleteSync({ row })
     else if (kind === 1) table.deleteSync({ row, columns: [columns[random.below(3)]] })
-    else if (kind === 2) table.putSync({ row, cells: { 'f:a': value }, ttl: 1000 })
+    else if (kind === 2) table.putSync({ row, cells: { 'f:a': value }, ttlMilliseconds: 1000 })
     else if (kind === 3) table.putSync({ row, cells: { 'f:b': value }, timestamp: random.below(9) })
     else {
       const cells: Record<string, string> = {}

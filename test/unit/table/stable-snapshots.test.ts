@@ -70,8 +70,8 @@ async function stays(t: Test, test: TestDatabase): Promise<void> {
 const families: Readonly<Record<string, FamilyOptions>> = {
   'one version': {},
   'deleted cells are kept': { keepDeletedCells: true },
-  'deleted cells are kept until the TTL': { keepDeletedCells: 'TTL', ttl: 100_000 },
-  'a TTL': { ttl: 100_000, versions: 2 },
+  'deleted cells are kept until the TTL': { keepDeletedCells: 'TTL', ttlMilliseconds: 100_000_000 },
+  'a TTL': { ttlMilliseconds: 100_000_000, versions: 2 },
   'the order of writing counts': { newVersionBehavior: true, versions: 2 },
   'large values': { versions: 2, mob: true, mobThreshold: 1 },
 }
@@ -125,7 +125,7 @@ void t.test('a version that is too many shows in a time range, as before the flu
 })
 
 void t.test('cells do not expire in a snapshot', async (t) => {
-  const test = await openWith({ ttl: 10 })
+  const test = await openWith({ ttlMilliseconds: 10_000 })
   put(test, test.clock.milliseconds)
   const snapshot = test.database.snapshot()
   test.clock.milliseconds += 20_000

@@ -31,7 +31,7 @@ void t.test('operations of a table name the option that was meant', async (t) =>
     ['get', { row: 'r', verions: 2 }, 'verions', 'versions'],
     ['get', { row: 'r', columns: ['f:q'], fitler: 1 }, 'fitler', 'filter'],
     ['exists', { row: 'r', timestmap: 1 }, 'timestmap', 'timestamp'],
-    ['put', { row: 'r', cells, tll: 5 }, 'tll', 'ttl'],
+    ['put', { row: 'r', cells, tllMilliseconds: 5 }, 'tllMilliseconds', 'ttlMilliseconds'],
     ['put', { row: 'r', cell: cells }, 'cell', 'cells'],
     ['put', { row: 'r', cells: { 'f:q': { value: 'v', timestmap: 1 } } }, 'timestmap', 'timestamp'],
     ['get', { row: 'r', columns: [{ familly: 'f' }] }, 'familly', 'family'],
@@ -131,7 +131,7 @@ void t.test('options that have no value are as if they were not there', async (t
     row: 's',
     cells: { 'f:q': 'w' },
     timestamp: undefined,
-    ttl: undefined,
+    ttlMilliseconds: undefined,
     durability: undefined,
   }
   table.putSync(put)

@@ -192,9 +192,9 @@ void t.test('a marker of the very timestamp brings the older version to light', 
 void t.test('a put with a TTL replaces only what expires before it', async (t) => {
   const { test, table } = await open()
   table.putSync({ row: 'r', cells: { 'f:q': 'for good' } })
-  table.putSync({ row: 'r', cells: { 'f:q': 'short' }, ttl: 10 })
+  table.putSync({ row: 'r', cells: { 'f:q': 'short' }, ttlMilliseconds: 10 })
   test.clock.milliseconds += 5
-  table.putSync({ row: 'r', cells: { 'f:q': 'shorter' }, ttl: 10 })
+  table.putSync({ row: 'r', cells: { 'f:q': 'shorter' }, ttlMilliseconds: 10 })
   t.same(stored(table), ['shorter', 'for good'])
   test.clock.milliseconds += 1000
   t.equal(table.getSync({ row: 'r' }).value('f:q')?.toString(), 'for good')

@@ -1,0 +1,37 @@
+/** A cell of a result as an object that prints, and that `JSON.stringify` takes. */
+import type { CellTypeName } from '../cell/cell-type.js'
+import { inspectSymbol, shownBytes, shownCell, type CellDisplay, type Inspect } from './display.js'
+import type { Cell } from './result.js'
+
+/** See {@link Cell}. Its members are its own, so a spread copies them. */
+export class ResultCell implements Cell {
+  readonly row: Buffer
+  readonly family: string
+  readonly qualifier: Buffer
+  readonly timestamp: number
+  readonly timestampExact: bigint
+  readonly type: CellTypeName
+  readonly value: Buffer
+  readonly sequence: number
+
+  constructor(cell: Cell) {
+    this.row = cell.row
+    this.family = cell.family
+    this.qualifier = cell.qualifier
+    this.timestamp = cell.timestamp
+    this.timestampExact = cell.timestampExact
+    this.type = cell.type
+    this.value = cell.value
+    this.sequence = cell.sequence
+  }
+
+  /** The cell in a form for people, for `JSON.stringify`. Nothing reads that form back. */
+  toJSON(): CellDisplay {
+    return shownCell(this)
+  }
+
+  /** The same with the row, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    return `Cell ${inspect({ row: shownBytes(this.row), ...this.toJSON() }, options)}`
+  }
+}

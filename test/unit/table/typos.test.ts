@@ -1,0 +1,125 @@
+/**
+ * Each call is asked which options it has, by an option that no call has. Then each option is given
+ * with a typo, and the refusal must name it and the option that was meant.
+ */
+import t from 'tap'
+import {
+  BulkWriter,
+  ColumnRangeFilter,
+  Database,
+  DependentColumnFilter,
+  KeyOnlyFilter,
+  MultiRowRangeFilter,
+  readPage,
+  SingleColumnValueFilter,
+  typedTable,
+} from '../../../src/index.js'
+import { MemoryDatabase } from '../../../src/memory/index.js'
+import { TestDatabase } from '../../helpers/test-database.js'
+
+/** A call with options that are `base` and one more. */
+type Call = (more: Record<string, unknown>) => unknown
+
+/** What a call throws or rejects with. */
+async function refusalOf(call: Call, name: string): Promise<Error> {
+  try {
+    await call({ [name]: 1 })
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error(`the option ${name} was taken`)
+}
+
+/** Exchanges two letters in the middle of a name. */
+function misspelt(name: string): string {
+  const at = Math.floor(name.length / 2)
+  const [a, b] = [name[at - 1], name[at]]
+  return `${name.slice(0, at - 1)}${b}${a}${name.slice(at + 1)}`
+}
+
+const absurd = 'xqzwxqzwxqzwxqzwxqzw'
+
+void t.test('every option of every call is named when it is misspelt', async (t) => {
+  const test = await TestDatabase.open()
+  t.teardown(() => test.close())
+  const { database: db, fileSystem } = test
+  const table = await db.createTable('t', { families: { f: {} } })
+  const users = typedTable(table, { v: 'f:v' })
+  const row = 'r'
+  const put = { row, cells: { 'f:v': 'v' } }
+  const check = { row, column: 'f:v', equals: 'v' }
+  const mutation = { put: { cells: { 'f:v': 'v' } } }
+  const { admin } = db
+  const as = <T>(value: unknown): T => value as T
+  const calls: Record<string, Call> = {
+    open: (more) => Database.open('/new', { fileSystem, ...more }),
+    restore: (more) => Database.restore('/b', '/r', { fileSystem, ...more }),
+    backup: (more) => db.backup('/backup', more),
+    compact: (more) => db.compact('t', more),
+    changes: (more) => db.changes(more).next(),
+    createTable: (more) => db.createTable('u', { families: { f: {} }, ...more }),
+    'a family': (more) => db.createTable('u', { families: { f: more } }),
+    ensureTable: (more) => db.ensureTable('t', { families: { f: {} }, ...more }),
+    'a family that is there': (more) => db.ensureTable('t', { families: { f: more } }),
+    alterTable: (more) => db.alterTable('t', more),
+    atomic: (more) => db.atomic({ mutations: [{ table, row, mutations: [mutation] }], ...more }),
+    snapshot: (more) => admin.snapshot('s', 't', more),
+    bulkLoad: (more) => admin.bulkLoad('t', '/bulk', more),
+    majorCompact: (more) => admin.majorCompact('t', undefined, more),
+    exportTable: (more) => admin.exportTable('t', more).next(),
+    importTable: (more) => admin.importTable([], more),
+    registerCoprocessor: (more) => db.registerCoprocessor({ name: 'c', ...more }),
+    get: (more) => table.get({ row, ...more }),
+    getSync: (more) => table.getSync({ row, ...more }),
+    getList: (more) => table.getList([{ row, ...more }]),
+    exists: (more) => table.exists({ row, ...more }),
+    scan: (more) => table.scan(more).next(),
+    scanSync: (more) => table.scanSync(more),
+    put: (more) => table.put({ ...put, ...more }),
+    putSync: (more) => table.putSync({ ...put, ...more }),
+    'a cell': (more) => table.put({ row, cells: [{ column: 'f:v', ...more }] }),
+    'a value': (more) => table.put({ row, cells: { 'f:v': { value: 'v', ...more } } }),
+    delete: (more) => table.delete({ row, ...more }),
+    increment: (more) => table.increment({ row, columns: { 'f:n': 1 }, ...more }),
+    append: (more) => table.append({ row, columns: { 'f:a': 'a' }, ...more }),
+    checkAndMutate: (more) => table.checkAndMutate(as({ ...check, ...more }), mutation),
+    mutateRow: (more) => table.mutateRow({ row, mutations: [mutation], ...more }),
+    mutateRows: (more) => table.mutateRows({ rows: [{ row, mutations: [mutation] }], ...more }),
+    'a row of mutateRows': (more) =>
+      table.mutateRows({ rows: [{ row, mutations: [mutation], ...more }] }),
+    'typed put': (more) => users.put(row, { v: 'v' }, more),
+    'typed get': (more) => users.get(row, more),
+    'typed scan': (more) => users.scan(more).next(),
+    'typed putSync': (more) => users.putSync(row, { v: 'v' }, more),
+    'typed column': (more) => typedTable(table, { v: { column: 'f:v', ...more } }),
+    readPage: (more) => readPage(table, { limit: 1, ...more }),
+    BulkWriter: (more) => BulkWriter.create('/bulk', { families: { f: {} }, fileSystem, ...more }),
+    KeyOnlyFilter: (more) => new KeyOnlyFilter(more),
+    ColumnRangeFilter: (more) => new ColumnRangeFilter(more),
+    MultiRowRangeFilter: (more) => new MultiRowRangeFilter([as(more)]),
+    SingleColumnValueFilter: (more) =>
+      new SingleColumnValueFilter({ column: 'f:v', operator: 'EQUAL', value: 'v', ...more }),
+    DependentColumnFilter: (more) => new DependentColumnFilter(as({ column: 'f:v', ...more })),
+    MemoryDatabase: (more) => MemoryDatabase.open(more),
+  }
+  let options = 0
+  for (const [name, call] of Object.entries(calls)) {
+    const { message } = await refusalOf(call, absurd)
+    const known = /; it has: (.*)$/.exec(message)?.[1].split(', ')
+    t.ok(known !== undefined && known.length > 0, `${name}: ${message}`)
+    for (const option of known ?? []) {
+      // In shorter names another one may be as near.
+      if (option.length < 5) continue
+      const typo = misspelt(option)
+      if (typo === option) continue
+      options++
+      const refusal = await refusalOf(call, typo)
+      const expected = new RegExp(`^unknown option '${typo}' of .*; did you mean '${option}'\\?$`)
+      if (!expected.test(refusal.message)) t.fail(`${name}, ${option}: ${refusal.message}`)
+      t.equal((refusal as { code?: string }).code, 'ERR_INVALID_ARGUMENT')
+    }
+  }
+  t.ok(options > 150, `${options} options`)
+  t.same(await table.scan().all(), [], 'nothing was written')
+  t.same(db.listTables(), ['t'], 'nothing was made')
+})
