@@ -21,6 +21,14 @@ interface FileKeeper {
   removeObsoleteFiles(): unknown
 }
 
+/** The open read points of one sequence. */
+interface OpenSequence {
+  openCount: number
+  /** Names that were made since the first of them was opened, and those that are free again. */
+  nameCount: number
+  readonly freeNames: number[]
+}
+
 interface ReadPoint {
   holders: number
   /** Stores that keep sources for this read point. */
@@ -42,17 +50,30 @@ export class ReadPoints {
   filteredReadCount = 0
   private readonly keeper: FileKeeper
   private readonly open = new Map<number, ReadPoint>()
+  private readonly bySequence = new Map<number, OpenSequence>()
+  /** Ascending; the first and the last have open read points. */
+  private readonly sequences: number[] = []
 
   constructor(keeper: FileKeeper) {
     this.keeper = keeper
   }
 
-  /** Opens a read point for a snapshot of the sequence, and returns it. */
+  /**
+   * Opens a read point for a snapshot of the sequence, and returns it. REQUIRES a sequence that is
+   * not below those before.
+   */
   add(sequence: number): number {
-    let name = 1
-    while (name < namesMax && this.open.has(readPointOf(sequence, name))) name++
-    const readPoint = readPointOf(sequence, name)
+    let opened = this.bySequence.get(sequence)
+    if (opened === undefined) {
+      const last = this.sequences.at(-1)
+      assert(last === undefined || last < sequence, 'read points are opened in order')
+      opened = { openCount: 0, nameCount: 0, freeNames: [] }
+      this.bySequence.set(sequence, opened)
+      this.sequences.push(sequence)
+    }
+    const readPoint = readPointOf(sequence, nameFor(opened))
     if (this.hold(readPoint)) return readPoint
+    opened.openCount++
     this.open.set(readPoint, { holders: 1, stores: new Set(), files: [] })
     return readPoint
   }
@@ -64,6 +85,10 @@ export class ReadPoints {
     point.holders--
     if (point.holders > 0) return
     this.open.delete(readPoint)
+    const sequence = Math.floor(readPoint)
+    const opened = this.bySequence.get(sequence)!
+    opened.freeNames.push(nameOf(readPoint))
+    if (--opened.openCount === 0) this.closeSequence(sequence)
     for (const store of point.stores) store.forgetSources(readPoint)
     if (point.files.length === 0) return
     for (const fileNumber of point.files) this.keeper.unprotectFile(fileNumber)
@@ -95,21 +120,17 @@ export class ReadPoints {
   /** Newest sequence that an open read point or a read under way sees; 0 if there is none. */
   get newestSeen(): number {
     if (this.filteredReadCount > 0) return Infinity
-    return this.open.size === 0 ? 0 : this.newest
+    return this.newest
   }
 
   /** Newest sequence that an open read point sees; 0 if none is open. */
   get newest(): number {
-    let newest = 0
-    for (const readPoint of this.open.keys()) if (readPoint > newest) newest = readPoint
-    return Math.floor(newest)
+    return this.sequences.at(-1) ?? 0
   }
 
   /** Newest sequence that all open read points see; `lastSequence` if none is open. */
   oldest(lastSequence: number): number {
-    let oldest = lastSequence
-    for (const readPoint of this.open.keys()) if (readPoint < oldest) oldest = readPoint
-    return Math.floor(oldest)
+    return this.sequences[0] ?? lastSequence
   }
 
   /**
@@ -152,6 +173,13 @@ export class ReadPoints {
     }
   }
 
+  private closeSequence(sequence: number): void {
+    const { sequences, bySequence } = this
+    bySequence.delete(sequence)
+    while (sequences.length > 0 && !bySequence.has(sequences[0])) sequences.shift()
+    while (sequences.length > 0 && !bySequence.has(sequences.at(-1)!)) sequences.pop()
+  }
+
   private protect(point: ReadPoint, fileNumber: number): void {
     this.keeper.protectFile(fileNumber)
     point.files.push(fileNumber)
@@ -159,6 +187,18 @@ export class ReadPoints {
 }
 
 const none: readonly number[] = []
+
+/** A name that no open read point of the sequence has, as long as there is one. */
+function nameFor(opened: OpenSequence): number {
+  const free = opened.freeNames.pop()
+  if (free !== undefined) return free
+  if (opened.nameCount < namesMax) opened.nameCount++
+  return opened.nameCount
+}
+
+function nameOf(readPoint: number): number {
+  return (readPoint % 1) * (namesMax + 1)
+}
 
 function readPointOf(sequence: number, name: number): number {
   return sequence + name / (namesMax + 1)

@@ -2,36 +2,40 @@
 import type { MultiRowMutations, Mutation } from '../api/index.js'
 import { rowOfKey, type LevelKey } from './keys.js'
 
-/** An operation of a batch, as abstract-level hands it over: encoded. */
-export type BatchOperation =
-  | { readonly type: 'put'; readonly key: LevelKey; readonly value: LevelKey }
-  | { readonly type: 'del'; readonly key: LevelKey }
-
 type Row = MultiRowMutations['rows'][number]
 
 /**
- * The rows of a batch. Of operations on the same key only the last counts: all cells of an atomic
- * mutation may share one timestamp, and a delete marker then hides a put whatever their order.
+ * The rows of a batch, from its operations in order. Of operations on the same key only the last
+ * counts: all cells of an atomic mutation may share one timestamp, and a delete marker then hides a
+ * put whatever their order.
  */
-export function rowsOfBatch(
-  operations: readonly BatchOperation[],
-  column: string,
-  deletions: readonly Mutation[],
-): readonly Row[] {
-  const rows: Row[] = []
-  let hasPut = false
-  let hasDeletion = false
-  for (const operation of operations) {
-    const row = rowOfKey(operation.key)
-    if (operation.type === 'put') {
-      hasPut = true
-      rows.push({ row, mutations: [{ put: { cells: { [column]: operation.value } } }] })
-    } else {
-      hasDeletion = true
-      rows.push({ row, mutations: deletions })
-    }
+export class BatchRows {
+  readonly #column: string
+  readonly #deletion: readonly Mutation[]
+  readonly #rows: Row[] = []
+  #hasPut = false
+  #hasDeletion = false
+
+  /** `deletion` is what a deletion does to a row. */
+  constructor(column: string, deletion: readonly Mutation[]) {
+    this.#column = column
+    this.#deletion = deletion
   }
-  return hasPut && hasDeletion ? lastOfEach(rows) : rows
+
+  put(key: LevelKey, value: LevelKey): void {
+    this.#hasPut = true
+    const cells = { [this.#column]: value }
+    this.#rows.push({ row: rowOfKey(key), mutations: [{ put: { cells } }] })
+  }
+
+  del(key: LevelKey): void {
+    this.#hasDeletion = true
+    this.#rows.push({ row: rowOfKey(key), mutations: this.#deletion })
+  }
+
+  take(): readonly Row[] {
+    return this.#hasPut && this.#hasDeletion ? lastOfEach(this.#rows) : this.#rows
+  }
 }
 
 function lastOfEach(rows: readonly Row[]): readonly Row[] {

@@ -19,7 +19,7 @@ import {
 } from 'abstract-level'
 import { requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
-import { rowsOfBatch, type BatchOperation } from './batch.js'
+import { BatchRows } from './batch.js'
 import { LevelError, LevelErrorCode } from './errors.js'
 import { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
 import { inFormat, rowOfKey, type LevelKey } from './keys.js'
@@ -52,6 +52,21 @@ interface PrivateOptions {
   readonly signal?: AbortSignal
   readonly sync?: boolean
 }
+
+/** An operation of a batch as the caller gives it, unchecked. */
+interface PublicOperation {
+  readonly type?: unknown
+  readonly key?: never
+  readonly value?: never
+  readonly sublevel?: unknown
+  readonly keyEncoding?: unknown
+  readonly valueEncoding?: unknown
+}
+
+/** An operation of a batch as abstract-level hands it over: encoded. */
+type PrivateOperation =
+  | { readonly type: 'put'; readonly key: LevelKey; readonly value: LevelKey }
+  | { readonly type: 'del'; readonly key: LevelKey }
 
 /** Operations that one step of `clear` deletes together. */
 const clearRowsMax = 1000
@@ -144,7 +159,47 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   override batch(
     ...given: [AbstractBatchOperation<this, K, V>[]?, AbstractBatchOptions<K, V>?]
   ): Promise<void> | AbstractChainedBatch<this, K, V> {
-    return given.length === 0 ? super.batch() : super.batch(given[0]!, given[1]!)
+    if (given.length === 0) return super.batch()
+    const [operations, options] = given
+    const rows = this.#rowsOfPlainBatch(operations, options)
+    return rows === undefined
+      ? super.batch(operations!, options!)
+      : this.#mutateRows(rows, (options as LevelWriteOptions | undefined)?.sync)
+  }
+
+  /**
+   * The rows of a batch with nothing out of the ordinary: no hooks, no listeners, no sublevels, no
+   * encodings of its own, valid keys and values. abstract-level copies every operation, which costs
+   * more than all that the engine does with it. Undefined leaves the batch to abstract-level.
+   */
+  #rowsOfPlainBatch(
+    operations: readonly unknown[] | undefined,
+    options: object | undefined,
+  ): BatchRows | undefined {
+    if (this.status !== 'open' || !Array.isArray(operations) || operations.length === 0) return
+    // The published type does not know that hooks say whether there are any.
+    const prewrite = this.hooks.prewrite as { readonly noop?: boolean }
+    if (prewrite.noop !== true || this.listenerCount('write') > 0) return
+    for (const name in options) if (name !== 'sync') return
+    const keys = this.keyEncoding()
+    const values = this.valueEncoding()
+    const rows = new BatchRows(this.#choice.column, this.#deletion)
+    try {
+      for (let i = 0; i < operations.length; i++) {
+        const operation = operations[i] as PublicOperation
+        const { type, key, value, sublevel, keyEncoding, valueEncoding } = operation
+        const isPlain = !sublevel && keyEncoding === undefined && valueEncoding === undefined
+        if (!isPlain || key === null || key === undefined) return
+        const encoded = keys.encode(key)
+        if (type === 'del') rows.del(encoded)
+        else if (type !== 'put' || value === null || value === undefined) return
+        else rows.put(encoded, values.encode(value))
+      }
+    } catch {
+      // abstract-level finds the mistake again and names it.
+      return undefined
+    }
+    return rows
   }
 
   /**
@@ -251,9 +306,18 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /** @internal */
-  async _batch(operations: readonly BatchOperation[], { sync }: PrivateOptions): Promise<void> {
+  async _batch(operations: readonly PrivateOperation[], { sync }: PrivateOptions): Promise<void> {
     if (operations.length === 0) return
-    const rows = rowsOfBatch(operations, this.#choice.column, this.#deletion)
+    const rows = new BatchRows(this.#choice.column, this.#deletion)
+    for (const operation of operations) {
+      if (operation.type === 'put') rows.put(operation.key, operation.value)
+      else rows.del(operation.key)
+    }
+    await this.#mutateRows(rows, sync)
+  }
+
+  async #mutateRows(batch: BatchRows, sync: boolean | undefined): Promise<void> {
+    const rows = batch.take()
     await this.#table.mutateRows(sync === true ? { rows, durability: 'FSYNC_WAL' } : { rows })
   }
 

@@ -108,7 +108,8 @@ export class ReferenceTable {
     // By what tells the cells of one mutation apart; one that is written again goes to the end.
     const ofMutation = new Map(stored.slice(start).map((cell) => [cellName(cell), cell]))
     const added = cells.map((cell): StoredCell => {
-      const isServerTimed = serverTime > 0n && cell.timestamp === serverTime
+      const isServerTimed =
+        serverTime > 0n && cell.timestamp <= serverTime && cell.timestamp > serverTime - 8n
       const order = ++this.lastOrder
       const state = { isServerTimed, order, inMemtable: true, isReplaced: false, run: 0 }
       return { ...cell, row, sequence, ...state }

@@ -47,6 +47,9 @@ export interface SsTableReaderOptions {
   readonly keyPatch?: KeyPatch | undefined
 }
 
+/** Blocks of one large value are about so long or longer: the options' block size ends there. */
+const largeBlockBytesMin = 64 * 1024
+
 /** Stored bytes pass through here when they are decompressed or copied at once. */
 const scratch = Buffer.allocUnsafeSlow(readAheadBytesMax)
 
@@ -217,7 +220,9 @@ export class SsTableReader implements BlockSource {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
     // A raw block keeps the memory it was read into; all else is decoded out of the scratch buffer.
-    const isOwn = to - from === 1 && this.meta.codecId === CodecId.none
+    // A long block holds one large value, which most often does not get smaller, and so is raw.
+    const mayBeRaw = this.meta.codecId === CodecId.none || length > largeBlockBytesMin
+    const isOwn = to - from === 1 && mayBeRaw
     const stored = isOwn || length > scratch.length ? this.cache.memory.take(length) : scratch
     this.readStoredSync(from, to, stored)
     this.decodeBlocks(stored, from, to, target)

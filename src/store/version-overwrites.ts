@@ -5,7 +5,8 @@
  * A put replaces the next older version of its column if all of this holds:
  *
  * 1. The family keeps one version, without KEEP_DELETED_CELLS and NEW_VERSION_BEHAVIOR.
- * 2. The put has the timestamp that the engine's clock gave to its mutation.
+ * 2. The put has a timestamp that the engine's clock gave to its mutation. The log has the highest
+ *    of those; the rows of a batch may have some that are a few milliseconds lower.
  * 3. The older version is a put in the active memtable, and no marker lies between the two.
  * 4. Nobody can see the older version: no open snapshot, no open scan, no read under way.
  * 5. No marker can mask the put and spare the older version: markers of single versions have older
@@ -27,6 +28,9 @@ import { plainValueFlags, ttlOf } from '../cell/cell-value.js'
 import type { OverwriteRule } from '../memtable/overwrite-rule.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { MemtableSlot } from './memtable-slot.js'
+
+/** Milliseconds that the timestamps of one mutation may differ by. */
+const serverSpan = 8
 
 /** Timestamp of the key that ends at `keyEnd`; not exact from 2^53 on. */
 export function approximateTimestamp(source: Buffer, keyEnd: number): number {
@@ -79,16 +83,15 @@ export class VersionOverwrites implements OverwriteRule {
   replaces(buffer: Buffer, _keyStart: number, keyEnd: number): boolean {
     const { slot, source, serverTimestamp } = this
     if (typeOf(buffer, keyEnd) !== CellType.put) return false
-    if (serverTimestamp <= this.markerTimestamp) return false
+    const timestamp = approximateTimestamp(source, this.keyEnd)
+    const isOfServer = timestamp <= serverTimestamp && timestamp > serverTimestamp - serverSpan
+    if (!isOfServer || timestamp <= this.markerTimestamp) return false
     const sequence = sequenceOf(buffer, keyEnd)
     if (sequence <= this.sequenceSeen) return false
     if (slot.isUsed && sequence <= slot.readPointNewest) return false
-    if (approximateTimestamp(source, this.keyEnd) !== serverTimestamp) return false
     if (source[this.keyEnd] === plainValueFlags) return true
     const ttl = ttlOf(buffer, keyEnd)
     if (ttl === 0) return false
-    return (
-      approximateTimestamp(buffer, keyEnd) + ttl <= serverTimestamp + ttlOf(source, this.keyEnd)
-    )
+    return approximateTimestamp(buffer, keyEnd) + ttl <= timestamp + ttlOf(source, this.keyEnd)
   }
 }

@@ -78,6 +78,18 @@ for (const [name, write] of Object.entries(writes)) {
   })
 }
 
+void t.test('the rows of batches leave one cell each', async (t) => {
+  const { test, table } = await open()
+  const rows = Array.from({ length: 400 }, (_, i) => ({
+    row: `r${i}`,
+    mutations: [{ put: { cells: { [column]: 'value' } } }],
+  }))
+  for (let i = 0; i < 5; i++) table.mutateRowsSync({ rows })
+  await test.flush()
+  t.equal(test.database.statistics().flushedEntries, rows.length)
+  await test.database.close()
+})
+
 void t.test('a column that is overwritten takes the memory of one version', async (t) => {
   const { test, table } = await open()
   table.incrementSync({ row: 'r', columns: { 'f:n': 1 } })
