@@ -128,6 +128,6 @@ export const engine: EngineAdapter = {
   name: 'rocksdb-native',
   layouts: ['row', 'cells'],
   durabilities: ['buffered'],
-  version: () => peerVersion('rocksdb-native'),
+  version: () => `${peerVersion('rocksdb-native')} (its block cache has no option for the bytes)`,
   open,
 }

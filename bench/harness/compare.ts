@@ -31,8 +31,13 @@ function differencesOf(expected: Answered, found: Answered): string[] {
   const seen = expected.engine === found.engine ? 'an earlier run' : expected.engine
   for (const [at, outcome] of found.outcomes.entries()) {
     const other = expected.outcomes[at]
-    // Of a phase that ended early, or came behind such a one, nothing is known.
+    // Of a phase that ended early only the answers to the calls that both have made can be compared,
+    // and of those behind it none.
     if (outcome.checksum === undefined || (other !== undefined && other.checksum === undefined)) {
+      const difference = differenceOfMarks(outcome, other)
+      if (difference !== undefined) {
+        differences.push(`${place}: ${outcome.workload}: ${difference} as ${seen} says`)
+      }
       continue
     }
     if (outcome.checksum !== other?.checksum) {
@@ -52,4 +57,15 @@ function differencesOf(expected: Answered, found: Answered): string[] {
     }
   }
   return differences
+}
+
+/** Compares the answers up to the last mark that both have. */
+function differenceOfMarks(found: PhaseOutcome, expected: PhaseOutcome): string | undefined {
+  for (const { calls, checksum } of [...(found.marks ?? [])].reverse()) {
+    const other = expected.marks?.find((mark) => mark.calls === calls)
+    if (other === undefined) continue
+    if (other.checksum === checksum) return undefined
+    return `answers to ${calls} calls have checksum ${checksum}, not ${other.checksum}`
+  }
+  return undefined
 }

@@ -15,6 +15,12 @@ import { seededRandom } from './random.js'
 import { Slot } from './slot.js'
 import type { Generator, Phase, Sequence } from './workload.js'
 
+/** The checksum over the answers to the first calls of a phase. */
+export interface Mark {
+  readonly calls: number
+  readonly checksum: string
+}
+
 /** What a phase gave on one engine, once. */
 export interface PhaseOutcome {
   readonly workload: string
@@ -36,6 +42,8 @@ export interface PhaseOutcome {
   readonly peakRssBytes?: number
   readonly cpuSeconds?: number
   readonly checksum?: string
+  /** What the answers came to on the way; undefined behind a phase that was cut. */
+  readonly marks?: readonly Mark[]
   readonly extra: Readonly<Record<string, number>>
 }
 
@@ -61,6 +69,12 @@ export interface Tally {
   /** No call is started after so many milliseconds. */
   readonly millisecondsMax: number
   seconds: number
+  /** Checksums so far, after one call, two, four and so on. */
+  readonly marks: Mark[]
+  /** Calls at which the next mark is due. */
+  nextMark: number
+  /** The answers come in any order, and only their successes are counted. */
+  readonly isUnordered: boolean
   readonly extra: Record<string, number>
 }
 
@@ -84,6 +98,7 @@ async function runOneByOne(
     histogram.record((now - last) * 1e6)
     last = now
     tally.calls++
+    if (tally.calls >= tally.nextMark) mark(tally, [slot])
     if (now - started > millisecondsMax) break
     if (now - turnStarted > turnMilliseconds) {
       await nextTurn()
@@ -118,9 +133,17 @@ async function runInWaves(
     tally.histogram.record((now - last) * 1e6)
     last = now
     tally.calls += size
+    if (tally.calls >= tally.nextMark) mark(tally, slots)
     if (now - started > tally.millisecondsMax) break
   }
   tally.seconds = (performance.now() - started) / 1000
+}
+
+/** Notes the checksum so far, and again after twice as many calls. */
+function mark(tally: Tally, slots: readonly Slot[]): void {
+  const checksum = checksumOf(slots, tally.isUnordered)
+  tally.marks.push({ calls: tally.calls, checksum })
+  tally.nextMark = 2 * tally.calls
 }
 
 async function runMaintenance(engine: OpenedEngine, phase: Phase, tally: Tally): Promise<void> {
@@ -165,6 +188,9 @@ async function runPhase(
     calls: 0,
     millisecondsMax: isBounded ? settings.phaseSecondsMax * 1000 : Infinity,
     seconds: 0,
+    marks: [],
+    nextMark: 1,
+    isUnordered: phase.isUnordered ?? false,
     extra: {},
   }
   // Every phase has numbers of its own, so leaving one out changes nothing for the others.
@@ -204,7 +230,8 @@ async function runPhase(
     maxUs: histogram.max / 1000,
     ...observed.end(),
     bytesGiven: slots.reduce((sum, slot) => sum + slot.bytesGiven, 0),
-    checksum: checksumOf(slots, phase.isUnordered ?? false),
+    checksum: checksumOf(slots, tally.isUnordered),
+    marks: tally.marks,
     extra,
   }
 }
@@ -245,9 +272,13 @@ export async function runSequence(
     onPhase(phase)
     ;(globalThis as { gc?: () => void }).gc?.()
     const outcome = await runPhase(engine, sequence, phase, position, settings, memory)
+    const wasCut = hasCut
     hasCut ||= outcome.isCut === true
-    // Others may have come further: from here on answers differ.
-    outcomes.push(hasCut ? { ...outcome, checksum: undefined } : outcome)
+    // Others may have come further. Answers to the same first calls are still the same, but not
+    // those of the phases behind.
+    const { marks } = outcome
+    const known = wasCut ? undefined : marks
+    outcomes.push(hasCut ? { ...outcome, checksum: undefined, marks: known } : outcome)
   }
   return outcomes
 }

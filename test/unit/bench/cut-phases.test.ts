@@ -25,7 +25,24 @@ const sequence: Sequence = {
   phases: [whole, writes, short],
 }
 
-async function run(directory: string, records: number, phaseSecondsMax: number) {
+/** Every answer is a number of its own. */
+const counts: Phase = {
+  name: 'counts',
+  calls: (records) => records,
+  generate: () => (operation) => {
+    operation.kind = 'increment'
+    operation.makeRow(4)
+    operation.columns = [0]
+    operation.amount = 1
+  },
+}
+
+async function run(
+  directory: string,
+  records: number,
+  phaseSecondsMax: number,
+  phases = sequence.phases,
+) {
   const opened = await engine.open({
     directory,
     durability: 'buffered',
@@ -34,7 +51,7 @@ async function run(directory: string, records: number, phaseSecondsMax: number) 
     cacheBytes: 1024,
   })
   const settings = { directory, records, seed: 1, phaseSecondsMax }
-  const outcomes = await runSequence(opened, sequence, sequence.phases, settings)
+  const outcomes = await runSequence(opened, sequence, phases, settings)
   await opened.close()
   return outcomes
 }
@@ -65,4 +82,26 @@ void t.test('a phase that takes too long is cut, and nothing behind it is compar
   t.strictSame(compareAnswers([first, answerOf(complete)]), [])
   const wrong = complete.map((outcome) => ({ ...outcome, checksum: '00000000' }))
   t.equal(compareAnswers([first, answerOf(wrong)]).length, 1, 'what was whole is compared')
+})
+
+void t.test('answers are compared as far as both of two phases came', async (t) => {
+  const directory = t.testdir()
+  const answerOf = (engine: string, outcomes: Awaited<ReturnType<typeof run>>) => {
+    return { sequence: 'one', engine, outcomes, state: undefined }
+  }
+  const cut = await run(directory, 2 ** 31, 0.001, [counts, counts])
+  const complete = await run(directory, 5, 0, [counts, counts])
+  t.equal(cut[0].isCut, true)
+  t.equal(cut[1].marks, undefined, 'behind a cut phase nothing is known')
+  t.strictSame(
+    complete[0].marks?.map(({ calls }) => calls),
+    [1, 2, 4],
+  )
+  const first = answerOf('first', cut)
+  t.strictSame(compareAnswers([first, answerOf('second', complete)]), [])
+  const marks = complete[0].marks!.map((mark) => ({ ...mark, checksum: '00000000' }))
+  const wrong = [{ ...complete[0], marks }, complete[1]]
+  const [difference, ...others] = compareAnswers([first, answerOf('second', wrong)])
+  t.match(difference, /second: one: counts: answers to \d+ calls have checksum 00000000/)
+  t.equal(others.length, 0)
 })
