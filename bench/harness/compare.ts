@@ -31,8 +31,8 @@ function differencesOf(expected: Answered, found: Answered): string[] {
   const seen = expected.engine === found.engine ? 'an earlier run' : expected.engine
   for (const [at, outcome] of found.outcomes.entries()) {
     const other = expected.outcomes[at]
-    // Of a phase that ended early only the answers to the calls that both have made can be compared,
-    // and of those behind it none.
+    // Of a phase that ended early only the answers to the calls that both have made can be
+    // compared, and of those behind it none.
     if (outcome.checksum === undefined || (other !== undefined && other.checksum === undefined)) {
       const difference = differenceOfMarks(outcome, other)
       if (difference !== undefined) {
