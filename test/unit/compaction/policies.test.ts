@@ -8,6 +8,7 @@ import { choosePolicy, policyNames } from '../../../src/compaction/choose-policy
 import type { CompactionPolicy, PolicyName } from '../../../src/compaction/choice.js'
 import { entryBytes, rowName, SimulatedStore, type RunningJob } from './simulation.js'
 import { lengthOf } from '../../helpers/length.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20_251)
 const flushEntries = 100
@@ -176,7 +177,7 @@ for (const [name, limit] of Object.entries(writesMax)) {
     const random = seededRandom(seed)
     const store = new SimulatedStore()
     let runs = 0
-    const flushes = 1000
+    const flushes = lengthOf('CELLAR_POLICY_FLUSHES', 400, 1000)
     for (let flush = 0; flush < flushes; flush++) {
       while (store.memtableSize < flushEntries) store.write(Math.floor(random() * 100_000))
       store.flush()

@@ -18,6 +18,7 @@ import {
   withFiles,
   type Files,
 } from './support.js'
+import { lengthOf } from '../../helpers/length.js'
 
 /** Ends of the frames of segment 1, with the last sequence in each. */
 function frameEnds(files: Files): { end: number; sequence: number }[] {
@@ -101,8 +102,8 @@ void t.test('a log cut at any byte recovers to the whole frames before the cut',
   await loadChecksums()
   const logs: [string, Files, number][] = [
     ['small', oneSegment(12, 10), 1],
-    ['medium', oneSegment(60, 100), 1],
-    ['large', oneSegment(30, 300_000), 40_009],
+    ['medium', oneSegment(60, 100), lengthOf('CELLAR_CUT_STEP', 5, 1)],
+    ['large', oneSegment(30, 300_000), lengthOf('CELLAR_LARGE_CUT_STEP', 200_003, 40_009)],
   ]
   for (const [name, files, step] of logs) {
     const bytes = files.get('000001.log')!
