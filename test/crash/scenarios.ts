@@ -313,6 +313,8 @@ function randomOperation(
   if (draw < 52) return { kind: 'deleteFamily', ...target, family }
   if (draw < 60) return { kind: 'increment', ...target, family, amount: below(10) - 3 }
   if (draw < 66) return { kind: 'checkAndPut', ...target, wrong: below(4) === 0 }
+  const other = name === 'a' ? 'b' : 'a'
+  if (draw < 69 && tables.has(other)) return { kind: 'atomic', ...target, other }
   if (draw < 72) return { kind: 'mutateRow', ...target }
   if (draw < 76) return { kind: 'unlogged', row: `u${below(4)}`, bytes }
   const operations: Operation[] = []

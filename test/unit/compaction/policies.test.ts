@@ -8,7 +8,6 @@ import { choosePolicy, policyNames } from '../../../src/compaction/choose-policy
 import type { CompactionPolicy, PolicyName } from '../../../src/compaction/choice.js'
 import { entryBytes, rowName, SimulatedStore, type RunningJob } from './simulation.js'
 import { lengthOf } from '../../helpers/length.js'
-import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20_251)
 const flushEntries = 100
