@@ -301,7 +301,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * database, an increment or append), `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`,
    * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
    */
-  async atomic(batch: AtomicBatch): Promise<AtomicResult> {
+  atomic(batch: AtomicBatch): Promise<AtomicResult> {
     const { times } = this.#engine.reports
     const startedAt = times.begin(TimedOperation.batch)
     const done = this.#atomic(batch)
@@ -309,8 +309,13 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return times.endLater(TimedOperation.batch, startedAt, done, '', batch)
   }
 
-  async #atomic(batch: AtomicBatch): Promise<AtomicResult> {
-    const request = this.#atomicRequest(batch)
+  #atomic(batch: AtomicBatch): Promise<AtomicResult> {
+    let request: AtomicRequest
+    try {
+      request = this.#atomicRequest(batch)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     const observed = request.ownBatch()
     if (observed !== undefined) {
       return mutate(this.#place, observed, (_own, mode) => request.apply(mode))

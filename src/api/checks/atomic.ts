@@ -11,6 +11,11 @@ const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {
   durability: true,
 })
 
+const mutationNames = new OptionNames<AtomicBatch['mutations'][number]>(
+  'a mutation of an atomic batch',
+  { table: true, row: true, mutations: true },
+)
+
 /** The members of an atomic batch, each with its table apart. */
 export interface ParsedAtomic {
   readonly checks: readonly { readonly table: string | Table; readonly check: Check }[]
@@ -32,8 +37,8 @@ export function readAtomic(batch: AtomicBatch): ParsedAtomic {
       return { table, check }
     }),
     mutations: mutations.map((each) => {
-      const { table, ...row } = checkObject(each, 'each mutation of an atomic batch')
-      return { table, row }
+      const { table, row, mutations: ofRow } = mutationNames.check(each)
+      return { table, row: { row, mutations: ofRow } }
     }),
     durability: given.durability,
   }
