@@ -46,11 +46,6 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
   constructor(inner: Cursor, copies = true) {
     this.inner = inner
     this.copies = copies
-    this.adopt()
-  }
-
-  /** Takes over where the cursor inside was moved to, forward, by somebody else. */
-  adopt(): void {
     this.direction = Direction.forward
     this.show()
   }

@@ -78,6 +78,16 @@ export class ColumnTracker {
     return this.columns?.[this.index]
   }
 
+  /** Position of the first asked column that was not served yet. */
+  get position(): number {
+    return this.index
+  }
+
+  /** The asked columns before a position were served by somebody else. */
+  moveTo(position: number): void {
+    this.index = position
+  }
+
   /** Whether the cell's age alone rules out its column from here on (no MIN_VERSIONS). */
   expiredForGood(cell: CellView): boolean {
     return this.versionsMin <= 0 && this.isExpired(cell)

@@ -1,5 +1,5 @@
 /** What a read asks of one store, in the form that matchers want. */
-import type { TimeRange } from '../cell/timestamp.js'
+import { allTime, type TimeRange } from '../cell/timestamp.js'
 import type { Filter } from '../filter/filter.js'
 
 /** The column-family options that decide what a read or a flush keeps. */
@@ -32,6 +32,24 @@ export interface StoreQuery {
   readonly cellsPerRowMax: number
   /** Cells skipped at the start of each row of this family. */
   readonly cellsPerRowOffset: number
+}
+
+/**
+ * Whether a read asks for the newest version of columns, whatever its timestamp and however many
+ * there are: a put that no marker masks, that does not expire and that is the first of a column
+ * asked for is included.
+ */
+export function asksForNewest(query: StoreQuery, options: RetentionOptions): boolean {
+  return (
+    Math.min(query.versions, options.versions) === 1 &&
+    options.ttlSeconds === Infinity &&
+    !options.newVersionBehavior &&
+    query.filter === undefined &&
+    query.timeRange === allTime &&
+    !query.raw &&
+    query.cellsPerRowMax < 0 &&
+    query.cellsPerRowOffset === 0
+  )
 }
 
 /** What a matcher tells the scanner to do with a cell. */

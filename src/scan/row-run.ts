@@ -9,7 +9,7 @@
  *
  * Ownership: `buffer` refers to the memory of the last cell collected, see `row-collector.ts`.
  */
-import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import {
   keySuffixBytes,
   qualifierEndOf,
@@ -17,12 +17,12 @@ import {
   sequenceOf,
   terminatorBytes,
   typeOf,
-  writeBehind,
 } from '../cell/cell-key.js'
 import { CellType } from '../cell/cell-type.js'
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
+import { SeekKey } from './seek-key.js'
 
 /**
  * Whether an entry is a put without a TTL or a reference, not of the far future, that a read at
@@ -72,12 +72,16 @@ export class RowRun {
   /** End of that cell's qualifier; 0 = no cell of the row was collected. */
   qualifierEnd = 0
   /**
-   * A call that threw was on its way to the key `seekKey[0, seekLength)`; 0 = to the next entry.
+   * A call that threw was on its way to {@link seekKey}; else to the next entry.
    */
-  seekLength = 0
-  seekKey: Buffer = Buffer.allocUnsafe(128)
+  isSeeking = false
+  readonly seekKey = new SeekKey()
   /** Whether no marker of the family can lie among the cells of the empty column. */
   jumpsEmptyColumn = false
+  /** Of named columns: position of the first that was not served. */
+  columnIndex = 0
+  /** Whether a step may be tried before a seek; not where steps carry out deferred seeks. */
+  mayStep = true
   /** The cells of the row that is read backwards, from its last: their memory and numbers. */
   private readonly buffers: Buffer[] = Array<Buffer>(cellsBackMax).fill(emptyBytes)
   private readonly places = new Float64Array(cellsBackMax * numbersBack)
@@ -136,7 +140,7 @@ export class RowRun {
     let { buffer: last, rowStart, rowEnd, qualifierEnd, openRow: open } = this
     let rows = 0
     let versions = 0
-    this.seekLength = 0
+    this.isSeeking = false
     try {
       while (cursor.valid) {
         const { buffer, keyStart, keyEnd } = cursor
@@ -180,18 +184,75 @@ export class RowRun {
     }
   }
 
+  /**
+   * Collects the cell under the cursor, of the only column wanted; false, and nothing is changed, if
+   * it is no plain put.
+   */
+  readFirst(cursor: Cursor, familyIndex: number, readPoint: number, collector: RowTarget): boolean {
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
+    if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return false
+    collector.addRange(familyIndex, buffer, keyStart, keyEnd, valueEnd)
+    return true
+  }
+
+  /**
+   * Collects the newest put of each column of a list (escaped, ascending), from the one at
+   * {@link columnIndex} on, in the row given to {@link enterRow}; of older versions and other
+   * columns none is looked at but the next one. `openRow` is false afterwards if all columns were
+   * served or the row has ended.
+   */
+  readColumns(
+    cursor: Cursor,
+    familyIndex: number,
+    readPoint: number,
+    columns: readonly Buffer[],
+    collector: RowTarget,
+  ): void {
+    const { buffer: row, rowStart, rowEnd } = this
+    let steps = 0
+    this.openRow = true
+    this.isSeeking = false
+    while (this.columnIndex < columns.length) {
+      if (!cursor.valid) break
+      const { buffer, keyStart, keyEnd } = cursor
+      const start = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes
+      if (!equalBytes(row, rowStart, rowEnd, buffer, keyStart, start - terminatorBytes)) break
+      if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) return
+      const column = columns[this.columnIndex]
+      const end = qualifierEndOf(keyEnd)
+      const order = compareBytes(buffer, start, end, column, 0, column.length)
+      if (order < 0) {
+        const mayJump = start < end || this.jumpsEmptyColumn
+        if (!mayJump || (this.mayStep && steps++ === 0)) cursor.next()
+        else {
+          this.seekKey.setColumn(buffer, keyStart, start, column)
+          this.seek(cursor)
+        }
+        continue
+      }
+      if (order === 0) {
+        if (collector.full) return
+        collector.addRange(familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+      }
+      this.columnIndex++
+      steps = 0
+    }
+    this.openRow = false
+  }
+
+  private seek(cursor: Cursor): void {
+    this.isSeeking = true
+    cursor.seek(this.seekKey.buffer, this.seekKey.length)
+    this.isSeeking = false
+  }
+
   /** Seeks behind the column of the cell under the cursor; false if it may not be jumped over. */
   private leaveColumn(cursor: Cursor, rowEnd: number): boolean {
     const { buffer, keyStart, keyEnd } = cursor
     const end = qualifierEndOf(keyEnd)
     if (end === rowEnd + terminatorBytes && !this.jumpsEmptyColumn) return false
-    const length = end - keyStart
-    if (this.seekKey.length < length + terminatorBytes)
-      this.seekKey = Buffer.allocUnsafe(2 * length)
-    copyBytes(buffer, keyStart, end, this.seekKey, 0)
-    this.seekLength = writeBehind(this.seekKey, length)
-    cursor.seek(this.seekKey, this.seekLength)
-    this.seekLength = 0
+    this.seekKey.setBehindColumn(buffer, keyStart, end)
+    this.seek(cursor)
     return true
   }
 

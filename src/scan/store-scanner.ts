@@ -10,34 +10,24 @@
  * to memtables and table readers, which the caller keeps alive.
  */
 import { assert } from '../base/assert.js'
-import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
-import { checksInvariants } from '../base/invariants.js'
-import {
-  terminatorBytes,
-  writeBehind,
-  writeEscaped,
-  writeTerminator,
-  writeTimestamp,
-} from '../cell/cell-key.js'
+import { terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
-import { CheckedCursor } from '../cursor/checked-cursor.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
-import type { DeferredCursor } from '../cursor/deferred-cursor.js'
-import { MergeCursor } from '../cursor/merge-cursor.js'
 import type { RowTarget } from './cell-collector.js'
+import { JoinedSources } from './joined-sources.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
 import { RowRun } from './row-run.js'
 import type { RowBounds } from './row-scanner.js'
+import { SeekKey } from './seek-key.js'
+import type { StoreRead, StoreRowRead } from './store-read.js'
 import { UserMatcher } from './user-matcher.js'
 import type { ValueSource } from './value-source.js'
 
 /** Steps taken forward before a seek is tried: a seek costs about as much as a few steps. */
 const stepsBeforeSeek = 4
-
-/** Bytes of a timestamp in a key. */
-const timestampBytes = 8
 
 /** Of single rows, which are read in one go. */
 const rowRun = new RowRun()
@@ -52,23 +42,30 @@ export class StoreScanner {
   ended = false
   /** Only one row is read: no need to move behind it. */
   private singleRow = false
+  /** The cursor was moved to where the first {@link seek} leads. */
+  private positioned = false
   private readonly matcher = new UserMatcher()
-  private readonly merge = new MergeCursor()
-  private cursor: Cursor = this.merge
+  /** The matcher was configured since {@link open}, and follows the row at hand. */
+  private hasRules = false
+  private rulesFollow = false
+  private readonly sources = new JoinedSources()
+  private cursor: Cursor = this.sources.release()
   private query!: StoreQuery
+  private options!: RetentionOptions
+  private moment!: Moment
   private move: Move = Move.none
   private steps = 0
-  private seekKey: Buffer = Buffer.allocUnsafe(256)
-  private seekLength = 0
+  private readonly seekKey = new SeekKey()
   private rowStarted = false
   private cellsInRow = 0
   /** Every version of a column has to be seen, also those that a filter would jump over. */
   private inWriteOrder = false
   private readPoint = 0
-  /** Nothing is limited and the matcher takes plain puts as they come. */
+  /** Plain puts are included as they come: the matcher is asked only where others come. */
   private plain = false
   private mayStep = true
-  private values: ValueSource | undefined = undefined
+  /** Where values are found that lie apart. */
+  private readonly values: ValueSource | undefined
   private mayBlock = true
   /** Whether the sources hold delete markers, and whether such of the family are among them. */
   private hasMarkers = true
@@ -82,54 +79,94 @@ export class StoreScanner {
   private backward = false
   /** The cursors were replaced: the next use goes back to the entry in {@link position}. */
   private displaced = false
-  private position: Buffer = emptyBytes
-  private positionLength = 0
+  private readonly position = new SeekKey()
 
-  /**
-   * Takes over cursors (newest source first) and a query. Position undefined until a seek.
-   * `deferring` as in `MergeCursor.setChildren`.
-   */
-  open(
-    familyIndex: number,
-    family: string,
-    cursors: readonly Cursor[],
-    query: StoreQuery,
-    options: RetentionOptions,
-    readPoint: number,
-    moment: Moment,
-    deferring?: readonly (DeferredCursor | undefined)[],
-  ): void {
+  /** A scanner of one store. */
+  constructor(familyIndex: number, family: string, values: ValueSource | undefined) {
     this.cell.familyIndex = familyIndex
     this.cell.family = family
+    this.values = values
+  }
+
+  /**
+   * Takes over the cursors of a read, until it ends; {@link seek} comes next. Older versions are
+   * jumped over only where no marker can lie among them; markers that are written later lie above
+   * the read point.
+   */
+  open(read: StoreRead): void {
+    this.begin(read)
+    this.cursor = this.sources.join(read.chosen, read.deferring)
+  }
+
+  private begin(read: StoreRead): void {
+    const { query, settings, readPoint, moment, mayBlock, isNewest, deletes, familyDeletes } = read
     this.query = query
-    this.matcher.configure(query, options, readPoint, moment)
-    this.inWriteOrder = options.newVersionBehavior
+    this.options = settings
+    this.plain = isNewest
+    this.inWriteOrder = settings.newVersionBehavior
     this.readPoint = readPoint
+    this.moment = moment
+    this.mayBlock = mayBlock
+    this.hasRules = false
+    this.rulesFollow = false
     // A read without a read point also sees markers that are written while it is under way.
-    if (readPoint === Number.MAX_SAFE_INTEGER) this.expectMarkers(1, 1)
-    this.plain = this.matcher.plain && query.cellsPerRowMax < 0 && query.cellsPerRowOffset === 0
+    const seesLater = readPoint === Number.MAX_SAFE_INTEGER
+    this.hasMarkers = deletes > 0 || seesLater
+    this.hasFamilyMarkers = familyDeletes > 0 || seesLater
     this.ended = false
     this.singleRow = false
+    this.positioned = false
     this.backward = false
     this.move = Move.none
     this.rowStarted = false
     this.waitingCode = 0
     this.displaced = false
     // A step would let deferred cursors seek, and for a version that nobody wants.
-    this.mayStep = deferring === undefined || deferring.length === 0
-    this.take(cursors, deferring)
+    this.mayStep = read.deferring.length === 0
   }
 
-  private take(
-    cursors: readonly Cursor[],
-    deferring?: readonly (DeferredCursor | undefined)[],
-  ): void {
-    if (cursors.length === 1) {
-      this.cursor = cursors[0]
-    } else {
-      this.merge.setChildren(cursors, deferring)
-      this.cursor = checksInvariants ? new CheckedCursor(this.merge, false) : this.merge
+  /**
+   * As {@link open}, at the row of a read: {@link readRow} may come next, and the first seek is done
+   * already. Nothing behind the row is read. May throw `BlockMissing`; then the row has to be opened
+   * again.
+   */
+  openRow(read: StoreRowRead): void {
+    this.begin(read)
+    this.cursor = this.sources.joinWithin(read)
+    this.positioned = true
+  }
+
+  /**
+   * Reads a row from its start; false if the collector is full. Plain puts are collected first; the
+   * rules begin where another cell comes. May throw `BlockMissing`; then the row has to be read
+   * again.
+   */
+  readFromStart(read: StoreRowRead, collector: RowTarget): boolean {
+    const { row, rowLength, readPoint, query } = read
+    const { familyIndex } = this.cell
+    let isRun = false
+    if (read.isNewest && (read.isColumn || query.columns === undefined)) {
+      const cursor = this.sources.joinWithin(read)
+      if (read.isColumn) {
+        if (!cursor.valid || rowRun.readFirst(cursor, familyIndex, readPoint, collector))
+          return true
+      } else {
+        rowRun.jumpsEmptyColumn = read.familyDeletes === 0
+        rowRun.enterRow(row, 0, rowLength, 0)
+        rowRun.readRow(cursor, familyIndex, readPoint, collector)
+        if (!rowRun.openRow || collector.full) return !collector.full
+        isRun = true
+      }
     }
+    this.begin(read)
+    this.cursor = this.sources.joinWithin(read)
+    this.singleRow = true
+    if (isRun) {
+      this.rowStarted = true
+      this.cellsInRow = 0
+      this.handOver(rowRun)
+    }
+    return this.readRow(row, rowLength, collector)
   }
 
   /**
@@ -141,67 +178,40 @@ export class StoreScanner {
     const { cursor, move } = this
     assert(!this.singleRow, 'only a scan changes its cursors')
     // A call that broke off within a step has left the cursor where it was; a plan needs no place.
-    if (!this.displaced && cursor.valid) this.keepPosition(cursor)
+    if (!this.displaced && cursor.valid) {
+      this.position.setEntry(cursor)
+      this.displaced = true
+    }
     if (move !== Move.none && move !== Move.next) this.displaced = true
     this.matcher.detach()
     rowRun.forget()
     this.cell.buffer = emptyBytes
-    this.merge.setChildren([])
-    this.take(cursors)
-  }
-
-  private keepPosition({ buffer, keyStart, keyEnd }: Cursor): void {
-    const length = keyEnd - keyStart
-    // One byte more, behind the key: what `seekBefore` needs to find the key itself.
-    if (this.position.length <= length) this.position = Buffer.alloc(2 * length + 1)
-    copyBytes(buffer, keyStart, keyEnd, this.position, 0)
-    this.position[length] = 0
-    this.positionLength = length
-    this.displaced = true
+    this.sources.release()
+    this.cursor = this.sources.join(cursors, [])
   }
 
   /** Seeks the entry again that the replaced cursors stood at; may throw `BlockMissing`. */
   private findPosition(): void {
-    const { cursor, position, positionLength: length, move } = this
+    const { cursor, move } = this
+    const { buffer, length } = this.position
     if (move !== Move.none && move !== Move.next) {
-      cursor.seek(this.seekKey, this.seekLength)
+      cursor.seek(this.seekKey.buffer, this.seekKey.length)
       this.move = Move.none
     } else if (this.backward) {
-      cursor.seekBefore(position, length + 1)
+      cursor.seekBefore(buffer, length + 1)
     } else {
-      cursor.seek(position, length)
+      cursor.seek(buffer, length)
       // An entry that this read does not see may be gone: then the cursor is behind it already.
-      if (move === Move.next && !this.isAtPosition()) this.move = Move.none
+      const isThere = cursor.valid && this.position.compare(cursor) === 0
+      if (move === Move.next && !isThere) this.move = Move.none
     }
     this.displaced = false
     if (cursor.valid) this.cell.set(cursor)
   }
 
-  private isAtPosition(): boolean {
-    const { valid, buffer, keyStart, keyEnd } = this.cursor
-    return valid && equalBytes(buffer, keyStart, keyEnd, this.position, 0, this.positionLength)
-  }
-
-  /** Where the next reads find values that lie apart, and whether they may read the disk. */
-  follow(values: ValueSource | undefined, mayBlock: boolean): void {
-    this.values = values
-    this.mayBlock = mayBlock
-  }
-
-  /**
-   * Tells how many delete markers the sources of the next `open` hold at most, and how many of them
-   * are markers of the family. Older versions are jumped over only where no marker can lie among
-   * them; markers that are written later lie above the read point.
-   */
-  expectMarkers(deletes: number, familyDeletes: number): void {
-    this.hasMarkers = deletes > 0
-    this.hasFamilyMarkers = familyDeletes > 0
-  }
-
   /** Lets go of cursors and query, so that a pooled scanner keeps nothing alive. */
   release(): void {
-    this.merge.setChildren([])
-    this.cursor = this.merge
+    this.cursor = this.sources.release()
     this.displaced = false
     rowRun.forget()
   }
@@ -218,24 +228,9 @@ export class StoreScanner {
     this.rowStarted = false
     this.displaced = false
     this.backward = false
-    this.cursor.seek(key, length)
+    if (!this.positioned) this.cursor.seek(key, length)
+    this.positioned = false
     if (this.cursor.valid) this.cell.set(this.cursor)
-  }
-
-  /**
-   * Moves to the first cell of a row whose key starts with `key[0, length)`, for a scanner of which
-   * nothing behind those cells is read.
-   */
-  seekRow(key: Buffer, length: number): void {
-    this.move = Move.none
-    this.rowStarted = false
-    this.singleRow = true
-    const { cursor, merge } = this
-    if (cursor === merge) merge.seekWithin(key, length)
-    else if (cursor instanceof CheckedCursor && cursor.inner === merge) {
-      merge.seekWithin(key, length)
-      cursor.adopt()
-    } else cursor.seek(key, length)
   }
 
   /** Moves to the last cell before an encoded key prefix; a `seek` must follow before reading. */
@@ -274,12 +269,13 @@ export class StoreScanner {
     if (!this.rowStarted) {
       this.rowStarted = true
       this.cellsInRow = 0
-      this.matcher.startRow()
+      this.rulesFollow = false
     }
     for (;;) {
       if (this.move !== Move.none) this.finishMove()
       if (this.plain && this.readPlain(row, rowLength, collector)) break
       if (!cursor.valid) break
+      if (!this.rulesFollow) this.startRules()
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
       if (this.query.filter !== undefined && cell.isReference) this.resolveForFilter()
@@ -312,20 +308,28 @@ export class StoreScanner {
     return true
   }
 
+  /** From here on the matcher follows the row at hand, of which it was told nothing yet. */
+  private startRules(): void {
+    const { matcher } = this
+    if (!this.hasRules) matcher.configure(this.query, this.options, this.readPoint, this.moment)
+    this.hasRules = true
+    this.rulesFollow = true
+    matcher.startRow()
+  }
+
   /**
    * Reads on in the row as long as plain puts come; true if it has ended. Where something else
    * comes, the matcher knows the column that was collected last.
    */
   private readPlain(row: Buffer, rowLength: number, collector: RowTarget): boolean {
-    const { matcher, cursor } = this
-    if (this.waitingCode !== 0 || !cursor.valid || !matcher.unmasked) return false
-    const { columnBuffer, columnStart, columnEnd } = matcher.columns
-    const rowEnd = columnStart - terminatorBytes
-    // The matcher was detached: it has only the qualifier, without the key around it.
-    if (columnBuffer !== undefined && rowEnd < rowLength) return false
-    if (columnBuffer === undefined) rowRun.enterRow(row, 0, rowLength, 0)
-    else rowRun.enterRow(columnBuffer, rowEnd - rowLength, rowEnd, columnEnd)
+    const { cursor, query } = this
+    if (!cursor.valid) return false
+    if (this.rulesFollow && (this.waitingCode !== 0 || !this.matcher.unmasked)) return false
     rowRun.jumpsEmptyColumn = !this.hasFamilyMarkers
+    if (query.columns !== undefined) {
+      return this.readColumns(query.columns, row, rowLength, collector)
+    }
+    if (!this.enterRow(row, rowLength)) return false
     try {
       rowRun.readRow(cursor, this.cell.familyIndex, this.readPoint, collector)
     } catch (error) {
@@ -339,26 +343,73 @@ export class StoreScanner {
     return true
   }
 
+  /** Tells the run what was collected of the row; false if that is not known well enough. */
+  private enterRow(row: Buffer, rowLength: number): boolean {
+    const { columnBuffer, columnStart, columnEnd } = this.matcher.columns
+    if (!this.rulesFollow || columnBuffer === undefined) {
+      rowRun.enterRow(row, 0, rowLength, 0)
+      return true
+    }
+    const rowEnd = columnStart - terminatorBytes
+    // The matcher was detached: it has only the qualifier, without the key around it.
+    if (rowEnd < rowLength) return false
+    rowRun.enterRow(columnBuffer, rowEnd - rowLength, rowEnd, columnEnd)
+    return true
+  }
+
+  /** As {@link readPlain}, of columns that are named. */
+  private readColumns(
+    named: readonly Buffer[],
+    row: Buffer,
+    rowLength: number,
+    collector: RowTarget,
+  ): boolean {
+    const { cursor, cell, readPoint } = this
+    const begun = this.rulesFollow ? this.matcher.columns.position : 0
+    if (begun === named.length) return false
+    rowRun.enterRow(row, 0, rowLength, 0)
+    rowRun.mayStep = this.mayStep
+    rowRun.columnIndex = begun
+    try {
+      rowRun.readColumns(cursor, cell.familyIndex, readPoint, named, collector)
+    } catch (error) {
+      this.planAgain(rowRun)
+      throw error
+    } finally {
+      if (rowRun.openRow) {
+        if (!this.rulesFollow) this.startRules()
+        this.matcher.columns.moveTo(rowRun.columnIndex)
+      }
+    }
+    if (rowRun.openRow) return false
+    if (this.singleRow) return true
+    if (rowRun.columnIndex === named.length) {
+      this.planRowMove(row, rowLength)
+      this.finishMove()
+    }
+    if (cursor.valid) cell.set(cursor)
+    return true
+  }
+
   /** Tells the matcher what a run has collected of the row. */
   private handOver({ buffer, rowEnd, qualifierEnd }: RowRun): void {
+    if (!this.rulesFollow) this.startRules()
     if (qualifierEnd === 0) return
     this.matcher.columns.countFirst(buffer, rowEnd + terminatorBytes, qualifierEnd)
   }
 
   /** Plans the move in which a run has thrown. */
-  private planAgain({ seekKey, seekLength }: RowRun): void {
+  private planAgain({ isSeeking, seekKey }: RowRun): void {
     this.move = Move.next
-    if (seekLength === 0) return
-    this.ensureSeekKey(seekLength)
-    copyBytes(seekKey, 0, seekLength, this.seekKey, 0)
-    this.seekLength = seekLength
+    if (!isSeeking) return
+    this.seekKey.copyFrom(seekKey)
     this.steps = stepsBeforeSeek
     this.move = Move.column
   }
 
   /** Whether {@link readRun} may be used: what is read needs no rules but for few cells. */
   get mayRun(): boolean {
-    return this.plain
+    return this.plain && this.query.columns === undefined
   }
 
   /**
@@ -369,7 +420,7 @@ export class StoreScanner {
    */
   readRun(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
     const { cursor } = this
-    assert(this.plain && !this.rowStarted, 'rows are read ahead between rows of a plain read')
+    assert(this.mayRun && !this.rowStarted, 'rows are read ahead between rows of a plain read')
     run.jumpsEmptyColumn = !this.hasFamilyMarkers
     try {
       run.readRows(cursor, this.cell.familyIndex, this.readPoint, bounds, collector)
@@ -380,7 +431,7 @@ export class StoreScanner {
       if (run.openRow) {
         this.rowStarted = true
         this.cellsInRow = 0
-        this.matcher.startRow()
+        this.rulesFollow = false
         this.handOver(run)
       } else if (cursor.valid) this.cell.set(cursor)
     }
@@ -435,11 +486,11 @@ export class StoreScanner {
         this.move = Move.next
         return
       case MatchCode.skip:
-        if (!this.planTimeMove(row, rowLength)) this.move = Move.next
+        if (!this.planTimeMove()) this.move = Move.next
         return
       case MatchCode.includeAndSeekNextColumn:
       case MatchCode.seekNextColumn:
-        this.planColumnMove(row, rowLength)
+        this.planColumnMove()
         return
       case MatchCode.includeAndSeekNextRow:
       case MatchCode.seekNextRow:
@@ -458,7 +509,7 @@ export class StoreScanner {
    * Markers of the family carry the empty qualifier and are mixed by timestamp with real cells of
    * that qualifier, so where there are any the empty column is not jumped over.
    */
-  private planColumnMove(row: Buffer, rowLength: number): void {
+  private planColumnMove(): void {
     const cell = this.cell
     if (cell.qualifierStart === cell.qualifierEnd && this.hasFamilyMarkers) {
       this.move = Move.next
@@ -466,47 +517,31 @@ export class StoreScanner {
     }
     this.move = Move.column
     this.steps = 0
+    const { buffer, keyStart, qualifierStart, qualifierEnd } = cell
     const next = this.matcher.nextColumn
-    let at = this.startSeekKey(
-      row,
-      rowLength,
-      next?.length ?? cell.qualifierEnd - cell.qualifierStart,
-    )
-    if (next === undefined) {
-      at += cell.buffer.copy(this.seekKey, at, cell.qualifierStart, cell.qualifierEnd)
-      this.seekLength = writeBehind(this.seekKey, at)
-    } else {
-      at += next.copy(this.seekKey, at)
-      this.seekLength = writeTerminator(this.seekKey, at)
-    }
+    if (next === undefined) this.seekKey.setBehindColumn(buffer, keyStart, qualifierEnd)
+    else this.seekKey.setColumn(buffer, keyStart, qualifierStart, next)
   }
 
   /**
    * Jumps over versions of the cell's column that are newer than the time range; false if the cell
    * is not, or if markers or versions that count may lie among them.
    */
-  private planTimeMove(row: Buffer, rowLength: number): boolean {
+  private planTimeMove(): boolean {
     const { cell, query } = this
     const { maxHigh, maxLow } = query.timeRange
     if (this.hasMarkers || this.inWriteOrder || query.raw || maxHigh + maxLow === 0) return false
     if (compareTimestamps(cell.timestampHigh, cell.timestampLow, maxHigh, maxLow) < 0) return false
-    const { buffer, qualifierStart, qualifierEnd } = cell
     this.move = Move.column
     this.steps = 0
-    let at = this.startSeekKey(row, rowLength, qualifierEnd - qualifierStart + timestampBytes)
-    at += buffer.copy(this.seekKey, at, qualifierStart, qualifierEnd)
-    at = writeTerminator(this.seekKey, at)
-    const high = maxLow === 0 ? maxHigh - 1 : maxHigh
-    this.seekLength = writeTimestamp(this.seekKey, at, high, (maxLow - 1) >>> 0)
+    this.seekKey.setOlderThan(cell, maxHigh, maxLow)
     return true
   }
 
   private planRowMove(row: Buffer, rowLength: number): void {
     this.move = Move.row
     this.steps = 0
-    this.ensureSeekKey(rowLength + 2)
-    copyBytes(row, 0, rowLength, this.seekKey, 0)
-    this.seekLength = writeBehind(this.seekKey, rowLength)
+    this.seekKey.setBehindRow(row, rowLength)
   }
 
   private planHintMove(): void {
@@ -515,44 +550,19 @@ export class StoreScanner {
       this.move = Move.next
       return
     }
-    const qualifier = hint.qualifier
-    this.ensureSeekKey(2 * (hint.row.length + (qualifier?.length ?? 0)) + 12)
-    let at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, 0, hint.row))
-    if (qualifier !== undefined) {
-      at = writeTerminator(this.seekKey, writeEscaped(this.seekKey, at, qualifier))
-      const { timestampHigh, timestampLow } = hint
-      if (timestampHigh !== undefined && timestampLow !== undefined && !this.inWriteOrder) {
-        at = writeTimestamp(this.seekKey, at, timestampHigh, timestampLow)
-      }
-    }
-    this.seekLength = at
-    const cell = this.cell
-    const { buffer, keyStart, qualifierStart } = cell
-    const rowBytes = qualifierStart - keyStart
-    const inRow =
-      at >= rowBytes && equalBytes(this.seekKey, 0, rowBytes, buffer, keyStart, qualifierStart)
+    const { cell, seekKey } = this
+    seekKey.setHint(hint, !this.inWriteOrder)
+    const inRow = seekKey.isInRowOf(cell)
     // As with planColumnMove: markers of the family lie among the cells of the empty column. And a
     // hint that does not lead forward must not hold the scan in place.
-    if (
-      (inRow && qualifierStart === cell.qualifierEnd) ||
-      compareBytes(this.seekKey, 0, at, buffer, keyStart, cell.keyEnd) <= 0
-    ) {
+    const isEmptyColumn = cell.qualifierStart === cell.qualifierEnd
+    if ((inRow && isEmptyColumn) || seekKey.compare(cell) >= 0) {
       this.move = Move.next
       return
     }
     // A column of the row is often near, another row seldom.
     this.move = inRow ? Move.column : Move.hint
     this.steps = 0
-  }
-
-  private startSeekKey(row: Buffer, rowLength: number, qualifierBytes: number): number {
-    this.ensureSeekKey(rowLength + qualifierBytes + 4)
-    copyBytes(row, 0, rowLength, this.seekKey, 0)
-    return writeTerminator(this.seekKey, rowLength)
-  }
-
-  private ensureSeekKey(bytes: number): void {
-    if (this.seekKey.length < bytes) this.seekKey = Buffer.allocUnsafe(bytes * 2)
   }
 
   /**
@@ -564,7 +574,7 @@ export class StoreScanner {
     if (this.move === Move.next) {
       this.cursor.next()
     } else if (this.move === Move.hint || !this.mayStep || !this.stepForward()) {
-      this.cursor.seek(this.seekKey, this.seekLength)
+      this.cursor.seek(this.seekKey.buffer, this.seekKey.length)
     }
     this.move = Move.none
   }
@@ -576,15 +586,7 @@ export class StoreScanner {
       cursor.next()
       this.steps++
       if (!cursor.valid) return true
-      const order = compareBytes(
-        cursor.buffer,
-        cursor.keyStart,
-        cursor.keyEnd,
-        this.seekKey,
-        0,
-        this.seekLength,
-      )
-      if (order >= 0) return true
+      if (this.seekKey.compare(cursor) >= 0) return true
     }
     return false
   }

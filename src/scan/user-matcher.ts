@@ -13,7 +13,7 @@ import type { Moment } from '../base/clock.js'
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
-import { allTime, compareTimestamps } from '../cell/timestamp.js'
+import { compareTimestamps } from '../cell/timestamp.js'
 import { FilterCode, type Filter } from '../filter/filter.js'
 import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
@@ -21,11 +21,6 @@ import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
 import { WriteOrderTracker } from './write-order-tracker.js'
 
 export class UserMatcher {
-  /**
-   * The newest version of every column is wanted, whatever its timestamp, so a put that no marker
-   * masks and that does not expire is included if it is the first of its column.
-   */
-  plain = false
   private readonly deletes = new DeleteTracker()
   /** Public for the loop over plain puts, which goes past {@link match}. */
   readonly columns = new ColumnTracker()
@@ -33,6 +28,7 @@ export class UserMatcher {
   private history: WriteOrderTracker | undefined = undefined
   private readonly ownHistory = new WriteOrderTracker()
   private query!: StoreQuery
+  private options: RetentionOptions | undefined = undefined
   private filter: Filter | undefined = undefined
   private readPoint = 0
   private moment!: Moment
@@ -48,15 +44,19 @@ export class UserMatcher {
 
   /** Prepares for a read at `readPoint`; the moment decides what has expired. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
+    const isSame = query === (this.query as StoreQuery | undefined) && options === this.options
+    this.readPoint = readPoint
+    this.moment = moment
+    // Without a TTL nothing else depends on the time, and the same query asks for the same.
+    if (isSame && options.ttlSeconds === Infinity) return
     const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
     const kept = query.raw ? Infinity : options.versions
     const beforeFilter = query.filter === undefined ? wanted : kept
     const expires = options.ttlSeconds !== Infinity && !query.raw
     const oldest = expires ? oldestUnexpired(options, moment.milliseconds) : 0
     this.query = query
+    this.options = options
     this.filter = query.filter
-    this.readPoint = readPoint
-    this.moment = moment
     this.seesPastMarkers = options.keepDeletedCells !== 'FALSE'
     this.versionsAfterFilter = wanted
     if (options.newVersionBehavior && !query.raw) {
@@ -65,14 +65,6 @@ export class UserMatcher {
     } else {
       this.history = undefined
     }
-    this.plain =
-      wanted === 1 &&
-      oldest === 0 &&
-      query.columns === undefined &&
-      query.filter === undefined &&
-      query.timeRange === allTime &&
-      this.history === undefined &&
-      !query.raw
     this.columns.configure(
       query.columns,
       beforeFilter,

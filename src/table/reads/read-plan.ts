@@ -5,7 +5,6 @@
  * table's state, because they are what hot reads use.
  */
 import { checkBoolean, checkInteger } from '../../base/arguments.js'
-import { allTime } from '../../cell/timestamp.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
 import type { Filter } from '../../filter/filter.js'
 import type { ReadMode } from '../../store/store-reader.js'
@@ -35,16 +34,6 @@ export interface ReadPlan {
   readonly onDemand: boolean
   /** Versions wanted; for the callers that read and modify. */
   readonly versions: number
-  /**
-   * What a `PlainRowReader` can read: the newest version of everything, or of one column; undefined
-   * if the read asks for anything else. Decided by the queries, whatever the spelling.
-   */
-  readonly plain: PlainRead | undefined
-}
-
-/** The newest version of everything or, with a qualifier (escaped), of one column. */
-export interface PlainRead {
-  readonly qualifier: Buffer | undefined
 }
 
 /** Kept plans of one table state. */
@@ -71,22 +60,6 @@ export class ReadPlans {
 }
 
 const plansMax = 1024
-
-/** What a `PlainRowReader` can read of what was asked for; undefined = it cannot. */
-export function plainOf(families: readonly FamilyPlan[]): PlainRead | undefined {
-  for (let i = 0; i < families.length; i++) {
-    const { family, query } = families[i]
-    const { columns, filter, timeRange, cellsPerRowMax, cellsPerRowOffset } = query
-    const isNewest = Math.min(query.versions, family.store.settings.versions) === 1
-    const isLimited = cellsPerRowMax >= 0 || cellsPerRowOffset > 0
-    if (!isNewest || isLimited || query.raw || filter !== undefined) return undefined
-    if (timeRange !== allTime) return undefined
-    if (columns !== undefined && (columns.length !== 1 || families.length > 1)) return undefined
-  }
-  return families.length === 0 ? newestOfAll : { qualifier: families[0].query.columns?.[0] }
-}
-
-const newestOfAll: PlainRead = { qualifier: undefined }
 
 /** A key for plans worth keeping, or undefined. What the defaults say need not be said. */
 function simpleKey(options: ReadOptions): string | undefined {
@@ -139,8 +112,7 @@ export function planRead(table: TableState, options: ReadOptions, raw: boolean):
     }
     families.push({ family, query })
   }
-  const plain = cacheBlocks ? plainOf(families) : undefined
-  return { families, filter: options.filter, cacheBlocks, onDemand, versions, plain }
+  return { families, filter: options.filter, cacheBlocks, onDemand, versions }
 }
 
 /** The mode of a read for its plan. */
@@ -150,6 +122,5 @@ export function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
 
 /** A plan of the newest versions, without a filter. */
 export function asPlan(families: readonly FamilyPlan[]): ReadPlan {
-  const plain = plainOf(families)
-  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1, plain }
+  return { families, filter: undefined, cacheBlocks: true, onDemand: false, versions: 1 }
 }

@@ -29,7 +29,7 @@ export class ScanParts {
 
   /** The reader of a family. */
   reader(family: FamilyState): StoreReader {
-    return (this.readers[family.index] ??= new StoreReader(family.store))
+    return (this.readers[family.index] ??= new StoreReader(family.store, family.index))
   }
 
   /** Lets go of what the scan has read. */

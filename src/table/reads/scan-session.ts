@@ -131,7 +131,7 @@ export class ScanSession implements MemtableUser {
     for (const { family, query } of read.families) {
       const reader = parts.reader(family)
       this.use(family.store.sources.memtables, reader)
-      reader.openRange(family.index, query, bounds, readPoint, moment, mode)
+      reader.openRange(query, bounds, readPoint, moment, mode)
       const essential = !read.onDemand || (filter?.isFamilyEssential?.(family.name) ?? true)
       const part = essential ? scanners : joined
       part.push(reader.scanner)

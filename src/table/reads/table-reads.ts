@@ -17,7 +17,7 @@ import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../api/checks/reads.js'
 import { PageResult } from './page-result.js'
 import { ReadPlans, withCaching, type ReadPlan } from './read-plan.js'
-import { RowReads, type RowRead } from './row-read.js'
+import { RowReads } from './row-read.js'
 import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
 import { ScanSession } from './scan-session.js'
@@ -114,28 +114,17 @@ export class TableReads {
   ): CollectedRow {
     const reads = this.rowReads
     const read = reads.acquire()
+    const { readPoints } = this.engine
+    const isFiltered = plan.filter !== undefined
+    if (isFiltered) readPoints.filteredReadCount++
     try {
       const { buffer, length } = row
-      if (plan.plain !== undefined && !existenceOnly) {
-        const cells = read.readPlain(plan, plan.plain, buffer, length, readPoint, mode.mayBlock)
-        if (cells !== undefined) return cells
-      }
       const how = withCaching(mode, plan)
       this.moment.renew(time)
-      read.begin(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
-      return plan.filter === undefined ? read.step() : this.stepFiltered(read)
+      return read.read(plan, buffer, length, readPoint, this.moment, how, existenceOnly)
     } finally {
       reads.release(read)
-    }
-  }
-
-  private stepFiltered(read: RowRead): CollectedRow {
-    const { readPoints } = this.engine
-    readPoints.filteredReadCount++
-    try {
-      return read.step()
-    } finally {
-      readPoints.filteredReadCount--
+      if (isFiltered) readPoints.filteredReadCount--
     }
   }
 

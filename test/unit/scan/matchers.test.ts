@@ -8,7 +8,7 @@ import t from 'tap'
 import { seededRandom, type Random } from '../../../bench/harness/random.js'
 import { ManualClock, Moment } from '../../../src/base/clock.js'
 import { allTime, makeTimeRange } from '../../../src/cell/timestamp.js'
-import { MatchCode, type StoreQuery } from '../../../src/scan/query.js'
+import { asksForNewest, MatchCode, type StoreQuery } from '../../../src/scan/query.js'
 import { RetentionMatcher } from '../../../src/scan/retention-matcher.js'
 import { UserMatcher } from '../../../src/scan/user-matcher.js'
 import {
@@ -113,24 +113,21 @@ void t.test(`a UserMatcher includes what the rules include, seed ${seed}`, (t) =
 })
 
 void t.test('a plain read is one of newest versions that nothing can mask by its age', (t) => {
-  const matcher = new UserMatcher()
   const random = seededRandom(seed)
   const options = { ...randomFamily(random).options, versions: 3, ttlSeconds: Infinity }
   const query = { ...randomQuery(random), columns: undefined, raw: false, timeRange: allTime }
   const isPlain = (
     ofQuery: Partial<StoreQuery>,
     ofFamily: Partial<typeof options> = { newVersionBehavior: false },
-  ): boolean => {
-    const moment = new Moment(new ManualClock(now))
-    matcher.configure({ ...query, ...ofQuery }, { ...options, ...ofFamily }, 1, moment)
-    return matcher.plain
-  }
+  ): boolean => asksForNewest({ ...query, ...ofQuery }, { ...options, ...ofFamily })
   t.equal(isPlain({ versions: 1 }), true)
   t.equal(isPlain({ versions: 2 }), false)
   t.equal(isPlain({ versions: 2 }, { versions: 1, newVersionBehavior: false }), true)
   t.equal(isPlain({ versions: 1 }, { newVersionBehavior: true }), false)
   t.equal(isPlain({ versions: 1 }, { newVersionBehavior: false, ttlSeconds: 5 }), false)
   t.equal(isPlain({ versions: 1, raw: true }), false)
+  t.equal(isPlain({ versions: 1, cellsPerRowMax: 3 }), false)
+  t.equal(isPlain({ versions: 1, cellsPerRowOffset: 1 }), false)
   t.equal(isPlain({ versions: 1, timeRange: makeTimeRange(0, 5) }), false)
   t.end()
 })

@@ -127,7 +127,8 @@ export class RandomStore {
     const { random } = this
     const simple = random.below(2) === 0
     const raw = !simple && random.below(6) === 0
-    const names = ['', '\0', 'a', 'b', 'd'].filter(() => random.below(3) === 0)
+    const some = ['', '\0', 'a', 'b', 'd'].filter(() => random.below(3) === 0)
+    const names = random.below(3) === 0 ? some.slice(0, 1) : some
     const limited = !simple && random.below(4) === 0
     const query: StoreQuery = {
       columns: raw || names.length === 0 || random.below(2) === 0 ? undefined : names.map(escaped),

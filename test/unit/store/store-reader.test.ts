@@ -22,7 +22,7 @@ import { escaped, textOfView } from '../scan/random-cells.js'
 import { RandomStore, rows, type RandomRead } from './random-store.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
-const stores = 120
+const stores = 60
 
 checkInvariants(true)
 t.before(() => loadChecksums())
@@ -72,7 +72,7 @@ class Rig {
 
   constructor(made: RandomStore) {
     this.made = made
-    this.reader = new StoreReader(made.store)
+    this.reader = new StoreReader(made.store, 0)
     this.collector.configure(['f'], -1)
   }
 
@@ -85,8 +85,7 @@ class Rig {
     const { page, cells } = await drive(() => {
       try {
         collector.startRow()
-        reader.openRow(0, name, length, query, readPoint, moment, mode)
-        reader.seekRow()
+        reader.openRow(name, length, query, readPoint, moment, mode)
         reader.scanner.readRow(name, length, collector)
         return collector.take(false)
       } finally {
@@ -100,7 +99,7 @@ class Rig {
     const { reader, collector } = this
     const scanner = new RowScanner()
     collector.configure(['f'], -1)
-    reader.openRange(0, read.query, bounds, read.readPoint, this.made.moment, mode)
+    reader.openRange(read.query, bounds, read.readPoint, this.made.moment, mode)
     scanner.open([reader.scanner], bounds, undefined)
     const found: string[][] = []
     for (;;) {
@@ -198,14 +197,14 @@ void t.test(`ranges are read by the rules, in both directions, seed ${seed}`, as
 
 void t.test('a reader serves one read at a time', (t) => {
   const made = new RandomStore(seededRandom(seed))
-  const reader = new StoreReader(made.store)
+  const reader = new StoreReader(made.store, 0)
   const { query, readPoint } = made.drawRead()
   const mode = { mayBlock: true, cacheBlocks: true }
   const row = Buffer.from('a\0\x01')
-  reader.openRow(0, row, 1, query, readPoint, made.moment, mode)
-  t.throws(() => reader.openRow(0, row, 1, query, readPoint, made.moment, mode), InvariantError)
+  reader.openRow(row, 1, query, readPoint, made.moment, mode)
+  t.throws(() => reader.openRow(row, 1, query, readPoint, made.moment, mode), InvariantError)
   reader.release()
-  reader.openRow(0, row, 1, query, readPoint, made.moment, mode)
+  reader.openRow(row, 1, query, readPoint, made.moment, mode)
   reader.release()
   made.close()
   t.end()
