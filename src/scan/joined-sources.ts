@@ -1,6 +1,6 @@
 /**
- * One cursor over the sources of a read: that of the only source itself, or a merge. While invariants
- * are checked, the merge is checked as well.
+ * One cursor over the sources of a read: that of the only source itself, or a merge. While
+ * invariants are checked, the merge is checked as well.
  */
 import { checksInvariants } from '../base/invariants.js'
 import { CheckedCursor } from '../cursor/checked-cursor.js'

@@ -185,8 +185,8 @@ export class RowRun {
   }
 
   /**
-   * Collects the cell under the cursor, of the only column wanted; false, and nothing is changed, if
-   * it is no plain put.
+   * Collects the cell under the cursor, of the only column wanted; false, and nothing is changed,
+   * if it is no plain put.
    */
   readFirst(cursor: Cursor, familyIndex: number, readPoint: number, collector: RowTarget): boolean {
     const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor

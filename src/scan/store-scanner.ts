@@ -126,9 +126,9 @@ export class StoreScanner {
   }
 
   /**
-   * As {@link open}, at the row of a read: {@link readRow} may come next, and the first seek is done
-   * already. Nothing behind the row is read. May throw `BlockMissing`; then the row has to be opened
-   * again.
+   * As {@link open}, at the row of a read: {@link readRow} may come next, and the first seek is
+   * done already. Nothing behind the row is read. May throw `BlockMissing`; then the row has to be
+   * opened again.
    */
   openRow(read: StoreRowRead): void {
     this.begin(read)
