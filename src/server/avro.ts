@@ -1,11 +1,12 @@
 /** The Avro binary form of the messaging requests and responses, by the package `avsc`. */
 import { checkBody, malformed, type Shape } from './avro-check.js'
-import type {
-  Message,
-  MessageRange,
-  PublishRequest,
-  PublishResponse,
-  TopicProperties,
+import {
+  messageIdBytes,
+  type Message,
+  type MessageRange,
+  type PublishRequest,
+  type PublishResponse,
+  type TopicProperties,
 } from '../messaging/index.js'
 import { requirePackage } from '../api/index.js'
 import type avsc from 'avsc'
@@ -203,7 +204,8 @@ export class AvroForms {
 /** One block of the array of a response: its count, then its messages. */
 export function encodeBlock(messages: readonly Message[]): Buffer {
   let bytes = 10
-  for (const { id, payload } of messages) bytes += id.length + payload.length + 20
+  // Not by the id itself, which is encoded each time it is asked for.
+  for (const { payload } of messages) bytes += messageIdBytes + payload.length + 20
   const block = Buffer.allocUnsafe(bytes)
   let at = writeVarint(block, 0, messages.length)
   for (const { id, payload } of messages) {

@@ -30,6 +30,8 @@ export interface MessagingClientOptions {
   readonly token?: string | undefined
   /** Default 'json'. */
   readonly encoding?: 'json' | 'avro' | undefined
+  /** Whether answers may be gzip: for slow networks. Default false. */
+  readonly gzip?: boolean | undefined
   /** Default: that of the global scope. */
   readonly fetch?: typeof fetch | undefined
 }
@@ -38,6 +40,7 @@ const names = new OptionNames<MessagingClientOptions>('a messaging client', {
   url: true,
   token: true,
   encoding: true,
+  gzip: true,
   fetch: true,
 })
 const pollLimitDefault = 1000
@@ -52,7 +55,12 @@ export class MessagingClient implements Messaging {
   constructor(options: MessagingClientOptions) {
     names.check(options)
     this.#base = `${options.url.replace(/\/$/, '')}/v3/namespaces`
-    this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }
+    const { token, gzip = false } = options
+    this.#headers = {
+      // `fetch` asks for gzip by itself.
+      'accept-encoding': gzip ? 'gzip' : 'identity',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    }
     this.#avro = options.encoding === 'avro' ? new AvroForms() : undefined
     this.#fetch = options.fetch ?? fetch
   }

@@ -9,6 +9,7 @@ import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
+  messageIdBytes,
   MessagingError,
   MessagingErrorCode,
   type FetchOptions,
@@ -215,7 +216,7 @@ async function* chunks(
       if (batch.length === 0) break
       for (const message of batch) {
         messages.push(message)
-        bytes += message.id.length + message.payload.length + messageOverheadBytes
+        bytes += messageIdBytes + message.payload.length + messageOverheadBytes
         if (bytes >= chunkBytes) yield take()
       }
     }

@@ -8,6 +8,8 @@
  * Keys are opaque bytes, kept as latin1 text. A *claim* is the set of a commit under way: its frame
  * is not in the log yet, and it must already keep others out.
  */
+import { TransactionError, TransactionErrorCode } from './errors.js'
+import type { StoredState } from './state-rows.js'
 
 /** A set of keys, each as latin1 text. */
 export type ChangeSet = readonly string[]
@@ -105,4 +107,41 @@ export class ChangeSets {
     }
     return sets
   }
+}
+
+/** Takes the change sets of a state that was read. REQUIRES an empty `changes`. */
+export function restoreCommits(
+  stored: Pick<StoredState, 'running' | 'committed'>,
+  lastWritePointer: bigint,
+  changes: ChangeSets,
+): void {
+  const committed = stored.committed.map((commit) => {
+    // A transaction that started while this commit was written did not see it, and must conflict
+    // with it, so the pointer of the commit has to lie behind the start.
+    const wasUnderWay = stored.running.some(
+      ({ id, visibilityUpperBound }) => id >= commit.pointer && commit.id > visibilityUpperBound,
+    )
+    return wasUnderWay ? { ...commit, pointer: lastWritePointer + 1n } : commit
+  })
+  committed.sort((a, b) => (a.pointer < b.pointer ? -1 : a.pointer > b.pointer ? 1 : 0))
+  for (const { pointer, id, changes: keys, client } of committed) {
+    changes.add(pointer, id, keys, client)
+  }
+}
+
+/** The `ERR_TRANSACTION_CONFLICT` of a transaction. */
+export function conflictError(transactionId: bigint, conflict: Conflict): TransactionError {
+  const key = readableKey(conflict.key)
+  const by = conflict.client === undefined ? '' : ` by '${conflict.client}'`
+  const message = `transaction ${transactionId} conflicts: '${key}' was changed meanwhile${by}`
+  return new TransactionError(TransactionErrorCode.conflict, message, {
+    conflict: { transactionId, key, otherClient: conflict.client },
+  })
+}
+
+/** A key as text for messages. */
+function readableKey(key: string): string {
+  const bytes = Buffer.from(key, 'latin1')
+  const text = bytes.toString('utf8')
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : bytes.toString('hex')
 }

@@ -18,7 +18,7 @@
  * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
  */
 import type { AtomicMutation, Database } from '../api/index.js'
-import { ChangeSets, type ChangeSet } from './change-sets.js'
+import { ChangeSets, conflictError, restoreCommits, type ChangeSet } from './change-sets.js'
 import { invalidArgument, notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
 import {
   checkMilliseconds,
@@ -372,12 +372,7 @@ export class TransactionManager {
     const conflict = this.#changes.conflict(id, changes)
     if (conflict === undefined) return
     this.#counts.conflicts++
-    const key = readableKey(conflict.key)
-    const by = conflict.client === undefined ? '' : ` by '${conflict.client}'`
-    const message = `transaction ${id} conflicts: '${key}' was changed meanwhile${by}`
-    throw new TransactionError(TransactionErrorCode.conflict, message, {
-      conflict: { transactionId: id, key, otherClient: conflict.client },
-    })
+    throw conflictError(id, conflict)
   }
 
   /** Moves a running transaction to the invalid list; the mutations that store it. */
@@ -428,29 +423,11 @@ export class TransactionManager {
     this.#raiseReadPointer(stored.pointers.read)
     this.#invalid = PointerList.of(stored.invalid)
     for (const each of stored.running) this.#running.add({ ...each, isFinishing: false })
-    const committed = stored.committed.map((commit) => {
-      // A transaction that started while this commit was written did not see it, and must conflict
-      // with it, so the pointer of the commit has to lie behind the start.
-      const wasUnderWay = stored.running.some(
-        ({ id, visibilityUpperBound }) => id >= commit.pointer && commit.id > visibilityUpperBound,
-      )
-      return wasUnderWay ? { ...commit, pointer: this.#lastWritePointer + 1n } : commit
-    })
-    committed.sort((a, b) => (a.pointer < b.pointer ? -1 : a.pointer > b.pointer ? 1 : 0))
-    for (const { pointer, id, changes, client } of committed) {
-      this.#changes.add(pointer, id, changes, client)
-    }
+    restoreCommits(stored, this.#lastWritePointer, this.#changes)
   }
 
   #sweep(): void {
     if (!this.#log.isOpen) return
     this.cleanUp().catch(() => undefined)
   }
-}
-
-/** A key as text for messages. */
-function readableKey(key: string): string {
-  const bytes = Buffer.from(key, 'latin1')
-  const text = bytes.toString('utf8')
-  return Buffer.from(text, 'utf8').equals(bytes) ? text : bytes.toString('hex')
 }

@@ -1,6 +1,7 @@
 /** All numbered cases, in the order of their numbers. */
 import { cacheCases } from './cache-cases.js'
 import type { MessagingCase } from './case.js'
+import { cleanupCases } from './cleanup-cases.js'
 import { contextCases } from './context-cases.js'
 import { layoutCases } from './layout-cases.js'
 import { leaderCases } from './leader-cases.js'
@@ -8,6 +9,7 @@ import { messageCases } from './message-cases.js'
 import { ownCases } from './own-cases.js'
 import { persistenceCases } from './persistence-cases.js'
 import { processorCases } from './processor-cases.js'
+import { publishCases } from './publish-cases.js'
 import { tephraCases } from './tephra-cases.js'
 import { topicCases } from './topic-cases.js'
 import { transactionCases } from './transaction-cases.js'
@@ -16,6 +18,8 @@ import { transactionCases } from './transaction-cases.js'
 export const messagingCases: readonly MessagingCase[] = [
   ...topicCases,
   ...messageCases,
+  ...publishCases,
+  ...cleanupCases,
   ...layoutCases,
   ...leaderCases,
   ...tephraCases,

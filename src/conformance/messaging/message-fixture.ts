@@ -15,6 +15,10 @@ export function defaultTopic(topic: string): TopicId {
   return { namespace: 'default', topic }
 }
 
+/** Two topics of it. */
+export const t1 = defaultTopic('t1')
+export const t2 = defaultTopic('t2')
+
 /** Opens a service that ends with the case. */
 export async function serviceOf(
   fixture: Fixture,
@@ -37,4 +41,13 @@ export function texts(messages: readonly Message[]): string[] {
 /** The id of a message in hexadecimal. */
 export function idOf(message: Message): string {
   return message.id.toString('hex')
+}
+
+/** A service with a topic, at time 0. */
+export async function atZero(fixture: Fixture): Promise<MessagingService> {
+  fixture.clock.milliseconds = 0
+  const service = await serviceOf(fixture)
+  await service.createTopic(t1)
+  await service.createTopic(t2)
+  return service
 }

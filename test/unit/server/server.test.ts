@@ -143,7 +143,7 @@ for (const encoding of ['json', 'avro'] as const) {
 
   void t.test(`53 large messages come in several chunks, in ${encoding}`, async (t) => {
     const { url, service, close } = await open()
-    const client = new MessagingClient({ url, encoding })
+    const client = new MessagingClient({ url, encoding, gzip: true })
     await service.createTopic(topic)
     const messages = Array.from({ length: 10 }, (_, i) => String(i).repeat(64))
     await client.publish(topic, { messages })
