@@ -89,7 +89,10 @@ export class MessageReader {
       this.isDone = true
       return []
     }
-    const rows = this.#fromCache(count) ?? (await this.#fromTable(count))
+    const cached = this.#fromCache(count)
+    const rows = cached ?? (await this.#fromTable(count))
+    // The cache keeps its bytes; those of a scan are nobody else's.
+    const isShared = cached !== undefined
     const messages: Message[] = []
     for (const row of rows) {
       const answer = this.#judge(row)
@@ -101,7 +104,7 @@ export class MessageReader {
       if (answer === 'accept') {
         const { payloads } = row
         if (payloads !== undefined) {
-          if (!this.#addMessages(row, payloads, count, messages)) break
+          if (!this.#addMessages(row, payloads, isShared, count, messages)) break
         } else if (!(await this.#addPayloads(row, count, messages))) break
       }
       this.#pass(row)
@@ -202,6 +205,7 @@ export class MessageReader {
   #addMessages(
     row: StoredBatch,
     payloads: PackedPayloads,
+    isShared: boolean,
     count: number,
     messages: Message[],
   ): boolean {
@@ -215,9 +219,10 @@ export class MessageReader {
       payloadWriteTimestamp: 0,
       payloadSequenceId: 0,
     }
-    payloads.copies(from, to).forEach((payload, i) => {
-      messages.push(new DeliveredMessage(payload, start, false, i))
-    })
+    const own = isShared ? payloads.copies(from, to) : payloads.views(from, to)
+    for (let i = 0; i < own.length; i++) {
+      messages.push(new DeliveredMessage(own[i], start, false, i))
+    }
     if (to === payloads.count) return true
     this.#pass({ publishTimestamp, sequenceId: first + to - 1 })
     return false
@@ -252,7 +257,7 @@ export class MessageReader {
         payloadWriteTimestamp: publishTimestamp,
         payloadSequenceId: first + before,
       }
-      payloads.copies(before, to).forEach((payload, i) => {
+      payloads.views(before, to).forEach((payload, i) => {
         messages.push(new DeliveredMessage(payload, id, true, i))
       })
       last = { publishTimestamp, sequenceId: first + to - 1 }

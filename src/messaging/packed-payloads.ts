@@ -61,13 +61,12 @@ export class PackedPayloads {
   copies(from: number, to: number): Buffer[] {
     const first = this.#offset(from)
     const bytes = Buffer.from(this.value.subarray(first, this.#offset(to)))
-    const payloads: Buffer[] = []
-    for (let i = from, start = 0; i < to; i++) {
-      const end = this.#end(i) - first
-      payloads.push(bytes.subarray(start, end))
-      start = end
-    }
-    return payloads
+    return this.#parts(bytes, first, from, to)
+  }
+
+  /** The payloads from `from` up to `to`, without the last, as parts of `value`. */
+  views(from: number, to: number): Buffer[] {
+    return this.#parts(this.value, 0, from, to)
   }
 
   /** The payloads from `from` up to `to`, without the last: copied, always packed. */
@@ -100,6 +99,17 @@ export class PackedPayloads {
       target += part.value.copy(value, target, part.#start)
     }
     return new PackedPayloads(count, true, value)
+  }
+
+  /** Payloads as parts of bytes that hold `value` from `shift` on. */
+  #parts(bytes: Buffer, shift: number, from: number, to: number): Buffer[] {
+    const payloads: Buffer[] = []
+    for (let i = from, start = this.#offset(from) - shift; i < to; i++) {
+      const end = this.#end(i) - shift
+      payloads.push(bytes.subarray(start, end))
+      start = end
+    }
+    return payloads
   }
 
   /** Where the payloads begin. */
