@@ -15,8 +15,9 @@ export function defaultTopic(topic: string): TopicId {
   return { namespace: 'default', topic }
 }
 
-/** Two topics of it. */
+/** The topic of most cases. */
 export const t1 = defaultTopic('t1')
+/** A second topic. */
 export const t2 = defaultTopic('t2')
 
 /** Opens a service that ends with the case. */
