@@ -1,15 +1,15 @@
 /**
- * An assembler for small WebAssembly modules: functions that return the bytes of an instruction
- * with its operands, so that a kernel reads like the expressions that it computes.
+ * An assembler for small WebAssembly modules. Its functions return the bytes of an instruction with
+ * its operands, so a kernel reads like the expressions that it computes.
  *
- * Only what the kernels of this folder use: 32- and 64-bit integers, one memory, loops and ifs.
- * Nothing is checked here; `WebAssembly.Module` refuses what is not valid.
+ * It has only the instructions that the kernels of this folder use: 32- and 64-bit integers, one
+ * memory, loops and conditions. It checks nothing, since `WebAssembly.Module` refuses invalid code.
  */
 
 /** Bytes of instructions that leave at most one value. */
 export type Code = readonly number[]
 
-/** Types of values as modules spell them. */
+/** Types of values, as modules encode them. */
 export const ValueType = { i32: 0x7f, i64: 0x7e } as const
 
 const emptyBlock = 0x40
@@ -38,9 +38,9 @@ function operation(opcode: number): (...operands: readonly Code[]) => Code {
   return (...operands) => [...operands.flat(), opcode]
 }
 
-/** 1 for zero, else 0. */
+/** 1 if the operand is zero, else 0. */
 export const isZero = operation(0x45)
-/** 1 or 0, as all comparisons. */
+/** 1 if the operands are equal, else 0; likewise for the other comparisons. */
 export const equal = operation(0x46)
 /** `a != b` */
 export const notEqual = operation(0x47)
@@ -60,9 +60,9 @@ export const subtract = operation(0x6b)
 export const multiply = operation(0x6c)
 /** `a / b`, rounded down */
 export const divideUnsigned = operation(0x6e)
-/** `a & b`; of two comparisons both */
+/** `a & b`; for two comparisons: both hold */
 export const and = operation(0x71)
-/** `a | b`; of two comparisons either */
+/** `a | b`; for two comparisons: at least one holds */
 export const or = operation(0x72)
 /** `a << b` */
 export const shiftLeft = operation(0x74)
@@ -72,40 +72,40 @@ export const shiftRight = operation(0x76)
 export const isZero64 = operation(0x50)
 /** `a ^ b` of 64 bits */
 export const exclusiveOr64 = operation(0x85)
-/** How many low bits of 64 are zero; 64 for zero. */
+/** Number of low zero bits of a 64-bit value; 64 for zero. */
 export const trailingZeros64 = operation(0x7a)
 /** The low half of a 64-bit value. */
 export const wrap = operation(0xa7)
 
-/** A load at `address + offset`, aligned or not. */
+/** Loads from `address + offset`, which need not be aligned. */
 function load(opcode: number): (address: Code, offset?: number) => Code {
   return (address, offset = 0) => [...address, opcode, 0, ...unsigned(offset)]
 }
 
-/** One byte. */
+/** Loads one byte. */
 export const load8 = load(0x2d)
-/** Two bytes, little-endian as all that are wider than one. */
+/** Loads two bytes, little-endian like all wider loads. */
 export const load16 = load(0x2f)
-/** Four bytes. */
+/** Loads four bytes. */
 export const load32 = load(0x28)
-/** Eight bytes. */
+/** Loads eight bytes. */
 export const load64 = load(0x29)
 
-/** A store at `address + offset`, aligned or not. */
+/** Stores at `address + offset`, which need not be aligned. */
 function store(opcode: number): (address: Code, value: Code, offset?: number) => Code {
   return (address, value, offset = 0) => [...address, ...value, opcode, 0, ...unsigned(offset)]
 }
 
-/** Writes the low byte. */
+/** Stores the low byte. */
 export const store8 = store(0x3a)
-/** Writes the low two bytes. */
+/** Stores the low two bytes. */
 export const store16 = store(0x3b)
-/** Writes four bytes. */
+/** Stores four bytes. */
 export const store32 = store(0x36)
-/** Writes eight bytes. */
+/** Stores eight bytes. */
 export const store64 = store(0x37)
 
-/** The local variable `index`; parameters come first. */
+/** Reads the local variable `index`; parameters have the first indexes. */
 export function get(index: number): Code {
   return [0x20, ...unsigned(index)]
 }
@@ -130,24 +130,25 @@ export function when(
   return [...condition, 0x04, emptyBlock, ...then.flat(), ...tail, 0x0b]
 }
 
-/** One value or the other; both are computed. */
+/** One of two values by the condition; both are computed. */
 export function choose(condition: Code, then: Code, otherwise: Code): Code {
   return [...then, ...otherwise, ...condition, 0x1b]
 }
 
-/** Repeats the body while the condition holds. */
+/** Repeats the body while the condition holds before it. */
 export function repeatWhile(condition: Code, body: readonly Code[]): Code {
   const leave = [...isZero(condition), 0x0d, 1]
   return [0x02, emptyBlock, 0x03, emptyBlock, ...leave, ...body.flat(), 0x0c, 0, 0x0b, 0x0b]
 }
 
-/** Repeats the body as long as the condition behind it holds. */
+/** Repeats the body while the condition holds after it. */
 export function repeatAsLongAs(body: readonly Code[], condition: Code): Code {
   return [0x03, emptyBlock, ...body.flat(), ...condition, 0x0d, 0, 0x0b]
 }
 
 /**
- * Begins the innermost {@link repeatWhile} anew. `depth` is the number of {@link when} in between.
+ * Starts the next repetition of the innermost {@link repeatWhile}. `depth` is the number of {@link
+ * when} in between.
  */
 export function again(depth: number): Code {
   return [0x0c, depth]
@@ -167,9 +168,9 @@ export function leaveWith(value: Code): Code {
 export interface KernelFunction {
   readonly name: string
   readonly parameters: number
-  /** Local variables behind the parameters. */
+  /** Number of 32-bit local variables, whose indexes follow the parameters. */
   readonly locals32: number
-  /** 64-bit local variables, behind those. */
+  /** Number of 64-bit local variables, whose indexes follow those. */
   readonly locals64: number
   readonly body: readonly Code[]
 }
@@ -215,13 +216,13 @@ export function assembleModule(
   ])
 }
 
-/** The part of the global `WebAssembly` that is used; the types of Node leave it out. */
+/** The part of the global `WebAssembly` that is used; Node's types lack it. */
 interface WebAssemblyCalls {
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
   readonly Instance: new (module: object) => { readonly exports: object }
 }
 
-/** Compiles and starts a module that imports nothing. */
+/** Compiles and instantiates a module without imports. */
 export function instantiate<Exports>(bytes: Uint8Array<ArrayBuffer>): { exports: Exports } {
   const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyCalls }
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes))

@@ -2,24 +2,24 @@
  * The LZ4 block decompressor in plain TypeScript, for the size-prefixed form of lz4-napi's
  * `compressSync` (see lz4.ts).
  *
- * Invariants: for any input whatever it reads only `source[start, end)`, reads and writes only
- * `target[targetStart, targetEnd)`, and ends after at most as many steps as both ranges have
- * bytes. It either fills the target range exactly or throws {@link Lz4Error}; the range is then
- * undefined. The source range may lie in shared memory: a byte that another thread changes
- * meanwhile can change the result, never the bounds.
+ * Invariants, for any input: reads only `source[start, end)`, reads and writes only
+ * `target[targetStart, targetEnd)`, and ends after at most as many steps as both ranges have bytes.
+ * It fills the target range exactly, or throws {@link Lz4Error} and leaves the range undefined. The
+ * source range may be shared memory. A byte that another thread changes meanwhile can change the
+ * result, but never the bounds.
  */
 import { assert } from '../src/base/assert.js'
 
-/** Raised for bytes that are not a size-prefixed LZ4 block of the expected length. */
+/** Thrown for bytes that are not a size-prefixed LZ4 block of the expected length. */
 export class Lz4Error extends Error {
   override readonly name = 'Lz4Error'
 }
 
 const PREFIX_LENGTH = 4
 const MATCH_LENGTH_MIN = 4
-/** From here on one `Buffer.copy` beats a loop over words. */
+/** From this length on, one `Buffer.copy` is faster than a loop over words. */
 const LONG_COPY = 256
-/** Bytes that a loop over words may touch behind the end it is asked for. */
+/** Bytes that a loop over words may touch after the end of its range. */
 const OVERSHOOT = 3
 
 /** Decompresses `source[start, end)` so that it fills `target[targetStart, targetEnd)` exactly. */
@@ -112,7 +112,7 @@ function decompressBlock(
   if (out !== targetEnd) malformed('it ends before the output is full')
 }
 
-/** Copies a match of any length and distance without touching a byte at or behind `matchEnd`. */
+/** Copies a match of any length and distance without touching bytes from `matchEnd` on. */
 function copyMatch(
   target: Buffer,
   targetWords: DataView,
@@ -125,7 +125,7 @@ function copyMatch(
     target.copy(target, out, out - distance, matchEnd - distance)
     return
   }
-  // A short period is written out until it is a multiple of itself that is a word or longer.
+  // Copy single bytes up to a multiple of the distance that is at least a word long.
   const period = distance >= 4 ? distance : distance === 3 ? 6 : 4
   for (const end = Math.min(out + period, matchEnd); out < end; out++) {
     target[out] = target[out - distance]

@@ -1,8 +1,8 @@
 /**
- * The instructions of the LZ4 kernel (lz4-kernel.ts): lz4.ts and lz4-decompress.ts once more, with
- * the same names where they do the same. What is not the same: words have eight bytes, and copies
- * by words touch up to seven bytes behind the end they are asked for, which the caller's memory
- * has room for. The hash table lies at address 0.
+ * The instructions of the LZ4 kernel (lz4-kernel.ts). They repeat lz4.ts and lz4-decompress.ts,
+ * with the same names. Two things differ. Words have eight bytes. Copies by words touch up to seven
+ * bytes after the end of their range, for which the memory has space. The hash table begins at
+ * address 0.
  */
 import {
   add,
@@ -57,7 +57,7 @@ import {
   skipShift,
 } from './lz4.js'
 
-/** Copies eight bytes at a time from `from` on until `to` reaches `end`; moves both. */
+/** Copies eight bytes at a time from `from` to `to` until `to` reaches `end`; advances both. */
 function copyWords(from: number, to: number, end: Code): Code {
   return repeatWhile(lessSigned(get(to), end), [
     store64(get(to), load64(get(from))),
@@ -66,7 +66,7 @@ function copyWords(from: number, to: number, end: Code): Code {
   ])
 }
 
-/** Where the parameters and local variables of the compressor lie. */
+/** Indexes of the compressor's parameters and local variables. */
 const [source, end, target, targetEnd, base] = [0, 1, 2, 3, 4]
 const [at, anchor, out, probes, sequence, slot] = [5, 6, 7, 8, 9, 10]
 const [distance, candidate, literals, rest, from, to] = [11, 12, 13, 14, 15, 16]
@@ -78,7 +78,7 @@ function slotOf(word: Code): Code {
   return shiftLeft(hash, i32(3))
 }
 
-/** Notes in the table that `position` holds `word`. */
+/** Stores in the hash table that `word` is at `position`. */
 function remember(slotNumber: number, position: Code, word: number): readonly Code[] {
   return [
     store32(get(slotNumber), add(position, get(base))),
@@ -86,7 +86,7 @@ function remember(slotNumber: number, position: Code, word: number): readonly Co
   ]
 }
 
-/** Adds to `needed` what a length takes beside its four bits in the token. */
+/** Adds to `needed` the bytes that a length takes outside the token. */
 function countLength(length: number): Code {
   const bytes = add(i32(1), divideUnsigned(subtract(get(length), i32(15)), i32(255)))
   return when(greaterSigned(get(length), i32(14)), [increase(needed, bytes)])
@@ -107,12 +107,15 @@ function writeLength(length: number): Code {
   ])
 }
 
-/** What of a length stands in the token. */
+/** The part of a length that is in the token. */
 function nibble(length: number): Code {
   return choose(lessSigned(get(length), i32(15)), get(length), i32(15))
 }
 
-/** Token, literals from `anchor` on; `matchBits` are those of the token that tell of a match. */
+/**
+ * Writes the token and the literals from `anchor` on; `matchBits` are the token's bits for the
+ * match.
+ */
 function writeLiterals(matchBits: Code): readonly Code[] {
   return [
     writeByte(or(shiftLeft(nibble(literals), i32(4)), matchBits)),
@@ -124,7 +127,7 @@ function writeLiterals(matchBits: Code): readonly Code[] {
   ]
 }
 
-/** Looks `at` up and goes on to the next position unless a match begins there. */
+/** Looks up the word at `at`. Unless a match begins there, continues with the next position. */
 function findMatch(): readonly Code[] {
   return [
     set(sequence, load32(get(at))),
@@ -139,7 +142,7 @@ function findMatch(): readonly Code[] {
   ]
 }
 
-/** Moves `at` back and sets `matchEnd` as far as the bytes are the same. */
+/** Extends the match: moves `at` back, and `matchEnd` forward, while bytes are equal. */
 function extendMatch(): readonly Code[] {
   const sameBefore = equal(
     load8(subtract(get(at), i32(1))),
@@ -172,7 +175,7 @@ function extendMatch(): readonly Code[] {
   ]
 }
 
-/** One more entry near the end of the match finds repetitions that begin inside it. */
+/** Adds an entry near the end of the match, to find repetitions that begin inside it. */
 function rememberInner(): readonly Code[] {
   const inner = subtract(get(at), i32(2))
   return [
@@ -182,7 +185,10 @@ function rememberInner(): readonly Code[] {
   ]
 }
 
-/** compress(source, end, target, targetEnd, base): where the output ends, or -1. */
+/**
+ * compress(source, end, target, targetEnd, base): the end of the output, or -1 if there is no
+ * space.
+ */
 export function compressFunction(): KernelFunction {
   const roomLeft = subtract(get(targetEnd), get(out))
   const startLimit = subtract(get(end), i32(matchStartMargin))
@@ -238,7 +244,7 @@ export function decompressFunction(): KernelFunction {
         equal(get(byte), i32(255)),
       ),
     ])
-  /** A short period is written out until it is a multiple of itself that is a word or longer. */
+  /** Copies single bytes up to a multiple of the distance that is at least a word long. */
   const widenPeriod = [
     set(period, multiply(get(distance), divideUnsigned(add(get(distance), i32(7)), get(distance)))),
     set(partEnd, add(get(out), get(period))),

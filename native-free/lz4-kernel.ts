@@ -1,26 +1,25 @@
 /**
- * The LZ4 block codec as a WebAssembly kernel for blocks of ordinary size: the same algorithms as
- * in lz4.ts and lz4-decompress.ts, byte for byte the same output, in a third of the time. There
- * every load and store is checked against the length of its buffer; here the memory is guarded by
- * the processor, and words have eight bytes.
+ * The LZ4 block codec as a WebAssembly kernel, for blocks of ordinary size. It has the algorithms of
+ * lz4.ts and lz4-decompress.ts and the same output byte for byte, in a third of the time. In these
+ * files JavaScript checks every load and store against the length of its buffer. In the kernel the
+ * processor guards the memory, and words have eight bytes.
  *
  * The module is assembled from the expressions in lz4-kernel-code.ts when it is first used. Its
- * memory belongs to this file alone: inputs are copied in, outputs are copied out. It does not
- * grow.
+ * memory belongs to this file alone and does not grow: inputs are copied in, outputs are copied out.
  *
  *   [0, tableEnd)    hash table of the compressor, see lz4.ts
- *   sourceStart      input, up to `kernelBytesMax` and the bound of what that compresses to
- *   targetStart      output, as much
+ *   sourceStart      input, up to the compressed bound of `kernelBytesMax`
+ *   targetStart      output, of the same size
  *
- * Invariants: as those of lz4.ts and lz4-decompress.ts. Copies by words touch up to seven bytes
- * behind the end they are asked for, which stay within the slack of each area.
+ * Invariants: those of lz4.ts and lz4-decompress.ts. Copies by words touch up to seven bytes after
+ * the end of their range, which are within the slack of each area.
  */
 import { assert } from '../src/base/assert.js'
 import { assembleModule, instantiate } from './assembler.js'
 import { compressFunction, decompressFunction } from './lz4-kernel-code.js'
 import { distanceMax, hashShift, lz4CompressBound, lz4PrefixLength } from './lz4.js'
 
-/** Longest uncompressed block in bytes that the kernel takes. */
+/** Longest uncompressed block in bytes for the kernel. */
 export const kernelBytesMax = 256 * 1024
 
 const slackBytes = 64
@@ -31,7 +30,7 @@ const targetStart = sourceStart + areaBytes
 const pages = Math.ceil((targetStart + areaBytes) / 65_536)
 
 interface KernelCalls {
-  /** Where the output ends, or -1 if there is no room for it. */
+  /** The end of the output, or -1 if there is no space for it. */
   readonly compress: (
     source: number,
     end: number,
@@ -39,7 +38,7 @@ interface KernelCalls {
     targetEnd: number,
     base: number,
   ) => number
-  /** 1, or 0 for a malformed block. */
+  /** 1 for success, 0 for a malformed block. */
   readonly decompress: (source: number, end: number, target: number, targetEnd: number) => number
 }
 
@@ -93,8 +92,9 @@ export function kernelCompress(
 }
 
 /**
- * Decompresses `source[start, end)`, or returns false if that is malformed or too long for the
- * kernel; `lz4Decompress` then decides and says what is wrong. The target range is undefined then.
+ * Decompresses `source[start, end)`. Returns false if the block is malformed or too long for the
+ * kernel; the target range is undefined then. `lz4Decompress` must then decide and describe the
+ * error.
  */
 export function kernelDecompress(
   source: Buffer,

@@ -1,67 +1,67 @@
 /**
- * The LZ4 block compressor in plain TypeScript, in the size-prefixed form that lz4-napi's
- * `compressSync` writes: the uncompressed length as four little-endian bytes, then one raw block.
+ * The LZ4 block compressor in plain TypeScript. It writes the size-prefixed form of lz4-napi's
+ * `compressSync`: the uncompressed length as four little-endian bytes, then one raw block.
  *
- * Each block stands alone. The search is greedy with one candidate per hash, as in the reference
- * implementation's fast mode, so ratio and output size are close to the native ones; the bytes need
- * not be the same, both sides decompress both.
+ * Each block is independent. The search is greedy with one candidate per hash, as in the fast mode
+ * of the reference implementation, so the ratio is close to the native one. The bytes may differ,
+ * but both sides decompress both.
  *
- * Invariants: reads only `source[start, end)`, writes only `target[targetStart, targetEnd)`; the
- * output depends on the input alone, not on earlier calls. Nothing is kept of the buffers, and
- * nothing is allocated per call but two DataViews: their unaligned 32-bit loads and stores halve
- * the time.
+ * Invariants: reads only `source[start, end)`; writes only `target[targetStart, targetEnd)`. The
+ * output depends on the input alone, not on earlier calls. No reference to the buffers is kept. A
+ * call allocates only two DataViews, whose unaligned 32-bit loads and stores halve the time.
  */
 import { assert } from '../src/base/assert.js'
 
 /** Bytes of the length in front of the block. */
 export const lz4PrefixLength = 4
 
-/** Longest input in bytes; positions have to fit the hash table's 32-bit entries. */
+/** Longest input in bytes: positions must fit into 32-bit entries of the hash table. */
 export const lz4InputBytesMax = 0x3fff_ffff
 
-/** Shortest match that the format can express. */
+/** Shortest match in the format. */
 export const matchLengthMin = 4
-/** Farthest match that the format can express. */
+/** Greatest distance of a match in the format. */
 export const distanceMax = 0xffff
-/** The format wants the last five bytes as literals and no match starting in the last twelve. */
+/** In the format the last five bytes are literals, and no match starts in the last twelve bytes. */
 export const lastLiterals = 5
 /** See {@link lastLiterals}. */
 export const matchStartMargin = 12
-/** A block's last sequence takes at least a token and the last literals. */
+/** Bytes that a block's last sequence takes at least: a token and the last literals. */
 export const lastSequenceLengthMin = 1 + lastLiterals
 /**
- * 16 probes without a match before the step over the input grows by one. The reference takes 64;
- * so few cost 0.2 % of the size of source text and JSON and save a fifth of the time on sorted
- * keys with random values.
+ * After 16 probes without a match, the step over the input grows by one. The reference
+ * implementation takes 64. With 16, source text and JSON become 0.2 % larger, and sorted keys with
+ * random values take a fifth less time.
  */
 export const skipShift = 4
-/** From here on one `Buffer.copy` beats a loop over words. */
+/** From this length on, one `Buffer.copy` is faster than a loop over words. */
 const LONG_COPY = 256
 
 const HASH_BITS = 12
-/** Leaves the bits of a hash that number a pair of the table. */
+/** Shift that turns a 32-bit hash into the number of an entry in the table. */
 export const hashShift = 32 - HASH_BITS
 /** 2654435761, the multiplier of Fibonacci hashing, as a signed number. */
 export const hashMultiplier = -1640531535
 
 /**
- * Two numbers a hash: the last position + `epoch` at which it was seen, and the four bytes there.
- * Comparing those first makes a branch that predicts well and spares a load from the input, a third
- * of the time on values that do not compress. `epoch` grows by more than the farthest distance with
- * every call, so entries of earlier inputs are out of reach without clearing the table.
+ * Two numbers per hash: the position at which it was last seen plus `epoch`, and the four bytes
+ * there. Comparing these bytes first makes a well predicted branch and avoids a load from the
+ * input: a third of the time on values that do not compress. `epoch` grows with every call by more
+ * than the greatest distance. So entries of earlier inputs are out of reach, and the table need not
+ * be cleared.
  */
 const table = new Int32Array(2 << HASH_BITS)
 let epoch = distanceMax + 1
 
-/** Most bytes that compressing `length` bytes can take, prefix included. */
+/** Largest number of bytes to which `length` bytes can compress, prefix included. */
 export function lz4CompressBound(length: number): number {
   return lz4PrefixLength + length + Math.ceil(length / 255) + 16
 }
 
 /**
- * Compresses `source[start, end)` into `target` from `targetStart` on and returns the offset behind
- * the last byte written, or -1 if the result does not end at or before `targetEnd` (the bytes in
- * between are then undefined). The two ranges must not overlap.
+ * Compresses `source[start, end)` into `target` from `targetStart` on. Returns the offset after the
+ * last byte written. Returns -1 if the result does not fit before `targetEnd`; the target range is
+ * undefined then. The ranges must not overlap.
  */
 export function lz4Compress(
   source: Buffer,
@@ -90,7 +90,7 @@ export function lz4Compress(
   return compressBlock(source, start, end, target, out, targetEnd, base)
 }
 
-/** REQUIRES end - start > matchStartMargin. `base` + position is what goes into the table. */
+/** REQUIRES end - start > matchStartMargin. Entries of the table hold `base` + position. */
 function compressBlock(
   source: Buffer,
   start: number,
@@ -134,7 +134,7 @@ function compressBlock(
     if (literals > LONG_COPY) {
       source.copy(target, out, anchor, at)
     } else {
-      // Up to three bytes too many; what still has to follow a match has room for them.
+      // Copies up to three bytes too many. The bytes that must follow a match leave space for them.
       for (let from = anchor, to = out; from < at; from += 4, to += 4) {
         targetWords.setInt32(to, words.getInt32(from, true), true)
       }
@@ -155,7 +155,10 @@ function compressBlock(
   return writeLastLiterals(source, anchor, end, target, out, targetEnd)
 }
 
-/** The first position in `[at, limit)` that differs from the one `distance` before, or `limit`. */
+/**
+ * First position in `[at, limit)` whose byte differs from the one `distance` before it, else
+ * `limit`.
+ */
 function matchedUntil(words: DataView, at: number, distance: number, limit: number): number {
   let position = at
   for (; position + 4 <= limit; position += 4) {
@@ -170,7 +173,7 @@ function matchedUntil(words: DataView, at: number, distance: number, limit: numb
   return position
 }
 
-/** The last sequence: literals only. Returns the offset behind it or -1. */
+/** Writes the last sequence, which has only literals. Returns the offset after it, or -1. */
 function writeLastLiterals(
   source: Buffer,
   start: number,
@@ -188,7 +191,7 @@ function writeLastLiterals(
   return out + literals
 }
 
-/** Bytes that a length takes beside its four bits in the token. */
+/** Bytes that a length takes outside the token. */
 function lengthBytes(length: number): number {
   return length < 15 ? 0 : 1 + (((length - 15) / 255) | 0)
 }

@@ -1,16 +1,16 @@
-/** What a backend can do, declared so that callers ask before they call. */
+/** Capabilities of a backend, which callers can ask for before a call. */
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /**
- * The capabilities of a backend. A call that a missing capability excludes fails with
- * `ERR_UNSUPPORTED`, which names the capability, before anything is sent or written.
+ * The capabilities of a backend. A call that needs a missing capability fails with
+ * `ERR_UNSUPPORTED` before anything is sent or written. The message names the capability.
  */
 export interface Capabilities {
-  /** The tables have the synchronous forms of {@link SyncTable}. */
+  /** The tables have the synchronous methods of {@link SyncTable}. */
   readonly sync: boolean
-  /** `Database.snapshot` gives consistent views over all tables. */
+  /** `Database.snapshot` returns consistent views of all tables. */
   readonly snapshots: boolean
-  /** `Database.changes` gives the mutations in order. */
+  /** `Database.changes` yields the mutations in order. */
   readonly changes: boolean
   /** `Table.mutateRows` applies mutations of several rows of one table, all or none. */
   readonly atomicAcrossRows: boolean
@@ -18,18 +18,18 @@ export interface Capabilities {
   readonly atomicAcrossTables: boolean
   /** Observers, cell hooks and endpoints run next to the data. */
   readonly coprocessors: boolean
-  /** Reads and checks take filters. */
+  /** Reads and checks accept filters. */
   readonly filters: boolean
-  /** Scans take `raw`. */
+  /** Scans accept `raw`. */
   readonly rawScans: boolean
-  /** `Admin.flush`, `compact` and `majorCompact` act at once. */
+  /** `Admin.flush`, `compact` and `majorCompact` act immediately. */
   readonly upkeep: boolean
 }
 
 /** The name of a capability. */
 export type Capability = keyof Capabilities
 
-/** Fails with `ERR_UNSUPPORTED` if the backend lacks the capability that `what` needs. */
+/** Throws `ERR_UNSUPPORTED` if the backend lacks the capability that `what` needs. */
 export function requireCapability(
   capabilities: Capabilities,
   capability: Capability,

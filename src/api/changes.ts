@@ -8,27 +8,30 @@ export interface ChangedCell extends Cell {
   readonly ttlMilliseconds: number
 }
 
-/** One mutation, whole, in the order in which mutations were applied. */
+/** One whole mutation; a feed yields mutations in the order in which they were applied. */
 export interface Change {
-  /** Ascending, never used twice; `sequence + 1` is where a feed goes on behind the change. */
+  /** Ascending and unique. A feed from `sequence + 1` continues after this change. */
   readonly sequence: number
-  /** Timestamp that the store's clock gave to it; undefined if every cell brought its own. */
+  /**
+   * Timestamp in milliseconds that the engine's clock gave to the mutation; undefined if every cell
+   * had its own.
+   */
   readonly timestamp: number | undefined
   readonly cells: readonly ChangedCell[]
 }
 
-/** Which changes a feed shows, and when. */
+/** Which changes a feed yields, and when. */
 export interface ChangeOptions {
-  /** The first sequence of interest, inclusive. Default: what is written from now on. */
+  /** First sequence of the feed, inclusive. Default: the next mutation. */
   readonly fromSequence?: number | undefined
-  /** Only cells of these tables; mutations without any are left out. Default all. */
+  /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
   readonly table?: string | readonly string[] | undefined
   /**
-   * 'FSYNC_WAL': a change is shown when it is on the disk, so that it can never be lost behind the
-   * reader; costs a sync per batch. 'SYNC_WAL': when it was handed to the system. Default
-   * 'FSYNC_WAL'.
+   * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
+   * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to
+   * the operating system. Default 'FSYNC_WAL'.
    */
   readonly durability?: 'SYNC_WAL' | 'FSYNC_WAL' | undefined
-  /** Ends the feed with `ERR_ABORTED`. */
+  /** Aborting it ends the feed with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }

@@ -1,26 +1,26 @@
 /**
- * What users register: an observer, a cell hook and endpoints under one name.
+ * The coprocessors that users register: an observer, a cell hook and endpoints under one name.
  *
- * Two ways: live objects, by `Database.open({ coprocessors })` or `Database.registerCoprocessor`,
- * which end with the database; and modules named in the schema of a table (`coprocessors` of
- * `TableOptions`), which are loaded whenever the table is opened.
+ * Live objects are registered by `Database.open({ coprocessors })` or
+ * `Database.registerCoprocessor`, and end with the database. Modules are named in the schema of a
+ * table (`coprocessors` of `TableOptions`), and loaded whenever the table is opened.
  */
 import type { CellHookReference, CreateCellHook } from '../coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
 import type { Scan } from './reads.js'
 import type { SyncTable, Table } from './index.js'
 
-/**
- * The endpoints that every table has, with the types of their request and their answer.
- */
+/** The endpoints that every table has, with the types of request and answer. */
 export interface Endpoints {
   /** Number of rows of a scan. */
   rowCount: { request: Scan | undefined; answer: number }
-  /** Sum of the counters of a scan that names columns of one family; undefined without any. */
+  /**
+   * Sum of the counters in a scan that names columns of one family; undefined if there are none.
+   */
   sum: { request: Scan; answer: bigint | undefined }
-  /** Their smallest. */
+  /** The smallest of these counters. */
   min: { request: Scan; answer: bigint | undefined }
-  /** Their largest. */
+  /** The largest of these counters. */
   max: { request: Scan; answer: bigint | undefined }
 }
 
@@ -29,28 +29,31 @@ export type Endpoint = (table: Table & SyncTable, request: unknown) => unknown
 
 /** A coprocessor of one or several tables. */
 export interface Coprocessor {
-  /** For errors and counters; unique among the coprocessors of a table. */
+  /** Name for errors and counters; unique among the coprocessors of a table. */
   readonly name: string
-  /** The tables that it belongs to; absent = all, those created later included. */
+  /**
+   * Names of the tables to which the coprocessor belongs; absent = all, including tables created
+   * later.
+   */
   readonly tables?: readonly string[] | undefined
-  /** 0 to 2^31-1, lower ones are called first. Default `CoprocessorPriority.user`. */
+  /** 0 to 2^31-1; lower priorities are called first. Default `CoprocessorPriority.user`. */
   readonly priority?: number | undefined
   readonly observer?: Observer | undefined
   readonly cellHook?: CellHookReference | undefined
-  /** By name; see `EmbeddedTable.callEndpoint`. */
+  /** Endpoints by name; see `EmbeddedTable.callEndpoint`. */
   readonly endpoints?: Readonly<Record<string, Endpoint>> | undefined
 }
 
-/** A coprocessor of a table's schema. */
+/** A coprocessor in the schema of a table. */
 export interface TableCoprocessor {
-  /** As in {@link CellHookReference}; the module exports what {@link CoprocessorModule} lists. */
+  /** As in {@link CellHookReference}. The module exports members of {@link CoprocessorModule}. */
   readonly module: string
-  /** JSON; handed to the functions of the module. */
+  /** JSON; passed to the functions of the module. */
   readonly options?: Readonly<Record<string, unknown>> | undefined
   readonly priority?: number | undefined
 }
 
-/** What the module of a table's schema exports: at least one of these. */
+/** The exports of a coprocessor module: at least one of these. */
 export interface CoprocessorModule {
   readonly createCellHook?: CreateCellHook | undefined
   readonly createObserver?: (setup: {
@@ -60,8 +63,8 @@ export interface CoprocessorModule {
   readonly endpoints?: Readonly<Record<string, Endpoint>> | undefined
 }
 
-/** A live registration. */
+/** A registered coprocessor. */
 export interface CoprocessorRegistration {
-  /** Takes the coprocessor away; jobs that run already keep its hook. */
+  /** Removes the coprocessor. Jobs that are already running keep its hook. */
   remove(): void
 }

@@ -1,9 +1,9 @@
 /**
- * How stored things look when they are printed or made JSON.
+ * The forms of cells and results for printing and for JSON.
  *
- * Bytes are shown as text if they are UTF-8 without control characters, else as HBase's shell shows
- * them: printable ASCII as it is, other bytes as `\xNN`. The forms are for people; nothing reads
- * them back.
+ * Bytes are shown as text if they are UTF-8 without control characters. Otherwise they are shown as
+ * in HBase's shell: printable ASCII unchanged, other bytes as `\xNN`. These forms are for people;
+ * no code reads them.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Cell, Result } from './result.js'
@@ -13,7 +13,7 @@ export const inspectSymbol: unique symbol = Symbol.for(
   'nodejs.util.inspect.custom',
 ) as unknown as typeof inspectSymbol
 
-/** Node's `util.inspect`, as it is handed to that method. */
+/** The function `util.inspect`, which Node passes to that method. */
 export type Inspect = (value: unknown, options: object) => string
 
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
@@ -37,18 +37,18 @@ function hex(byte: number): string {
   return byte.toString(16).toUpperCase().padStart(2, '0')
 }
 
-/** A cell as JSON shows it. */
+/** The form of a cell in JSON. */
 export interface CellDisplay {
   /** `family:qualifier`. */
   readonly column: string
-  /** Milliseconds; text if it is no safe integer. */
+  /** Milliseconds; a string if it is no safe integer. */
   readonly timestamp: number | string
   /** Absent for puts. */
   readonly type?: string | undefined
   readonly value: string
 }
 
-/** A result as JSON shows it. */
+/** The form of a result in JSON. */
 export interface ResultDisplay {
   /** Absent if the result has no cells. */
   readonly row?: string | undefined
@@ -58,7 +58,7 @@ export interface ResultDisplay {
   readonly cursor?: string | undefined
 }
 
-/** The form of a cell for people. */
+/** Makes the form of a cell for people. */
 export function shownCell(cell: Cell): CellDisplay {
   const { family, qualifier, timestamp, timestampExact, type, value } = cell
   return {
@@ -69,7 +69,7 @@ export function shownCell(cell: Cell): CellDisplay {
   }
 }
 
-/** The form of a result for people. */
+/** Makes the form of a result for people. */
 export function shownResult(result: Result): ResultDisplay {
   const { row, partial, exists, cursor } = result
   return {

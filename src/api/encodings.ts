@@ -1,19 +1,21 @@
 /**
- * Encodings: how values other than bytes become bytes, and bytes values again.
+ * Encodings turn values into bytes and bytes into values.
  *
- * A column of a typed table has one (typed-table.ts), a call may name one (`Result.value`), and
- * {@link encodings} makes the bytes of a put. What is never asked for costs nothing.
+ * A column of a typed table has an encoding (typed-table.ts). A call may name one (`Result.value`).
+ * {@link encodings} encodes the values of a put. Without a name, no value is decoded.
  */
 import { checkText, isBytes, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 
-/** Makes bytes of values and values of bytes. Own ones are objects with these members. */
+/** Turns values into bytes and back. Users may pass objects of their own with these members. */
 export interface Encoding<T> {
-  /** For messages. */
+  /** Name for messages. */
   readonly name: string
-  /** The stored form. What it throws is the cause of an `ERR_INVALID_ARGUMENT`. */
+  /**
+   * Returns the stored form of a value. An error becomes the cause of an `ERR_INVALID_ARGUMENT`.
+   */
   encode(value: T): Uint8Array
-  /** The value of a stored form, of which the bytes may be kept. Errors as in `encode`. */
+  /** Returns the value of a stored form. May keep `bytes`. Errors as in `encode`. */
   decode(bytes: Buffer): T
 }
 
@@ -42,7 +44,7 @@ const utf8: Encoding<string> = {
 const int64: Encoding<bigint> = {
   name: 'int64',
   encode(value) {
-    // A number is taken from callers without types; it must be exact.
+    // Callers without types may give a number, which must be exact.
     const given: unknown = value
     const integer = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given
     if (typeof integer !== 'bigint' || BigInt.asIntN(64, integer) !== integer) {
@@ -69,7 +71,7 @@ const bytes: Encoding<Uint8Array> = {
 
 /** The encodings by name. */
 export interface EncodingByName {
-  /** JSON text. {@link encodings}`.json<T>()` says which type the values have. */
+  /** JSON text. {@link encodings}`.json<T>()` declares the type of the values. */
   readonly json: Encoding<unknown>
   /** Text as UTF-8. */
   readonly utf8: Encoding<string>
@@ -94,18 +96,18 @@ export type ValueOf<E> = E extends EncodingName
     ? T
     : never
 
-/** The encodings of the package, to encode single values and to name types. */
+/** The encodings of the package, for encoding single values and for naming types. */
 export const encodings: {
   readonly utf8: Encoding<string>
   readonly int64: Encoding<bigint>
   readonly bytes: Encoding<Uint8Array>
-  /** JSON whose values have the type `T`; nothing is checked when they are read. */
+  /** JSON with values of type `T`. The type is not checked when values are read. */
   json<T = unknown>(): Encoding<T>
 } = { utf8, int64, bytes, json }
 
 const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
 
-/** The encoding that an option names. `ERR_INVALID_ARGUMENT`. */
+/** The encoding that an option names. Throws `ERR_INVALID_ARGUMENT`. */
 export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {
   if (typeof option === 'string') {
     const known: object = byName
@@ -123,7 +125,7 @@ function isEncoding(value: unknown): boolean {
   return typeof encode === 'function' && typeof decode === 'function'
 }
 
-/** The stored form of a value; `where` names the column in messages. */
+/** Encodes a value; `where` names the column in messages. */
 export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): Uint8Array {
   return translate(encoding, where, () => {
     const made: unknown = encoding.encode(value)
@@ -132,7 +134,7 @@ export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): 
   })
 }
 
-/** The value of a stored form; `where` names the column in messages. */
+/** Decodes a stored value; `where` names the column in messages. */
 export function decodeValue<T>(encoding: Encoding<T>, stored: Buffer, where: string): T {
   return translate(encoding, where, () => encoding.decode(stored))
 }

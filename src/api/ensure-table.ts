@@ -1,4 +1,4 @@
-/** Creates a table if it is absent, and sees to it that it has the families that are needed. */
+/** Creates a table if it does not exist, and adds the families that it lacks. */
 import { checkObject, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { familyNames, tableNames } from './checks/schema.js'
@@ -6,9 +6,10 @@ import type { Admin } from './database.js'
 import type { FamilyOptions, TableDescription, TableOptions } from './schema.js'
 
 /**
- * What `Admin.ensureTable` does, for every backend: creates the table if it is absent. Families
- * that an existing table lacks are added. An option that is given and differs from the existing
- * one's is `ERR_TABLE_EXISTS`, because a changed option may remove data; `modifyTable` changes it.
+ * Implements `Admin.ensureTable` for every backend: creates the table if it does not exist, and
+ * adds the families that an existing table lacks. If a given option differs from the existing one,
+ * throws `ERR_TABLE_EXISTS`, because a changed option may remove data. `modifyTable` changes
+ * options.
  */
 export async function ensureTable(
   admin: Admin,
@@ -20,7 +21,7 @@ export async function ensureTable(
       await admin.createTable(name, options)
       return
     } catch (error) {
-      // Somebody else has created it in between.
+      // Another caller has created the table in between.
       if (!(error instanceof CellarError) || error.code !== ErrorCode.tableExists) throw error
     }
   }
@@ -35,7 +36,7 @@ function missingFamilies(
   options: TableOptions,
 ): Record<string, FamilyOptions> {
   const { families, ...ofTable } = tableNames.check(options)
-  // The name is without effect, as everywhere in options.
+  // The member `name` has no effect, as everywhere in options.
   checkEqual(`table '${table}'`, found, { ...ofTable, name: found.name })
   const missing: Record<string, FamilyOptions> = {}
   for (const [family, wanted] of Object.entries(checkObject(families, 'families'))) {
@@ -48,7 +49,7 @@ function missingFamilies(
   return missing
 }
 
-/** Only what is given counts; objects of settings are compared by what they say. */
+/** Compares only given options. Throws `ERR_TABLE_EXISTS` if one differs. */
 function checkEqual(what: string, found: object, wanted: object): void {
   for (const [option, value] of Object.entries(wanted)) {
     if (value === undefined) continue
@@ -61,7 +62,9 @@ function checkEqual(what: string, found: object, wanted: object): void {
   }
 }
 
-/** A description may say more than was given: defaults are filled in. */
+/**
+ * Whether a stored option has the wanted value. It may have more members: defaults are filled in.
+ */
 function agrees(stored: unknown, wanted: unknown): boolean {
   if (typeof wanted === 'string' && isObject(stored)) return stored['policy'] === wanted
   if (!isObject(wanted)) return Object.is(stored, wanted)

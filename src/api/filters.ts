@@ -1,4 +1,4 @@
-/** The filters of HBase, the protocol that filters follow, and the language of filters. */
+/** The filters of HBase, the filter protocol, and the filter language. */
 export type { CellView, EntryRanges } from '../cell/cell-view.js'
 export { FilterCode, type CellHint, type Filter, type RowCells } from '../filter/filter.js'
 export { FamilyFilter, QualifierFilter, RowFilter, ValueFilter } from '../filter/compare-filters.js'

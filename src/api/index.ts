@@ -1,8 +1,8 @@
 /**
- * The seam between backends and what is built on tables: interfaces, options, results and errors.
+ * The seam between backends and systems built on tables: interfaces, options, results and errors.
  *
- * The embedded engine implements these interfaces, and other backends may. Everything above tables
- * (the metastore, messaging) compiles against this folder alone.
+ * The embedded engine implements these interfaces, and other backends may. The systems above
+ * tables, such as the metastore and messaging, compile against this folder alone.
  */
 export { OptionNames, shown } from '../base/arguments.js'
 export { systemClock, type Clock } from '../base/clock.js'

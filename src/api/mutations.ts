@@ -24,33 +24,33 @@ export type PutValue =
 export interface PutCell {
   /** `'family:qualifier'`, or the two apart as bytes. */
   readonly column: ColumnName
-  /** Absent means empty. */
+  /** Default: empty. */
   readonly value?: BytesLike | undefined
   /** Default: that of the put. */
   readonly timestamp?: Timestamp | undefined
-  /** A raw delete marker may be put as well (HBase: Put.add(Cell)). Default 'Put'. */
+  /** The type of the cell: a put, or a delete marker (HBase: Put.add(Cell)). Default 'Put'. */
   readonly type?: CellTypeName | undefined
 }
 
-/** Cells for one row. Needs at least one cell, else `ERR_INVALID_ARGUMENT`. */
+/** Puts cells into one row. Needs at least one cell, else throws `ERR_INVALID_ARGUMENT`. */
 export interface Put {
   /** 1 to 32,767 bytes. */
   readonly row: BytesLike
   /** Values by `'family:qualifier'`, or a list of cells. */
   readonly cells: Readonly<Record<string, PutValue>> | readonly PutCell[]
-  /** For the cells that have none of their own; default: the engine's clock. */
+  /** For cells without their own timestamp. Default: the time of the engine's clock. */
   readonly timestamp?: Timestamp | undefined
-  /** Time to live of the cells; they expire so long after their timestamp. */
+  /** Cell TTL, counted from the timestamp of the cell, 1 to 2^48-1. Default: none. */
   readonly ttlMilliseconds?: number | undefined
   /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
-/** A family, with a timestamp of its own if wanted. */
+/** A family, optionally with its own timestamp. */
 export type FamilyTarget =
   BytesLike | { readonly family: BytesLike; readonly timestamp?: Timestamp | undefined }
 
-/** A column, with a timestamp of its own if wanted. */
+/** A column, optionally with its own timestamp. */
 export type ColumnTarget =
   | string
   | Uint8Array
@@ -61,24 +61,27 @@ export type ColumnTarget =
     }
 
 /**
- * Deletes by writing markers. With none of the four lists: the whole row, that is, one family
- * marker for each family of the table. The lists have no order: all that they name counts.
+ * Deletes by writing markers. Without any of the four lists, deletes the whole row: one marker for
+ * each family of the table. The order of the lists has no meaning; all markers that they name are
+ * written.
  */
 export interface Delete {
   /** 1 to 32,767 bytes. */
   readonly row: BytesLike
-  /** For targets that have none of their own; default: the engine's clock ("up to now"). */
+  /**
+   * For targets without their own timestamp. Default: the time of the engine's clock ("up to now").
+   */
   readonly timestamp?: Timestamp | undefined
-  /** All columns of the families, timestamps <= t (HBase: addFamily). */
+  /** All columns of these families, with timestamps <= t (HBase: addFamily). */
   readonly families?: readonly FamilyTarget[] | undefined
-  /** All columns of the families, timestamp = t exactly (HBase: addFamilyVersion). */
+  /** All columns of these families, with timestamp t exactly (HBase: addFamilyVersion). */
   readonly familyVersions?:
     readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[] | undefined
-  /** All versions of the columns with timestamps <= t (HBase: addColumns). */
+  /** All versions of these columns with timestamps <= t (HBase: addColumns). */
   readonly columns?: readonly ColumnTarget[] | undefined
   /**
-   * One version of each column: the one at t exactly; without t the newest, the n-th mention of a
-   * column in the list meaning its n-th newest version (HBase: addColumn).
+   * One version of each column (HBase: addColumn): the one with timestamp t exactly. Without t, the
+   * n-th mention of a column in the list means its n-th newest version.
    */
   readonly columnVersions?: readonly ColumnTarget[] | undefined
   /** Default: that of the table. */
@@ -86,8 +89,9 @@ export interface Delete {
 }
 
 /**
- * Adds to 8-byte big-endian signed counters; an absent one counts as 0. Overflow wraps. Of a column
- * that is named twice the last mention counts, and the result has a cell for each.
+ * Adds to 8-byte big-endian signed counters. A missing counter counts as 0. Overflow wraps around.
+ * If a column is named twice, only the last mention takes effect, but the result has a cell for
+ * each.
  */
 export interface Increment {
   /** 1 to 32,767 bytes. */
@@ -96,23 +100,21 @@ export interface Increment {
   readonly columns:
     | Readonly<Record<string, number | bigint>>
     | readonly { readonly column: ColumnName; readonly amount?: number | bigint | undefined }[]
-  /**
-   * Takes effect for counters that do not exist yet; else the new timestamp is max(now, old + 1).
-   */
+  /** Timestamp for counters that do not exist yet. Others get max(now, old timestamp + 1). */
   readonly timestamp?: Timestamp | undefined
-  /** Only versions inside the range serve as base. */
+  /** Only versions within the range count as the old value. Default: all. */
   readonly timeRange?: TimeRangeOption | undefined
-  /** Time to live of the cells; they expire so long after their timestamp. */
+  /** Cell TTL, 1 to 2^48-1. Default: the TTL of the old cell. */
   readonly ttlMilliseconds?: number | undefined
-  /** False: the result is empty. Default true. */
+  /** Whether the result has the new cells; false: it is empty. Default true. */
   readonly returnResults?: boolean | undefined
   /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
 /**
- * Appends bytes to values; an absent one counts as empty. Of a column that is named twice the last
- * mention counts, and the result has a cell for each.
+ * Appends bytes to values. A missing value counts as empty. If a column is named twice, only the
+ * last mention takes effect, but the result has a cell for each. Options as in {@link Increment}.
  */
 export interface Append {
   /** 1 to 32,767 bytes. */
@@ -134,13 +136,14 @@ export interface Append {
 }
 
 /**
- * An operation inside a row mutation; a row of its own must equal the outer one (`ERR_WRONG_ROW`).
+ * An operation inside a row mutation. A row of its own must equal the outer row, else
+ * `ERR_WRONG_ROW`.
  */
 export type RowOperation<T> = Omit<T, 'row' | 'durability'> & {
   readonly row?: BytesLike | undefined
 }
 
-/** What the forms of a {@link Mutation} hold, by the member that names the form. */
+/** The forms of a {@link Mutation}, by the member that names the form. */
 export interface MutationForms {
   /** Writes cells. */
   readonly put: RowOperation<Put>
@@ -152,7 +155,7 @@ export interface MutationForms {
   readonly append: RowOperation<Append>
 }
 
-/** What the forms of a {@link BatchOperation} hold, by the member that names the form. */
+/** The forms of a {@link BatchOperation}, by the member that names the form. */
 export interface BatchForms {
   /** Reads a row. */
   readonly get: Get
@@ -178,14 +181,14 @@ export type OneOf<Forms> = {
 }[keyof Forms]
 
 /**
- * One mutation of a row: exactly one of `put`, `delete`, `increment` and `append`. A second one is
- * refused by the compiler, and by `ERR_INVALID_ARGUMENT`.
+ * One mutation of a row: exactly one of `put`, `delete`, `increment` and `append`. The compiler
+ * refuses a second one, and a call throws `ERR_INVALID_ARGUMENT`.
  */
 export type Mutation = OneOf<MutationForms>
 
 /**
  * Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). The
- * result has the cells of increments and appends in the order of the operations.
+ * result has the cells of increments and appends, in the order of the operations.
  */
 export interface RowMutations {
   /** 1 to 32,767 bytes. */
@@ -197,34 +200,34 @@ export interface RowMutations {
 }
 
 /**
- * Puts and deletes of several rows of a table, applied all or none, under one sequence (HBase:
- * MultiRowMutationEndpoint, where the rows must lie in one region; here a table is one).
+ * Puts and deletes of several rows of a table, applied all or none, under one sequence. HBase's
+ * MultiRowMutationEndpoint requires rows of one region; here a whole table is one.
  */
 export interface MultiRowMutations {
-  /** At least one; a row may be named more than once. */
+  /** At least one. A row may be named several times. */
   readonly rows: readonly {
     readonly row: BytesLike
     readonly mutations: readonly Mutation[]
   }[]
-  /** All must hold, or nothing is applied. */
+  /** If one check does not hold, nothing is applied. Default none. */
   readonly checks?: readonly Check[] | undefined
   /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
-/** HBase's CompareOperator. In checks: `expected operator stored` (the reverse of filters). */
+/** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
 export type CompareOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
 
-/** The row that is checked, and which part of its time line. */
+/** The row to check, and the time range of the versions to look at. */
 export interface CheckTarget {
   /** 1 to 32,767 bytes. */
   readonly row: BytesLike
-  /** Only versions inside the range are looked at. Default: all. */
+  /** Only versions within the range are considered. Default: all. */
   readonly timeRange?: TimeRangeOption | undefined
 }
 
-/** The conditions of a {@link Check}: one of these forms, without members of the others. */
+/** The condition of a {@link Check}: one of these forms, without members of the others. */
 export type CheckCondition =
   | CheckOf<{ readonly column: ColumnName; readonly equals: BytesLike | null }>
   | CheckOf<{ readonly column: ColumnName; readonly notExists: true }>
@@ -242,22 +245,22 @@ export type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'valu
 export type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]?: undefined }
 
 /**
- * The condition of a checkAndMutate. One of: `equals` (null or empty also matches an absent cell),
- * `notExists`, `operator` with `value`, or `filter` (matches if a get with it yields a cell).
- * Anything else: `ERR_INVALID_ARGUMENT`.
+ * The condition of a checkAndMutate, one of: `equals` (null or empty also matches an absent cell);
+ * `notExists`; `operator` with `value`; `filter` (holds if a get with the filter returns a cell).
+ * Anything else throws `ERR_INVALID_ARGUMENT`.
  */
 export type Check = CheckTarget & CheckCondition
 
-/** What a checkAndMutate does when the condition holds. */
+/** The mutations of a checkAndMutate, applied if the condition holds. */
 export type CheckAction = Mutation | { readonly mutations: readonly Mutation[] }
 
-/** Outcome of a checkAndMutate. */
+/** The outcome of a checkAndMutate. */
 export interface CheckAndMutateResult {
-  /** Whether the condition held and the action was applied. */
+  /** Whether the condition held, so the action was applied. */
   readonly success: boolean
   /**
-   * Cells that increments and appends of the action produced, in the order of the operations; empty
-   * if `returnResults` is false, undefined if the action has neither.
+   * Cells of the increments and appends of the action, in the order of the operations. Empty if
+   * `returnResults` is false; undefined if the action has no increment or append.
    */
   readonly result: Result | undefined
 }
@@ -265,13 +268,13 @@ export interface CheckAndMutateResult {
 /** One operation of a batch: exactly one of the members of {@link BatchForms}. */
 export type BatchOperation = OneOf<BatchForms>
 
-/** Outcome of one operation of a batch, at the position of the operation. */
+/** The outcome of one operation of a batch, at the index of the operation. */
 export type BatchResult =
   | { readonly ok: true; readonly result: Result; readonly success?: boolean | undefined }
   | { readonly ok: false; readonly error: CellarError }
 
 /**
- * Told of each outcome of a batch as soon as it is final (HBase: Batch.Callback). The batch rejects
- * with what it throws first, once all operations are carried out.
+ * Called with each outcome of a batch as soon as it is final (HBase: Batch.Callback). After all
+ * operations the batch rejects with the first error that the callback threw.
  */
 export type BatchCallback = (result: BatchResult, position: number) => void

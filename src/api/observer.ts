@@ -1,24 +1,25 @@
 /**
- * The half of a coprocessor that watches a table's operations (HBase: RegionObserver).
+ * The half of a coprocessor that observes a table's operations (HBase: RegionObserver).
  *
- * All methods are optional and **synchronous**: they run in the same turn as the operation, so that
- * nothing can come between a check and its mutation. A method that returns a promise is refused
- * with `ERR_COPROCESSOR`.
+ * All methods are optional and **synchronous**. They run in the same turn of the event loop as the
+ * operation, so nothing can come between a check and its mutation. A method that returns a promise
+ * fails with `ERR_COPROCESSOR`.
  *
  * Observers are called in the order of their priorities. A `pre` method may return a changed
- * operation, which goes to the observers that follow and to the table; a `post` method may return a
- * changed result. Undefined leaves it as it is. Where the context has `bypass`, calling it skips
- * the table's own action and the observers that follow, and the operation returns what `bypass` was
- * given; no `post` method is called then.
+ * operation, which is passed to the later observers and to the table. A `post` method may return a
+ * changed result. Undefined changes nothing. Where the context has `bypass`, calling it skips the
+ * table's own action and the later observers. The operation then returns the argument of `bypass`,
+ * and no `post` method is called.
  *
- * An error fails the operation and nothing else. A {@link CellarError} reaches the caller as it is,
- * any other error as the cause of an `ERR_COPROCESSOR`. In a `pre` method nothing was changed; in a
- * `post` method of a mutation the mutation is part of the database all the same.
+ * An error fails only the operation. A {@link CellarError} reaches the caller unchanged, any other
+ * error as the cause of an `ERR_COPROCESSOR`. After an error in a `pre` method nothing was changed.
+ * After an error in a `post` method of a mutation, the mutation is part of the database
+ * nevertheless.
  *
- * `post` methods of mutations run when the mutation is visible; the log may not yet be durable.
+ * `post` methods of mutations run when the mutation is visible; it may not be durable yet.
  *
- * An observer may read and write through `context.table`, whose operations call observers again; it
- * must not write between the check and the mutation of a checkAndMutate (that fails the operation).
+ * An observer may read and write through `context.table`, whose operations call observers again.
+ * Writing between the check and the mutation of a checkAndMutate fails the operation.
  */
 import type { JobObserver } from '../coprocessor/job-observer.js'
 import type { Timestamp } from '../cell/timestamp.js'
@@ -40,15 +41,15 @@ import type {
   Table,
 } from './index.js'
 
-/** What every method of an observer is told. */
+/** The argument of every method of an observer. */
 export interface ObserverContext {
   /** The table, for reads and writes of the observer itself. */
   readonly table: Table & SyncTable
 }
 
-/** The context of a method that may put itself in the place of the table's own action. */
+/** The context of a method that may replace the table's own action. */
 export interface BypassContext<T> extends ObserverContext {
-  /** The operation is done and returns `result`; see the file header. */
+  /** Ends the operation with `result`; see the file header. */
   bypass(result: T): void
 }
 
@@ -56,51 +57,54 @@ export interface BypassContext<T> extends ObserverContext {
 export interface MutationBatch {
   readonly mutations: readonly Mutation[]
   /**
-   * Adds a put or a delete, of any row, that becomes part of the same sequence and log entry: all
-   * of it is applied or nothing.
+   * Adds a put or a delete of any row to the same sequence and log entry: all of them are applied
+   * or none.
    */
   add(mutation: { readonly put: Put } | { readonly delete: Delete }): void
 }
 
-/** A running scan, to tell scans apart. */
+/** A running scan; the same object for all calls of one scan. */
 export interface ObservedScan {
-  /** As `preScannerOpen` left it. */
+  /** The options of the scan, as `preScannerOpen` left them. */
   readonly scan: Scan
 }
 
-/** Watches the operations of a table; see the file header. */
+/** Observes the operations of a table; see the file header. */
 export interface Observer extends JobObserver {
   /**
-   * The observer is about to watch the table: the database opens, or the table or the coprocessor
-   * is new. An error refuses that. The table may not exist yet.
+   * Called before the observer observes the table: the database is being opened, or the table or
+   * coprocessor is new. An error refuses that. The table may not exist yet.
    */
   preOpen?(): void
-  /** The observer watches the table. An error here and below is a warning. */
+  /**
+   * Called when the observer observes the table. An error of this and the next methods is a
+   * warning.
+   */
   postOpen?(context: ObserverContext): void
-  /** The database is about to close, or the coprocessor was taken away, or the table dropped. */
+  /** Called before the database closes, or after the coprocessor or the table was removed. */
   preClose?(context: ObserverContext): void
   postClose?(): void
 
   /** (HBase: preGetOp.) */
   preGet?(context: BypassContext<Result>, get: Get): Get | void
   postGet?(context: ObserverContext, get: Get, result: Result): Result | void
-  /** An `exists` calls these two, and inside of them the methods of its get. */
+  /** `exists` calls these two methods, and between them the methods of its get. */
   preExists?(context: BypassContext<boolean>, get: Get): Get | void
   postExists?(context: ObserverContext, get: Get, exists: boolean): boolean | void
 
   preScannerOpen?(context: ObserverContext, scan: Scan): Scan | void
   postScannerOpen?(context: ObserverContext, scan: ObservedScan): void
-  /** Called once per result; `bypass(undefined)` ends the scan. */
+  /** Called once per result. `bypass(undefined)` ends the scan. */
   preScannerNext?(context: BypassContext<Result | undefined>, scan: ObservedScan): void
-  /** `result` is undefined at the end. */
+  /** `result` is undefined at the end of the scan. */
   postScannerNext?(
     context: ObserverContext,
     scan: ObservedScan,
     result: Result | undefined,
   ): Result | void
   /**
-   * A row was looked at and gives nothing, mostly because the scan's filter dropped it. False ends
-   * the scan; `goesOn` is what the observers before answered.
+   * Called for a row that was read without giving a result, mostly because the scan's filter
+   * dropped it. Returning false ends the scan. `goesOn` is the answer of the observers before.
    */
   postScannerFilterRow?(
     context: ObserverContext,
@@ -108,21 +112,22 @@ export interface Observer extends JobObserver {
     row: Buffer,
     goesOn: boolean,
   ): boolean | void
-  /** The scan ends: at its last row, by its consumer, or by an error. */
+  /** Called when the scan ends: after its last row, by its consumer, or by an error. */
   preScannerClose?(context: ObserverContext, scan: ObservedScan): void
   postScannerClose?(context: ObserverContext, scan: ObservedScan): void
 
   /**
-   * These four are also called for the puts and deletes inside of row mutations, mutations of
-   * several rows and checks, behind the methods of those. There `bypass` leaves that one out.
+   * These four methods are also called for puts and deletes inside row mutations, mutations of
+   * several rows and checks, after the methods of those operations. There `bypass` skips only this
+   * put or delete.
    */
   prePut?(context: BypassContext<void>, put: Put): Put | void
   postPut?(context: ObserverContext, put: Put): void
   preDelete?(context: BypassContext<void>, deletion: Delete): Delete | void
   postDelete?(context: ObserverContext, deletion: Delete): void
   /**
-   * A version delete without timestamp is about to look for its version; with `bypass(timestamp)`
-   * the marker gets that one.
+   * Called before a delete of one version without timestamp looks for that version.
+   * `bypass(timestamp)` sets the timestamp of the marker.
    */
   prePrepareTimeStampForDeleteVersion?(
     context: BypassContext<Timestamp>,
@@ -131,8 +136,8 @@ export interface Observer extends JobObserver {
   ): void
   preIncrement?(context: BypassContext<Result>, increment: Increment): Increment | void
   /**
-   * The row is in memory and nothing can come in between any more; called once, behind
-   * `preIncrement`. Increments and appends inside of other operations do not call it.
+   * Called once, after `preIncrement`, when the row is in memory and no other operation can come in
+   * between. Increments and appends inside other operations do not call it.
    */
   preIncrementAfterRowLock?(context: BypassContext<Result>, increment: Increment): void
   postIncrement?(context: ObserverContext, increment: Increment, result: Result): Result | void
@@ -143,17 +148,22 @@ export interface Observer extends JobObserver {
   preMutateRow?(context: BypassContext<Result>, mutations: RowMutations): RowMutations | void
   postMutateRow?(context: ObserverContext, mutations: RowMutations, result: Result): Result | void
 
-  /** Everything that is applied under one sequence, after the methods of the operation itself. */
+  /**
+   * Called with all mutations that are applied under one sequence, after the operation's own
+   * methods.
+   */
   preBatchMutate?(context: ObserverContext, batch: MutationBatch): void
   postBatchMutate?(context: ObserverContext, batch: MutationBatch): void
-  /** Called whether the batch was applied or not, if `preBatchMutate` was. */
+  /** Called whether or not the batch was applied, if `preBatchMutate` was called. */
   postBatchMutateIndispensably?(
     context: ObserverContext,
     batch: MutationBatch,
     success: boolean,
   ): void
 
-  /** Before files of these directories become part of the table (HBase: preBulkLoadHFile). */
+  /**
+   * Called before files of these directories become part of the table (HBase: preBulkLoadHFile).
+   */
   preBulkLoad?(context: ObserverContext, directories: readonly string[]): void
   postBulkLoad?(context: ObserverContext, directories: readonly string[]): void
 
@@ -162,7 +172,10 @@ export interface Observer extends JobObserver {
     check: Check,
     action: CheckAction,
   ): void
-  /** The row is read and the condition judged; nothing can come in between any more. */
+  /**
+   * Called when the row was read and the condition evaluated; no other operation can come in
+   * between.
+   */
   preCheckAndMutateAfterRowLock?(
     context: BypassContext<CheckAndMutateResult>,
     check: Check,

@@ -1,4 +1,4 @@
-/** Pages: a scan in pieces, each with a text that says where the next one begins. */
+/** Pages: a scan in parts, each with a token for the beginning of the next part. */
 import { checkBoolean, checkBytesLike, checkInteger, checkObject } from '../base/arguments.js'
 import { prefixSuccessor, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
@@ -9,16 +9,16 @@ import type { Table } from './table.js'
 
 /** A scan whose `limit` is the size of a page. */
 export type PageScan = Omit<Scan, 'batch' | 'limit' | 'needCursorResult'> & {
-  /** Rows of a page, at least 1. */
+  /** Number of rows of a page, at least 1. */
   readonly limit: number
-  /** `next` of the page before; undefined for the first. */
+  /** The `next` of the page before; undefined for the first page. */
   readonly page?: string | undefined
 }
 
-/** Some rows, and where the next ones begin. */
+/** The rows of a page, and the token for the next page. */
 export interface Page {
   readonly rows: Result[]
-  /** For `page` of the next call; undefined if this was the last page. Safe in addresses. */
+  /** The `page` of the next call; undefined if this was the last page. Safe in URLs. */
   readonly next: string | undefined
 }
 
@@ -26,10 +26,10 @@ const forward = 1
 const backward = 2
 
 /**
- * Reads one page of a scan. A page is a scan of its own behind the last row of the page before:
- * rows that are written between two pages appear in their place. Give both calls a `snapshot` to
- * exclude that. Errors of `Table.scan`, and `ERR_INVALID_ARGUMENT` for a `page` that is not `next`
- * of the same scan.
+ * Reads one page of a scan. Each page is a scan of its own that begins after the last row of the
+ * page before. Rows that are written between two pages appear at their place; pass the same
+ * `snapshot` to both calls to exclude them. Errors of `Table.scan`, and `ERR_INVALID_ARGUMENT` for
+ * a `page` that is not the `next` of the same scan.
  */
 export async function readPage(table: Table, scan: PageScan): Promise<Page> {
   const { page, limit, ...rest } = checkObject(scan, 'a scan of pages')
@@ -38,7 +38,7 @@ export async function readPage(table: Table, scan: PageScan): Promise<Page> {
   }
   const reversed = checkBoolean(rest.reversed, 'reversed', false)
   const range = page === undefined ? rest : continuedBehind(readToken(page, reversed), rest)
-  // One row more says whether there is another page.
+  // One more row shows whether there is another page.
   const rows = await table.scan({ ...range, limit: limit + 1 }).all()
   if (rows.length <= limit) return { rows, next: undefined }
   rows.length = limit
@@ -60,7 +60,7 @@ function readToken(page: unknown, reversed: boolean): Buffer {
   return bytes.subarray(1)
 }
 
-/** The scan from behind a row on. */
+/** The part of the scan after a row. */
 function continuedBehind(row: Buffer, scan: Partial<Scan>): Partial<Scan> {
   const { prefix, startRow, ...rest } = scan
   const reversed = rest.reversed === true

@@ -3,56 +3,56 @@ import type { BytesLike, ColumnName } from '../cell/column-name.js'
 import type { Timestamp } from '../cell/timestamp.js'
 import type { Filter } from '../filter/filter.js'
 
-/** Which part of the time line a read looks at: `[min, max)`. */
+/** The time range of a read: `[min, max)`, timestamps from `min` inclusive to `max` exclusive. */
 export type TimeRangeOption = readonly [min: Timestamp, max: Timestamp]
 
 /**
- * A view of the whole database at one moment: every read through it gives the same answer until it
- * is closed. The full promise stands at `Database.snapshot`.
+ * A view of the whole database at one moment. Every read through it returns the same cells until it
+ * is closed. See `Database.snapshot` for details.
  */
 export interface Snapshot {
-  /** Sequence up to which the view sees mutations. */
+  /** The view shows mutations up to and including this sequence. */
   readonly sequence: number
-  /** Lets go of the view. Reads with it fail afterwards with `ERR_CLOSED`. */
+  /** Releases the view. Later reads with it throw `ERR_CLOSED`. */
   close(): void
   [Symbol.dispose](): void
 }
 
-/** What gets and scans have in common. */
+/** The options that gets and scans share. */
 export interface ReadOptions {
   /** Families and columns; absent or empty = all. */
   readonly columns?: readonly ColumnName[] | undefined
   /**
-   * Versions per column, 1 by default, capped by the family's VERSIONS; 'all' = as many as it
-   * keeps.
+   * Versions per column, from 1, at most the VERSIONS of the family; 'all' = as many as the family
+   * keeps. Default 1.
    */
   readonly versions?: number | 'all' | undefined
   readonly timeRange?: TimeRangeOption | undefined
   /** Only cells with exactly this timestamp. Not together with `timeRange`. */
   readonly timestamp?: Timestamp | undefined
-  /** Overrides the time range for single families. */
+  /** Time ranges of single families, in place of `timeRange`. */
   readonly familyTimeRanges?: Readonly<Record<string, TimeRangeOption>> | undefined
   readonly filter?: Filter | undefined
   /**
-   * Most cells per family and row (HBase: setMaxResultsPerColumnFamily); 0 = none. A filter is not
-   * shown the cells behind them.
+   * Most cells per family and row, from 0 (HBase: setMaxResultsPerColumnFamily). A filter does not
+   * see the cells after them. Default: all.
    */
   readonly cellsPerFamilyMax?: number | undefined
-  /** Cells skipped per family and row (HBase: setRowOffsetPerColumnFamily). */
+  /** Number of cells to skip per family and row (HBase: setRowOffsetPerColumnFamily). Default 0. */
   readonly cellsPerFamilyOffset?: number | undefined
-  /** Whether blocks that are read enter the block cache. Default true. */
+  /** Whether blocks that the read loads enter the block cache. Default true. */
   readonly cacheBlocks?: boolean | undefined
-  /** Read this view instead of the newest state. */
+  /** The view to read instead of the newest state. */
   readonly snapshot?: Snapshot | undefined
   /**
-   * 'READ_UNCOMMITTED' also shows what is written while a scan is under way, of a row maybe only
-   * some families; a get shows the same with both. Not together with `snapshot`. Default
-   * 'READ_COMMITTED': the state at the moment of the call.
+   * 'READ_COMMITTED' reads the state at the moment of the call. 'READ_UNCOMMITTED' also shows
+   * mutations made while a scan is running, perhaps only some families of a row; a get returns the
+   * same with both. Not together with `snapshot`. Default 'READ_COMMITTED'.
    */
   readonly isolation?: 'READ_COMMITTED' | 'READ_UNCOMMITTED' | undefined
   /**
-   * Read the families that the filter does not judge by only for rows that pass
-   * (HBase: setLoadColumnFamiliesOnDemand). The results are the same. Default false.
+   * Whether to read families that do not influence the filter only for rows that pass (HBase:
+   * setLoadColumnFamiliesOnDemand). The results are the same. Default false.
    */
   readonly loadFamiliesOnDemand?: boolean | undefined
 }
@@ -60,66 +60,81 @@ export interface ReadOptions {
 /** Reads one row. */
 export interface Get extends ReadOptions {
   readonly row: BytesLike
-  /** Return no cells, but set `exists` of the result. Default false. */
+  /** Whether to return no cells and only set `exists` of the result. Default false. */
   readonly checkExistenceOnly?: boolean | undefined
 }
 
 /** Reads rows in order. */
 export interface Scan extends ReadOptions {
-  /** First row; absent or empty = the first of the table (the last if reversed). */
+  /** First row; absent or empty = the first row of the table, or the last if reversed. */
   readonly startRow?: BytesLike | undefined
-  /** Default true. */
+  /** Whether `startRow` itself is returned. Default true. */
   readonly startInclusive?: boolean | undefined
-  /** Where to stop; absent or empty = the end of the table (the first row if reversed). */
+  /**
+   * Row at which the scan ends; absent or empty = the end of the table, or its first row if
+   * reversed.
+   */
   readonly stopRow?: BytesLike | undefined
-  /** Default false. */
+  /** Whether `stopRow` itself is returned. Default false. */
   readonly stopInclusive?: boolean | undefined
-  /** Rows with this prefix, in either direction. Not together with `startRow` and `stopRow`. */
+  /**
+   * Only rows with this prefix, in either direction. Not together with `startRow` and `stopRow`.
+   */
   readonly prefix?: BytesLike | undefined
-  /** Rows descending; columns and versions inside a row keep their order. Default false. */
+  /**
+   * Whether rows come in descending order. Columns and versions of a row keep their order. Default
+   * false.
+   */
   readonly reversed?: boolean | undefined
-  /** Most rows. */
+  /** Most rows, at least 1. Default: all. */
   readonly limit?: number | undefined
-  /** Most cells per result; longer rows come in pieces with `partial` set on all but the last. */
+  /**
+   * Most cells per result, at least 1. Longer rows come in parts, all but the last with `partial`
+   * set.
+   */
   readonly batch?: number | undefined
   /**
-   * Bytes of a result beyond which, with `allowPartialResults`, the rest of the row comes in
-   * another one; a result has at least one cell. Rows are not cut for filters that judge whole
-   * rows.
+   * With `allowPartialResults`: bytes after which the rest of a row comes in another result. A
+   * result has at least one cell. Rows are not cut for filters that judge whole rows. At least 1.
+   * Default: no limit.
    */
   readonly maxResultBytes?: number | undefined
-  /** Let `maxResultBytes` cut rows. Default false: rows come whole. */
+  /** Whether `maxResultBytes` may cut rows. Default false. */
   readonly allowPartialResults?: boolean | undefined
   /**
-   * When the scan has looked at many rows in vain, return a result without cells whose `cursor` is
-   * the row where it is; a later scan may start there. Default false.
+   * Whether a scan that has read many rows without a result returns a result without cells, whose
+   * `cursor` is its present row. A later scan may start there. Default false.
    */
   readonly needCursorResult?: boolean | undefined
-  /** Taken for HBase's sake, without effect: a row costs no call over the network. */
+  /** Accepted for compatibility with HBase, without effect: no row costs a call over a network. */
   readonly caching?: number | undefined
-  /** Without effect: blocks are read ahead as soon as a scan reads neighbours. */
+  /** Without effect: blocks are read ahead as soon as a scan reads neighbouring blocks. */
   readonly readType?: 'DEFAULT' | 'STREAM' | 'PREAD' | undefined
-  /** Without effect: results are made a batch ahead anyway. */
+  /** Without effect: results are always made a batch ahead. */
   readonly asyncPrefetch?: boolean | undefined
   /**
-   * Return delete markers and masked cells too; not together with columns that name a qualifier.
+   * Whether to return delete markers and masked cells too. Not together with columns that name a
+   * qualifier. Default false.
    */
   readonly raw?: boolean | undefined
-  /** Ends the scan with `ERR_ABORTED`. */
+  /** Aborting it ends the scan with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a scan has done so far (HBase: ScanMetrics). */
+/** The work of a scan so far (HBase: ScanMetrics). */
 export interface ScanMetrics {
-  /** Rows looked at, whether or not they came through. */
+  /** Rows that the scan has read, whether or not they passed. */
   readonly rowsScanned: number
   /** Rows that the filter dropped. */
   readonly rowsFiltered: number
-  /** Results handed out, without those that are only a cursor. */
+  /** Results returned, without those that hold only a cursor. */
   readonly results: number
   readonly cells: number
-  /** Encoded keys and values of those cells. */
+  /** Bytes of the encoded keys and values of those cells. */
   readonly bytes: number
-  /** How often a block that was not in memory had to be read; neighbours come with it. */
+  /**
+   * Number of reads of blocks that were not in memory; one read may load several neighbouring
+   * blocks.
+   */
   readonly blockMisses: number
 }

@@ -1,6 +1,6 @@
 /** The cells of a result as maps (HBase: Result.getMap and its relatives). */
 
-/** What is taken of a cell. */
+/** The parts of a cell that maps need. */
 export interface MappedCell {
   readonly family: string
   readonly qualifier: Buffer
@@ -8,7 +8,7 @@ export interface MappedCell {
   readonly value: Buffer
 }
 
-/** What a result holds, by family and qualifier, both in HBase's order. */
+/** Members of a result by family and qualifier, both in HBase's order. */
 export type ValuesByFamily<T> = Map<string, Map<string, T>>
 
 /** All values by family, qualifier and timestamp. */
@@ -26,7 +26,7 @@ export function versionsByFamily(
   return families
 }
 
-/** The first, that is the newest, value of each column. */
+/** The newest value of each column, which is the first. */
 export function newestByFamily(
   cells: readonly MappedCell[],
   encoding: BufferEncoding,

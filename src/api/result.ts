@@ -1,10 +1,10 @@
 /**
- * What a read returns: the cells of one row, in HBase's order (HBase: Result).
+ * The result of a read: the cells of one row, in HBase's order (HBase: Result).
  *
- * Every backend has its own way to hold cells. One that has them as objects calls `Result.of`; the
- * embedded engine keeps encoded pages and decodes a cell when it is asked for.
+ * Every backend may hold cells in its own way. A backend with cells as objects calls `Result.of`.
+ * The embedded engine keeps encoded pages and decodes a cell when it is asked for.
  *
- * Ownership: the Buffers that a result hands out are the caller's to keep, and not to change.
+ * Callers may keep the Buffers of a result, but must not change them.
  */
 import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
@@ -20,7 +20,7 @@ export interface Cell {
   readonly row: Buffer
   readonly family: string
   readonly qualifier: Buffer
-  /** Exact below 2^53; see `timestampExact`. */
+  /** Exact below 2^53; else see `timestampExact`. */
   readonly timestamp: number
   readonly timestampExact: bigint
   readonly type: CellTypeName
@@ -29,25 +29,25 @@ export interface Cell {
   readonly sequence: number
 }
 
-/** What a result says beside its cells. */
+/** The members of a result apart from its cells. */
 export interface ResultMarks {
   readonly partial?: boolean | undefined
   readonly exists?: boolean | undefined
   readonly cursor?: Buffer | undefined
 }
 
-/** The cells of one row (or of a piece of it); empty if there are none. */
+/** The cells of one row, or of a part of it; empty if there are none. */
 export abstract class Result {
-  /** True if more cells of the row follow in the next result of the scan (`batch`). */
+  /** Whether more cells of the row follow in the next result of the scan (`batch`). */
   readonly partial: boolean
   /**
-   * For a get with `checkExistenceOnly`: whether there are cells; true for row mutations that were
-   * applied. Else undefined.
+   * For a get with `checkExistenceOnly`: whether there are cells. True for row mutations that were
+   * applied. Otherwise undefined.
    */
   readonly exists: boolean | undefined
   /**
-   * Of a scan with `needCursorResult`: the row where the scan is. Such a result has no cells; all
-   * others have no cursor.
+   * For a scan with `needCursorResult`: the present row of the scan. Such a result has no cells.
+   * All other results have no cursor.
    */
   readonly cursor: Buffer | undefined
 
@@ -58,9 +58,9 @@ export abstract class Result {
   }
 
   /**
-   * A result of cells, for backends that have them as objects. The cells are of one row and in
-   * HBase's order: family, qualifier, newest first. `ERR_INVALID_ARGUMENT` if they are not of one
-   * row.
+   * Makes a result from cells, for backends that have them as objects. The cells must be of one row
+   * and in HBase's order: family, qualifier, newest first. Throws `ERR_INVALID_ARGUMENT` if they
+   * are not of one row.
    */
   static of(cells: readonly Cell[], marks: ResultMarks = {}): Result {
     return new CellResult(cells, marks)
@@ -81,7 +81,7 @@ export abstract class Result {
   /** The cells of one column, newest first (HBase: getColumnCells). */
   abstract columnCells(column: ColumnName): Cell[]
 
-  /** True if the row is absent or nothing of it was asked for. */
+  /** Whether the result has no cells: the row is absent, or has none of the selected cells. */
   get isEmpty(): boolean {
     return this.size === 0
   }
@@ -89,8 +89,8 @@ export abstract class Result {
   /** Value of the newest cell of a column, or undefined. */
   value(column: ColumnName): Buffer | undefined
   /**
-   * The same in an encoding: `'json'`, `'utf8'`, `'int64'`, `'bytes'` or one of your own.
-   * `ERR_INVALID_ARGUMENT` if the stored bytes do not fit it.
+   * The value of the newest cell in an encoding: `'json'`, `'utf8'`, `'int64'`, `'bytes'` or one of
+   * your own. Throws `ERR_INVALID_ARGUMENT` if the stored bytes do not fit the encoding.
    */
   value<E extends EncodingOption>(column: ColumnName, encoding: E): ValueOf<E> | undefined
   value(column: ColumnName, encoding?: EncodingOption): unknown {
@@ -99,7 +99,7 @@ export abstract class Result {
     return decodeValue(encodingOf(encoding), stored, `column ${shown(column)}`)
   }
 
-  /** What {@link value} returns without an encoding. */
+  /** The value that {@link value} returns without an encoding. */
   protected storedValue(column: ColumnName): Buffer | undefined {
     return this.cell(column)?.value
   }
@@ -109,12 +109,14 @@ export abstract class Result {
     return this.cell(column) !== undefined
   }
 
-  /** Whether the newest cell of a column is there and empty (HBase: containsEmptyColumn). */
+  /** Whether the newest cell of a column exists and is empty (HBase: containsEmptyColumn). */
   hasEmpty(column: ColumnName): boolean {
     return this.value(column)?.length === 0
   }
 
-  /** Whether the newest cell of a column is there and not empty (HBase: containsNonEmptyColumn). */
+  /**
+   * Whether the newest cell of a column exists and is not empty (HBase: containsNonEmptyColumn).
+   */
   hasNonEmpty(column: ColumnName): boolean {
     const value = this.value(column)
     return value !== undefined && value.length > 0
@@ -124,7 +126,7 @@ export abstract class Result {
     return this.cells()[Symbol.iterator]()
   }
 
-  /** The cells in a form for people, for `JSON.stringify`. Nothing reads that form back. */
+  /** The form of the cells for people, for `JSON.stringify`. No code reads that form. */
   toJSON(): ResultDisplay {
     return shownResult(this)
   }
@@ -157,7 +159,7 @@ export abstract class Result {
 
   /**
    * Values by family, qualifier and timestamp, newest first (HBase: getMap). Qualifiers become text
-   * by `encoding`; take 'latin1' or 'hex' if they may be no UTF-8.
+   * by `encoding`; use 'latin1' or 'hex' if they may not be UTF-8.
    */
   map(encoding: BufferEncoding = 'utf8'): maps.ValuesByFamily<Map<bigint, Buffer>> {
     return maps.versionsByFamily(this.cells(), checkEncoding(encoding))

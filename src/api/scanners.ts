@@ -1,7 +1,4 @@
-/**
- * What scans return: rows in order, with the standard iterator helpers. Every backend's scanners
- * extend these classes.
- */
+/** The scanners of all backends: rows in order, with the standard iterator helpers. */
 import { AsyncRows } from './async-rows.js'
 import type { ScanMetrics } from './reads.js'
 import type { Result } from './result.js'
@@ -9,12 +6,13 @@ import { SyncRows } from './sync-rows.js'
 
 /** Rows of a scan, one result at a time. */
 export abstract class ResultScanner extends AsyncRows<Result> {
-  /** What the scan has done so far. */
+  /** The work of the scan so far. */
   abstract get metrics(): ScanMetrics
 
   /**
-   * The next up to `count` results; Infinity for all. Fewer at the end, and before an error, which
-   * the next call throws: no result that the scan has made is lost to a failure behind it.
+   * Returns the next results, at most `count`; Infinity for all. Returns fewer at the end of the
+   * scan, and before an error, which the next call throws. So no result is lost because of a later
+   * error.
    */
   abstract nextBatch(count: number): Promise<Result[]>
 
@@ -28,7 +26,7 @@ export abstract class ResultScanner extends AsyncRows<Result> {
 
   override async toArray(): Promise<Result[]> {
     const results = await this.nextBatch(Infinity)
-    // An error that came behind some results is thrown by the next call.
+    // If an error followed the results, this call throws it.
     await this.nextBatch(1)
     return results
   }
@@ -36,12 +34,13 @@ export abstract class ResultScanner extends AsyncRows<Result> {
 
 /** Rows of a synchronous scan. */
 export abstract class SyncResultScanner extends SyncRows<Result> {
-  /** What the scan has done so far. */
+  /** The work of the scan so far. */
   abstract get metrics(): ScanMetrics
 
   /**
-   * The next up to `count` results; Infinity for all. Fewer at the end, and before an error, which
-   * the next call throws: no result that the scan has made is lost to a failure behind it.
+   * Returns the next results, at most `count`; Infinity for all. Returns fewer at the end of the
+   * scan, and before an error, which the next call throws. So no result is lost because of a later
+   * error.
    */
   abstract nextBatch(count: number): Result[]
 

@@ -6,58 +6,59 @@ import type { DurabilityOption } from './mutations.js'
 
 /** Options of a column family (HBase: ColumnFamilyDescriptor). */
 export interface FamilyOptions {
-  /** VERSIONS: most versions kept per column. Default 1. */
+  /** VERSIONS: most versions kept per column, from 1. Default 1. */
   readonly versions?: number | undefined
-  /** MIN_VERSIONS: versions kept although expired. Default 0, at most `versions`. */
+  /**
+   * MIN_VERSIONS: versions kept although they have expired, from 0, at most `versions`. Default 0.
+   */
   readonly minVersions?: number | undefined
-  /** TTL, which HBase counts in seconds. Default Infinity, at least 1. */
+  /** TTL (in HBase in seconds), from 1. Default Infinity. */
   readonly ttlMilliseconds?: number | undefined
   /** KEEP_DELETED_CELLS. Default false. */
   readonly keepDeletedCells?: boolean | 'TTL' | undefined
   /**
-   * NEW_VERSION_BEHAVIOR: markers mask only what was written before them, and versions are counted
-   * in the order of writing. Not together with `keepDeletedCells`. Default false.
+   * NEW_VERSION_BEHAVIOR: markers mask only cells written before them, and versions are counted in
+   * the order of writing. Not together with `keepDeletedCells`. Default false.
    */
   readonly newVersionBehavior?: boolean | undefined
   /**
-   * hbase.hstore.time.to.purge.deletes: a major compaction keeps delete markers for so long,
-   * counted from their timestamp, so that late writes with old timestamps stay masked. Default 0.
+   * hbase.hstore.time.to.purge.deletes: how long a major compaction keeps delete markers, counted
+   * from their timestamp, so that late writes with old timestamps stay masked. From 0. Default 0.
    */
   readonly timeToPurgeDeletesMilliseconds?: number | undefined
   /** BLOOMFILTER. Default 'ROW'. */
   readonly bloomFilter?: 'NONE' | 'ROW' | 'ROWCOL' | 'ROWPREFIX_FIXED_LENGTH' | undefined
   /**
-   * RowPrefixBloomFilter.prefix_length: bytes of a row, 1 to 32,767, that the filter
-   * ROWPREFIX_FIXED_LENGTH takes; it then also serves scans whose rows share so many bytes. Needed
-   * with that filter. 0 (the default) with the others.
+   * RowPrefixBloomFilter.prefix_length: bytes of the row prefix in the filter
+   * ROWPREFIX_FIXED_LENGTH, 1 to 32,767. The filter also serves scans whose rows share that many
+   * bytes. Required with that filter; 0 (the default) with the others.
    */
   readonly rowPrefixBytes?: number | undefined
-  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 4 KiB. */
+  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 16 KiB. */
   readonly blockBytes?: number | undefined
   /** COMPRESSION. Default 'LZ4'. ZSTD needs Node 22.15, else `ERR_MISSING_PACKAGE`. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
-  /** BLOCKCACHE: whether reads admit blocks of the family to the cache. Default true. */
+  /** BLOCKCACHE: whether reads put blocks of the family into the cache. Default true. */
   readonly blockCache?: boolean | undefined
   /**
-   * Which files are merged in the background, and when: the name of a policy, or its name and
-   * options (HBase: hbase.hstore.defaultengine.compactionpolicy.class). Default 'lazy-leveled'.
-   * 'fifo'
-   * needs `ttlMilliseconds` and no `minVersions`.
+   * The policy of background compactions: its name, or its name and options (HBase:
+   * hbase.hstore.defaultengine.compactionpolicy.class). 'fifo' needs `ttlMilliseconds`
+   * and no `minVersions`. Default 'lazy-leveled'.
    */
   readonly compaction?: PolicyName | CompactionSetting | undefined
   /**
-   * IN_MEMORY: blocks that were read stay in the cache before those of other families. Default
-   * false.
+   * IN_MEMORY: whether blocks of the family stay in the cache longer than blocks of other families.
+   * Default false.
    */
   readonly inMemory?: boolean | undefined
   /**
-   * IS_MOB: values of more than `mobThreshold` bytes are stored in files of their own, which
-   * compactions leave alone until half of one is garbage. Default false.
+   * IS_MOB: whether values of more than `mobThreshold` bytes are stored in value files. Compactions
+   * do not rewrite a value file until less than half of it is used. Default false.
    */
   readonly mob?: boolean | undefined
-  /** MOB_THRESHOLD in bytes. Default 100 KiB. */
+  /** MOB_THRESHOLD in bytes, from 0. Default 100 KiB. */
   readonly mobThreshold?: number | undefined
-  /** METADATA: texts kept with the family; they mean nothing here. An alteration replaces all. */
+  /** METADATA: texts kept with the family, without effect. An alteration replaces all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
 }
 
@@ -69,23 +70,23 @@ export type FamilyDescription = {
 /** Options of a table. */
 export interface TableOptions {
   /**
-   * Without effect: a description can be given as it is, for a table of another name as well.
+   * Without effect. So a description can be passed as options, also for a table with another name.
    */
   readonly name?: string | undefined
   /** Column families by name; at least one. */
   readonly families: Readonly<Record<string, FamilyOptions>>
-  /** DURABILITY of mutations that say 'USE_DEFAULT' or nothing. Default 'SYNC_WAL'. */
+  /** DURABILITY of mutations with 'USE_DEFAULT' or without durability. Default 'SYNC_WAL'. */
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
   /** READONLY: mutations fail with `ERR_READ_ONLY`. Default false. */
   readonly readOnly?: boolean | undefined
   /**
-   * MEMSTORE_FLUSHSIZE: a memtable of a family of the table is flushed at so many bytes, if the
-   * database's `flushBytes` does not come first. At least 64 KiB. Default Infinity.
+   * MEMSTORE_FLUSHSIZE: size in bytes at which the memtable of a family is flushed, if smaller than
+   * the database's `flushBytes`. At least 64 KiB. Default Infinity.
    */
   readonly flushBytes?: number | undefined
-  /** METADATA: texts kept with the table; they mean nothing here. An alteration replaces all. */
+  /** METADATA: texts kept with the table, without effect. An alteration replaces all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
-  /** Coprocessors that are loaded whenever the table is opened; `ERR_COPROCESSOR`. */
+  /** Coprocessors that are loaded whenever the table is opened. A failure is `ERR_COPROCESSOR`. */
   readonly coprocessors?: readonly TableCoprocessor[] | undefined
 }
 
@@ -101,18 +102,18 @@ export interface TableDescription {
   readonly coprocessors?: readonly TableCoprocessor[] | undefined
 }
 
-/** Changes of an existing table; what is not mentioned stays. */
+/** Changes of an existing table; options that are not mentioned stay. */
 export interface TableAlteration {
   /** Without effect, as in {@link TableOptions}. */
   readonly name?: string | undefined
-  /** Families to add, or whose options to change. */
+  /** Families to add, or families with options to change. */
   readonly families?: Readonly<Record<string, FamilyOptions>> | undefined
-  /** Families to remove with all their cells. */
+  /** Families to drop with all their cells. */
   readonly dropFamilies?: readonly string[] | undefined
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
   readonly readOnly?: boolean | undefined
   readonly flushBytes?: number | undefined
   readonly metadata?: Readonly<Record<string, string>> | undefined
-  /** Takes the place of the whole list; empty = none. */
+  /** Replaces the whole list; empty = none. */
   readonly coprocessors?: readonly TableCoprocessor[] | undefined
 }

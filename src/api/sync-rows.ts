@@ -1,17 +1,17 @@
 /**
- * Elements that come one after the other at once, and the standard iterator helpers on them.
+ * Synchronous iterators with the standard iterator helpers.
  *
  * The helpers have the names, arguments and laziness of JavaScript's own (`Iterator.prototype`),
- * which Node has from version 22 on. Whatever ends a helper early, a callback that throws included,
- * closes what it draws from.
+ * which Node has from version 22 on. If a helper ends early, also because a callback throws, it
+ * closes the iterator from which it takes its elements.
  */
 import { checkResultCount } from './checks/scans.js'
 import { checkCallback } from './row-arguments.js'
 
-/** Told of an element and its position, from 0. */
+/** A callback that receives an element and its index, from 0. */
 export type SyncTold<T, U> = (value: T, index: number) => U
 
-/** What helpers draw elements from. */
+/** The iterator from which a helper takes its elements. */
 type Source<T> = Iterable<T> & { return(): unknown }
 
 /** An iterator with the standard iterator helpers. */
@@ -22,7 +22,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** Ends the iteration early. */
   abstract return(): IteratorReturnResult<undefined>
 
-  /** This object: for `for of`. */
+  /** Returns this object, for `for of`. */
   [Symbol.iterator](): this {
     return this
   }
@@ -32,43 +32,43 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
     this.return()
   }
 
-  /** All elements from here on, as {@link toArray}. */
+  /** All remaining elements, as {@link toArray}. */
   all(): T[] {
     return this.toArray()
   }
 
-  /** All elements from here on. */
+  /** All remaining elements. */
   toArray(): T[] {
     const elements: T[] = []
     for (const element of this) elements.push(element)
     return elements
   }
 
-  /** What `callback` makes of each element. */
+  /** The results of `callback` for each element. */
   map<U>(callback: SyncTold<T, U>): SyncRows<U> {
     checkCallback(callback, 'map')
     return new DerivedRows(this, mapped(this, callback))
   }
 
-  /** The elements for which `callback` returns something true. */
+  /** The elements for which `callback` returns a true value. */
   filter(callback: SyncTold<T, unknown>): SyncRows<T> {
     checkCallback(callback, 'filter')
     return new DerivedRows(this, filtered(this, callback))
   }
 
-  /** What is in the lists that `callback` makes of each element. */
+  /** The elements of the lists that `callback` returns for each element. */
   flatMap<U>(callback: SyncTold<T, Iterable<U>>): SyncRows<U> {
     checkCallback(callback, 'flatMap')
     return new DerivedRows(this, flattened(this, callback))
   }
 
-  /** The first `count` elements; Infinity for all. `ERR_INVALID_ARGUMENT`. */
+  /** The first `count` elements; Infinity for all. Throws `ERR_INVALID_ARGUMENT`. */
   take(count: number): SyncRows<T> {
     checkResultCount(count)
     return new DerivedRows(this, taken(this, count))
   }
 
-  /** The elements behind the first `count`. `ERR_INVALID_ARGUMENT`. */
+  /** The elements after the first `count`. Throws `ERR_INVALID_ARGUMENT`. */
   drop(count: number): SyncRows<T> {
     checkResultCount(count)
     return new DerivedRows(this, dropped(this, count))
@@ -81,7 +81,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
     for (const element of this) callback(element, index++)
   }
 
-  /** Whether `callback` returns something true for some element; ends with the first. */
+  /** Whether `callback` returns a true value for some element. Ends with the first such element. */
   some(callback: SyncTold<T, unknown>): boolean {
     checkCallback(callback, 'some')
     let index = 0
@@ -89,7 +89,9 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
     return false
   }
 
-  /** Whether `callback` returns something true for all elements; ends with the first other one. */
+  /**
+   * Whether `callback` returns a true value for all elements. Ends with the first other element.
+   */
   every(callback: SyncTold<T, unknown>): boolean {
     checkCallback(callback, 'every')
     let index = 0
@@ -97,7 +99,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
     return true
   }
 
-  /** The first element for which `callback` returns something true; undefined without one. */
+  /** The first element for which `callback` returns a true value; undefined if there is none. */
   find(callback: SyncTold<T, unknown>): T | undefined {
     checkCallback(callback, 'find')
     let index = 0
@@ -115,7 +117,9 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   }
 }
 
-/** The elements of a generator; what they are drawn from ends with it, even if it never began. */
+/**
+ * The elements of a generator. Ending it also closes its source, even if the generator never began.
+ */
 class DerivedRows<T> extends SyncRows<T> {
   readonly #source: Source<unknown>
   readonly #elements: Generator<T, undefined>

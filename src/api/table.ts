@@ -21,24 +21,24 @@ import type { ResultScanner, SyncResultScanner } from './scanners.js'
 import type { TableDescription } from './schema.js'
 
 /**
- * A table: HBase's `Table` with promises, and the same operations without promises.
+ * A table: HBase's `Table` with promises.
  *
- * Everything that is built on tables uses this interface only, so that another backend (Apache
- * HBase through its gateway) can stand in for the embedded engine. A backend with the capability
- * `sync` has the synchronous forms too, see {@link SyncTable}.
+ * Systems built on tables use this interface only. So another backend, such as Apache HBase through
+ * its gateway, can replace the embedded engine. A backend with the capability `sync` also has the
+ * methods of {@link SyncTable}.
  *
- * Errors common to all: `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND` (dropped meanwhile),
- * `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_CORRUPTION`, `ERR_IO`; for mutations
- * also `ERR_POISONED`, `ERR_NO_SPACE`, `ERR_READ_ONLY`, `ERR_TOO_LARGE`.
+ * Errors common to all methods: `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND` (the table was dropped),
+ * `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_CORRUPTION`, `ERR_IO`. Mutations also:
+ * `ERR_POISONED`, `ERR_NO_SPACE`, `ERR_READ_ONLY`, `ERR_TOO_LARGE`.
  */
 export interface Table {
   /** Name of the table, with its namespace unless that is the default one. */
   readonly name: string
   /** Options of the table and its families, with all defaults filled in. */
   describe(): TableDescription
-  /** An absent row gives a result that is empty. */
+  /** Reads one row. The result of an absent row is empty. */
   get(get: Get): Promise<Result>
-  /** Results in the order of the gets. */
+  /** Reads several rows. Results are in the order of the gets. */
   getList(gets: readonly Get[]): Promise<Result[]>
   /** Whether a get would find cells; reads as little as it can. */
   exists(get: Get): Promise<boolean>
@@ -48,7 +48,10 @@ export interface Table {
   scan(scan?: Scan): ResultScanner
   /** Writes cells of one row, all or none. */
   put(put: Put): Promise<void>
-  /** Independent puts; those that fail are reported together by `ERR_BATCH_FAILED`. */
+  /**
+   * Applies independent puts. Failures are reported together by `ERR_BATCH_FAILED`; the others are
+   * applied.
+   */
   putList(puts: readonly Put[]): Promise<void>
   /** Removes cells of one row by delete markers, all or none. */
   delete(deletion: Delete): Promise<void>
@@ -68,31 +71,32 @@ export interface Table {
   /** Applies the action if the condition holds; nothing comes in between. */
   checkAndMutate(check: Check, action: CheckAction): Promise<CheckAndMutateResult>
   /**
-   * Each element on its own; results by position. Those that fail are reported together by
-   * `ERR_BATCH_FAILED`, the others are applied.
+   * Checks and mutates each element on its own; results by index. Failures are reported together by
+   * `ERR_BATCH_FAILED`; the others are applied.
    */
   checkAndMutateList(
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): Promise<CheckAndMutateResult[]>
   /**
-   * All mutations or none. The result carries the cells of increments and appends, and `exists`.
+   * Applies all mutations or none. The result has the cells of increments and appends, and
+   * `exists`.
    */
   mutateRow(mutations: RowMutations): Promise<Result>
   /**
-   * Puts and deletes of several rows, all or none; false if a check does not hold. Needs the
-   * capability `atomicAcrossRows`.
+   * Applies puts and deletes of several rows, all or none. Resolves to false if a check does not
+   * hold. Needs the capability `atomicAcrossRows`.
    */
   mutateRows(request: MultiRowMutations): Promise<boolean>
   /**
-   * Mixed operations, each on its own, those of one row in the order given; outcomes by position,
-   * never rejects for one of them.
+   * Applies mixed operations, each on its own; those of one row in the given order. Outcomes by
+   * index: the failure of an operation does not reject the promise.
    */
   batch(operations: readonly BatchOperation[], callback?: BatchCallback): Promise<BatchResult[]>
 }
 
 /**
- * The synchronous forms. They may block on the disk; mutations are acknowledged by returning.
- * A mutation that meets a full memory budget flushes before it returns.
+ * The synchronous methods of a table. They may block on the disk. A mutation is acknowledged by
+ * returning. A mutation that meets a full memory budget flushes before it returns.
  */
 export interface SyncTable {
   /** As {@link Table.get}, before it returns. */

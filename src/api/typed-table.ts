@@ -1,8 +1,8 @@
 /**
  * A typed table: rows as objects whose properties are columns with encodings.
  *
- * It stands on any backend's {@link Table} and adds no operation of its own: what it does not have
- * is done with {@link TypedTable.table}.
+ * It works with any backend's {@link Table} and adds no operation. Other operations use {@link
+ * TypedTable.table}.
  */
 import { OptionNames, checkObject, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
@@ -17,7 +17,7 @@ import type { Result } from './result.js'
 import type { SyncRows } from './sync-rows.js'
 import type { SyncTable, Table } from './table.js'
 
-/** One property of a typed row: a column and how its values are stored. */
+/** One property of a typed row: its column, and the encoding of its values. */
 export interface TypedColumn<E extends EncodingOption = EncodingOption> {
   /** `'family:qualifier'`. */
   readonly column: string
@@ -35,25 +35,25 @@ export type PropertyValue<C> = C extends string
     ? ValueOf<E>
     : string
 
-/** A row as it is written: properties that are absent are left as they are. */
+/** A row to write: absent properties stay unchanged. */
 export type TypedValues<C extends TypedColumns> = {
   readonly [K in keyof C]?: PropertyValue<C[K]> | undefined
 }
 
-/** A row as it is read: `row`, and the properties whose column has a value. */
+/** A row that was read: `row`, and the properties whose column has a value. */
 export type TypedRow<C extends TypedColumns> = { readonly row: string } & TypedValues<C>
 
-/** What single mutations of a typed table take. */
+/** Options of single mutations of a typed table. */
 export interface TypedPutOptions {
-  /** Milliseconds; default: the engine's clock. */
+  /** Milliseconds. Default: the time of the engine's clock. */
   readonly timestamp?: number | bigint | undefined
   readonly durability?: DurabilityOption | undefined
 }
 
-/** What reads of a typed table take of {@link Get}: all but row and columns. */
+/** Options of a get of a typed table: those of {@link Get} without row and columns. */
 export type TypedGetOptions = Omit<Get, 'row' | 'columns' | 'checkExistenceOnly'>
 
-/** What scans of a typed table take of {@link Scan}: all but the columns. */
+/** Options of a scan of a typed table: those of {@link Scan} without columns, `batch` and `raw`. */
 export type TypedScanOptions = Omit<Scan, 'columns' | 'batch' | 'raw'>
 
 interface Property {
@@ -70,7 +70,7 @@ const putNames = new OptionNames<TypedPutOptions>('a typed put', {
 
 /** Rows as objects; made by {@link typedTable}. */
 export class TypedTable<C extends TypedColumns> {
-  /** The table behind it, for what is not here. */
+  /** The underlying table, for operations that are missing here. */
   readonly table: Table
   readonly #properties: ReadonlyMap<string, Property>
   /** @internal */
@@ -86,22 +86,22 @@ export class TypedTable<C extends TypedColumns> {
   }
 
   /**
-   * Writes the given properties of a row; the others keep their values.
-   * `ERR_INVALID_ARGUMENT` for a property that the table does not have, or a value that does not
-   * fit its encoding; errors of `Table.put`.
+   * Writes the given properties of a row; the others keep their values. Throws
+   * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its encoding; other
+   * errors as `Table.put`.
    */
   async put(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): Promise<void> {
     const cells = this.cellsOf(values)
     await this.table.put({ ...putNames.copy(options), row, cells })
   }
 
-  /** The row, or undefined if none of its properties has a value. Errors of `Table.get`. */
+  /** The row; undefined if none of its properties has a value. Errors of `Table.get`. */
   async get(row: BytesLike, options: TypedGetOptions = {}): Promise<TypedRow<C> | undefined> {
     const result = await this.table.get({ ...options, row, columns: this.columns })
     return result.isEmpty ? undefined : this.fromResult(result)
   }
 
-  /** The rows by position, undefined where there is none. Errors of `Table.getList`. */
+  /** The rows by index; undefined where there is none. Errors of `Table.getList`. */
   async getList(
     rows: readonly BytesLike[],
     options: TypedGetOptions = {},
@@ -111,21 +111,21 @@ export class TypedTable<C extends TypedColumns> {
     return results.map((result) => (result.isEmpty ? undefined : this.fromResult(result)))
   }
 
-  /** Rows in order; with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
+  /** Rows in order, with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
   scan(options: TypedScanOptions = {}): AsyncRows<TypedRow<C>> {
     const scan: Scan = { ...options, columns: this.columns }
     return this.table.scan(scan).map((result) => this.fromResult(result))
   }
 
   /**
-   * Removes the named properties of a row; without names the whole row, other columns included.
+   * Removes the named properties of a row; without names the whole row, including other columns.
    * Errors of `Table.delete`.
    */
   async delete(row: BytesLike, ...names: readonly (keyof C & string)[]): Promise<void> {
     await this.table.delete(this.deletionOf(row, names))
   }
 
-  /** Adds to a property of the encoding int64 and returns the new value. */
+  /** Adds to a property with the encoding int64. Returns the new value. */
   async increment(
     row: BytesLike,
     name: keyof C & string,
@@ -135,8 +135,8 @@ export class TypedTable<C extends TypedColumns> {
   }
 
   /**
-   * The typed form of a result of {@link TypedTable.table}. `ERR_INVALID_ARGUMENT` if a stored
-   * value does not fit its encoding.
+   * Turns a result of {@link TypedTable.table} into a typed row. Throws `ERR_INVALID_ARGUMENT` if a
+   * stored value does not fit its encoding.
    */
   fromResult(result: Result): TypedRow<C> {
     const row: Record<string, unknown> = { row: result.row?.toString('utf8') ?? '' }

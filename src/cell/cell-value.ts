@@ -4,9 +4,9 @@
  *   value = flags(1) [ttl(6)] content
  *
  * Flag bit 0: a cell TTL in milliseconds follows, 48 bits big-endian. Flag bit 1, in SSTables only:
- * in place of the content stands a reference to it in a value file, four big-endian numbers (file
- * number 8, offset 8, stored bytes 4, content bytes 4). The other bits are zero and reserved for
- * tags. On disk: never change.
+ * the content is in a value file. In its place stands a reference of four big-endian numbers: file
+ * number (8 bytes), offset (8), stored bytes (4) and content bytes (4). The other bits are zero and
+ * reserved for tags. On disk: never change.
  */
 import { readPrefix48, writeUint48BE } from '../base/bytes.js'
 

@@ -1,6 +1,6 @@
 /**
- * Chooses the rows at which the outputs of a merge are cut, so that they are aligned with the files
- * of the level below their own (the "grandparents" of the inputs). An output that ends where a
+ * Chooses the rows at which the outputs of a merge are cut. The outputs are aligned with the files
+ * of the level below their own, the "grandparents" of the inputs. An output that ends where a
  * grandparent begins overlaps one file less when it is merged down later.
  */
 import type { FileMetadata } from '../version/file-metadata.js'

@@ -2,8 +2,8 @@
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /**
- * Makes an `ERR_COPROCESSOR`: coprocessor `name` failed while it was `doing` something. An error
- * that says so already is passed on.
+ * Makes an `ERR_COPROCESSOR`: coprocessor `name` failed in `doing`. An error with that code is
+ * returned unchanged.
  */
 export function coprocessorError(name: string, doing: string, cause: unknown): CellarError {
   if (cause instanceof CellarError && cause.code === ErrorCode.coprocessor) return cause
@@ -12,7 +12,7 @@ export function coprocessorError(name: string, doing: string, cause: unknown): C
   return new CellarError(ErrorCode.coprocessor, message, { cause })
 }
 
-/** Makes an `ERR_COPROCESSOR` for an answer that has no meaning. */
+/** Makes an `ERR_COPROCESSOR` for an answer without meaning. */
 export function badAnswer(name: string, method: string, expected: string): CellarError {
   const message = `coprocessor '${name}': ${method} must ${expected}`
   return new CellarError(ErrorCode.coprocessor, message)

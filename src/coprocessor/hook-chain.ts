@@ -1,12 +1,12 @@
 /**
- * The cell hooks of one job, asked one after the other.
+ * Asks the cell hooks of one job, one after the other.
  *
- * Counts what each hook drops and replaces, so that the job can prove that its numbers add up, and
- * notes in shared memory which hook is running, so that a watchdog in another thread can tell a
- * hook that loops from a disk that is slow.
+ * Counts the cells that each hook drops and replaces, so that the job can prove that its numbers
+ * add up. Notes in shared memory which hook is running, so that a watchdog in another thread can
+ * tell a looping hook from a slow disk.
  *
- * Failure behaviour: whatever a hook throws, and any answer without meaning, is an
- * `ERR_COPROCESSOR` that names the coprocessor and the method. The chain is not used afterwards.
+ * An error of a hook, and an answer without meaning, become an `ERR_COPROCESSOR` that names the
+ * coprocessor and the method. The chain cannot be used afterwards.
  */
 import { isDeleteMarker } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -27,30 +27,33 @@ export interface HookTask {
 /** The hooks of a job. Structured-cloneable. */
 export interface HookPlan {
   readonly job: StoreJob
-  /** In the order in which they are asked. */
+  /** The hooks, in the order in which they are asked. */
   readonly tasks: readonly HookTask[]
-  /** Cells up to this sequence are seen by an open snapshot and kept without asking; 0 = none. */
+  /**
+   * Cells up to this sequence are kept without asking, because an open snapshot sees them; 0 =
+   * none.
+   */
   readonly protectedSequence: number
   /** Two shared words, see {@link HookWatch}. */
   readonly watch: SharedArrayBuffer
 }
 
-/** What a hook did in a job. Structured-cloneable. */
+/** The counts of a hook in a job. Structured-cloneable. */
 export interface HookOutcome {
   readonly name: string
   readonly dropped: number
   readonly replaced: number
-  /** Cells kept without asking, because an open snapshot sees them. */
+  /** Cells kept without asking the hook, because an open snapshot sees them. */
   readonly notAsked: number
-  /** What `finish` returned: one element for each part of the job that had such a hook. */
+  /** Results of `finish`: one for each part of the job that had such a hook. */
   readonly reports: readonly unknown[]
 }
 
-/** Positions of the words of {@link HookPlan.watch}. */
+/** Indexes of the words of {@link HookPlan.watch}. */
 export const HookWatch = {
-  /** 1 + position of the hook that is running, 0 if none is. */
+  /** 1 + index of the running hook; 0 if none is running. */
   running: 0,
-  /** Changes with every call of a hook. */
+  /** Changes with each call of a hook. */
   calls: 1,
 } as const
 
@@ -59,18 +62,21 @@ interface Link {
   readonly hook: CellHook
   readonly decidesMarkers: boolean
   readonly hasStartRow: boolean
-  /** Number of the last row that `startRow` was called for. */
+  /** Number of the last row for which `startRow` was called. */
   row: number
   dropped: number
   replaced: number
 }
 
-/** Memory for {@link HookPlan.watch}. */
+/** Makes the memory for {@link HookPlan.watch}. */
 export function makeHookWatch(): SharedArrayBuffer {
   return new SharedArrayBuffer(8)
 }
 
-/** Loads the modules of a plan; REQUIRED in the thread of the job before {@link HookChain}. */
+/**
+ * Loads the modules of a plan. Required in the thread of the job before a {@link HookChain} is
+ * made.
+ */
 export async function loadHooks(plan: HookPlan | undefined): Promise<void> {
   if (plan === undefined) return
   const watch = new Int32Array(plan.watch)
@@ -83,7 +89,7 @@ export async function loadHooks(plan: HookPlan | undefined): Promise<void> {
   watch[HookWatch.running] = 0
 }
 
-/** The hooks of one job, or of one part of it. */
+/** The hooks of one job, or of one part of a job. */
 export class HookChain {
   /** Cells dropped by all hooks together. */
   dropped = 0
@@ -110,8 +116,9 @@ export class HookChain {
   }
 
   /**
-   * Asks the hooks about a cell: itself if it stays, another view if it was replaced (borrowed
-   * until the next call), undefined if it goes. `row` is a number that changes with the cell's row.
+   * Asks the hooks about a cell. Returns the cell if it stays, another view (borrowed until the
+   * next call) if it was replaced, or undefined if it is dropped. `row` is a number that changes
+   * with the row of the cells.
    */
   apply(cell: CellView, row: number): CellView | undefined {
     if (cell.sequence <= this.protectedSequence) {
@@ -152,7 +159,7 @@ export class HookChain {
     return current
   }
 
-  /** Ends the hooks, in order, and gathers what they did. */
+  /** Ends the hooks in order and returns their counts. */
   finish(): HookOutcome[] {
     return this.links.map(({ name, hook, dropped, replaced }, i) => {
       const reports = this.call(i, name, 'finish', () =>
@@ -204,7 +211,7 @@ function nonsense(link: Link, decision: number): Error {
   return badAnswer(link.name, 'decide', `${answers}, not ${String(decision)}`)
 }
 
-/** Adds up what the parts of a job did; all parts have the same hooks. */
+/** Adds up the counts of all parts of a job, which have the same hooks. */
 export function mergeHookOutcomes(parts: readonly (readonly HookOutcome[])[]): HookOutcome[] {
   const [first = [], ...rest] = parts
   return first.map((outcome, i) => {

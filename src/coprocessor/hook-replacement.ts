@@ -1,15 +1,15 @@
 /**
- * Builds the cell that takes the place of a replaced one: the same key and TTL with another value.
+ * Builds the cell that replaces another one: the same key and TTL with another value.
  *
- * Ownership: the built cell lies in memory of this object and is valid until the next but one is
- * built, so that the replacement of a replacement can be copied from it.
+ * The built cell lies in memory of this object. It stays valid until the next but one is built, so
+ * that a replaced cell can be replaced again.
  */
 import { CellView } from '../cell/cell-view.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import type { CellReplacement } from './cell-hook.js'
 
 export class HookReplacement implements CellReplacement {
-  /** Whether a value was given since {@link begin}. */
+  /** Whether a value was set since {@link begin}. */
   given = false
   private cell!: CellView
   private readonly views = [new CellView(), new CellView()]
@@ -23,7 +23,7 @@ export class HookReplacement implements CellReplacement {
     valueEnd: 0,
   }
 
-  /** A hook is about to be asked about `cell`. */
+  /** Called before a hook is asked about `cell`. */
   begin(cell: CellView): void {
     this.given = false
     this.cell = cell

@@ -1,36 +1,36 @@
 /**
- * The half of a coprocessor that watches flushes and compactions from the main thread (HBase:
- * RegionObserver, the flush and compaction part), and supplies what cell hooks must know.
+ * The half of a coprocessor that observes flushes and compactions on the main thread, as the flush
+ * and compaction methods of HBase's RegionObserver do. It also supplies facts to cell hooks.
  *
- * All methods are synchronous and optional. An error in a method before the job fails that flush or
- * compaction with `ERR_COPROCESSOR` and changes nothing; an error in a method after it is told by
- * the database's event 'warning', because the job is installed already.
+ * All methods are synchronous and optional. An error in a method before the job fails the flush or
+ * compaction with `ERR_COPROCESSOR` and changes nothing. An error in a method after it raises the
+ * database's event 'warning', because the result of the job is already in use.
  */
 import type { StoreJob } from './cell-hook.js'
 
-/** What a finished job did. */
+/** The counts of a finished job. */
 export interface StoreJobOutcome {
-  /** Files that take the place of the memtable or of the inputs. */
+  /** Files that replace the memtable or the inputs. */
   readonly files: number
   readonly entriesRead: number
   readonly entriesWritten: number
-  /** All drops: by HBase's rules and by hooks. */
+  /** Entries dropped by HBase's rules and by hooks. */
   readonly entriesDropped: number
   /** Cells that this coprocessor's hook dropped and replaced. */
   readonly hookDropped: number
   readonly hookReplaced: number
-  /** Cells kept without asking the hook, because a snapshot sees them that was open. */
+  /** Cells kept without asking the hook, because an open snapshot sees them. */
   readonly hookNotAsked: number
   /**
-   * What `finish` of this coprocessor's cell hook returned: one element for each part of the job (a
-   * large compaction is split by key range); empty if there is no hook or no `finish`.
+   * Results of `finish` of this coprocessor's cell hook: one for each part of the job, since a
+   * large compaction is split by key range. Empty if there is no hook or no `finish`.
    */
   readonly reports: readonly unknown[]
-  /** Nothing is left of the store: no files, and nothing in memory. */
+  /** Whether the store has neither files nor cells in memory. */
   readonly storeIsEmpty: boolean
 }
 
-/** A file of a store, as policies see it. */
+/** The facts about a file that an observer sees. */
 export interface StoreFileInfo {
   readonly fileNumber: number
   readonly fileBytes: number
@@ -38,56 +38,57 @@ export interface StoreFileInfo {
   readonly entryCount: number
 }
 
-/** The selection of files for a compaction. */
+/** A selection of files for a compaction. */
 export interface CompactionSelection {
   readonly table: string
   readonly family: string
   /** Files of the store, newest first. */
   readonly files: readonly StoreFileInfo[]
-  /** No compaction this time; the observers that follow are not asked (HBase: bypass). */
+  /** Prevents the compaction. Later observers are not asked (HBase: bypass). */
   bypass(): void
 }
 
 /**
- * The rules by which one job keeps cells, those of the family at first; an observer changes the
- * fields (HBase: ScanOptions). Reads, and whole files that have expired, go by the family's.
+ * The retention rules of one job, at first those of the family. An observer may change the fields
+ * (HBase: ScanOptions). Reads, and the drop of completely expired files, still use the rules of the
+ * family.
  */
 export interface JobRetention {
   /** Versions of a column that are kept, from 1. */
   versions: number
   /** Versions that are kept although they have expired, from 0. */
   minVersions: number
-  /** Time to live, above 0; Infinity = forever. */
+  /** Time to live in seconds, above 0; Infinity = forever. */
   ttlSeconds: number
   keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
   /** How long a major compaction keeps markers that it could drop, from 0. */
   timeToPurgeDeletesMilliseconds: number
 }
 
-/** Watches the jobs of a table; see the file header. */
+/** Observes the jobs of a table; see the file header. */
 export interface JobObserver {
   /**
-   * What this coprocessor's cell hook gets to know of the live system in this job: plain,
-   * structured-cloneable data, asked for anew for every attempt.
+   * Returns facts of the running program for this coprocessor's cell hook: plain,
+   * structured-cloneable data. Called for each attempt of a job.
    */
   jobContext?(job: StoreJob): unknown
-  /** A flush starts. */
+  /** Called before a flush. */
   preFlush?(job: StoreJob): void
-  /** Behind `preFlush`: may change the fields of `retention`. */
+  /** Called after `preFlush`; may change the fields of `retention`. */
   preFlushScannerOpen?(job: StoreJob, retention: JobRetention): void
   /**
-   * A flush is installed. Also called when a flush was asked for and nothing was in memory, with
-   * zeros in the outcome, so that an empty store can be noticed.
+   * Called when the result of a flush is in use. Also called, with zeros in the outcome, for a
+   * requested flush of an empty memtable, so that an empty store can be noticed.
    */
   postFlush?(job: StoreJob, outcome: StoreJobOutcome): void
-  /** Files for a compaction are about to be chosen. */
+  /** Called before files are chosen for a compaction. */
   preCompactSelection?(selection: CompactionSelection): void
-  /** Files were chosen; the list may be empty. */
+  /** Called after files were chosen; the list may be empty. */
   postCompactSelection?(selection: CompactionSelection, chosen: readonly StoreFileInfo[]): void
-  /** A compaction starts. */
+  /** Called before a compaction. */
   preCompact?(job: StoreJob): void
-  /** Behind `preCompact`: may change the fields of `retention`. */
+  /** Called after `preCompact`; may change the fields of `retention`. */
   preCompactScannerOpen?(job: StoreJob, retention: JobRetention): void
-  /** A compaction is installed. */
+  /** Called when the result of a compaction is in use. */
   postCompact?(job: StoreJob, outcome: StoreJobOutcome): void
 }

@@ -1,8 +1,8 @@
 /**
- * Loads the modules of coprocessors, in whichever thread needs them.
+ * Loads the modules of coprocessors in the thread that needs them.
  *
- * What was loaded once is kept per thread, as Node does, so that a flush that must not wait finds
- * the module of its hook in memory.
+ * Loaded modules are kept per thread, as Node does. So a flush that must not wait finds the module
+ * of its hook in memory.
  */
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,9 +14,9 @@ export type ModuleExports = Readonly<Record<string, unknown>>
 const loaded = new Map<string, ModuleExports>()
 
 /**
- * Loads a module; `ERR_COPROCESSOR` names the coprocessor and the module. A failure is not kept:
- * the next call tries again (Node itself remembers a module that threw while it was evaluated, for
- * the life of the thread).
+ * Loads a module. Throws `ERR_COPROCESSOR`, which names the coprocessor and the module. After a
+ * failure the next call tries again. However, Node remembers for the life of the thread that a
+ * module threw while it was evaluated.
  */
 export async function loadModule(name: string, module: string): Promise<ModuleExports> {
   const known = loaded.get(module)
@@ -32,7 +32,10 @@ export async function loadModule(name: string, module: string): Promise<ModuleEx
   }
 }
 
-/** A module that {@link loadModule} has loaded in this thread; else `ERR_COPROCESSOR`. */
+/**
+ * Returns a module that {@link loadModule} has loaded in this thread. Throws `ERR_COPROCESSOR` if
+ * it was not.
+ */
 export function loadedModule(name: string, module: string): ModuleExports {
   const known = loaded.get(module)
   if (known !== undefined) return known

@@ -1,4 +1,6 @@
-/** The order of coprocessors: lower priorities first, then as they were loaded (HBase). */
+/**
+ * Order of coprocessors, as in HBase: lower priorities first, equal ones in the order of loading.
+ */
 export const CoprocessorPriority = {
   highest: 0,
   system: 536_870_911,

@@ -66,7 +66,7 @@ export class MemoryRelief {
     }
   }
 
-  /** A synchronous writer pays for the memory that it used: flushes until below the budget. */
+  /** Makes a synchronous writer flush memtables until they are within the budget. */
   finishSync(): void {
     const { stores, flusher } = this
     const { budget } = this.writes

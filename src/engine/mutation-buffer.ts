@@ -5,15 +5,15 @@
  *   mutation = format(1) serverTimestamp(6) entry*
  *   entry    = varint storeId, varint keyLength, varint valueLength, key, value
  *
- * Key and value are exactly what the memtable stores, so a mutation is encoded once and copied
- * twice: into the log, a whole group at a time, and into the memtables. `serverTimestamp` is the
- * timestamp that the engine's clock gave to the mutation, 0 if it gave none; recovery continues
+ * Keys and values have the form of memtables. So a mutation is encoded once and copied twice: with
+ * its whole group into the log, and into the memtables. `serverTimestamp` is the timestamp that the
+ * engine's clock gave to the mutation; 0 if the clock gave none. After recovery the clock continues
  * above it.
  *
- * A group is built by `begin`, then for each mutation `open`, `add`, `finish`; `drop` takes back
- * the one that is open. Positions of entries hold from `finish` on.
+ * A group is built by `begin`, and then `open`, `add` and `finish` for each mutation; `drop` removes
+ * the open one. Offsets of entries are final after `finish`.
  *
- * Ownership: the buffer belongs to the engine and is reused by the next group.
+ * The buffer belongs to the engine and is reused by the next group.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { copyBytes, readPrefix48, writeUint48BE } from '../base/bytes.js'

@@ -19,13 +19,13 @@ export interface EscapedColumn {
   readonly qualifier: Buffer
 }
 
-/** Copies bytes, so that the caller may reuse theirs. */
+/** Copies bytes, so that the caller may reuse its own. */
 export function copyBytes(value: BytesLike, what: string): Buffer {
   checkBytesLike(value, what)
   return Buffer.from(toBytes(value))
 }
 
-/** Parses a column, which must have a qualifier (an empty one is `'family:'`). */
+/** Parses a column, which must have a qualifier; `'family:'` has the empty one. */
 export function parseFilterColumn(column: ColumnName): EscapedColumn {
   const { family, escapedQualifier } = parseSingleColumn(column)
   return { family, qualifier: escapedQualifier }
@@ -40,12 +40,12 @@ export function checkFilterCount(value: number, what: string): number {
 /** Checks an optional boolean. */
 export const checkFlag = checkBoolean
 
-/** A copy of a list without holes. */
+/** Checks a list and returns a copy without missing elements. */
 export function checkList<T>(value: readonly T[], what: string): T[] {
   return readArguments(() => checkArray(value, what))
 }
 
-/** A copy of an object of options without unknown names. */
+/** Checks an object of options and returns a copy; unknown names are refused. */
 export function readOptions<T extends object>(value: T, names: OptionNames<T>): T {
   return readArguments(() => names.copy(value))
 }

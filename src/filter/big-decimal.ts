@@ -18,11 +18,13 @@ export interface BigDecimal {
   readonly scale: number
 }
 
-/** Longer stored numbers are not comparable: about 2,400 digits. */
+/** Longest stored number in bytes that can be compared: about 2,400 digits. */
 const unscaledBytesMax = 1000
 const scaleMax = 0x7fff_ffff
 
-/** Parses decimal text such as `-12.50` or `1e-3`, or takes a bigint; `ERR_INVALID_ARGUMENT`. */
+/**
+ * Parses decimal text such as `-12.50` or `1e-3`, or takes a bigint. Throws `ERR_INVALID_ARGUMENT`.
+ */
 export function parseBigDecimal(value: string | bigint): BigDecimal {
   if (typeof value === 'bigint') return { unscaled: value, scale: 0 }
   const match =
@@ -40,7 +42,7 @@ export function parseBigDecimal(value: string | bigint): BigDecimal {
   return { unscaled: match[1] === '-' ? -magnitude : magnitude, scale }
 }
 
-/** HBase's stored form of a number; `ERR_INVALID_ARGUMENT`. */
+/** Encodes a number in HBase's stored form. Throws `ERR_INVALID_ARGUMENT`. */
 export function encodeBigDecimal(value: string | bigint): Buffer {
   const { unscaled, scale } = parseBigDecimal(value)
   let bytes = 1
@@ -52,7 +54,7 @@ export function encodeBigDecimal(value: string | bigint): Buffer {
   return result
 }
 
-/** Decodes `source[start, end)`, or undefined if it is not such a number. */
+/** Decodes `source[start, end)`; undefined if the bytes are no such number. */
 export function decodeBigDecimal(
   source: Buffer,
   start: number,
@@ -73,7 +75,7 @@ export function compareBigDecimals(a: BigDecimal, b: BigDecimal): number {
   const bMagnitude = b.unscaled < 0n ? -b.unscaled : b.unscaled
   const aDigits = aMagnitude.toString().length
   const bDigits = bMagnitude.toString().length
-  // Position of the leading digit: decides unless equal, and then the scales differ by little.
+  // The position of the leading digit decides. If it is equal, the scales differ by little.
   const leading = aDigits - a.scale - (bDigits - b.scale)
   if (leading !== 0) return leading * aSign
   const difference = a.scale - b.scale

@@ -1,4 +1,4 @@
-/** Filters on timestamps, and the one that strips values. */
+/** Filters on timestamps, and the filter that removes values. */
 import { OptionNames } from '../base/arguments.js'
 import { emptyBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -21,13 +21,13 @@ const timestampsNames = new OptionNames<{ readonly canHint?: boolean }>('a Times
 })
 
 /**
- * All cells without their values: empty, or with `lengthAsValue` the value's length as four bytes
- * big-endian (HBase: KeyOnlyFilter).
+ * Returns all cells without their values: empty, or with `lengthAsValue` the length of the value as
+ * four bytes, big-endian (HBase: KeyOnlyFilter).
  */
 export class KeyOnlyFilter extends KeyFilter {
   readonly replacesValues = true
   private readonly lengthAsValue: boolean
-  /** Handed out for each cell anew; callers copy it at once. */
+  /** Returned for every cell; callers copy it at once. */
   private readonly length = Buffer.alloc(4)
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
@@ -45,16 +45,17 @@ export class KeyOnlyFilter extends KeyFilter {
 }
 
 /**
- * Cells with one of several timestamps (HBase: TimestampsFilter). `canHint` lets the scan jump to
- * the next wanted version of a column; as in HBase it may then jump over delete markers of that
- * column and return cells that they mask, so use it only where columns are not deleted.
+ * Returns the cells with one of several timestamps (HBase: TimestampsFilter). With `canHint` the
+ * scan jumps to the next wanted version of a column. As in HBase, it may then jump over delete
+ * markers of the column and return cells that they mask. So use `canHint` only where columns are
+ * not deleted.
  */
 export class TimestampsFilter extends KeyFilter {
-  /** Ascending, in halves. */
+  /** The wanted timestamps in halves, ascending. */
   private readonly highs: readonly number[]
   private readonly lows: readonly number[]
   private readonly canHint: boolean
-  /** Wanted timestamps below the one last looked up. */
+  /** Number of wanted timestamps below the one last looked up. */
   private older = 0
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
@@ -92,7 +93,7 @@ export class TimestampsFilter extends KeyFilter {
     }
   }
 
-  /** Binary search; sets {@link older}. */
+  /** Finds the timestamp of a cell by binary search, and sets {@link older}. */
   private lookUp(cell: CellView): boolean {
     const { timestampHigh: high, timestampLow: low } = cell
     let from = 0

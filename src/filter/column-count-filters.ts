@@ -9,8 +9,8 @@ import { KeyFilter } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
 
 /**
- * The newest version of a row's first columns (HBase: ColumnCountGetFilter). Meant for gets: a scan
- * ends with the first row that has more columns.
+ * Returns the newest version of each of a row's first `columnsMax` columns (HBase:
+ * ColumnCountGetFilter). Meant for gets: a scan ends with the first row that has more columns.
  */
 export class ColumnCountGetFilter extends KeyFilter {
   private readonly columnsMax: number
@@ -41,8 +41,9 @@ export class ColumnCountGetFilter extends KeyFilter {
 }
 
 /**
- * In each row skips columns and returns the newest versions of the next ones (HBase:
- * ColumnPaginationFilter). `offset` is a number of columns, or the qualifier to begin with.
+ * Skips the first columns of each row and returns the newest versions of the next `limit` columns
+ * (HBase: ColumnPaginationFilter). `offset` is a number of columns to skip, or the qualifier to
+ * begin with.
  */
 export class ColumnPaginationFilter extends KeyFilter {
   private readonly limit: number
@@ -74,7 +75,8 @@ export class ColumnPaginationFilter extends KeyFilter {
       if (order < 0) return jumpInRow(cell)
     }
     this.columns++
-    // The last column leaves no row: members of a list behind this one count the next column too.
+    // The last column does not leave the row: later members of a filter list count the next column
+    // too.
     return this.columns <= this.offset ? FilterCode.nextColumn : FilterCode.includeAndNextColumn
   }
 
@@ -85,8 +87,9 @@ export class ColumnPaginationFilter extends KeyFilter {
 }
 
 /**
- * The first cell of each row: what row counting needs (HBase: FirstKeyOnlyFilter). It leaves the
- * row at the second cell only, so that a filter around it learns that there is one.
+ * Returns the first cell of each row, for counting rows (HBase: FirstKeyOnlyFilter). The filter
+ * leaves the row at the second cell, not at the first, so that a filter around it sees that there
+ * is a second one.
  */
 export class FirstKeyOnlyFilter extends KeyFilter {
   private found = false
@@ -103,7 +106,7 @@ export class FirstKeyOnlyFilter extends KeyFilter {
 }
 
 /**
- * The cells of each row up to the first one with one of the given qualifiers, and that one
+ * Returns the cells of each row up to and including the first with one of the given qualifiers
  * (HBase: FirstKeyValueMatchingQualifiersFilter).
  */
 export class FirstKeyValueMatchingQualifiersFilter extends KeyFilter {

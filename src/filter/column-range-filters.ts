@@ -1,6 +1,7 @@
 /**
  * Filters that select columns by prefix or range. They jump to the first wanted column of a row and
- * leave the row behind the last one, in reversed scans too, where columns keep their order.
+ * leave the row after the last one. In reversed scans too, the columns of a row come in ascending
+ * order.
  */
 import { OptionNames } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
@@ -12,13 +13,16 @@ import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 import { jumpInRow } from './single-column-filters.js'
 
-/** Compares the beginning of a cell's qualifier with an escaped prefix; 0 = starts with it. */
+/**
+ * Compares the beginning of a cell's qualifier with an escaped prefix; 0 = it begins with the
+ * prefix.
+ */
 function compareToPrefix(cell: CellView, prefix: Buffer): number {
   const end = Math.min(cell.qualifierEnd, cell.qualifierStart + prefix.length)
   return compareBytes(cell.buffer, cell.qualifierStart, end, prefix, 0, prefix.length)
 }
 
-/** Columns whose qualifier begins with a prefix (HBase: ColumnPrefixFilter). */
+/** Returns the columns whose qualifier begins with a prefix (HBase: ColumnPrefixFilter). */
 export class ColumnPrefixFilter extends KeyFilter {
   private readonly prefix: Buffer
   private readonly escaped: Buffer
@@ -42,13 +46,14 @@ export class ColumnPrefixFilter extends KeyFilter {
 }
 
 /**
- * Columns whose qualifier begins with one of several prefixes (HBase: MultipleColumnPrefixFilter).
+ * Returns the columns whose qualifier begins with one of several prefixes (HBase:
+ * MultipleColumnPrefixFilter).
  */
 export class MultipleColumnPrefixFilter extends KeyFilter {
-  /** Ascending; none begins with another one. */
+  /** Ascending; no prefix begins with another one. */
   private readonly prefixes: readonly Buffer[]
   private readonly escaped: readonly Buffer[]
-  /** The prefix that was last matched or jumped to. */
+  /** Index of the prefix that last matched or was jumped to. */
   private index = 0
 
   /** Throws `ERR_INVALID_ARGUMENT`, also if a prefix is given twice. */
@@ -75,7 +80,7 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
 
   override filterCell(cell: CellView): FilterCode {
     const escaped = this.escaped
-    // Another family of the row starts over.
+    // The next family of the row begins again with the first prefix.
     if (this.index > 0 && compareToPrefix(cell, escaped[this.index - 1]) <= 0) this.index = 0
     for (let i = this.index; i < escaped.length; i++) {
       const order = compareToPrefix(cell, escaped[i])
@@ -108,7 +113,7 @@ const rangeNames = new OptionNames<ColumnRangeOptions>('a ColumnRangeFilter', {
   maxInclusive: true,
 })
 
-/** Columns whose qualifier lies in a range (HBase: ColumnRangeFilter). */
+/** Returns the columns whose qualifier is in a range (HBase: ColumnRangeFilter). */
 export class ColumnRangeFilter extends KeyFilter {
   private readonly min: Buffer | undefined
   private readonly escapedMin: Buffer | undefined
@@ -116,7 +121,7 @@ export class ColumnRangeFilter extends KeyFilter {
   private readonly escapedMax: Buffer | undefined
   private readonly maxInclusive: boolean
 
-  /** Throws `ERR_INVALID_ARGUMENT`. A range with `min` above `max` holds nothing. */
+  /** Throws `ERR_INVALID_ARGUMENT`. A range with `min` above `max` is empty. */
   constructor(options: ColumnRangeOptions) {
     super()
     options = readOptions(options, rangeNames)

@@ -1,8 +1,9 @@
 /**
  * Comparators of filters (HBase: ByteArrayComparable and its subclasses), given as plain objects.
  *
- * A comparator orders stored bytes against its constant: negative if the stored bytes are smaller,
- * 0 if equal (or matching), NaN if they cannot be ordered (only NOT_EQUAL lets those through).
+ * A comparator compares stored bytes with its constant. The result is negative if the stored bytes
+ * are smaller, 0 if they are equal or match, and NaN if they cannot be ordered. Only NOT_EQUAL
+ * accepts NaN.
  */
 import {
   OptionNames,
@@ -65,21 +66,21 @@ export type ComparatorOption =
     }
   | { readonly substring: string }
 
-/** What {@link makeComparator} makes. */
+/** The result of {@link makeComparator}. */
 export abstract class Comparator {
   /** Name for messages. */
   abstract readonly name: string
-  /** False if only "matches" and "does not match" are told apart. */
+  /** False if the comparator can only tell "matches" from "does not match". */
   readonly orders: boolean
 
   constructor(orders: boolean) {
     this.orders = orders
   }
 
-  /** Orders plain bytes against the constant. */
+  /** Compares plain bytes with the constant. */
   abstract compare(source: Buffer, start: number, end: number): number
 
-  /** Orders escaped bytes against the constant. */
+  /** Compares escaped bytes with the constant. */
   compareEscaped(source: Buffer, start: number, end: number): number {
     if (!hasEscape(source, start, end)) return this.compare(source, start, end)
     const plain = unescape(source, start, end)
@@ -242,7 +243,7 @@ class SubstringComparator extends Comparator {
   }
 }
 
-/** The names of all forms. */
+/** The properties of all forms together. */
 interface ComparatorParts {
   readonly binary?: BytesLike
   readonly binaryPrefix?: BytesLike
@@ -296,7 +297,7 @@ const forms: ReadonlyMap<string, Form> = new Map([
   form('substring', [], (parts) => new SubstringComparator(parts.substring!)),
 ])
 
-/** Makes a comparator; `ERR_INVALID_ARGUMENT` for anything that is not one. */
+/** Makes a comparator. Throws `ERR_INVALID_ARGUMENT` if `option` is none. */
 export function makeComparator(option: ComparatorOption): Comparator {
   if (typeof option === 'string' || isBytes(option)) return new BinaryComparator(option)
   return readArguments(() => {

@@ -1,6 +1,6 @@
 /**
- * Filters that compare one part of a cell with a constant (HBase: subclasses of CompareFilter):
- * stored part, operator, constant.
+ * Filters that compare one part of a cell with a constant (HBase: subclasses of CompareFilter). The
+ * stored part is on the left of the operator, the constant on the right.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { Comparison, type FilterOperator } from './compare.js'
@@ -8,7 +8,7 @@ import type { ComparatorOption } from './comparators.js'
 import { FilterCode } from './filter.js'
 import { FilterBase, KeyFilter, RowKeyFilter } from './filter-base.js'
 
-/** Rows whose key passes (HBase: RowFilter). */
+/** Returns the rows whose key passes (HBase: RowFilter). */
 export class RowFilter extends RowKeyFilter {
   private readonly comparison: Comparison
 
@@ -24,11 +24,12 @@ export class RowFilter extends RowKeyFilter {
 }
 
 /**
- * Cells of the families whose name passes; other families are left at once (HBase: FamilyFilter).
+ * Returns the cells of the families whose name passes (HBase: FamilyFilter). Other families are
+ * left at once.
  */
 export class FamilyFilter extends KeyFilter {
   private readonly comparison: Comparison
-  /** Verdicts by the name of the family. */
+  /** Results of the comparison by name of the family. */
   private readonly verdicts = new Map<string, boolean>()
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
@@ -50,7 +51,7 @@ export class FamilyFilter extends KeyFilter {
   }
 }
 
-/** Cells whose qualifier passes (HBase: QualifierFilter). */
+/** Returns the cells whose qualifier passes (HBase: QualifierFilter). */
 export class QualifierFilter extends KeyFilter {
   private readonly comparison: Comparison
 
@@ -68,8 +69,8 @@ export class QualifierFilter extends KeyFilter {
 }
 
 /**
- * Cells whose value passes; an older version may pass where a newer one does not (HBase:
- * ValueFilter).
+ * Returns the cells whose value passes; an older version may pass where a newer one does not
+ * (HBase: ValueFilter).
  */
 export class ValueFilter extends FilterBase {
   private readonly comparison: Comparison

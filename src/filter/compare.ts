@@ -1,20 +1,20 @@
 /**
- * How filters compare: a stored value on the left, an operator, the filter's constant on the right.
- * (Checks of checkAndMutate have it the other way round.)
+ * How filters compare: the stored value is on the left of the operator, the filter's constant on
+ * the right. In the checks of checkAndMutate the sides are exchanged.
  */
 import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { CellView } from '../cell/cell-view.js'
 import { makeComparator, type Comparator, type ComparatorOption } from './comparators.js'
 
-/** HBase: CompareOperator. `NO_OP` lets nothing through. */
+/** HBase: CompareOperator. `NO_OP` accepts nothing. */
 export type FilterOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER' | 'NO_OP'
 
 const less = 1
 const equal = 2
 const greater = 4
-/** The stored value cannot be ordered against the constant at all. */
+/** The stored value cannot be ordered against the constant. */
 const incomparable = 8
 
 const masks: ReadonlyMap<string, number> = new Map<FilterOperator, number>([

@@ -1,4 +1,4 @@
-/** HBase: DependentColumnFilter. */
+/** The filter that HBase calls DependentColumnFilter. */
 import { OptionNames } from '../base/arguments.js'
 import type { CellView } from '../cell/cell-view.js'
 import { invalidArgument } from '../base/errors.js'
@@ -14,9 +14,9 @@ import { isInColumn } from './single-column-filters.js'
 export interface DependentColumnOptions {
   /** The reference column. */
   readonly column: ColumnName
-  /** Leave the reference column's own cells out. Default false. */
+  /** Whether to leave out the reference column's own cells. Default false. */
   readonly dropDependentColumn?: boolean | undefined
-  /** With `value`: only reference cells whose value passes count. */
+  /** With `value`: only reference cells whose value passes are considered. */
   readonly operator?: FilterOperator | undefined
   readonly value?: ComparatorOption | undefined
 }
@@ -29,8 +29,8 @@ const dependentNames = new OptionNames<DependentColumnOptions>('a DependentColum
 })
 
 /**
- * Keeps the cells whose timestamp also occurs in a reference column of the same row. Collects whole
- * rows, so it cannot be combined with `batch`.
+ * Returns the cells whose timestamp also occurs in a reference column of the same row (HBase:
+ * DependentColumnFilter). Collects whole rows, so it cannot be combined with `batch`.
  */
 export class DependentColumnFilter extends FilterBase {
   private readonly column: EscapedColumn
@@ -76,7 +76,7 @@ export class DependentColumnFilter extends FilterBase {
   }
 }
 
-/** A number while that is exact, because bigints allocate. */
+/** The timestamp as a number where that is exact, because bigints allocate memory. */
 function timestampKey(cell: CellView): number | bigint {
   return cell.timestampHigh < 0x20_0000 ? cell.timestamp : cell.timestampExact
 }

@@ -3,7 +3,7 @@ import type { FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { showToken, syntaxError, type Token } from './filter-tokens.js'
 
-/** How characters of a string argument become bytes. */
+/** How the characters of a string argument become bytes. */
 export type TextEncoding = 'utf8' | 'latin1'
 
 const operators: Readonly<Record<string, FilterOperator>> = {
@@ -18,7 +18,7 @@ const operators: Readonly<Record<string, FilterOperator>> = {
 /** The arguments of one filter, taken one after the other. */
 export class FilterArguments {
   private readonly tokens: readonly Token[]
-  /** The closing parenthesis: where missing arguments are missed. */
+  /** The closing parenthesis, which errors about missing arguments name. */
   private readonly close: Token
   private readonly encoding: TextEncoding
   private index = 0
@@ -29,22 +29,22 @@ export class FilterArguments {
     this.encoding = encoding
   }
 
-  /** Arguments not yet taken. */
+  /** Number of arguments that were not taken yet. */
   get left(): number {
     return this.tokens.length - this.index
   }
 
-  /** A string argument as bytes. */
+  /** Takes a string argument as bytes. */
   bytes(what: string): Buffer {
     return Buffer.from(this.take('string', `${what} in single quotes`).text, this.encoding)
   }
 
-  /** A string argument that names a family and one that names a qualifier. */
+  /** Takes two string arguments: a family and a qualifier. */
   column(): { family: Buffer; qualifier: Buffer } {
     return { family: this.bytes('a column family'), qualifier: this.bytes('a qualifier') }
   }
 
-  /** An integer argument that fits a double exactly. */
+  /** Takes an argument that is a safe integer. */
   integer(what: string): number {
     const token = this.take('integer', `${what} (an integer)`)
     const value = Number(token.text)
@@ -52,12 +52,12 @@ export class FilterArguments {
     throw syntaxError(token.position, `${what} (a safe integer)`, showToken(token))
   }
 
-  /** A timestamp: an integer of any size. */
+  /** Takes a timestamp: an integer of any size. */
   timestamp(): bigint {
     return BigInt(this.take('integer', 'a timestamp (an integer)').text)
   }
 
-  /** `true` or `false`, in any case. */
+  /** Takes `true` or `false`, in upper or lower case. */
   boolean(what: string): boolean {
     const token = this.take('name', `${what} (true or false)`)
     const text = token.text.toLowerCase()
@@ -65,14 +65,14 @@ export class FilterArguments {
     throw syntaxError(token.position, `${what} (true or false)`, showToken(token))
   }
 
-  /** A comparison operator. */
+  /** Takes a comparison operator. */
   operator(): FilterOperator {
     const token = this.take('operator', 'a comparison operator (< <= = != > >=)')
     return operators[token.text]
   }
 
   /**
-   * A comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'`,
+   * Takes a comparator: `'binary:...'`, `'binaryprefix:...'`, `'regexstring:...'`,
    * `'regexstringnocase:...'` or `'substring:...'`.
    */
   comparator(): ComparatorOption {

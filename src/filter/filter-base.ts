@@ -1,20 +1,21 @@
 /**
- * Defaults for filters: a filter that extends this and overrides nothing lets everything through.
+ * Default methods for filters. A filter that extends a class of this file and overrides nothing
+ * accepts everything.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { FilterCode, type Filter } from './filter.js'
 
-/** HBase: FilterBase. */
+/** The base of most filters (HBase: FilterBase). */
 export abstract class FilterBase implements Filter {
   readonly hasFilterRow: boolean
-  /** Rows come in descending order. */
+  /** Whether rows come in descending order. */
   protected reversed = false
 
   constructor(hasFilterRow = false) {
     this.hasFilterRow = hasFilterRow
   }
 
-  /** Starts a scan; what is remembered across rows is dropped by {@link startScan}. */
+  /** Starts a scan. Calls {@link startScan}, which resets the state of an earlier scan. */
   setReversed(reversed: boolean): void {
     this.reversed = reversed
     this.startScan()
@@ -40,13 +41,13 @@ export abstract class FilterBase implements Filter {
     return false
   }
 
-  /** Forgets what was learned in an earlier scan. */
+  /** Resets the state of an earlier scan. */
   protected startScan(): void {}
 }
 
 /**
- * Base of filters that look at keys, never at values. One that extends it and does look has to
- * override `readsValue` as well.
+ * Base of filters that look at keys, never at values. A subclass that looks at values must override
+ * `readsValue`.
  */
 export abstract class KeyFilter extends FilterBase {
   readsValue(cell: CellView): boolean {
@@ -55,31 +56,32 @@ export abstract class KeyFilter extends FilterBase {
   }
 }
 
-/** Whether a code lets the cell through. */
+/** Whether a code includes the cell. */
 export function isIncluded(code: FilterCode): boolean {
   return code <= FilterCode.includeAndNextRow
 }
 
 /**
- * Base of filters that judge rows by their key alone. `judge` runs once per row; a row that does
- * not pass is either rejected at once or, if the filter knows where to go on, left through a hint.
+ * Base of filters that judge rows by their key alone. `judge` runs once per row. A row that does
+ * not pass is rejected at once or, if the filter knows the next candidate, left by a hint.
  */
 export abstract class RowKeyFilter extends KeyFilter {
-  /** The row at hand does not pass. */
+  /** Whether the current row does not pass. */
   protected rejected = false
-  /** No further row of the scan can pass. */
+  /** Whether no further row of the scan can pass. */
   protected done = false
-  /** Where the next row that can pass lies, for forward scans. */
+  /** The next row that can pass, in forward scans. */
   private hint: Buffer | undefined = undefined
 
   /**
-   * Says whether the row passes. May set {@link done}, and may call {@link jumpTo}; `row` is
+   * Returns whether the row passes. May set {@link done} and call {@link jumpTo}. `row` is
    * borrowed.
    */
   protected abstract judge(row: Buffer): boolean
 
   /**
-   * Called by `judge` when it refuses a row of a forward scan: the next candidate, not borrowed.
+   * Called by `judge` when a row of a forward scan does not pass, with the next candidate (not
+   * borrowed).
    */
   protected jumpTo(row: Buffer): void {
     this.hint = row
@@ -103,7 +105,7 @@ export abstract class RowKeyFilter extends KeyFilter {
   override filterRowKey(row: Buffer): boolean {
     this.hint = undefined
     this.rejected = this.done || !this.judge(row)
-    // Hints are only taken from `filterCell`, so the row has to get that far.
+    // Only `filterCell` can return a hint, so the row must get that far.
     return this.rejected && (this.hint === undefined || this.done)
   }
 
@@ -116,7 +118,7 @@ export abstract class RowKeyFilter extends KeyFilter {
     return this.hint === undefined ? undefined : { row: this.hint }
   }
 
-  /** Lets MUST_PASS_ONE lists know that this member has nothing to keep in the row. */
+  /** Tells MUST_PASS_ONE lists that this member keeps nothing of the row. */
   override filterRow(): boolean {
     return this.rejected
   }

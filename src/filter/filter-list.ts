@@ -1,15 +1,18 @@
 /**
- * HBase: FilterList, with the rules of HBase 2 (FilterListWithAND, FilterListWithOR).
+ * Combines filters by the rules of HBase 2 (HBase: FilterList; FilterListWithAND,
+ * FilterListWithOR).
  *
- * MUST_PASS_ALL shows a cell to its members in order until one of them rejects the cell. Members
- * behind that one do not see the cell, so a member that counts does not count the cell
- * (HBASE-20565). A cell that all members include is included. The jump behind a cell is the longest
- * that a member asked for; a hint of the member that rejected the cell comes before all of them.
- * MUST_PASS_ONE includes a cell that any member includes. The jump behind a cell is the shortest
- * that a member asked for; see list-member.ts for what the list remembers meanwhile.
- * At the end of a row MUST_PASS_ALL asks members in order until one drops the row (so a PageFilter
- * belongs last), and MUST_PASS_ONE until one keeps the row.
- * Members that replace values work in order, each on the value that the one before has left.
+ * MUST_PASS_ALL shows a cell to its members in order until one rejects it. Later members do not see
+ * the cell, so a member that counts does not count it (HBASE-20565). A cell is included if all
+ * members include it. The scan then jumps as far as the member with the longest jump asked. The
+ * hint of a rejecting member takes precedence over all jumps.
+ *
+ * MUST_PASS_ONE includes a cell that any member includes. The scan then jumps only as far as the
+ * member with the shortest jump asked. list-member.ts describes what the list remembers meanwhile.
+ *
+ * At the end of a row MUST_PASS_ALL asks its members in order until one drops the row, so a
+ * PageFilter belongs last. MUST_PASS_ONE asks until one keeps the row. Members that replace values
+ * work in order, each on the value left by the one before.
  */
 import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
@@ -20,11 +23,12 @@ import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.
 import { HintMemory, Reach } from './hint-memory.js'
 import { ListMember } from './list-member.js'
 
-/** HBase: FilterList.Operator. */
+/** How a list combines its members (HBase: FilterList.Operator). */
 export type FilterListOperator = 'MUST_PASS_ALL' | 'MUST_PASS_ONE'
 
 /**
- * Several filters, combined by "and" or "or"; lists nest. An empty list lets everything through.
+ * Several filters, combined by "and" or "or". Lists can contain lists. An empty list accepts
+ * everything.
  */
 export class FilterList implements Filter {
   readonly hasFilterRow: boolean
@@ -32,7 +36,7 @@ export class FilterList implements Filter {
   private readonly members: readonly ListMember[]
   private hint: HintMemory | undefined = undefined
 
-  /** Throws `ERR_INVALID_ARGUMENT`. A filter object must not be in two places of a scan. */
+  /** Throws `ERR_INVALID_ARGUMENT`. A filter object must not be used twice within one scan. */
   constructor(operator: FilterListOperator, filters: readonly Filter[]) {
     if (operator !== 'MUST_PASS_ALL' && operator !== 'MUST_PASS_ONE') {
       throw invalidArgument(
@@ -60,7 +64,10 @@ export class FilterList implements Filter {
     return this.members.some(({ filter }) => filter.readsValue?.(cell) ?? true)
   }
 
-  /** A cell that any member may let through is sure of another value only if all give one. */
+  /**
+   * With MUST_PASS_ALL one member that replaces the value suffices; with MUST_PASS_ONE all must
+   * replace it.
+   */
   get replacesValues(): boolean {
     const replaces = ({ filter }: ListMember): boolean => filter.replacesValues ?? false
     if (this.operator === 'MUST_PASS_ALL') return this.members.some(replaces)
@@ -87,7 +94,7 @@ export class FilterList implements Filter {
   }
 
   filterRowKey(row: Buffer): boolean {
-    // Every member must learn of the row, whatever the others say.
+    // Every member must see the row, whatever the others answer.
     let refusing = 0
     for (const member of this.members) if (member.filterRowKey(row)) refusing++
     if (this.operator === 'MUST_PASS_ALL') return refusing > 0
@@ -147,7 +154,10 @@ export class FilterList implements Filter {
     return codeOf(true, reach)
   }
 
-  /** Follows the hint of a member that rejected the cell; a hint that leads nowhere is a step. */
+  /**
+   * Follows the hint of a member that rejected the cell. A hint that leads nowhere counts as one
+   * step.
+   */
   private jump(member: ListMember): FilterCode {
     if (!isHint(member.reach)) return FilterCode.skip
     this.hint = member.hint
@@ -160,7 +170,8 @@ export class FilterList implements Filter {
     let asked = false
     for (const member of this.members) {
       if (member.filter.filterAllRemaining()) {
-        // What is over wants nothing any more, so it does not hold the others back either.
+        // A member that has finished wants no more cells, so it does not shorten the jump of the
+        // others.
         member.pass()
         continue
       }
@@ -183,7 +194,10 @@ function isHint(reach: Reach): boolean {
   return reach === Reach.hintInColumn || reach === Reach.hintInRow || reach === Reach.hintBehindRow
 }
 
-/** A view of the cell with another value. Several filters that replace values are rare. */
+/**
+ * A view of the cell with another value. Allocates, since several filters that replace values are
+ * rare.
+ */
 function withValue(cell: CellView, content: Buffer): CellView {
   const { buffer, keyStart, keyEnd } = cell
   const keyBytes = keyEnd - keyStart
@@ -203,7 +217,9 @@ function withValue(cell: CellView, content: Buffer): CellView {
   return view
 }
 
-/** A cell that is included cannot ask for a hint's jump as well; the next shorter one will do. */
+/**
+ * The code for a cell. An included cell cannot follow a hint, so it takes the next shorter jump.
+ */
 function codeOf(included: boolean, reach: Reach): FilterCode {
   if (isHint(reach) && !included) return FilterCode.seekUsingHint
   if (reach < Reach.nextColumn) return included ? FilterCode.include : FilterCode.skip

@@ -57,7 +57,7 @@ function makeColumnRange(given: FilterArguments): Filter {
   const minInclusive = given.boolean('minInclusive')
   const max = given.bytes('a last qualifier')
   const maxInclusive = given.boolean('maxInclusive')
-  // In the language an empty bound is open.
+  // In the filter language an empty bound is open.
   const bound = (bytes: Buffer): Buffer | undefined => (bytes.length === 0 ? undefined : bytes)
   return new ColumnRangeFilter({ min: bound(min), minInclusive, max: bound(max), maxInclusive })
 }
@@ -74,7 +74,7 @@ function makeTimestamps(given: FilterArguments): Filter {
   return new TimestampsFilter(timestamps)
 }
 
-/** Makers by name. They take the arguments that they know; the parser checks that none is left. */
+/** Makers by name of the filter. Each takes its arguments; the parser checks that none is left. */
 export const filterMakers: ReadonlyMap<string, MakeFilter> = new Map<string, MakeFilter>([
   [
     'KeyOnlyFilter',

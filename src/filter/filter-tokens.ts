@@ -9,10 +9,10 @@
  */
 import { invalidArgument } from '../base/errors.js'
 
-/** What a token is. */
+/** Kinds of tokens. */
 export type TokenKind = 'name' | 'integer' | 'string' | 'operator' | '(' | ')' | ',' | 'end'
 
-/** A token; `text` of a string is its content with doubled quotes undone. */
+/** A token; `text` of a string is its content, with doubled quotes replaced by single ones. */
 export interface Token {
   readonly kind: TokenKind
   readonly text: string
@@ -20,28 +20,30 @@ export interface Token {
   readonly position: number
 }
 
-/** Longest filter text in characters: far beyond what people write, short enough to be safe. */
+/** Longest filter text in characters, so that hostile text cannot take much time or memory. */
 const textLengthMax = 1024 * 1024
 
-/** Everything but strings. */
+/** Matches all tokens but strings. */
 const pattern = /([A-Za-z_][A-Za-z0-9_]*)|(-?[0-9]+)|(<=|>=|!=|<|>|=)|([(),])/y
 const kinds: readonly TokenKind[] = ['name', 'integer', 'operator']
 
-/** `ERR_INVALID_ARGUMENT` that says where, what was expected there, and what stands there. */
+/**
+ * Makes an `ERR_INVALID_ARGUMENT` that names the position, the expected text and the text found.
+ */
 export function syntaxError(position: number, expected: string, found: string): Error {
   return invalidArgument(
     `filter text: expected ${expected} at position ${position}, found ${found}`,
   )
 }
 
-/** A token as messages show it. */
+/** The text that messages show for a token. */
 export function showToken(token: Token): string {
   if (token.kind === 'end') return 'the end of the text'
   const text = token.text.length > 40 ? `${token.text.slice(0, 40)}...` : token.text
   return token.kind === 'string' ? `the string '${text}'` : `'${text}'`
 }
 
-/** All tokens, the last one of kind 'end'. */
+/** Splits text into tokens; the last one has the kind 'end'. */
 export function tokenize(text: string): Token[] {
   if (text.length > textLengthMax) {
     throw invalidArgument(`filter text has ${text.length} characters; at most ${textLengthMax}`)
@@ -78,7 +80,7 @@ function readToken(text: string, position: number): Token {
   return { kind, text: match[0], position }
 }
 
-/** Offset behind the closing quote of the string that begins at `start`. */
+/** Offset after the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   for (;;) {

@@ -1,43 +1,44 @@
 /**
- * The filter protocol of HBase: what a scan asks a filter, in which order.
+ * The filter protocol of HBase: which methods a scan calls, and in which order.
  *
- * Per scan: `filterAllRemaining` (true ends the scan). Per row: `reset`, `filterRowKey` (true skips
- * the row), then per cell in order of family, qualifier and version `filterCell`, `transformCell`
- * for the cells that it includes, and at the end of the row `filterRowCells` (may drop cells) and
- * `filterRow` (true drops the row). A filter is used by one scan at a time.
+ * - Per scan: `filterAllRemaining`; true ends the scan.
+ * - Per row: `reset`, then `filterRowKey`; true skips the row.
+ * - Per cell, in the order of family, qualifier and version: `filterCell`, and `transformCell` for
+ *   included cells.
+ * - At the end of the row: `filterRowCells` (may drop cells) and `filterRow`; true drops the row.
  *
- * Ownership: the `CellView` that is passed is borrowed; see cell-view.ts.
+ * A filter is used by one scan at a time. The `CellView` argument is borrowed; see cell-view.ts.
  */
 import type { CellView } from '../cell/cell-view.js'
 
-/** What a filter says about a cell. */
+/** The answer of a filter about a cell. */
 export const FilterCode = {
   include: 1,
   includeAndNextColumn: 2,
   includeAndNextRow: 3,
   skip: 4,
   nextColumn: 5,
-  /** Next row within this family's store; the other families of the row are still asked. */
+  /** Leave this family's cells of the row; the other families are still read. */
   nextRow: 6,
   /** Jump to {@link Filter.nextCellHint}. */
   seekUsingHint: 7,
 } as const
 export type FilterCode = (typeof FilterCode)[keyof typeof FilterCode]
 
-/** Where a filter wants the scan to go on: the first cell at or behind these coordinates. */
+/** The place at which a scan should continue: the first cell at or after these coordinates. */
 export interface CellHint {
   readonly row: Buffer
   /** Undefined: the start of the row. */
   readonly qualifier?: Buffer | undefined
   /**
-   * With a qualifier: versions of that column that are not newer than this timestamp, given in
-   * halves. A scan may ignore it; the next cell is then asked about as usual.
+   * With a qualifier: versions of that column that are not newer than this timestamp, in halves. A
+   * scan may ignore the timestamp; then the filter is asked about the next cell as usual.
    */
   readonly timestampHigh?: number | undefined
   readonly timestampLow?: number | undefined
 }
 
-/** Handles of the collected cells of one row, for {@link Filter.filterRowCells}. */
+/** The collected cells of one row, for {@link Filter.filterRowCells}. */
 export interface RowCells {
   readonly count: number
   /** A view of cell `index`, borrowed until the next call. */
@@ -49,41 +50,41 @@ export interface RowCells {
 /** A filter; see the file header for the protocol. */
 export interface Filter {
   /**
-   * True if `filterRow` or `filterRowCells` may drop cells, which forbids cutting a row into
+   * Whether `filterRow` or `filterRowCells` may drop cells. Then a row must not be cut into
    * batches.
    */
   readonly hasFilterRow: boolean
-  /** Forgets what it learned of the previous row. */
+  /** Resets the state about the previous row. */
   reset(): void
   filterAllRemaining(): boolean
-  /** True drops the row. `row` is unescaped and borrowed. */
+  /** Returns true to drop the row. `row` is unescaped and borrowed. */
   filterRowKey(row: Buffer): boolean
   filterCell(cell: CellView): FilterCode
-  /** The value to emit in place of the cell's, or undefined to keep it. */
+  /** Returns the value to emit in place of the cell's value, or undefined to keep it. */
   transformCell?(cell: CellView): Buffer | undefined
   filterRowCells?(cells: RowCells): void
   filterRow(): boolean
-  /** Asked after `seekUsingHint`; undefined means "next cell". */
+  /** Called after `seekUsingHint`; undefined means the next cell. */
   nextCellHint?(cell: CellView): CellHint | undefined
   /**
-   * False if the cells of a family change nothing about which rows pass: a scan may then read them
-   * only for rows that do (HBase: isFamilyEssential). Absent = every family matters.
+   * Returns false if the cells of a family cannot change which rows pass. A scan may then read them
+   * only for rows that pass (HBase: isFamilyEssential). Absent = every family is essential.
    */
   isFamilyEssential?(family: string): boolean
   /**
-   * Called before each scan (or get): says whether rows come in descending order, and is the moment
-   * to forget what was learned in an earlier scan, so that a filter object can be used again.
+   * Called before each scan or get, with whether rows come in descending order. Must reset the
+   * state of an earlier scan, so that a filter object can be used again.
    */
   setReversed?(reversed: boolean): void
   /**
-   * Asked only about a cell whose value lies apart in a value file (family option `mob`): whether
-   * any method looks at that value. False leaves it unread unless the cell is included; a filter
-   * that takes it nevertheless fails. Absent = it may look at every value.
+   * Called only for a cell whose value is in a value file (family option `mob`): whether any method
+   * of the filter looks at that value. After false, the value is read only if the cell is included,
+   * and a filter that looks at it fails. Absent = true for every cell.
    */
   readsValue?(cell: CellView): boolean
   /**
-   * True if {@link transformCell} gives a value to every cell that is included, so that its own is
-   * not wanted; with a {@link readsValue} that is false it is then never read. Absent = false.
+   * Whether {@link transformCell} returns a value for every included cell, so the cell's own value
+   * is not needed. If {@link readsValue} is false too, the value is never read. Absent = false.
    */
   readonly replacesValues?: boolean
 }

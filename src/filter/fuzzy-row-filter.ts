@@ -1,4 +1,4 @@
-/** HBase: FuzzyRowFilter. */
+/** The filter that HBase calls FuzzyRowFilter. */
 import { OptionNames, isBytes } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
@@ -9,20 +9,21 @@ import { RowKeyFilter } from './filter-base.js'
 /** A pattern for rows. */
 export interface FuzzyPattern {
   readonly key: BytesLike
-  /** One number per byte of the key: 0 = the row must have that byte there, 1 = any byte. */
+  /** One number per byte of the key: 0 = the row must have this byte, 1 = any byte. */
   readonly mask: Uint8Array | readonly number[]
 }
 
 interface Pattern {
   readonly key: Buffer
-  /** 0 = fixed, 1 = any. */
+  /** 0 = this byte, 1 = any byte. */
   readonly mask: Buffer
 }
 
 /**
- * Rows that match one of several patterns of fixed and arbitrary bytes. Longer rows match on their
- * beginning; rows that are shorter than a pattern do not match it (HBase lets those through or not,
- * depending on where its jumps happen to land). Jumps from candidate to candidate in forward scans.
+ * Returns the rows that match one of several patterns of fixed and arbitrary bytes (HBase:
+ * FuzzyRowFilter). Longer rows are matched by their beginning. Rows shorter than a pattern do not
+ * match it; in HBase that depends on where its jumps land. Forward scans jump from candidate to
+ * candidate.
  */
 export class FuzzyRowFilter extends RowKeyFilter {
   private readonly patterns: readonly Pattern[]
@@ -79,8 +80,8 @@ export function matchesFuzzyRow(row: Uint8Array, key: Uint8Array, mask: Uint8Arr
 }
 
 /**
- * The smallest string behind `row` (or, reversed, the largest before it) that matches; undefined if
- * there is none. Reversed there is no largest string, so the result is filled with FF to the length
+ * The smallest matching string after `row` or, reversed, the largest before it; undefined if there
+ * is none. There is no largest string in reverse, so the result is filled with FF up to the length
  * of `row`. REQUIRES that `row` does not match.
  */
 export function nextFuzzyRow(
@@ -92,11 +93,11 @@ export function nextFuzzyRow(
   const result = Buffer.alloc(reversed ? Math.max(row.length, key.length) : key.length)
   const last = reversed ? 0 : 0xff
   const step = reversed ? -1 : 1
-  /** The last place where an arbitrary byte can be moved one step on. */
+  /** Last index at which an arbitrary byte can be changed by one step. */
   let movable = -1
   let at = 0
   for (; at < key.length; at++) {
-    // Behind a row's end lie smaller strings only if an earlier byte is smaller.
+    // Strings that are longer than the row are smaller only if an earlier byte is smaller.
     if (reversed && at >= row.length) return moveOn(result, movable, key, mask, step)
     const byte = at < row.length ? row[at] : 0
     if (mask[at] !== 0) {
@@ -112,7 +113,7 @@ export function nextFuzzyRow(
   return result
 }
 
-/** Moves the byte at `movable` one step and makes the rest as near as possible. */
+/** Changes the byte at `movable` by one step and chooses the nearest values for the rest. */
 function moveOn(
   result: Buffer,
   movable: number,

@@ -1,12 +1,13 @@
 /**
- * Remembers a jump that a member of a filter list asked for, in a form that compares with cells.
+ * Remembers the jump that a member of a filter list asked for, in a form that can be compared with
+ * cells.
  */
 import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import { writeEscaped, writeTerminator, writeTimestamp } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { CellHint } from './filter.js'
 
-/** How far an answer leads, ascending; `next` is the following cell. */
+/** How far a member's answer leads, in ascending order; `next` is the next cell. */
 export const Reach = {
   next: 0,
   hintInColumn: 1,
@@ -24,7 +25,9 @@ export class HintMemory {
   private length = 0
   private familyIndex = -1
 
-  /** Takes a hint that was given for a cell; one that does not lead forward counts as `next`. */
+  /**
+   * Stores a hint that was given for a cell. A hint that does not lead forward counts as `next`.
+   */
   remember(cell: CellView, hint: CellHint | undefined): void {
     this.hint = hint
     this.reach = Reach.next
@@ -41,7 +44,7 @@ export class HintMemory {
     else this.reach = Reach.hintInRow
   }
 
-  /** Whether a later cell of the same row still lies before the place that was asked for. */
+  /** Whether a later cell of the same row comes before the place of the hint. */
   isBefore(cell: CellView): boolean {
     if (this.hint === undefined) return false
     if (this.reach === Reach.hintBehindRow) return true
@@ -51,12 +54,12 @@ export class HintMemory {
     )
   }
 
-  /** Orders two hints by where they lead. REQUIRES both to hold one. */
+  /** Orders two hints by their place. REQUIRES that both hold a hint. */
   compare(other: HintMemory): number {
     return compareBytes(this.key, 0, this.length, other.key, 0, other.length)
   }
 
-  /** Whether the hint shares the cell's key up to `end`. */
+  /** Whether the hint has the same bytes as the cell's key up to `end`. */
   private startsWith(cell: CellView, end: number): boolean {
     const length = end - cell.keyStart
     return length <= this.length && equalBytes(this.key, 0, length, cell.buffer, cell.keyStart, end)

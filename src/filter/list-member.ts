@@ -1,7 +1,7 @@
 /**
- * A filter inside a list, with what the list has to remember for it while its fellows hold the scan
- * back: a member that asked to jump is not shown the cells that its jump would have passed over,
- * since many filters rely on not seeing them (HBASE-17678, HBASE-18368).
+ * A member of a filter list, with the state that the list keeps for it while other members slow the
+ * scan down. A member that asked for a jump is not shown the cells that its jump would have
+ * skipped, because many filters rely on not seeing them (HBASE-17678, HBASE-18368).
  */
 import { equalBytes, emptyBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -10,13 +10,13 @@ import { HintMemory, Reach } from './hint-memory.js'
 
 export class ListMember {
   readonly filter: Filter
-  /** The member has refused the row by its key. */
+  /** Whether the member has rejected the row by its key. */
   rowRejected = false
-  /** The member included the cell that was last shown. */
+  /** Whether the member included the last cell it was shown. */
   included = false
-  /** How far the member wants to go behind the cell that was last shown. */
+  /** How far the member wants to jump after that cell. */
   reach: Reach = Reach.next
-  /** The member answered with a hint, wherever that leads. */
+  /** Whether the member answered with a hint, wherever it leads. */
   asksForHint = false
   readonly hint = new HintMemory()
   private familyIndex = -1
@@ -33,13 +33,13 @@ export class ListMember {
     this.forget()
   }
 
-  /** Asks about the row; true if the member refuses it. */
+  /** Asks about the row. Returns true if the member rejects it. */
   filterRowKey(row: Buffer): boolean {
     this.rowRejected = this.filter.filterAllRemaining() || this.filter.filterRowKey(row)
     return this.rowRejected
   }
 
-  /** Asks about a cell and leaves the answer in `included` and `reach`. */
+  /** Asks about a cell and stores the answer in `included` and `reach`. */
   ask(cell: CellView): void {
     const code = this.filter.filterCell(cell)
     this.included = code <= FilterCode.includeAndNextRow
@@ -63,7 +63,7 @@ export class ListMember {
     }
   }
 
-  /** As {@link ask}, unless an earlier answer has already passed over the cell. */
+  /** As {@link ask}, unless an earlier jump has skipped the cell. */
   askUnlessPassed(cell: CellView): void {
     if (this.hasPassed(cell)) {
       this.included = false
@@ -74,7 +74,7 @@ export class ListMember {
     else if (this.reach === Reach.nextRow) this.familyIndex = cell.familyIndex
   }
 
-  /** Records that nothing further of this family's row is wanted. */
+  /** Records that the member wants no more cells of this family's row. */
   pass(): void {
     this.included = false
     this.reach = Reach.nextRow

@@ -1,4 +1,4 @@
-/** HBase: MultiRowRangeFilter. */
+/** The filter that HBase calls MultiRowRangeFilter. */
 import { OptionNames } from '../base/arguments.js'
 import { compareBytes, emptyBytes, prefixSuccessor } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
@@ -13,14 +13,14 @@ export type RowRange =
       readonly start?: BytesLike
       /** Default true. */
       readonly startInclusive?: boolean
-      /** Absent or empty: to the last row. */
+      /** Absent or empty: up to and including the last row. */
       readonly stop?: BytesLike
       /** Default false. */
       readonly stopInclusive?: boolean
     }
   | { readonly prefix: BytesLike }
 
-/** The names of both forms. */
+/** The properties of both forms. */
 interface RangeOptions {
   readonly start?: BytesLike
   readonly startInclusive?: boolean
@@ -29,20 +29,20 @@ interface RangeOptions {
   readonly prefix?: BytesLike
 }
 
-/** `[start, stop)`; stop undefined = open. */
+/** `[start, stop)`; undefined `stop` = open. */
 interface HalfOpenRange {
   readonly start: Buffer
   readonly stop: Buffer | undefined
 }
 
 /**
- * Rows in any of several ranges, which may overlap and come in any order. Jumps from range to range
- * in forward scans and ends the scan behind the last one.
+ * Returns the rows in any of several ranges, which may overlap and come in any order (HBase:
+ * MultiRowRangeFilter). Forward scans jump from range to range. The scan ends after the last range.
  */
 export class MultiRowRangeFilter extends RowKeyFilter {
   /** Ascending, with gaps between them. */
   private readonly ranges: readonly HalfOpenRange[]
-  /** The first range that does not lie before the row at hand. */
+  /** Index of the first range that does not lie before the current row. */
   private index = 0
 
   /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for ranges that can hold no row. */
@@ -123,7 +123,7 @@ function toHalfOpen(given: RowRange): HalfOpenRange {
   }
 }
 
-/** The smallest row behind a row. */
+/** The smallest row after a row. */
 function behind(row: Buffer): Buffer {
   return Buffer.concat([row, Buffer.of(0)])
 }

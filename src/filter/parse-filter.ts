@@ -28,9 +28,9 @@ const depthMax = 200
 const keywords: ReadonlySet<string> = new Set(['AND', 'OR', 'SKIP', 'WHILE'])
 
 /**
- * Makes a filter from text. In bytes, string arguments may hold anything; in a string they are
- * encoded as UTF-8. `ERR_INVALID_ARGUMENT` for malformed text names the position (in characters of
- * the string, or in bytes) and what was expected there.
+ * Makes a filter from text. If `text` is bytes, string arguments may hold any bytes; if it is a
+ * string, they are encoded as UTF-8. Malformed text is an `ERR_INVALID_ARGUMENT`. Its message names
+ * the position (in characters of a string, or in bytes) and the expected text.
  */
 export function parseFilter(text: string | Uint8Array): Filter {
   checkBytesLike(text, 'filter text')
@@ -162,7 +162,7 @@ class FilterParser {
   }
 }
 
-/** Adds the filter's place to an error that its constructor raised about an argument's value. */
+/** Adds the position of a filter to an error of its constructor. */
 function withPosition(error: unknown, name: Token): unknown {
   if (!(error instanceof CellarError) || error.message.startsWith('filter text:')) return error
   const message = `filter text: ${name.text} at position ${name.position}: ${error.message}`

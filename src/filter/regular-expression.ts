@@ -1,26 +1,27 @@
 /**
- * Regular expressions of comparators: a search for an expression anywhere in a text.
+ * Regular expressions of comparators: search for an expression anywhere in a text.
  *
- * Expressions given as text run on RE2, whose time grows in a straight line with the text, so no
- * expression can block the event loop. RE2 has no back-references and no look-around. The package
- * is loaded when the first expression is made.
+ * Expressions given as text run on RE2, whose time grows linearly with the text. So no expression
+ * can block the event loop. RE2 has no back-references and no look-around. The package `re2js` is
+ * loaded when the first expression is made.
  */
 import type { RE2JS } from 're2js'
 import { checkChoice, shown } from '../base/arguments.js'
 import { CellarError, invalidArgument } from '../base/errors.js'
 import { requirePackage } from '../base/load-package.js'
 
-/** Which engine runs an expression that is given as text. */
+/** The engine that runs an expression given as text. */
 export type RegularExpressionEngine = 'linear' | 'backtracking'
 
-/** Tells whether a text contains the expression. */
+/** Tests whether a text contains the expression. */
 export interface RegularExpression {
   test(text: string): boolean
 }
 
 /**
- * Compiles with "dot matches all", as HBase does. A `RegExp` runs on JavaScript's own engine, never
- * with a flag that gives it a memory. `ERR_INVALID_ARGUMENT`.
+ * Compiles an expression; the dot matches line ends, as in HBase. A `RegExp` runs on JavaScript's
+ * own engine, without the flags `g` and `y`, which keep state between calls. Throws
+ * `ERR_INVALID_ARGUMENT`.
  */
 export function makeRegularExpression(
   expression: string | RegExp,

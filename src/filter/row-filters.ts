@@ -1,4 +1,4 @@
-/** Filters that select rows by key prefix, by an end row, by number or at random. */
+/** Filters that select rows by key prefix, by an end row, by number, or at random. */
 import { OptionNames, checkFunction, shown } from '../base/arguments.js'
 import { compareBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
@@ -8,8 +8,8 @@ import { checkFilterCount, copyBytes, readOptions } from './arguments.js'
 import { KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /**
- * Rows that begin with a prefix; jumps to the first and ends the scan behind the last of them
- * (HBase: PrefixFilter).
+ * Returns the rows that begin with a prefix (HBase: PrefixFilter). Forward scans jump to the first
+ * of them. The scan ends after the last.
  */
 export class PrefixFilter extends RowKeyFilter {
   private readonly prefix: Buffer
@@ -31,7 +31,7 @@ export class PrefixFilter extends RowKeyFilter {
   }
 }
 
-/** Ends the scan behind a row, which itself still belongs to it (HBase: InclusiveStopFilter). */
+/** Ends the scan after a row, which is still returned (HBase: InclusiveStopFilter). */
 export class InclusiveStopFilter extends RowKeyFilter {
   private readonly stop: Buffer
 
@@ -49,8 +49,9 @@ export class InclusiveStopFilter extends RowKeyFilter {
 }
 
 /**
- * At most so many rows (HBase: PageFilter, which counts per region; here the count is exact). Rows
- * count that reach this filter's turn: in a list, put it last. The scan's `limit` is cheaper.
+ * Returns at most `rowsMax` rows (HBase: PageFilter, which counts per region; here the count is
+ * exact). Counts the rows that reach this filter, so put it last in a list. The scan's `limit` is
+ * cheaper.
  */
 export class PageFilter extends KeyFilter {
   private readonly rowsMax: number
@@ -80,12 +81,12 @@ const randomNames = new OptionNames<{ readonly random?: Random }>('a RandomRowFi
   random: true,
 })
 
-/** Seed of filters that are given no source of randomness. */
+/** Seed of filters without a given source of randomness. */
 const defaultSeed = 0x5eed
 
 /**
- * Each row with a probability; below 0 none, above 1 all (HBase: RandomRowFilter). Without `random`
- * a filter draws the same numbers each time it is made.
+ * Returns each row with the probability `chance`; below 0 none, above 1 all (HBase:
+ * RandomRowFilter). Without `random`, every new filter draws the same numbers.
  */
 export class RandomRowFilter extends RowKeyFilter {
   private readonly chance: number

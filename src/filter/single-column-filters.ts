@@ -1,8 +1,8 @@
 /**
- * Filters that look at one column: keep or drop rows by its value, or return nothing else.
+ * Filters that look at one column: they keep or drop rows by its value, or return only its cells.
  *
- * The column has to be among the columns that the scan selects, otherwise every row seems to lack
- * it.
+ * The column must be among the columns that the scan selects. Otherwise every row seems to lack the
+ * column.
  */
 import { OptionNames } from '../base/arguments.js'
 import { compareBytes, equalBytes } from '../base/bytes.js'
@@ -25,9 +25,9 @@ export interface ColumnCondition {
 
 /** Options of {@link SingleColumnValueFilter}. */
 export interface SingleColumnValueOptions extends ColumnCondition {
-  /** Drop rows that lack the column. Default false: they pass. */
+  /** Whether to drop rows without the column. Default false: they pass. */
   readonly filterIfMissing?: boolean | undefined
-  /** Judge by the newest version only. Default true; false: any version that passes will do. */
+  /** Whether only the newest version counts. Default true; false: one passing version suffices. */
   readonly latestVersionOnly?: boolean | undefined
 }
 
@@ -104,15 +104,15 @@ export class SingleColumnValueFilter extends FilterBase {
     return isInColumn(cell, this.column)
   }
 
-  /** A row without the column passes unless `filterIfMissing`, so then every family has a say. */
+  /** Without `filterIfMissing` a row that lacks the column passes, so every family is essential. */
   isFamilyEssential(family: string): boolean {
     return !this.filterIfMissing || family === this.column.family
   }
 }
 
 /**
- * As {@link SingleColumnValueFilter}, and the tested column is taken out of the rows that pass
- * (HBase: SingleColumnValueExcludeFilter).
+ * As {@link SingleColumnValueFilter}, but removes the tested column from the rows that pass (HBase:
+ * SingleColumnValueExcludeFilter).
  */
 export class SingleColumnValueExcludeFilter extends SingleColumnValueFilter {
   filterRowCells(cells: RowCells): void {
@@ -169,7 +169,7 @@ export class ColumnValueFilter extends FilterBase {
 }
 
 /**
- * The code for "go on at a later column of this row". The empty qualifier is not jumped over,
+ * The code that continues at a later column of the row. The empty qualifier is not jumped over,
  * because markers of the family are mixed with its cells by timestamp.
  */
 export function jumpInRow(cell: CellView): FilterCode {

@@ -1,11 +1,11 @@
 /**
- * Filters around another filter: drop the whole row, or end the scan, as soon as it rejects
- * something.
+ * Filters around another filter. They drop the whole row, or end the scan, as soon as the inner
+ * filter rejects something.
  *
- * "Rejects" means here that the inner filter does not include a cell, or drops the row by its key
- * or at its end. HBase also counts an inclusion that asks for a jump (INCLUDE_AND_NEXT_COL) as a
- * rejection, and its SkipFilter never asks the inner filter about row keys; both are accidents that
- * are not repeated here.
+ * The inner filter rejects if it does not include a cell, or drops the row by its key or at its
+ * end. HBase differs in two accidents, which are not repeated here. It also takes an inclusion with
+ * a jump (INCLUDE_AND_NEXT_COL) for a rejection, and its SkipFilter never asks the inner filter
+ * about row keys.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { checkInnerFilter } from './arguments.js'
@@ -79,7 +79,7 @@ export class SkipFilter extends WrappingFilter {
     const code = this.inner.filterCell(cell)
     if (isIncluded(code)) return code
     this.rejected = true
-    // Nothing of the row is wanted any more; a jump may lead further than the next row.
+    // Nothing more of the row is needed; a jump may lead further than the next row.
     return code === FilterCode.seekUsingHint ? code : FilterCode.nextRow
   }
 
@@ -89,8 +89,8 @@ export class SkipFilter extends WrappingFilter {
 }
 
 /**
- * Ends the scan as soon as the inner filter rejects something; what was included of that row before
- * is still returned (HBase: WhileMatchFilter).
+ * Ends the scan as soon as the inner filter rejects something. Cells of that row that were included
+ * before are still returned (HBase: WhileMatchFilter).
  */
 export class WhileMatchFilter extends WrappingFilter {
   private over = false

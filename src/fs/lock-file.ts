@@ -13,7 +13,7 @@
  * Only the owner changes or removes `LOCK`. So there are never two living owners, however the steps
  * of openers interleave and wherever one of them dies. REQUIRES that no living owner is judged
  * dead. On a file system without hard links the description is copied. A copy that is still
- * incomplete after
+ * incomplete after 40 ms counts as left by a crash.
  */
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'

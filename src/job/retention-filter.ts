@@ -1,6 +1,6 @@
 /**
- * Applies a retention matcher to a sorted stream of cells: finds the ends of rows and columns,
- * skips dropped cells, and counts them, so that a job can prove that its numbers add up.
+ * Applies a retention matcher to a sorted stream of cells. Finds the ends of rows and columns, and
+ * skips dropped cells. Counts them, so that a job can prove that its numbers add up.
  *
  * REQUIRES that the memory of a cell stays unchanged until a later cell has entered another row.
  * Filter and matcher refer to cells of the current row in place.

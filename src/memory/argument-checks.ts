@@ -1,6 +1,6 @@
 /**
- * Checks the arguments of operations before the model sees them, by the checks that all backends
- * share. Nothing is computed here: what the arguments mean is the model's business.
+ * Checks the arguments of operations with the checks that all backends share, before the model uses
+ * them.
  */
 import {
   checkBoolean,
@@ -70,16 +70,16 @@ import { cellOverheadBytes, checkCellBytes } from '../cell/limits.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
 import { checkTimestamp, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
 
-/** Limits of a database. */
+/** The limits of a database. */
 export interface MemoryLimits {
   readonly clock: Clock
-  /** Largest cell; 0 = no limit. */
+  /** Largest cell in bytes; 0 = no limit. */
   readonly cellBytesMax: number
-  /** Timestamps further ahead of the clock are refused. */
+  /** Timestamps further ahead of the clock than this are refused; Infinity = no limit. */
   readonly timestampSlopMilliseconds: number
 }
 
-/** What the checks need to know of a table. */
+/** The facts about a table that the checks need. */
 export interface CheckedTable {
   readonly name: string
   readonly familyByName: ReadonlyMap<string, unknown>
@@ -87,7 +87,7 @@ export interface CheckedTable {
   readonly durability: Durability
 }
 
-/** Checks of one table's operations. Each returns how durable the mutation is to be. */
+/** Checks the operations of one table. Each check of a mutation returns its durability. */
 export class ArgumentChecks {
   private readonly limits: MemoryLimits
   private readonly table: CheckedTable
@@ -134,7 +134,7 @@ export class ArgumentChecks {
     return this.durability(request)
   }
 
-  /** A row in a mutation of several: puts and deletes. */
+  /** Checks one row of a mutation of several rows: only puts and deletes. */
   rowOfSeveral(given: MultiRowMutations['rows'][number]): void {
     const { row, mutations } = rowNames.check(given)
     rowBytes(row)
@@ -142,7 +142,7 @@ export class ArgumentChecks {
     this.mutations(row, mutations)
   }
 
-  /** The condition of a check, or its filter. */
+  /** Checks a condition, or a filter, of a checkAndMutate. */
   check(check: Check): void {
     const condition = parseCondition(checkObject(check, 'check'))
     rowBytes(check.row)
@@ -151,7 +151,7 @@ export class ArgumentChecks {
     else this.family(check.column!)
   }
 
-  /** The action is checked even if it is not carried out, so that mistakes show early. */
+  /** Checks an action, even if it is not carried out, so that errors show early. */
   action(row: BytesLike, action: CheckAction): Durability {
     checkAction(action)
     if ('mutations' in action) this.mutations(row, action.mutations)
@@ -175,7 +175,7 @@ export class ArgumentChecks {
     return parseCuts(scan, limits, scan.filter)
   }
 
-  /** The size of a cell, which increments and appends make. */
+  /** Checks the size of a cell that an increment or append makes. */
   cellBytes({ row, family, qualifier, value }: PlainCell): void {
     const rowPart = escapeQualifier(bytesOf(row)).length
     const qualifierPart = escapeQualifier(bytesOf(qualifier)).length
@@ -262,7 +262,7 @@ export class ArgumentChecks {
     parseUpdate(operation, (timestamp) => this.timestamp(timestamp, true))
   }
 
-  /** The family and qualifier of a column; `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  /** Family and qualifier of a column. Throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
   private family(column: ColumnName): { family: string; escapedQualifier: Buffer } {
     const parsed = parseSingleColumn(column)
     this.knownFamily(parsed.family)

@@ -8,22 +8,22 @@ import { asChangedCell } from './encoded-cell.js'
 import type { ModelWrite } from './reference-model.js'
 import type { ReferenceTable } from './reference-table.js'
 
-/** What a feed needs of its database. */
+/** The part of a database that a feed needs. */
 export interface ChangeSource {
-  /** `ERR_CLOSED`. */
+  /** Throws `ERR_CLOSED` if the database is closed. */
   checkOpen(): void
   /** Sequence of the newest mutation. */
   readonly sequence: number
-  /** The table of that name; undefined if there is none. */
+  /** The table with that name; undefined if there is none. */
   tableOf(name: string): ReferenceTable | undefined
 }
 
-/** Keeps the newest mutations and wakes the feeds that wait for more. */
+/** Keeps the newest mutations, and wakes feeds that wait for the next one. */
 export class ChangeLog {
   private readonly source: ChangeSource
   private readonly changesMax: number
   private writes: ModelWrite[] = []
-  /** Sequence of the newest mutation that is no longer kept. */
+  /** Sequence of the newest mutation that is not kept any more. */
   private goneUpTo = 0
   private waiting: (() => void)[] = []
 
@@ -34,7 +34,7 @@ export class ChangeLog {
 
   add(write: ModelWrite): void {
     this.writes.push(write)
-    // A copy now and then costs less than one shift a mutation.
+    // One copy of the array now and then is cheaper than removing an element for each mutation.
     if (this.writes.length > 2 * this.changesMax) {
       const gone = this.writes.splice(0, this.writes.length - this.changesMax)
       this.goneUpTo = gone[gone.length - 1].sequence
@@ -42,7 +42,7 @@ export class ChangeLog {
     this.wake()
   }
 
-  /** Lets waiting feeds look again: there is more, or the database was closed. */
+  /** Wakes the waiting feeds, because there is a mutation or the database was closed. */
   wake(): void {
     const { waiting } = this
     this.waiting = []
@@ -80,7 +80,7 @@ export class ChangeLog {
     throw new CellarError(ErrorCode.changesGone, message)
   }
 
-  /** The first mutation from a sequence on, by binary search. */
+  /** The first mutation from a sequence on, found by binary search. */
   private firstFrom(sequence: number): ModelWrite | undefined {
     let low = 0
     let high = this.writes.length
@@ -103,7 +103,7 @@ export class ChangeLog {
     })
   }
 
-  /** Cells of tables and families that are gone have no name any more. */
+  /** Leaves out cells of dropped tables and families, which have no name any more. */
   private changeOf(
     { sequence, serverTime, cells }: ModelWrite,
     tables: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** Column names, read as plainly as possible. */
+/** Parses column names in the simplest way. */
 import type { ColumnName } from '../cell/column-name.js'
 import type { Timestamp } from '../cell/timestamp.js'
 import { binary } from './plain-cells.js'
@@ -11,7 +11,7 @@ export interface Column {
 
 const latest = 2n ** 63n - 1n
 
-/** The parts of a column's name. Family names are text, qualifiers binary strings. */
+/** The parts of a column's name: the family as text, the qualifier as a binary string. */
 export function columnOf(column: ColumnName): Column {
   if (typeof column === 'object' && 'family' in column) {
     const { family, qualifier } = column
@@ -31,13 +31,13 @@ export function familyOf(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
-/** A timestamp that was given; undefined: the server's is wanted. */
+/** A given timestamp; undefined if the server's is to be used. */
 export function explicit(timestamp: Timestamp | undefined): bigint | undefined {
   if (timestamp === undefined || BigInt(timestamp) === latest) return undefined
   return BigInt(timestamp)
 }
 
-/** The timestamp that a target of a delete brings. */
+/** The timestamp of a target of a delete; undefined if it has none. */
 export function timestampOf(target: unknown): Timestamp | undefined {
   return typeof target === 'object' && target !== null && 'timestamp' in target
     ? (target.timestamp as Timestamp | undefined)

@@ -1,4 +1,4 @@
-/** Cells of the model in the forms that filters, results and the change feed show. */
+/** Converts cells of the model into the forms of filters, results and the change feed. */
 import type { ChangedCell } from '../api/changes.js'
 import { ResultCell } from '../api/result-cell.js'
 import type { Cell } from '../api/result.js'
@@ -18,7 +18,7 @@ import type { CellHint } from '../filter/filter.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 
-/** A cell as results show it. */
+/** A cell in the form of results. */
 export function asCell(cell: StoredCell): Cell {
   return new ResultCell({
     row: bytesOf(cell.row),
@@ -32,12 +32,12 @@ export function asCell(cell: StoredCell): Cell {
   })
 }
 
-/** A cell as the change feed shows it. */
+/** A cell in the form of the change feed. */
 export function asChangedCell(table: string, cell: StoredCell): ChangedCell {
   return { ...asCell(cell), table, ttlMilliseconds: cell.ttl }
 }
 
-/** A cell as filters see it; `familyIndex` is the place of its family. */
+/** A cell in the form of filters; `familyIndex` is the index of its family. */
 export function viewOf(cell: StoredCell, familyIndex: number): CellView {
   const key = keyOf(cell)
   const content = bytesOf(cell.value)
@@ -57,7 +57,7 @@ export function viewOf(cell: StoredCell, familyIndex: number): CellView {
   return view
 }
 
-/** The key of a cell; keys sort as cells do within a family. */
+/** The key of a cell. Keys sort like cells within a family. */
 function keyOf({ row, qualifier, timestamp, type, sequence }: StoredCell): Buffer {
   const rowBytes = bytesOf(row)
   const qualifierBytes = bytesOf(qualifier)
@@ -71,7 +71,7 @@ function keyOf({ row, qualifier, timestamp, type, sequence }: StoredCell): Buffe
   return key.subarray(0, end)
 }
 
-/** The first key at or behind a hint. Without `byTime` the timestamp of the hint is left out. */
+/** The first key at or after a hint. Without `byTime` the hint's timestamp is ignored. */
 export function keyOfHint(hint: CellHint, byTime: boolean): Buffer {
   const { row, qualifier, timestampHigh: high, timestampLow: low } = hint
   const rowPart = Buffer.concat([escapeQualifier(row), terminator])
@@ -85,7 +85,7 @@ export function keyOfHint(hint: CellHint, byTime: boolean): Buffer {
 
 const terminator = Buffer.from([0, 1])
 
-/** Bytes of a cell as it would be stored. */
+/** Number of bytes that a cell takes in the engine. */
 export function encodedBytes({ row, qualifier, value }: PlainCell): number {
   return keyBytesBound(0, 0) + row.length + qualifier.length + 1 + value.length
 }

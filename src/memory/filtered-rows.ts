@@ -1,6 +1,6 @@
 /**
- * Reads rows through a filter, by HBase's protocol (see filter/filter.ts), as plainly as possible:
- * the visible cells of each family of a row, one after the other.
+ * Reads rows through a filter, by HBase's protocol (see filter/filter.ts), in the simplest way: the
+ * visible cells of each family of a row, one after the other.
  */
 import type { Scan } from '../api/reads.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -12,27 +12,27 @@ import { qualifiersOf, type RowReadOptions } from './read-options.js'
 import type { StoredCell } from './reading-rules.js'
 import type { ReferenceTable, View } from './reference-table.js'
 
-/** Where a family goes on: at this key, or behind it. */
+/** The key at or after which a family continues. */
 interface Jump {
   readonly row: string
   readonly key: Buffer
 }
 
-/** What reading a row came to. */
+/** The result of reading a row through a filter. */
 export interface FilteredRow {
   readonly cells: readonly StoredCell[]
-  /** Nothing behind the row is wanted. */
+  /** Whether the filter wants no later row. */
   readonly isLast: boolean
 }
 
-/** The rows of one read, asked for in the order of the scan. */
+/** The rows of one read. They must be read in the order of the scan. */
 export class FilteredRows {
   private readonly table: ReferenceTable
   private readonly options: RowReadOptions
   private readonly view: View
   private readonly filter: Filter
   private readonly families: readonly string[]
-  /** Families that are read only for rows that pass by the others. */
+  /** Families that are read only for rows that pass by the other families. */
   private readonly joined: readonly string[]
   private readonly reversed: boolean
   private jumps = new Map<string, Jump>()
@@ -54,13 +54,13 @@ export class FilteredRows {
     filter.setReversed?.(this.reversed)
   }
 
-  /** The scan comes by the row: it has stored cells that no hint has jumped over. */
+  /** Whether the scan visits the row: the row has stored cells that no hint has skipped. */
   has(row: string): boolean {
     if (this.reversed) this.jumps = new Map()
     return this.families.some((family) => this.cellsFrom(row, family).length > 0)
   }
 
-  /** Undefined: nothing more is wanted, not even this row. */
+  /** Reads a row. Undefined if the filter wants no more rows, including this one. */
   read(row: string): FilteredRow | undefined {
     const { filter } = this
     if (filter.filterAllRemaining()) return undefined
@@ -89,14 +89,16 @@ export class FilteredRows {
     return { cells, isLast: false }
   }
 
-  /** Adds what the filter lets through of a family; true if it wants nothing more of the scan. */
+  /**
+   * Adds the cells of a family that the filter includes. Returns true if the filter ends the scan.
+   */
   private readFamily(row: string, family: string, found: StoredCell[]): boolean {
     const { table, options, view, filter } = this
     const index = [...table.families.keys()].indexOf(family)
     const { cellsPerFamilyOffset: offset = 0, cellsPerFamilyMax: most = Infinity } = options
     const versions = this.versionsWanted(family)
     const cells = table.familyCells(row, family, options, view, { isFiltered: true }) ?? []
-    /** The filter wants no more of this column. */
+    /** The qualifier of which the filter wants no more cells. */
     let left: string | undefined
     let column: string | undefined
     let passed = 0
@@ -130,7 +132,7 @@ export class FilteredRows {
     return raw ? asked : Math.min(asked, this.table.families.get(family)!.versions)
   }
 
-  /** Goes on at the filter's hint, if it leads forward. */
+  /** Follows the filter's hint if it leads forward. */
   private jump(cell: StoredCell, view: CellView): void {
     const hint = this.filter.nextCellHint?.(view)
     if (hint === undefined) return
@@ -175,12 +177,12 @@ function keyBytes({ buffer, keyStart, keyEnd }: CellView): Buffer {
   return buffer.subarray(keyStart, keyEnd)
 }
 
-/** The cell with the value that a filter gives it, which has no TTL. */
+/** The cell with the value that the filter returned, which then has no TTL. */
 function transformed(cell: StoredCell, value: Buffer | undefined): StoredCell {
   return value === undefined ? cell : { ...cell, value: binary(value), ttl: 0 }
 }
 
-/** The cells of one row behind a filter. */
+/** The cells of one row that pass a filter. */
 export function filteredRow(
   table: ReferenceTable,
   row: string,

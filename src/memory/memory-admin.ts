@@ -1,4 +1,4 @@
-/** Schema and upkeep of an in-memory database. */
+/** Administration of an in-memory database. */
 import { checkText } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { requireCapability, type Capabilities } from '../api/capabilities.js'
@@ -12,7 +12,10 @@ import { defaultNamespace, namespaceOf } from '../cell/limits.js'
 import type { MemoryCore, MemoryTableState } from './memory-core.js'
 import { MemoryTable } from './memory-table.js'
 
-/** Made by `MemoryDatabase`. Tables have no namespaces but the default one. */
+/**
+ * Administration of an in-memory database; made by `MemoryDatabase`. Only the default namespace
+ * exists.
+ */
 export class MemoryAdmin implements Admin {
   readonly #core: MemoryCore
   readonly #capabilities: Capabilities
@@ -49,7 +52,9 @@ export class MemoryAdmin implements Admin {
     this.#core.tables.delete(plain)
   }
 
-  /** Running scans go on; snapshots no longer see the rows. */
+  /**
+   * Removes all rows. Running scans continue with the old rows; snapshots do not see them any more.
+   */
   async truncateTable(name: string): Promise<void> {
     const { id, description, reference } = this.#core.find(name)
     const { model } = this.#core
@@ -81,19 +86,21 @@ export class MemoryAdmin implements Admin {
     return after
   }
 
-  /** Drops what HBase's flush drops, of a table, of one family of it, or of all tables. */
+  /**
+   * Drops the cells that HBase's flush drops, in a table, in one of its families, or in all tables.
+   */
   async flush(name?: string, family?: string): Promise<void> {
     for (const { reference } of this.#tablesOf(name, family)) {
       this.#core.model.flush(reference, family)
     }
   }
 
-  /** Flushes and merges everything: the same as a major compaction. */
+  /** Flushes and merges all cells: the same as a major compaction. */
   async compact(name?: string, family?: string): Promise<void> {
     await this.majorCompact(name, family)
   }
 
-  /** Flushes, then drops what a major compaction drops, delete markers too. */
+  /** Flushes, then drops the cells that a major compaction drops, including delete markers. */
   async majorCompact(name?: string, family?: string): Promise<void> {
     await this.flush(name, family)
     for (const { reference } of this.#tablesOf(name, family)) {

@@ -1,4 +1,4 @@
-/** What the objects of one in-memory database share: the model, the schema, the change log. */
+/** The objects that one in-memory database shares: the model, the schema and the change log. */
 import type { Clock } from '../base/clock.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { Durability } from '../api/checks/durability.js'
@@ -12,16 +12,16 @@ import { binary } from './plain-cells.js'
 import { ReferenceModel, type ModelSnapshot, type ModelWrite } from './reference-model.js'
 import type { ReferenceTable } from './reference-table.js'
 
-/** Options of an in-memory database, all filled in. */
+/** Options of an in-memory database, with defaults filled in. */
 export interface MemorySettings extends MemoryLimits {
   readonly clock: Clock
-  /** Mutations that the change feed can go back to, at least. */
+  /** Number of mutations that the change log keeps at least. */
   readonly changesMax: number
 }
 
-/** A table as it is now. */
+/** The present state of a table. */
 export interface MemoryTableState {
-  /** Never used twice: a table that is made again under the same name is another one. */
+  /** Unique: a table that is created again with the same name gets another one. */
   readonly id: number
   readonly name: string
   readonly description: TableDescription
@@ -29,7 +29,7 @@ export interface MemoryTableState {
   readonly checks: ArgumentChecks
 }
 
-/** The shared part of one database. */
+/** The shared objects of one database. */
 export class MemoryCore {
   readonly model: ReferenceModel
   readonly settings: MemorySettings
@@ -37,7 +37,7 @@ export class MemoryCore {
   readonly changes: ChangeLog
   private isOpen = true
   private lastId = 0
-  /** How durable the mutation under way asks to be. */
+  /** Durability of the running mutation. */
   private durability: Durability = 'SYNC_WAL'
 
   constructor(settings: MemorySettings) {
@@ -51,7 +51,7 @@ export class MemoryCore {
     this.model.checkCell = (table, cell) => this.tables.get(table.name)!.checks.cellBytes(cell)
   }
 
-  /** `ERR_CLOSED`. */
+  /** Throws `ERR_CLOSED` if the database is closed. */
   checkOpen(): void {
     if (!this.isOpen) throw closedError('the database')
   }
@@ -64,7 +64,7 @@ export class MemoryCore {
     return this.tables.get(name)?.reference
   }
 
-  /** The table of that name; `ERR_TABLE_NOT_FOUND`. */
+  /** The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
   find(name: string): MemoryTableState {
     this.checkOpen()
     const plain = plainTableName(name)
@@ -73,7 +73,7 @@ export class MemoryCore {
     return state
   }
 
-  /** Makes a table part of the database, or takes the place of what it was. */
+  /** Adds a table to the database, or replaces the one with the same name. */
   install(description: TableDescription, reference: ReferenceTable, id = ++this.lastId): void {
     const { name, durability, families } = description
     const familyNames = Object.keys(families).sort()
@@ -83,7 +83,7 @@ export class MemoryCore {
     this.tables.set(name, { id, name, description, reference, checks })
   }
 
-  /** Runs a mutation that asks for that durability. What is SKIP_WAL is not in the change feed. */
+  /** Runs a mutation of that durability. A SKIP_WAL mutation does not appear in the change feed. */
   mutate<T>(durability: Durability, step: () => T): T {
     this.durability = durability
     return step()
@@ -94,7 +94,7 @@ export class MemoryCore {
     for (const { table, cell } of write.cells) table.tidyRow(cell.row, this.model.times.now())
   }
 
-  /** Ends everything; what waits is told. */
+  /** Closes the database and wakes waiting feeds. */
   close(): void {
     this.isOpen = false
     this.changes.wake()
@@ -125,7 +125,7 @@ export class MemorySnapshot implements Snapshot {
     this.close()
   }
 
-  /** What a read with a snapshot sees; undefined without one. */
+  /** The view of a read with a snapshot; undefined without one. */
   static of(core: MemoryCore, snapshot: Snapshot | undefined): ModelSnapshot | undefined {
     if (snapshot === undefined) return undefined
     if (!(snapshot instanceof MemorySnapshot)) {
@@ -139,7 +139,7 @@ export class MemorySnapshot implements Snapshot {
   }
 }
 
-/** The error for a table that is no longer there. */
+/** The error for a table that was dropped. */
 export function droppedTable(name: string): CellarError {
   return new CellarError(ErrorCode.tableNotFound, `table '${name}' was dropped`)
 }

@@ -1,7 +1,7 @@
 /**
- * A database in memory, for tests and for data that need not outlive the process: HBase's semantics
- * by the reference model, without files, threads or tuning. Every operation takes time in
- * proportion to the cells of its rows, a scan to the rows of its table.
+ * A database in memory, for tests and for data that need not outlive the process. It has HBase's
+ * semantics by the reference model, without files, threads or tuning. An operation takes time
+ * proportional to the cells of its rows, a scan to the rows of its table.
  */
 import { checkInteger, OptionNames, readArguments, shown } from '../base/arguments.js'
 import { systemClock, type Clock } from '../base/clock.js'
@@ -38,18 +38,18 @@ const capabilities: Capabilities = Object.freeze({
   upkeep: true,
 })
 
-/** What {@link MemoryDatabase.open} takes. */
+/** Options of {@link MemoryDatabase.open}. */
 export interface MemoryDatabaseOptions {
-  /** Time of mutations without timestamp, and of expiry. Default: the machine's. */
+  /** Clock for mutations without timestamp and for expiry. Default: the machine's clock. */
   readonly clock?: Clock | undefined
-  /** Largest cell (row, family, qualifier, value and overhead). 0 = no limit. Default 10 MiB. */
+  /** Largest cell in bytes (row, family, qualifier, value and 20). 0 = no limit. Default 10 MiB. */
   readonly cellBytesMax?: number | undefined
   /**
-   * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`.
-   * Default Infinity: no check.
+   * Timestamps further ahead of the clock than this are refused with `ERR_FAILED_SANITY_CHECK`. At
+   * least 0. Default Infinity: no check.
    */
   readonly timestampSlopMilliseconds?: number | undefined
-  /** Mutations that a change feed can go back to, at least. Default 65,536. */
+  /** Number of mutations that the change log keeps at least, from 1. Default 65,536. */
   readonly changesMax?: number | undefined
 }
 
@@ -62,7 +62,7 @@ const optionNames = new OptionNames<MemoryDatabaseOptions>('a database in memory
 
 /** An open database in memory. Made by {@link MemoryDatabase.open}. */
 export class MemoryDatabase implements Database<MemoryTable> {
-  /** What this backend can do: everything but coprocessors. */
+  /** The capabilities of this backend: all but coprocessors. */
   readonly capabilities = capabilities
   readonly admin: MemoryAdmin
   readonly #core: MemoryCore
@@ -72,17 +72,17 @@ export class MemoryDatabase implements Database<MemoryTable> {
     this.admin = new MemoryAdmin(this.#core, capabilities)
   }
 
-  /** Opens an empty database. `ERR_INVALID_ARGUMENT`. */
+  /** Opens an empty database. Throws `ERR_INVALID_ARGUMENT`. */
   static async open(options: MemoryDatabaseOptions = {}): Promise<MemoryDatabase> {
     return new MemoryDatabase(readArguments(() => parseOptions(optionNames.copy(options))))
   }
 
-  /** Creates a table. `ERR_UNSUPPORTED` if its options name coprocessors. */
+  /** Creates a table. Throws `ERR_UNSUPPORTED` if its options name coprocessors. */
   createTable(name: string, options: TableOptions): Promise<MemoryTable> {
     return this.admin.createTable(name, options)
   }
 
-  /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
+  /** The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
   table(name: string): MemoryTable {
     return new MemoryTable(this.#core, this.#core.find(name))
   }
@@ -136,7 +136,7 @@ export class MemoryDatabase implements Database<MemoryTable> {
     return state
   }
 
-  /** Ends all work. What the database held is gone. */
+  /** Ends all work. The contents of the database are lost. */
   async close(): Promise<void> {
     this.#core.close()
   }

@@ -1,4 +1,4 @@
-/** The rows of scans of the in-memory backend. */
+/** The scanners of the in-memory backend. */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { checkResultCount, type ScanCuts } from '../api/checks/scans.js'
 import type { Scan, ScanMetrics } from '../api/reads.js'
@@ -10,17 +10,17 @@ import { bytesOf } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 import type { ReferenceTable, View } from './reference-table.js'
 
-/** Rows without result after which a scan says where it is. */
+/** Rows without a result after which a scan reports its position. */
 const barrenRowsMax = 512
 
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** Rows of a synchronous scan. The rows of its table are taken when it is opened. */
+/** The rows of a synchronous scan. The list of rows is taken when the scan is opened. */
 export class MemoryScanner extends SyncResultScanner {
   readonly #rows: Iterator<Result, undefined>
   readonly #checkOpen: () => void
   #closed = false
-  /** What ended the scan behind the results that `nextBatch` has returned. */
+  /** The error that ended the scan after the results that `nextBatch` has returned. */
   #failure: { readonly error: unknown } | undefined = undefined
   readonly #counts = { rowsScanned: 0, rowsFiltered: 0, results: 0, cells: 0, bytes: 0 }
 
@@ -121,7 +121,7 @@ export class MemoryScanner extends SyncResultScanner {
   }
 }
 
-/** A row in pieces of so many cells or bytes. */
+/** Cuts the cells of a row into parts by number of cells or bytes. */
 function pieces(
   cells: readonly StoredCell[],
   { batch, bytesMax }: ScanCuts,
@@ -141,7 +141,7 @@ function pieces(
   return found
 }
 
-/** Rows of a scan with promises. */
+/** The rows of a scan with promises. */
 export class AsyncMemoryScanner extends ResultScanner {
   readonly #scanner: MemoryScanner
   readonly #signal: AbortSignal | undefined
@@ -169,7 +169,7 @@ export class AsyncMemoryScanner extends ResultScanner {
     this.#scanner.close()
   }
 
-  /** Calls run one after the other, as those of async generators do. */
+  /** Runs calls one after the other, as async generators do. */
   #enqueue<T>(step: () => T): Promise<T> {
     const run = this.#running.then(() => {
       const signal = this.#signal

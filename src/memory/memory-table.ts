@@ -1,7 +1,7 @@
 /**
- * A table of the in-memory backend: checks the arguments, lets the model carry the operation out,
- * and puts what the model says into results. Every operation ends before it returns; the forms with
- * promises are the synchronous ones.
+ * A table of the in-memory backend. It checks the arguments, lets the model carry out the
+ * operation, and converts the outcome into results. Every operation ends before its method returns;
+ * the methods with promises call the synchronous ones.
  */
 import { checkBoolean, checkFunction, checkArray, readArguments } from '../base/arguments.js'
 import { copyArguments } from '../base/copy-arguments.js'
@@ -48,7 +48,9 @@ export class MemoryTable implements types.Table, types.SyncTable {
     this.#id = state.id
   }
 
-  /** @internal The table's state, if it belongs to the database of `core`. */
+  /**
+   * @internal The table's state; undefined if the table belongs to another database than `core`.
+   */
   stateIn(core: MemoryCore): MemoryTableState | undefined {
     return core === this.#core ? this.#state() : undefined
   }
@@ -322,7 +324,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
     }
   }
 
-  /** Operations of a list, each on its own. */
+  /** Applies the operations of a list, each on its own. */
   #each<T>(operations: readonly T[], apply: (operation: T) => void): void {
     const failures = new ListFailures()
     for (const [position, operation] of operations.entries()) {
@@ -335,7 +337,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
     failures.throwFailures(operations.length)
   }
 
-  /** Checks a copy of the arguments, then applies the mutation. */
+  /** Copies and checks the arguments, then applies the mutation. */
   #mutate<O, T>(
     operation: O,
     check: (state: MemoryTableState, own: O) => Durability,
@@ -350,7 +352,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
     return this.#core.mutate(durability, () => apply(state.reference, own))
   }
 
-  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`. */
+  /** The present state of the table. Throws `ERR_CLOSED` or `ERR_TABLE_NOT_FOUND`. */
   #state(): MemoryTableState {
     this.#core.checkOpen()
     const state = this.#core.tables.get(this.name)
@@ -359,7 +361,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
   }
 }
 
-/** `ERR_READ_ONLY`. */
+/** Throws `ERR_READ_ONLY` if the table is read-only. */
 export function checkWritable({ name, description }: MemoryTableState): void {
   if (!description.readOnly) return
   throw new CellarError(ErrorCode.readOnly, `table '${name}' is read-only`)

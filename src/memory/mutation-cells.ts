@@ -1,4 +1,4 @@
-/** The cells that mutations of one row write, as HBase means them. */
+/** The cells that mutations of one row write, by HBase's rules. */
 import { noSuchFamily } from '../api/checks/reads.js'
 import { notACounter } from '../api/checks/updates.js'
 import type {
@@ -26,7 +26,7 @@ export type NewCell = Omit<
   'row' | 'sequence' | 'isServerTimed' | 'order' | 'inMemtable' | 'isReplaced' | 'run'
 >
 
-/** What mutations look at: the newest state of their row. */
+/** The newest state of a row, as mutations need it. */
 export interface RowState {
   readonly table: string
   readonly families: ReadonlyMap<string, FamilyRules>
@@ -34,19 +34,19 @@ export interface RowState {
   newest(column: Column, versions: number, timeRange?: TimeRangeOption): readonly StoredCell[]
 }
 
-/** What mutations write and return. */
+/** The cells that mutations write, and the cells that they return. */
 export interface MutationOutcome {
   readonly cells: readonly NewCell[]
-  /** Of increments and appends, in the order of the mutations. */
+  /** Cells of increments and appends, in the order of the mutations. */
   readonly results: readonly NewCell[]
 }
 
-/** 2^63-1 means "the server's time", so the last timestamp that can be used repeats. */
+/** The greatest usable timestamp: 2^63-1 means "the server's time". Later cells repeat it. */
 const lastTimestamp = 2n ** 63n - 2n
 
 /**
- * All or nothing: every cell is computed from the state before. Puts with the server's time get at
- * least `putTimeMin`.
+ * Computes all cells from the state before the mutations. Puts without timestamp get at least
+ * `putTimeMin`.
  */
 export function cellsOf(
   state: RowState,
@@ -158,7 +158,7 @@ function appendCells(state: RowState, append: RowOperation<Append>, now: ServerT
   })
 }
 
-/** The successor of a counter or an appended value: always newer than the old cell. */
+/** The new cell of an increment or append, which is always newer than the old cell. */
 function updatedCell(
   state: RowState,
   column: Column,
@@ -206,7 +206,10 @@ function counterBytes(value: bigint): string {
   return bytes.toString('latin1')
 }
 
-/** Cells of one increment or append by their columns, mentions of one column as they are. */
+/**
+ * Cells of one increment or append, sorted by column. Several mentions of a column keep their
+ * order.
+ */
 function inOrder(cells: readonly NewCell[]): NewCell[] {
   return [...cells].sort((a, b) => {
     return compareStrings(a.family, b.family) || compareStrings(a.qualifier, b.qualifier)

@@ -1,5 +1,5 @@
 /**
- * Cells as plain strings. Bytes are "binary strings": one UTF-16 unit per byte, so that `<`
+ * Cells as plain strings. Bytes are "binary strings" with one UTF-16 unit per byte, so that `<`
  * compares bytes unsigned.
  */
 import type { CellTypeName } from '../cell/cell-type.js'
@@ -21,18 +21,18 @@ export interface PlainResult {
   readonly partial: boolean
 }
 
-/** One UTF-16 unit per byte. */
+/** Converts bytes into a binary string. */
 export function binary(bytes: BytesLike): string {
   const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'utf8') : Buffer.from(bytes)
   return buffer.toString('latin1')
 }
 
-/** The bytes of a binary string. */
+/** Converts a binary string into bytes. */
 export function bytesOf(text: string): Buffer {
   return Buffer.from(text, 'latin1')
 }
 
-/** Orders binary strings by their bytes. */
+/** Compares binary strings by their bytes: negative, zero or positive. */
 export function compareStrings(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }

@@ -1,4 +1,4 @@
-/** What the options of reads mean, as plainly as possible. */
+/** Evaluates the options of reads in the simplest way. */
 import type { ReadOptions, Scan } from '../api/reads.js'
 import { columnOf } from './column-parts.js'
 import { binary, compareStrings } from './plain-cells.js'
@@ -20,7 +20,7 @@ export function rangeOf(options: ReadOptions, family: string): [bigint, bigint] 
   return [BigInt(min), BigInt(max)]
 }
 
-/** What is read of a family: nothing (undefined), everything ('all') or some qualifiers. */
+/** The columns to read of a family: none (undefined), all ('all') or some qualifiers. */
 export function qualifiersOf(
   options: ReadOptions,
   family: string,
@@ -39,7 +39,7 @@ export function qualifiersOf(
   return wanted
 }
 
-/** Whether a scan comes by a row. */
+/** Whether a row is within the bounds of a scan. */
 export function inBounds(row: string, scan: Scan): boolean {
   if (scan.prefix !== undefined) return row.startsWith(binary(scan.prefix))
   const start = binary(scan.startRow ?? '')

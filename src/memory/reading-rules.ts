@@ -1,43 +1,45 @@
 /**
- * HBase's rules of reading and of flushing one family of one row, written as plainly as possible:
- * sort, filter, loop. Shares nothing with the embedded engine but the names of cell types.
+ * HBase's rules for reading and flushing one family of one row, in the simplest way: sort, filter,
+ * loop. Shares only the names of cell types with the embedded engine.
  */
 import type { CellTypeName } from '../cell/cell-type.js'
 import type { PlainCell } from './plain-cells.js'
 
-/** A cell as the model keeps it. */
+/** A cell as the model stores it. */
 export interface StoredCell extends PlainCell {
   readonly sequence: number
-  /** Milliseconds; 0 = none. */
+  /** Cell TTL in milliseconds; 0 = none. */
   readonly ttl: number
-  /** Its timestamp is the one that the clock gave to its mutation. */
+  /** Whether the clock assigned the timestamp, with the mutation of the cell. */
   readonly isServerTimed: boolean
-  /** Cells of a table are counted in the order of writing. */
+  /** Number of the cell among the cells of its table, in the order of writing. */
   readonly order: number
-  /** Whether a flush would still look at it. */
+  /** Whether the next flush includes the cell. */
   inMemtable: boolean
-  /** A newer version has taken its place in the memtable: only the log still has it. */
+  /** Whether a newer version has replaced it in the memtable. Then only the log has the cell. */
   isReplaced: boolean
-  /** Which of the sorted files of its family it is in, counted in the order of their making. */
+  /**
+   * Number of the sorted run of its family that holds the cell, ascending in the order of creation.
+   */
   run: number
 }
 
-/** The options of a family that decide what is kept. */
+/** The options of a family that decide which cells are kept. */
 export interface FamilyRules {
   readonly versions: number
   readonly minVersions: number
-  /** Milliseconds; undefined = forever. */
+  /** TTL in milliseconds; undefined = forever. */
   readonly ttl: bigint | undefined
   readonly keepDeletedCells: boolean | 'TTL'
   readonly newVersionBehavior: boolean
-  /** Milliseconds for which a major compaction keeps markers, from their timestamp on. */
+  /** How long a major compaction keeps markers after their timestamp, in milliseconds. */
   readonly timeToPurgeDeletes?: bigint
 }
 
-/** What a read asks of one family. */
+/** The options of a read for one family. */
 export interface FamilyRead {
   readonly versions: number
-  /** `[min, max)`. */
+  /** The time range `[min, max)`. */
   readonly min: bigint
   readonly max: bigint
   readonly raw: boolean
@@ -45,9 +47,12 @@ export interface FamilyRead {
   readonly qualifiers: readonly string[] | undefined
   readonly offset: number
   readonly limit: number
-  /** Judges cells one by one; not with `raw`. */
+  /** Decides about single cells; not together with `raw`. */
   readonly keeps?: ((cell: StoredCell) => boolean) | undefined
-  /** A filter will judge the cells: every version that the family keeps is wanted, uncut. */
+  /**
+   * Whether a filter will decide about the cells. Then all versions that the family keeps are
+   * returned, uncut.
+   */
   readonly isFiltered?: boolean | undefined
 }
 
@@ -87,7 +92,9 @@ function masks(marker: StoredCell, cell: StoredCell): boolean {
   }
 }
 
-/** A cell aged exactly its TTL still lives. */
+/**
+ * Whether a cell is older than the TTL of the family. A cell of exactly that age is not expired.
+ */
 function outlivedFamilyTtl(cell: StoredCell, rules: FamilyRules, now: bigint): boolean {
   return rules.ttl !== undefined && cell.timestamp < now - rules.ttl
 }
@@ -107,9 +114,10 @@ function byColumn(cells: readonly StoredCell[]): StoredCell[][] {
 }
 
 /**
- * The next older version of its column that a new put takes the place of, if the family keeps one
- * version. `memtable` are cells of the row in the memtable, `sequenceSeen` is the newest sequence
- * that a snapshot sees, `markerTime` the newest time that a marker of a single version may have.
+ * The next older version of the column that a new put replaces, if the family keeps one version;
+ * undefined if it replaces none. `memtable` are the cells of the row in the memtable,
+ * `sequenceSeen` is the newest sequence that a snapshot sees. `markerTime` is the newest timestamp
+ * that a marker of a single version may have.
  */
 export function replacedBy(
   put: StoredCell,
@@ -132,7 +140,10 @@ export function replacedBy(
   return next.ttl > 0 && endsFirst ? next : undefined
 }
 
-/** What a read returns of one family of one row; `cells` are those that its read point sees. */
+/**
+ * The cells that a read returns of one family of one row. `cells` are those that its read point
+ * sees.
+ */
 export function readFamily(
   cells: readonly StoredCell[],
   rules: FamilyRules,
@@ -141,7 +152,8 @@ export function readFamily(
 ): StoredCell[] {
   const found: StoredCell[] = []
   const { keeps, isFiltered = false } = read
-  // A filter sees all versions that the family keeps, and the versions asked for come behind it.
+  // A filter sees all versions that the family keeps. The requested number of versions is taken
+  // after it.
   const asked = keeps === undefined && !isFiltered ? read.versions : Infinity
   const columns = byColumn(cells.filter((cell) => !outlivedOwnTtl(cell, now)))
   const markers = read.raw ? [] : markersThatApply(cells, rules, read, now)
@@ -158,15 +170,15 @@ export function readFamily(
   return isFiltered ? found : found.slice(read.offset, read.offset + read.limit)
 }
 
-/** What a filter leaves of the versions of a column, and the newest of that. */
+/** The newest versions of a column that pass `keeps`. */
 function passing(column: readonly StoredCell[], { keeps, versions }: FamilyRead): StoredCell[] {
   if (keeps === undefined) return [...column]
   return column.filter(keeps).slice(0, versions)
 }
 
 /**
- * Markers behind the time range count as well, unless deleted cells are kept. Expired markers mask
- * nothing, unless MIN_VERSIONS keeps expired cells.
+ * The markers that apply to a read. Markers after the time range apply too, unless deleted cells
+ * are kept. Expired markers mask nothing, unless MIN_VERSIONS keeps expired cells.
  */
 function markersThatApply(
   cells: readonly StoredCell[],
@@ -183,8 +195,8 @@ function markersThatApply(
 }
 
 /**
- * NEW_VERSION_BEHAVIOR: the versions that are left of a column after its mutations were carried out
- * in the order of writing. Of one mutation the puts come first.
+ * NEW_VERSION_BEHAVIOR: the versions of a column that remain after its mutations were replayed in
+ * the order of writing. Puts of a mutation come before its markers.
  */
 function replayed(
   column: readonly StoredCell[],
@@ -216,7 +228,8 @@ function liveVersions(
   const versions: StoredCell[] = []
   for (const cell of column) {
     if (isMarker(cell) || markers.some((marker) => masks(marker, cell))) continue
-    // The newest write of a timestamp comes first; the others are the same version.
+    // The newest write of a timestamp comes first. Other cells with that timestamp are the same
+    // version.
     if (versions.at(-1)?.timestamp === cell.timestamp) continue
     if (versions.length >= Math.min(versionsAsked, rules.versions)) break
     if (versions.length >= rules.minVersions && outlivedFamilyTtl(cell, rules, now)) break
@@ -225,7 +238,7 @@ function liveVersions(
   return versions
 }
 
-/** Markers and masked cells too; only puts count as versions. */
+/** Includes markers and masked cells; only puts count as versions. */
 function rawVersions(column: readonly StoredCell[], versionsAsked: number): StoredCell[] {
   const found: StoredCell[] = []
   let puts = 0
@@ -240,9 +253,9 @@ function rawVersions(column: readonly StoredCell[], versionsAsked: number): Stor
 }
 
 /**
- * What a flush keeps of one family of one row: markers always, if they have not expired;
- * puts unless expired, masked by a marker of the same memtable, or over VERSIONS. Cells up to
- * `sequenceKept`, which an open snapshot sees, are kept and not looked at.
+ * The cells of one family of one row that a flush keeps. Markers are kept unless they have expired.
+ * Puts are kept unless they have expired, are masked by a marker of the same memtable, or exceed
+ * VERSIONS. Cells up to `sequenceKept`, which an open snapshot sees, are kept unconditionally.
  */
 export function flushedCells(
   all: readonly StoredCell[],
@@ -282,9 +295,9 @@ export function flushedCells(
 }
 
 /**
- * What a major compaction keeps of one family of one row. As a flush, but markers go
- * too: all, or with KEEP_DELETED_CELLS those over VERSIONS and those older than `earliestPut`, the
- * timestamp of the oldest put of the store.
+ * The cells of one family of one row that a major compaction keeps. Like a flush, but it also drops
+ * markers: all of them or, with KEEP_DELETED_CELLS, those over VERSIONS and those older than
+ * `earliestPut`, the timestamp of the oldest put of the store.
  */
 export function compactedCells(
   cells: readonly StoredCell[],

@@ -1,6 +1,6 @@
 /**
- * A database as HBase means it: tables, one sequence, one clock. The in-memory backend is this
- * model behind the interfaces of tables; the embedded engine is compared with it.
+ * A database by HBase's rules: tables, one sequence and one clock. The in-memory backend is this
+ * model behind the interfaces of tables. Tests compare the embedded engine with it.
  */
 import type {
   Append,
@@ -22,24 +22,24 @@ import type { StoredCell } from './reading-rules.js'
 import { ReferenceTable, type View } from './reference-table.js'
 import { ServerTimes } from './server-times.js'
 
-/** What a snapshot shows, for good. */
+/** The view of a snapshot, which never changes. */
 export interface ModelSnapshot {
-  /** Sequence of the newest mutation that it sees. */
+  /** The snapshot sees mutations up to and including this sequence. */
   readonly sequence: number
-  /** Milliseconds; cells expire as of then. */
+  /** Milliseconds since the Unix epoch; cells expire as of this time. */
   readonly now: bigint
   readonly views: ReadonlyMap<ReferenceTable, View>
 }
 
-/** A mutation as it was written. */
+/** A mutation that was written. */
 export interface ModelWrite {
   readonly sequence: number
-  /** The highest timestamp that the clock gave to it; 0 = none. */
+  /** Highest timestamp that the clock gave to the mutation; 0 = none. */
   readonly serverTime: bigint
   readonly cells: readonly { readonly table: ReferenceTable; readonly cell: StoredCell }[]
 }
 
-/** Mutations of a row of a table, for one write. */
+/** Mutations of one row of a table, as part of one write. */
 export interface ModelPart {
   readonly table: ReferenceTable
   readonly row: BytesLike
@@ -49,20 +49,20 @@ export interface ModelPart {
 /** A check of a row of a table. */
 export type ModelCheck = Check & { readonly table: ReferenceTable }
 
-/** What a check and its mutations came to. */
+/** The outcome of a check and its mutations. */
 export interface ModelOutcome {
   readonly success: boolean
   /** Cells of increments and appends; undefined if the mutations have neither. */
   readonly result: readonly StoredCell[] | undefined
 }
 
-/** What an atomic batch came to; as `AtomicResult`. */
+/** The outcome of an atomic batch; see `AtomicResult`. */
 export interface ModelAtomic {
   readonly failedCheck: number | undefined
   readonly sequence: number | undefined
 }
 
-/** Decides a check with a filter, which the model cannot; see `filtered-row.ts`. */
+/** Evaluates a check with a filter, which the model cannot do; see `filtered-rows.ts`. */
 export type JudgeFilter = (
   table: ReferenceTable,
   check: Check,
@@ -74,11 +74,11 @@ export class ReferenceModel {
   readonly times: ServerTimes
   /** Sequence of the newest mutation. */
   sequence = 0
-  /** Refuses cells before anything is written, by throwing. */
+  /** Called for each cell before anything is written; throws to refuse it. */
   checkCell: ((table: ReferenceTable, cell: PlainCell) => void) | undefined = undefined
-  /** Whether puts take the place of older versions in memtables, as in the embedded engine. */
+  /** Whether puts replace older versions in memtables, as in the embedded engine. */
   replacesVersions = false
-  /** Told of each mutation in the moment in which it is written. */
+  /** Called for each mutation at the moment when it is written. */
   onWrite: ((write: ModelWrite) => void) | undefined = undefined
   private readonly openSnapshots = new Set<ModelSnapshot>()
   private readonly tables = new Set<ReferenceTable>()
@@ -121,7 +121,7 @@ export class ReferenceModel {
     return this.mutate(table, row, mutations)
   }
 
-  /** False if a check does not hold. */
+  /** Returns false if a check does not hold. */
   mutateRows(table: ReferenceTable, { rows, checks = [] }: MultiRowMutations): boolean {
     const parts = rows.map((each) => ({ ...each, table }))
     const outcome = this.atomic(
@@ -142,8 +142,8 @@ export class ReferenceModel {
   }
 
   /**
-   * All or nothing, under one sequence. Rows are written by table, the tables in the order in which
-   * the batch names them first, checks before mutations.
+   * Applies all mutations or none, under one sequence. Rows are written table by table, in the
+   * order in which the batch first names the tables, checks before mutations.
    */
   atomic(checks: readonly ModelCheck[], parts: readonly ModelPart[]): ModelAtomic {
     for (const [position, check] of checks.entries()) {
@@ -162,7 +162,7 @@ export class ReferenceModel {
     return { failedCheck: undefined, sequence: this.sequence }
   }
 
-  /** Whether a check holds, and the cell that it looked at. */
+  /** Whether a check holds, and the cell that it has read. */
   private evaluate(
     table: ReferenceTable,
     check: Check,
@@ -189,7 +189,7 @@ export class ReferenceModel {
     return results.map((cell) => written[cells.indexOf(cell)])
   }
 
-  /** Writes everything under one sequence; returns the cells in the order given. */
+  /** Writes all cells under one sequence. Returns them in the given order. */
   private write(
     parts: readonly {
       readonly table: ReferenceTable
@@ -216,12 +216,12 @@ export class ReferenceModel {
 
   // Reading
 
-  /** A table as it is now. */
+  /** The present view of a table. */
   present(table: ReferenceTable): View {
     return table.view(this.sequence, this.times.now())
   }
 
-  /** A table as a snapshot shows it; a table that is younger shows nothing. */
+  /** The view of a table in a snapshot; empty if the table is younger than the snapshot. */
   viewOf(table: ReferenceTable, snapshot: ModelSnapshot | undefined): View {
     if (snapshot === undefined) return this.present(table)
     const { sequence, now } = snapshot
@@ -242,7 +242,7 @@ export class ReferenceModel {
     this.openSnapshots.delete(snapshot)
   }
 
-  /** Drops what a flush of a table, or of one family, drops. */
+  /** Drops the cells that a flush of a table, or of one family, drops. */
   flush(table: ReferenceTable, family?: string): void {
     table.flush(this.times.now(), this.sequenceSeen, family)
   }
@@ -253,12 +253,15 @@ export class ReferenceModel {
     return Math.max(0, ...sequences)
   }
 
-  /** Drops what a compaction of some runs of a family drops, and makes them one. */
+  /**
+   * Drops the cells that a compaction of some runs of a family drops, and merges these runs into
+   * one.
+   */
   merge(table: ReferenceTable, family: string, runs: readonly number[], major: boolean): void {
     table.merge(family, runs, major, this.times.now())
   }
 
-  /** What a close and an open leave: everything, in the same memtables, without snapshots. */
+  /** Has the effects of a close and a reopen: cells and memtables stay, snapshots end. */
   reopen(): void {
     this.openSnapshots.clear()
     this.times.reopen()

@@ -1,7 +1,6 @@
 /**
- * A table as HBase means it: every cell ever written by its row, and each operation as the
- * specification words it. Slow, complete and without cleverness; the embedded engine is compared
- * with it.
+ * A table by HBase's rules: every cell that was ever written, by row, and each operation in the
+ * simplest form. Slow but complete; tests compare the embedded engine with it.
  */
 import type { Check } from '../api/mutations.js'
 import type { FamilyOptions } from '../api/schema.js'
@@ -25,19 +24,19 @@ import {
 /** The cells of a table by row. Arrays only grow until a flush or compaction makes new ones. */
 type Rows = Map<string, StoredCell[]>
 
-/** Cells of a row before what nobody sees is dropped. */
+/** Number of cells of a row from which invisible ones are dropped. */
 const cellsBeforeTidying = 1024
 
-/** What a read sees. */
+/** The state that a read sees. */
 export interface View {
-  /** Sequence of the newest mutation that it sees. */
+  /** The view sees mutations up to and including this sequence. */
   readonly sequence: number
-  /** Milliseconds; cells expire as of then. */
+  /** Milliseconds since the Unix epoch; cells expire as of this time. */
   readonly now: bigint
   readonly rows: ReadonlyMap<string, readonly StoredCell[]>
 }
 
-/** The rules of a family's options. */
+/** The rules in the options of a family. */
 export function rulesOf(options: FamilyOptions): FamilyRules {
   const ttl = options.ttlMilliseconds ?? Infinity
   return {
@@ -50,20 +49,20 @@ export function rulesOf(options: FamilyOptions): FamilyRules {
   }
 }
 
-/** Rows of one table, with its families. */
+/** The rows and families of one table. */
 export class ReferenceTable {
   readonly name: string
   families = new Map<string, FamilyRules>()
-  /** By family: the sequence at which it was added. */
+  /** The sequence at which each family was added. */
   private readonly since = new Map<string, number>()
   private rows: Rows = new Map()
-  /** The names of all rows in order, while no other row was added. */
+  /** The sorted names of all rows; undefined after a row was added. */
   private rowNames: readonly string[] | undefined = undefined
   private lastRun = 0
   private lastOrder = 0
-  /** By family: the newest time that a marker of a single version may have, where known. */
+  /** By family: the newest timestamp that a marker of a single version may have, if known. */
   private readonly markerTimes = new Map<string, bigint>()
-  /** By row: the number of cells at which it is tidied next, if not the usual. */
+  /** The number of cells at which a row is tidied next, if different from the default. */
   private readonly tidyAt = new Map<string, number>()
 
   constructor(name: string, families: Readonly<Record<string, FamilyOptions>>) {
@@ -71,7 +70,7 @@ export class ReferenceTable {
     this.alter(families)
   }
 
-  /** Gives the table other families; the cells of those that are no longer named go. */
+  /** Gives the table other families. Cells of families that are missing are dropped. */
   alter(families: Readonly<Record<string, FamilyOptions>>, sequence = 0): void {
     for (const name of Object.keys(families)) {
       if (!this.families.has(name)) this.since.set(name, sequence)
@@ -86,9 +85,9 @@ export class ReferenceTable {
   // Writing
 
   /**
-   * Adds the cells of one mutation of a row; of cells equal in everything the later one stays.
-   * Returns them as they are stored, in the order given. `serverTime` is what the clock gave to the
-   * mutation. Puts take the place of older versions that are newer than `sequenceSeen`.
+   * Adds the cells of one mutation of a row. Of completely equal cells the later one stays. Returns
+   * the stored cells in the given order. `serverTime` is the timestamp that the clock assigned to
+   * the mutation. Puts replace older versions that are newer than `sequenceSeen`.
    */
   write(
     row: string,
@@ -105,7 +104,8 @@ export class ReferenceTable {
     }
     let start = stored.length
     while (start > 0 && stored[start - 1].sequence === sequence) start--
-    // By what tells the cells of one mutation apart; one that is written again goes to the end.
+    // By the parts in which cells of one mutation differ. A cell that is written again goes to the
+    // end.
     const ofMutation = new Map(stored.slice(start).map((cell) => [cellName(cell), cell]))
     const added = cells.map((cell): StoredCell => {
       const isServerTimed =
@@ -136,7 +136,7 @@ export class ReferenceTable {
     if (replaced !== undefined) replaced.isReplaced = true
   }
 
-  /** The marker times of a file are not known, but that of its newest cell is. */
+  /** The timestamps of markers in a file are not known, but that of its newest cell is. */
   private markerTime(family: string): bigint {
     const known = this.markerTimes.get(family)
     if (known !== undefined) return known
@@ -163,7 +163,7 @@ export class ReferenceTable {
     if (known !== undefined && time > known) this.markerTimes.set(family, time)
   }
 
-  /** Writes the cells of the memtables again, in the order of writing. Nobody sees the old ones. */
+  /** Writes the cells of the memtables again, in the order of writing. No read sees the old ones. */
   replay(): void {
     const memtable = [...this.rows.values()].flat().filter(({ inMemtable }) => inMemtable)
     for (const cell of memtable) cell.isReplaced = true
@@ -176,7 +176,7 @@ export class ReferenceTable {
     }
   }
 
-  /** The newest state of a row, as mutations and checks look at it. */
+  /** The newest state of a row, for mutations and checks. */
   stateOf(row: string, sequence: number, now: bigint): RowState {
     const view = this.view(sequence, now)
     return {
@@ -200,7 +200,7 @@ export class ReferenceTable {
 
   // Reading
 
-  /** Everything up to a sequence. */
+  /** A view of everything up to a sequence. */
   view(sequence: number, now: bigint): View {
     return { sequence, now, rows: this.rows }
   }
@@ -226,7 +226,7 @@ export class ReferenceTable {
     return results
   }
 
-  /** The rows that a scan comes by, in its order. */
+  /** The rows that a scan visits, in its order. */
   rowsOf(scan: Scan, view: View): string[] {
     const rows = this.namesOf(view).filter((row) => inBounds(row, scan))
     return scan.reversed === true ? rows.reverse() : rows
@@ -238,7 +238,7 @@ export class ReferenceTable {
     return this.rowNames
   }
 
-  /** What a read returns of a row. */
+  /** The cells of a row that a read returns. */
   rowCells(
     row: string,
     options: RowReadOptions,
@@ -253,7 +253,10 @@ export class ReferenceTable {
     return found
   }
 
-  /** What a read returns of a family of a row; undefined if the family is not asked for. */
+  /**
+   * The cells of a family of a row that a read returns; undefined if the read does not select the
+   * family.
+   */
   familyCells(
     row: string,
     family: string,
@@ -292,7 +295,7 @@ export class ReferenceTable {
     })
   }
 
-  /** Whether a read comes by a row, whatever it then sees of the row. */
+  /** Whether a read visits a row, even if it returns none of its cells. */
   hasRow(row: string, options: RowReadOptions, view: View): boolean {
     return [...this.families.keys()].some((family) => {
       const isAsked = qualifiersOf(options, family) !== undefined
@@ -300,12 +303,12 @@ export class ReferenceTable {
     })
   }
 
-  /** Whether the family that a cell was written to is still there. */
+  /** Whether the family of a cell still exists. */
   hasFamily({ family, sequence }: StoredCell): boolean {
     return this.families.has(family) && sequence > (this.since.get(family) ?? 0)
   }
 
-  /** Whether a check of a value holds for the newest cell (undefined = none). */
+  /** Whether the condition of a check holds for the newest cell; undefined = no cell. */
   static holds(check: Check, stored: StoredCell | undefined): boolean {
     const operator = check.operator ?? 'EQUAL'
     const given = check.operator === undefined ? check.equals : check.value
@@ -317,14 +320,17 @@ export class ReferenceTable {
     return stored !== undefined && compares(operator, expected, stored.value)
   }
 
-  /** The cell that a check of a column looks at. */
+  /** The cell that a check of a column reads. */
   checkedCell(check: Check, state: RowState): StoredCell | undefined {
     return state.newest(columnOf(check.column!), 1, check.timeRange)[0]
   }
 
   // Flushes and compactions
 
-  /** Drops what a flush drops. Cells up to `sequenceKept`, which a snapshot sees, are kept. */
+  /**
+   * Drops the cells that a flush drops. Cells up to `sequenceKept`, which a snapshot sees, are
+   * kept.
+   */
   flush(now: bigint, sequenceKept: number, only?: string): void {
     const run = ++this.lastRun
     this.rewrite((cells, rules, family) => {
@@ -340,12 +346,12 @@ export class ReferenceTable {
     })
   }
 
-  /** A file of the engine was removed unread. */
+  /** Drops a run, as the engine removes an expired file without reading it. */
   dropRun(family: string, run: number): void {
     this.keep((cell) => cell.family !== family || cell.run !== run)
   }
 
-  /** The runs of a family that hold anything, ascending. */
+  /** Numbers of the runs of a family with cells, ascending. */
   runsOf(family: string): number[] {
     const runs = new Set<number>()
     for (const cells of this.rows.values()) {
@@ -354,7 +360,10 @@ export class ReferenceTable {
     return [...runs].sort((a, b) => a - b)
   }
 
-  /** Drops what a compaction of some runs of a family drops, and makes them one. */
+  /**
+   * Drops the cells that a compaction of some runs of a family drops, and merges these runs into
+   * one.
+   */
   merge(family: string, runs: readonly number[], major: boolean, now: bigint): void {
     const isInput = (cell: StoredCell): boolean => !cell.inMemtable && runs.includes(cell.run)
     const run = ++this.lastRun
@@ -372,8 +381,8 @@ export class ReferenceTable {
   }
 
   /**
-   * Drops what nobody can see any more of a row that has many cells, as a compaction at this moment
-   * would, so that rows which change often stay small.
+   * Drops invisible cells of a row with many cells, as a compaction at this moment would, so that
+   * rows that change often stay small.
    */
   tidyRow(row: string, now: bigint): void {
     const cells = this.rows.get(row)!
@@ -401,7 +410,7 @@ export class ReferenceTable {
     return earliest
   }
 
-  /** Replaces the cells of each family of each row. Views keep what they have. */
+  /** Replaces the cells of each family of each row. Existing views do not change. */
   private rewrite(
     change: (cells: StoredCell[], rules: FamilyRules, family: string) => StoredCell[],
   ): void {
@@ -424,12 +433,12 @@ export class ReferenceTable {
   }
 }
 
-/** What tells a cell from the others of its row and sequence. */
+/** The parts in which a cell differs from other cells of its row and sequence. */
 function cellName({ family, qualifier, timestamp, type }: StoredCell): string {
   return `${timestamp}/${type}/${family}:${qualifier}`
 }
 
-/** `expected operator stored`, bytes unsigned. */
+/** Compares `expected operator stored`, bytes unsigned. */
 function compares(operator: string, expected: string, stored: string): boolean {
   switch (operator) {
     case 'LESS':

@@ -1,37 +1,37 @@
 /**
- * The timestamps that a database gives to mutations that bring none: strictly increasing for each
+ * The timestamps that a database gives to mutations without one. They strictly increase for each
  * row, also if the clock steps back. Only a mutation that is written uses up its timestamps.
  */
 import type { Clock } from '../base/clock.js'
 
-/** Gives the timestamp of the mutation under way: always the same. */
+/** Returns the timestamp of the running mutation; repeated calls return the same. */
 export type ServerTime = () => bigint
 
-/** Timestamps of all rows of a database. */
+/** The timestamps of all rows of a database. */
 export class ServerTimes {
   private readonly clock: Clock
   private readonly written = new Map<string, bigint>()
-  /** Given to the mutations under way. */
+  /** Timestamps given to the rows of the running mutation. */
   private given = new Map<string, bigint>()
   private highest = 0n
-  /** All rows go on above it. */
+  /** All new timestamps are greater than this. */
   private floor = 0n
 
   constructor(clock: Clock) {
     this.clock = clock
   }
 
-  /** Milliseconds. */
+  /** Milliseconds since the Unix epoch. */
   now(): bigint {
     return BigInt(this.clock.now())
   }
 
-  /** Begins a mutation; what the one before was given and did not write is forgotten. */
+  /** Begins a mutation. Timestamps of an earlier mutation that was not written are forgotten. */
   begin(): void {
     this.given = new Map()
   }
 
-  /** The timestamp of a row of the mutation under way. */
+  /** Returns the timestamp of a row in the running mutation. */
   of(row: string): ServerTime {
     let time: bigint | undefined
     return () => {
@@ -46,7 +46,7 @@ export class ServerTimes {
     }
   }
 
-  /** The mutation is written; returns the highest timestamp that it was given, 0 = none. */
+  /** Records that the mutation was written. Returns its highest timestamp, 0 = none. */
   accept(): bigint {
     let highest = 0n
     for (const [row, time] of this.given) {
@@ -58,7 +58,7 @@ export class ServerTimes {
     return highest
   }
 
-  /** What a close and an open leave. */
+  /** Has the effects of a close and a reopen. */
   reopen(): void {
     this.written.clear()
     this.floor = this.highest

@@ -64,9 +64,10 @@ export interface DirectoryContent {
  * Reads the directory without changing it.
  *
  * @param strict - refuse a torn tail of the manifest.
- * @throws CellarError `ERR_NOT_A_DATABASE` if the directory does not exist, holds no database and
- * none may be created, or holds other files only; `ERR_CORRUPTION` if the manifest, or a file that
- * it names, is missing or damaged; `ERR_FORMAT_VERSION` if a newer version of Cellar wrote it.
+ * @throws CellarError `ERR_NOT_A_DATABASE` if the directory does not exist, holds other files only,
+ * or holds no database and none may be created. `ERR_CORRUPTION` if the manifest, or a file that it
+ * names, is missing or damaged. `ERR_FORMAT_VERSION` if a newer version of Cellar wrote the
+ * manifest.
  */
 export function inspectDirectorySync(
   fileSystem: FileSystem,

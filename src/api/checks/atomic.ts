@@ -16,7 +16,7 @@ const mutationNames = new OptionNames<AtomicBatch['mutations'][number]>(
   { table: true, row: true, mutations: true },
 )
 
-/** The members of an atomic batch, each with its table apart. */
+/** The parts of an atomic batch, each with its table apart. */
 export interface ParsedAtomic {
   readonly checks: readonly { readonly table: string | Table; readonly check: Check }[]
   readonly mutations: readonly {
@@ -26,7 +26,7 @@ export interface ParsedAtomic {
   readonly durability: DurabilityOption | undefined
 }
 
-/** A batch whose members are copied; what is in them is checked by the tables. */
+/** Copies the parts of a batch. The tables check their contents. */
 export function readAtomic(batch: AtomicBatch): ParsedAtomic {
   const given = batchNames.copy(batch)
   const mutations = checkArray(given.mutations, 'mutations of an atomic batch')
@@ -44,7 +44,7 @@ export function readAtomic(batch: AtomicBatch): ParsedAtomic {
   }
 }
 
-/** The error for a table that the database does not have. */
+/** The error for a table of another database. */
 export function foreignTable(): Error {
   return invalidArgument('the table of an atomic batch must be of the same database')
 }

@@ -11,16 +11,16 @@ const changeNames = new OptionNames<ChangeOptions>('a change feed', {
   signal: true,
 })
 
-/** What a feed was asked for. */
+/** Options of a change feed, checked. */
 export interface ParsedChangeOptions {
   readonly fromSequence: number | undefined
   readonly durability: 'SYNC_WAL' | 'FSYNC_WAL'
   readonly signal: AbortSignal | undefined
-  /** Names without `default:`; undefined = all tables. */
+  /** Names of tables without `default:`; undefined = all tables. */
   readonly tables: readonly string[] | undefined
 }
 
-/** Checks the options of a feed; `ERR_INVALID_ARGUMENT`. */
+/** Checks the options of a feed. Throws `ERR_INVALID_ARGUMENT`. */
 export function parseChangeOptions(options: ChangeOptions): ParsedChangeOptions {
   const { fromSequence, durability = 'FSYNC_WAL', signal, table } = changeNames.copy(options)
   if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {

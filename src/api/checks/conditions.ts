@@ -14,10 +14,10 @@ const operators: ReadonlySet<string> = new Set([
   'GREATER',
 ])
 
-/** A condition on one column's newest cell. */
+/** A condition on the newest cell of one column. */
 export interface ValueCondition {
   readonly operator: CompareOperator
-  /** Empty stands for "absent or empty". */
+  /** Empty bytes stand for "absent or empty". */
   readonly expected: Buffer
 }
 
@@ -32,7 +32,7 @@ const checkNames = new OptionNames<Check>('a check', {
   timeRange: true,
 })
 
-/** Checks the shape of a check; undefined means that it is a filter condition. */
+/** Checks the members of a check. Returns undefined for a condition by filter. */
 export function parseCondition(check: Check): ValueCondition | undefined {
   const { equals, notExists, operator, filter, column } = checkNames.check(check)
   const count =

@@ -1,4 +1,4 @@
-/** Checks deletes and turns their lists into the markers that they mean. */
+/** Checks deletes, and turns their lists into the markers that they name. */
 import { checkArray, checkBytesLike, isBytes, OptionNames } from '../../base/arguments.js'
 import { emptyBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
@@ -31,30 +31,33 @@ export interface NamedMarker {
   readonly family: string
   /** Empty for markers of families. */
   readonly escapedQualifier: Buffer
-  /** Undefined: the server's time. */
+  /** Undefined: the time of the engine's clock. */
   readonly timestamp: Timestamp | undefined
 }
 
-/** A marker of one version of a column. */
+/** A marker for one version of a column. */
 export interface NamedVersion {
   readonly family: string
   readonly escapedQualifier: Buffer
-  /** Undefined: the newest stored version, for the n-th mention of a column the n-th newest. */
+  /**
+   * Undefined: the newest stored version; for the n-th mention of a column, its n-th newest
+   * version.
+   */
   readonly timestamp: Timestamp | undefined
   readonly target: ColumnTarget
 }
 
-/** What a delete names. */
+/** The markers that a delete names. */
 export interface ParsedDelete {
   readonly markers: readonly NamedMarker[]
   readonly versions: readonly NamedVersion[]
-  /** The delete names nothing, which means all families of the row. */
+  /** Whether the delete names nothing, which means all families of the row. */
   readonly isWholeRow: boolean
-  /** For the markers of a whole row. */
+  /** Timestamp of the markers if the delete names the whole row. */
   readonly timestamp: Timestamp | undefined
 }
 
-/** Checks a delete; `ERR_INVALID_ARGUMENT`. Families are not looked up. */
+/** Checks a delete. Throws `ERR_INVALID_ARGUMENT`. Does not check whether the families exist. */
 export function parseDelete(deletion: RowOperation<Delete>): ParsedDelete {
   const { timestamp, families, familyVersions, columns, columnVersions } =
     deleteNames.check(deletion)

@@ -1,4 +1,4 @@
-/** The durability of mutations: how an option is read, and which of two is the stronger. */
+/** The durability of mutations: reads the option, and compares two levels. */
 import { shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import type { DurabilityOption } from '../mutations.js'
@@ -13,12 +13,12 @@ const strengths: Readonly<Record<Durability, number>> = {
   FSYNC_WAL: 3,
 }
 
-/** The more durable of two. */
+/** The stronger of two levels of durability. */
 export function stronger(a: Durability, b: Durability): Durability {
   return strengths[a] >= strengths[b] ? a : b
 }
 
-/** The durability that an operation asks for, else `fallback`. `ERR_INVALID_ARGUMENT`. */
+/** The durability that an operation asks for, else `fallback`. Throws `ERR_INVALID_ARGUMENT`. */
 export function parseDurability(
   asked: DurabilityOption | undefined,
   fallback: Durability,

@@ -1,11 +1,14 @@
-/** Failures of the operations of a list, which do not keep the others from being applied. */
+/** Failures of single operations of a list; the other operations are applied nevertheless. */
 import { BatchError, CellarError, ErrorCode } from '../../base/errors.js'
 
-/** Gathers failures by position. */
+/** Collects failures by index. */
 export class ListFailures {
   private failures: Map<number, CellarError> | undefined = undefined
 
-  /** Errors that concern the whole database end the list at once. */
+  /**
+   * Records the failure of an operation. Throws an error that concerns the whole database, which
+   * ends the list.
+   */
   failed(index: number, error: unknown): void {
     const mine =
       error instanceof CellarError &&
@@ -16,7 +19,7 @@ export class ListFailures {
     this.failures.set(index, error)
   }
 
-  /** As {@link failed} for the operations `[from, to)`, except for those that failed before. */
+  /** As {@link failed} for the operations `[from, to)`, except those that failed before. */
   failedTogether(from: number, to: number, error: unknown): void {
     for (let i = from; i < to; i++) if (!this.failures?.has(i)) this.failed(i, error)
   }

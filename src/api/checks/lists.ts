@@ -11,7 +11,7 @@ import type {
 } from '../mutations.js'
 import { ListFailures } from './list-failures.js'
 
-/** A copy of a caller's list, each element checked. */
+/** Copies a caller's list and checks each element. */
 export function readList<T>(
   list: readonly T[],
   what: string,
@@ -24,7 +24,7 @@ export function readList<T>(
   })
 }
 
-/** As {@link readList}: one put without cells fails the whole list before anything is written. */
+/** As {@link readList}. One put without cells fails the whole list before anything is written. */
 export function readPuts(puts: readonly Put[]): readonly Put[] {
   return readList(puts, 'puts', checkHasCells)
 }
@@ -52,7 +52,7 @@ const kinds: ReadonlySet<string> = new Set([
   'checkAndMutate',
 ])
 
-/** Checks that an operation of a batch is of one known kind. */
+/** Checks that an operation of a batch has exactly one known kind. */
 export function checkOperation(operation: BatchOperation): BatchOperation {
   return readArguments(() => ({ ...checkKind(operation) }))
 }
@@ -75,7 +75,7 @@ const checkAndActionNames = new OptionNames<{
   readonly action: CheckAction
 }>('a checkAndMutate', { check: true, action: true })
 
-/** Checks the shape of a checkAndMutate of a list. */
+/** Checks one element of a list of checkAndMutates. */
 export function readCheck(given: {
   readonly check: Check
   readonly action: CheckAction
@@ -87,7 +87,7 @@ export function readCheck(given: {
   })
 }
 
-/** A list of checks as the operations of a batch; `ERR_INVALID_ARGUMENT`. */
+/** Turns a list of checks into the operations of a batch. Throws `ERR_INVALID_ARGUMENT`. */
 export function operationsOfChecks(
   list: readonly { readonly check: Check; readonly action: CheckAction }[],
 ): BatchOperation[] {
@@ -97,7 +97,7 @@ export function operationsOfChecks(
   })
 }
 
-/** The outcomes of a list of checks; `ERR_BATCH_FAILED` if any failed. */
+/** The results of a list of checks. Throws `ERR_BATCH_FAILED` if any failed. */
 export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
   const failures = new ListFailures()
   const outcomes: CheckAndMutateResult[] = []
@@ -112,7 +112,7 @@ export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutat
   return outcomes
 }
 
-/** Anything but a CellarError is a bug; it is passed on with its cause. */
+/** Wraps an error that is no CellarError, which is a bug, with the error as cause. */
 export function asCellarError(error: unknown): CellarError {
   if (error instanceof CellarError) return error
   const message = error instanceof Error ? error.message : String(error)

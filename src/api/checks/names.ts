@@ -3,17 +3,17 @@ import { checkText, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { checkTableName, defaultNamespace } from '../../cell/limits.js'
 
-/** HBase's namespace of its own tables; nobody else's can be made in it. */
+/** HBase's namespace for its own tables; users cannot create tables in it. */
 export const systemNamespace = 'hbase'
 
-/** `default:name` is `name`; every other name stays as it is. Any text may be asked for. */
+/** The name without the prefix `default:`. Accepts any well-formed text. */
 export function plainTableName(name: string): string {
   const prefix = `${defaultNamespace}:`
   checkText(name, 'table name')
   return name.startsWith(prefix) ? name.slice(prefix.length) : name
 }
 
-/** Checks the name of a table that is to be made and returns it without `default:`. */
+/** Checks the name of a table to create, and returns it without `default:`. */
 export function newTableName(name: string): string {
   checkTableName(name)
   const plain = plainTableName(name)
@@ -23,7 +23,7 @@ export function newTableName(name: string): string {
   return plain
 }
 
-/** Namespace names are letters, digits and underscores; `default` and `hbase` are taken. */
+/** Checks a namespace name: letters, digits and underscores; `default` and `hbase` are reserved. */
 export function checkNamespaceName(name: string): void {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_]+$/.test(name)) {
     throw invalidArgument(`namespace ${shown(name)} must consist of letters, digits and _`)
@@ -33,7 +33,7 @@ export function checkNamespaceName(name: string): void {
   }
 }
 
-/** Snapshot names follow the rules of table names without a namespace. */
+/** Checks a snapshot name, by the rules for table names without a namespace. */
 export function checkSnapshotName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,239}$/.test(name)) return
   throw invalidArgument(
@@ -42,12 +42,12 @@ export function checkSnapshotName(name: string): void {
   )
 }
 
-/** `ERR_TABLE_NOT_FOUND`. */
+/** Makes an `ERR_TABLE_NOT_FOUND`. */
 export function noSuchTable(name: string): CellarError {
   return new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
 }
 
-/** `ERR_TABLE_EXISTS`. */
+/** Makes an `ERR_TABLE_EXISTS`. */
 export function tableExists(name: string): CellarError {
   return new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
 }

@@ -1,4 +1,4 @@
-/** What operations on rows look like: the names that they may have, and which kind they are. */
+/** The members of operations on rows, and checks of their kinds. */
 import { OptionNames, checkArray, checkObject } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import type {
@@ -9,27 +9,27 @@ import type {
   RowMutations,
 } from '../mutations.js'
 
-/** The names of a mutateRow. */
+/** The members of a mutateRow. */
 export const rowMutationsNames = new OptionNames<RowMutations>('a mutateRow', {
   row: true,
   mutations: true,
   durability: true,
 })
 
-/** The names of a mutateRows. */
+/** The members of a mutateRows. */
 const multiRowNames = new OptionNames<MultiRowMutations>('a mutateRows', {
   rows: true,
   checks: true,
   durability: true,
 })
 
-/** The names of one of its rows. */
+/** The members of one row of a mutateRows. */
 export const rowNames = new OptionNames<MultiRowMutations['rows'][number]>('a row of mutateRows', {
   row: true,
   mutations: true,
 })
 
-/** Untyped callers may give one to a mutation of a row. */
+/** The durability of a mutation inside a row, which callers without types may give. */
 export function durabilityOf(operation: object): DurabilityOption | undefined {
   return (operation as { durability?: DurabilityOption }).durability
 }
@@ -44,7 +44,10 @@ function hasOneKey(value: object): boolean {
   return first !== undefined
 }
 
-/** Mutations of a row, with the row and the durability that `RowMutations` may carry. */
+/**
+ * Whether an action is a list of mutations, perhaps with the row and the durability of
+ * `RowMutations`.
+ */
 function isMutations(action: object): boolean {
   const names = Object.keys(action)
   return (
@@ -53,7 +56,7 @@ function isMutations(action: object): boolean {
   )
 }
 
-/** Checks that the action of a check is one mutation or a list of them. */
+/** Checks that the action of a check is one mutation or a list of mutations. */
 export function checkAction(action: CheckAction): void {
   checkObject(action, 'the action of a check')
   if (hasOneKey(action) || isMutations(action)) return
@@ -62,20 +65,20 @@ export function checkAction(action: CheckAction): void {
   )
 }
 
-/** Checks the list of a row's mutations: at least one. */
+/** Checks the list of a row's mutations, which needs at least one. */
 export function checkMutations(mutations: readonly Mutation[]): Mutation[] {
   const list = checkArray(mutations, 'mutations')
   if (list.length === 0) throw invalidArgument('mutations needs at least one mutation')
   return list
 }
 
-/** Checks that a mutation has one member. */
+/** Checks that a mutation has exactly one member. */
 export function checkMutation(mutation: Mutation): void {
   if (hasOneKey(checkObject(mutation, 'mutation'))) return
   throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
 }
 
-/** Checks the list of a row's mutations in a batch of several rows: puts and deletes. */
+/** Checks the mutations of one row of several: only puts and deletes. */
 export function checkPutsAndDeletes(mutations: readonly Mutation[]): void {
   for (const mutation of checkArray(mutations, 'mutations')) {
     checkObject(mutation, 'mutation')
@@ -84,7 +87,9 @@ export function checkPutsAndDeletes(mutations: readonly Mutation[]): void {
   }
 }
 
-/** Rows, checks and durability of a mutateRows. REQUIRES that errors of getters are caught. */
+/**
+ * Rows, checks and durability of a mutateRows. REQUIRES that the caller catches errors of getters.
+ */
 export function readMultiRow(request: MultiRowMutations): Required<
   Pick<MultiRowMutations, 'rows' | 'checks'>
 > & {

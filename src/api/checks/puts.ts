@@ -1,4 +1,4 @@
-/** Checks puts and hands their cells to whoever stores them. */
+/** Checks puts, and passes their cells to the code that stores them. */
 import { checkBytesLike, countNames, isBytes, OptionNames, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../../cell/cell-type.js'
@@ -6,7 +6,7 @@ import type { BytesLike, ColumnName } from '../../cell/column-name.js'
 import type { Timestamp } from '../../cell/timestamp.js'
 import type { Put, PutCell, PutValue, RowOperation } from '../mutations.js'
 
-/** A value with a timestamp of its own. */
+/** A value with its own timestamp. */
 export type TimedValue = Exclude<PutValue, BytesLike>
 
 const putNames = new OptionNames<Put>('a put', {
@@ -16,20 +16,20 @@ const putNames = new OptionNames<Put>('a put', {
   ttlMilliseconds: true,
   durability: true,
 })
-/** The names of a cell of a put, in the long form. */
+/** The members of a cell of a put, in the long form. */
 export const cellNames = new OptionNames<PutCell>('a cell of a put', {
   column: true,
   value: true,
   timestamp: true,
   type: true,
 })
-/** The names of a value with a timestamp of its own. */
+/** The members of a value with its own timestamp. */
 export const valueNames = new OptionNames<TimedValue>('a value of a put', {
   value: true,
   timestamp: true,
 })
 
-/** How many of its names a put has with a value. */
+/** Number of known members of a put that have a value. */
 function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }): number {
   let count = 0
   if (put.cells !== undefined) count++
@@ -40,11 +40,11 @@ function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }):
   return count
 }
 
-/** Takes the cells of a put, one by one. */
+/** Receives the cells of a put one by one. */
 export interface PutTarget {
   /**
-   * `place` counts the cells of the put from 0, `ttl` is in milliseconds, 0 = none. The target
-   * checks the column and the value.
+   * Receives one cell. `place` is its index in the put, `ttl` its TTL in milliseconds, 0 = none.
+   * Must check the column and the value.
    */
   addCell(
     column: ColumnName,
@@ -56,7 +56,7 @@ export interface PutTarget {
   ): void
 }
 
-/** Hands the cells of a put to a target; `ERR_INVALID_ARGUMENT`. */
+/** Passes the cells of a put to a target. Throws `ERR_INVALID_ARGUMENT`. */
 export function readPut(put: RowOperation<Put>, target: PutTarget): void {
   const { cells, timestamp } = put
   if (countNames(put) !== knownNames(put)) putNames.check(put)
@@ -121,12 +121,12 @@ export function checkValue(value: BytesLike): void {
   if (typeof value !== 'string') checkBytesLike(value, 'value')
 }
 
-/** The error for a marker of a family that names a column. */
+/** The error for a family marker with a qualifier. */
 export function markerWithQualifier(): CellarError {
   return invalidArgument('a marker of a whole family has the empty qualifier')
 }
 
-/** Checks a cell TTL in milliseconds; 0 = none. */
+/** Checks a cell TTL in milliseconds: 1 to 2^48-1. Returns 0 for undefined. */
 export function checkTtl(ttl: number | undefined): number {
   if (ttl === undefined) return 0
   if (typeof ttl !== 'number' || !Number.isInteger(ttl) || ttl < 1 || ttl >= 2 ** 48) {
@@ -136,9 +136,9 @@ export function checkTtl(ttl: number | undefined): number {
 }
 
 /**
- * Refuses a timestamp of a put, an increment or an append that is more than `slop` milliseconds
- * ahead of the clock: `ERR_FAILED_SANITY_CHECK`. Deletes have no such limit, as in HBase: what was
- * written before the limit can still be deleted.
+ * Throws `ERR_FAILED_SANITY_CHECK` for a timestamp of a put, an increment or an append that is more
+ * than `slop` milliseconds ahead of the clock. As in HBase deletes have no such limit, so that
+ * cells written before the limit was set can be deleted.
  */
 export function checkSlop(timestamp: Timestamp, now: number, slop: number): void {
   if (timestamp <= now + slop) return

@@ -6,14 +6,14 @@ import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../../c
 import type { Filter } from '../../filter/filter.js'
 import type { Get, ReadOptions, Snapshot, TimeRangeOption } from '../reads.js'
 
-/** What the checks of reads need to know of a table. */
+/** The facts about a table that checks of reads need. */
 export interface FamiliesOfTable {
   readonly name: string
   readonly familyByName: { has(family: string): boolean }
   readonly familyNames: Iterable<string>
 }
 
-/** "All versions": what HBase's readAllVersions sets. */
+/** The number of versions that HBase's readAllVersions sets. */
 const allVersions = 2_147_483_647
 
 const getNames = new OptionNames<Get>('a get', {
@@ -34,8 +34,8 @@ const getNames = new OptionNames<Get>('a get', {
 })
 
 /**
- * Checks that a get is an object without unknown names. Gets of the usual names are only counted,
- * which costs a tenth of looking each name up.
+ * Checks that a get is an object without unknown members. A get with only the usual members is
+ * checked by their number, which takes a tenth of the time of looking up each name.
  */
 export function checkGet(get: Get): void {
   checkObject(get, 'get')
@@ -46,7 +46,7 @@ export function checkGet(get: Get): void {
   if (countNames(get) !== usual || get.row === undefined) getNames.check(get)
 }
 
-/** Most versions of a column; 'all' is a number too. */
+/** The largest number of versions of a column; 'all' becomes a number too. */
 export function parseVersions(versions: ReadOptions['versions']): number {
   if (versions === undefined) return 1
   if (versions === 'all') return allVersions
@@ -56,7 +56,7 @@ export function parseVersions(versions: ReadOptions['versions']): number {
   return versions
 }
 
-/** Parses a `[min, max)` option. */
+/** Parses a time range `[min, max)`; undefined = all time. */
 export function parseTimeRange(range: TimeRangeOption | undefined): TimeRange {
   if (range === undefined) return allTime
   if (!Array.isArray(range) || range.length !== 2) {
@@ -65,7 +65,7 @@ export function parseTimeRange(range: TimeRangeOption | undefined): TimeRange {
   return makeTimeRange(range[0], range[1])
 }
 
-/** The time range of a read that names a range, one timestamp or neither. */
+/** The time range of a read: a range, one timestamp, or all time. */
 export function parseTime(options: ReadOptions): TimeRange {
   if (options.timestamp === undefined) return parseTimeRange(options.timeRange)
   if (options.timeRange !== undefined) {
@@ -74,7 +74,7 @@ export function parseTime(options: ReadOptions): TimeRange {
   return singleTimestamp(options.timestamp)
 }
 
-/** Time ranges of single families, by name. */
+/** Time ranges of single families, by name of the family. */
 export function parseFamilyRanges(
   table: FamiliesOfTable,
   ranges: ReadOptions['familyTimeRanges'],
@@ -92,8 +92,8 @@ export function parseFamilyRanges(
 }
 
 /**
- * Columns by family, escaped and sorted; undefined = everything. As with HBase's addFamily and
- * addColumn, the later mention wins: a column narrows a family named before it, a family widens.
+ * Columns by family, escaped and sorted; undefined = all columns. As with HBase's addFamily and
+ * addColumn, the later mention wins: a column narrows a family named before, and a family widens.
  */
 export function groupColumns(
   table: FamiliesOfTable,
@@ -122,7 +122,7 @@ export function groupColumns(
   return wanted
 }
 
-/** Checks that a filter is one. */
+/** Checks that an optional filter is one. */
 export function checkFilter(filter: Filter | undefined): void {
   if (filter === undefined) return
   if (typeof filter !== 'object' || filter === null || typeof filter.filterCell !== 'function') {
@@ -130,7 +130,7 @@ export function checkFilter(filter: Filter | undefined): void {
   }
 }
 
-/** Checks the isolation level of a read; a snapshot cannot be read uncommitted. */
+/** Checks the isolation level of a read. A snapshot cannot be read uncommitted. */
 export function checkIsolation(isolation: unknown, snapshot: Snapshot | undefined): void {
   if (isolation !== 'READ_COMMITTED' && isolation !== 'READ_UNCOMMITTED') {
     const known = "'READ_COMMITTED' or 'READ_UNCOMMITTED'"
@@ -141,7 +141,7 @@ export function checkIsolation(isolation: unknown, snapshot: Snapshot | undefine
   }
 }
 
-/** `ERR_NO_SUCH_COLUMN_FAMILY` with the names that exist. */
+/** Makes an `ERR_NO_SUCH_COLUMN_FAMILY`, whose message lists the existing families. */
 export function noSuchFamily(family: string, table: string, known: Iterable<string>): CellarError {
   return new CellarError(
     ErrorCode.noSuchColumnFamily,

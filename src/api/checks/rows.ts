@@ -17,7 +17,7 @@ export function rowBytes(row: BytesLike): Uint8Array {
   return bytes
 }
 
-/** The bound of a scan: undefined for an absent or empty one. */
+/** A bound of a scan; undefined if absent or empty. */
 export function boundBytes(row: BytesLike | undefined, what: string): Uint8Array | undefined {
   if (row === undefined) return undefined
   checkBytesLike(row, what)
@@ -36,7 +36,7 @@ export interface ScanBounds {
   readonly reversed: boolean
 }
 
-/** The rows that a scan asks for. */
+/** Parses the rows that a scan selects. */
 export function parseBounds(scan: Scan): ScanBounds {
   const reversed = scan.reversed ?? false
   if (scan.prefix !== undefined) return prefixBounds(scan, scan.prefix, reversed)
@@ -49,7 +49,7 @@ export function parseBounds(scan: Scan): ScanBounds {
   }
 }
 
-/** A prefix means the same rows in both directions, unlike in HBase's helper. */
+/** Bounds of a prefix: the same rows in both directions, unlike HBase's helper. */
 function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBounds {
   if (scan.startRow !== undefined || scan.stopRow !== undefined) {
     throw invalidArgument('give prefix or startRow and stopRow, not both')
@@ -63,7 +63,7 @@ function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBou
     : { start: first, startInclusive: true, stop: behind, stopInclusive: false, reversed }
 }
 
-/** A row that an operation inside a row mutation names must be the row that the mutation names. */
+/** Throws `ERR_WRONG_ROW` if an operation inside a row mutation names another row. */
 export function checkSameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
   checkObject(operation, 'mutation')
   if (operation.row === undefined) return

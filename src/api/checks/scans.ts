@@ -43,14 +43,16 @@ const scanNames = new OptionNames<Scan>('a scan', {
   signal: true,
 })
 
-/** Checks the names of a scan, its flags, and the hints that have no effect. */
+/** Checks the member names of a scan, its flags, and the hints without effect. */
 export function checkScan(scan: Scan): void {
   checkNames(scan)
   checkFlags(scan)
   checkHints(scan)
 }
 
-/** Scans of the usual names are only counted, which costs less than to look each name up. */
+/**
+ * A scan with only the usual members is checked by their number, which is faster than each name.
+ */
 function checkNames(scan: Scan): void {
   checkObject(scan, 'scan')
   let usual = 0
@@ -64,7 +66,7 @@ function checkNames(scan: Scan): void {
 
 const readTypes: readonly string[] = ['DEFAULT', 'STREAM', 'PREAD']
 
-/** One by one: a loop over names would look each of them up by its text. */
+/** Checks each flag by name: a loop would look up each member by its text. */
 function checkFlags(scan: Scan): void {
   checkBoolean(scan.startInclusive, 'startInclusive', false)
   checkBoolean(scan.stopInclusive, 'stopInclusive', false)
@@ -75,7 +77,7 @@ function checkFlags(scan: Scan): void {
   checkBoolean(scan.asyncPrefetch, 'asyncPrefetch', false)
 }
 
-/** What has no effect must still make sense. */
+/** Checks the options without effect, which must be valid too. */
 function checkHints(scan: Scan): void {
   checkInteger(scan.caching, 'caching', 1)
   const { readType } = scan
@@ -92,13 +94,13 @@ export interface ScanCuts {
   readonly batch: number
   /** Bytes after which a result is cut; Infinity = never. */
   readonly bytesMax: number
-  /** Say where the scan is when nothing comes. */
+  /** Whether to report the position of the scan when it found nothing for a while. */
   readonly needCursorResult: boolean
-  /** Ends the scan. */
+  /** Aborting it ends the scan. */
   readonly signal: AbortSignal | undefined
 }
 
-/** Most rows of a scan. Checked before what is read of them. */
+/** Parses the limits of a scan. Called before its other options are read. */
 export function parseLimits(scan: Scan): Pick<ScanCuts, 'limit' | 'batch'> {
   return {
     limit: checkInteger(scan.limit, 'limit', 1) ?? Infinity,
@@ -106,7 +108,7 @@ export function parseLimits(scan: Scan): Pick<ScanCuts, 'limit' | 'batch'> {
   }
 }
 
-/** How a scan with that filter cuts its results. */
+/** Parses how a scan with the given filter cuts its results. */
 export function parseCuts(
   scan: Scan,
   { limit, batch }: Pick<ScanCuts, 'limit' | 'batch'>,
@@ -126,7 +128,7 @@ export function parseCuts(
   }
 }
 
-/** Checks how many results are meant, of `nextBatch`, `take` and `drop`; Infinity means all. */
+/** Checks a number of results, for `nextBatch`, `take` and `drop`; Infinity means all. */
 export function checkResultCount(count: number): void {
   if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
     throw invalidArgument('a count is needed: an integer, or Infinity')

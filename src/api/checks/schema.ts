@@ -1,6 +1,6 @@
 /**
- * Checks the options of tables and families as HBase's sanity checker does. Options are given and
- * kept in the public form: a description has every option, with defaults filled in.
+ * Checks the options of tables and families, as HBase's sanity checker does. Options keep their
+ * public form: a description has every option, with defaults filled in.
  */
 import {
   OptionNames,
@@ -112,7 +112,7 @@ function parseKeepDeleted(value: unknown, what: string): boolean | 'TTL' {
   return booleanOption(value, `${what} keepDeletedCells`)
 }
 
-/** A check of one option, which gets the name of the family for its message. */
+/** The check of each option; it gets the name of the family for its message. */
 type Checks = {
   readonly [Name in keyof FamilyDescription]: (
     value: unknown,
@@ -153,7 +153,7 @@ const familyChecks: Checks = {
   metadata: parseMetadata,
 }
 
-/** The description of a family: `options` on top of `base`. */
+/** The description of a family: `options`, and for missing ones the values of `base`. */
 export function describeFamilyOptions(
   name: string,
   options: FamilyOptions,
@@ -171,13 +171,13 @@ export function describeFamilyOptions(
   return description
 }
 
-/** What single options cannot say. */
+/** Checks options that depend on each other. */
 function checkTogether(family: FamilyDescription, what: string): void {
   const { minVersions, versions, keepDeletedCells, bloomFilter, rowPrefixBytes } = family
   if (minVersions > versions) {
     throw invalidArgument(`${what} minVersions ${minVersions} is above versions ${versions}`)
   }
-  // HBase takes both and then counts deleted versions, so that compactions drop visible ones.
+  // HBase accepts both. Then it counts deleted versions, so that compactions drop visible ones.
   if (family.newVersionBehavior && keepDeletedCells !== false) {
     throw invalidArgument(`${what} newVersionBehavior and keepDeletedCells exclude each other`)
   }
@@ -195,14 +195,14 @@ function parseMetadata(metadata: unknown, what: string): Readonly<Record<string,
   for (const [name, value] of entries) {
     if (typeof value !== 'string') throw invalidArgument(`${what} metadata '${name}' is no string`)
   }
-  // Not by assignment, to which `__proto__` is no name like others.
+  // An assignment to the name `__proto__` would not create a member.
   return Object.fromEntries(entries)
 }
 
-/** The options of a table that are not about families and not about coprocessors. */
+/** The options of a table, without its families and coprocessors. */
 export type TableSettingsDescription = Omit<TableDescription, 'name' | 'families' | 'coprocessors'>
 
-/** HBase's defaults. */
+/** The defaults of a table, which are HBase's. */
 export const defaultTable: TableSettingsDescription = {
   durability: 'SYNC_WAL',
   readOnly: false,
@@ -229,15 +229,15 @@ function describeSettings(
   }
 }
 
-/** A table as it is described, with what its coprocessors were parsed to. */
+/** A table with checked options and parsed coprocessors. */
 export interface DescribedTable<C> {
   readonly families: readonly { readonly name: string; readonly options: FamilyDescription }[]
   readonly settings: TableSettingsDescription
-  /** Undefined: not mentioned. */
+  /** Undefined: the options do not mention coprocessors. */
   readonly coprocessors: C | undefined
 }
 
-/** Checks the options of a new table. `parseCoprocessors` checks the list of them. */
+/** Checks the options of a new table. `parseCoprocessors` checks its list of coprocessors. */
 export function describeNewTable<C>(
   name: string,
   options: TableOptions,

@@ -18,7 +18,7 @@ import type { Append, Increment, RowOperation } from '../mutations.js'
 import { checkTtl } from './puts.js'
 import { parseTimeRange } from './reads.js'
 
-/** Increments and appends have the same. */
+/** The members of increments and of appends, which are the same. */
 const updateNames = new OptionNames<Increment>('an increment or append', {
   row: true,
   columns: true,
@@ -37,13 +37,13 @@ const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a col
   value: true,
 })
 
-/** A column of an increment or append, and what is added to it. */
+/** A column of an increment or append, with the amount or the bytes to add. */
 export interface ColumnUpdate<T> {
   readonly column: ColumnName
   readonly amount: T
 }
 
-/** The columns of an increment in the order given. Amounts are not checked. */
+/** The columns of an increment in the given order. Does not check amounts. */
 export function columnsOfIncrement(
   increment: RowOperation<Increment>,
 ): ColumnUpdate<number | bigint>[] {
@@ -53,14 +53,14 @@ export function columnsOfIncrement(
   })
 }
 
-/** The columns of an append in the order given. Values are not checked. */
+/** The columns of an append in the given order. Does not check values. */
 export function columnsOfAppend(append: RowOperation<Append>): ColumnUpdate<BytesLike>[] {
   return listColumns<BytesLike>(append.columns, 'append', (entry) => {
     return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
   })
 }
 
-/** The columns of an increment or append as a list, whichever form they were given in. */
+/** Turns the columns of an increment or append, given in either form, into a list. */
 function listColumns<T>(
   columns: Readonly<Record<string, T>> | readonly { readonly column: ColumnName }[],
   what: string,
@@ -85,7 +85,7 @@ function listColumns<T>(
   return list
 }
 
-/** Checks what is added to a counter. */
+/** Checks the amount of an increment: a signed 64-bit integer. */
 export function checkAmount(amount: number | bigint): void {
   if (typeof amount === 'bigint') {
     if (BigInt.asIntN(64, amount) === amount) return
@@ -93,22 +93,22 @@ export function checkAmount(amount: number | bigint): void {
   throw invalidArgument(`increment amount must be a 64-bit integer, got ${shown(amount)}`)
 }
 
-/** Checks what is appended to a value. */
+/** Checks the bytes of an append. */
 export function checkTail(tail: BytesLike): void {
   checkBytesLike(tail, 'appended value')
 }
 
-/** The options of an increment or append beside its columns. */
+/** The options of an increment or append apart from its columns. */
 export interface UpdateOptions {
-  /** Milliseconds; 0 = that of the old cell. */
+  /** Cell TTL in milliseconds; 0 = the TTL of the old cell. */
   readonly ttlMilliseconds: number
-  /** For a column without cell; undefined: the server's time. */
+  /** Timestamp for a column without a cell; undefined: the time of the engine's clock. */
   readonly timestamp: Timestamp | undefined
   readonly timeRange: TimeRange
   readonly returnResults: boolean
 }
 
-/** Checks the options of an increment or append; `checkAhead` refuses times too far ahead. */
+/** Checks the options of an increment or append. `checkAhead` refuses timestamps too far ahead. */
 export function parseUpdate(
   operation: RowOperation<Increment> | RowOperation<Append>,
   checkAhead: (timestamp: Timestamp) => void,

@@ -1,4 +1,4 @@
-/** Reads what callers give to `Database.atomic`: tables, checks and mutations by table. */
+/** Reads the argument of `Database.atomic`: tables, checks, and mutations by table. */
 import { readArguments } from '../../base/arguments.js'
 import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
 import type { DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
@@ -14,15 +14,15 @@ import { plainTableName } from '../../api/checks/names.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
 import type { Applied } from '../operations/table-operations.js'
 
-/** A table as atomic batches see it. */
+/** The parts of a table that atomic batches need. */
 export interface AtomicTarget {
   readonly operations: PlainOperations
   readonly chain: ObserverChain
 }
 
 /**
- * Finds a table that a caller has named or given; undefined if it is not of this database.
- * `ERR_TABLE_NOT_FOUND`.
+ * Finds the table that a caller has named or passed; undefined if it belongs to another database.
+ * Throws `ERR_TABLE_NOT_FOUND`.
  */
 type FindTable = (table: string | Table) => AtomicTarget | undefined
 
@@ -39,15 +39,15 @@ class TablePart implements AtomicPart {
   }
 }
 
-/** An atomic batch that can be applied, again and again if blocks are missing. */
+/** An atomic batch. Applying it can be repeated when blocks are missing. */
 export class AtomicRequest {
   private readonly find: FindTable
-  /** The tables of the batch, each once. A batch names few tables, so the list is searched. */
+  /** The tables of the batch, each once. Batches name few tables, so the list is searched. */
   private readonly parts: TablePart[] = []
   private readonly checks: CheckOfTable[] = []
   private readonly judgements: RowsJudgement[] = []
   private readonly durability: DurabilityOption | undefined
-  /** `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`; nothing is read or changed yet. */
+  /** Throws `ERR_INVALID_ARGUMENT` or `ERR_TABLE_NOT_FOUND`. Nothing is read or changed. */
   constructor(find: FindTable, batch: AtomicBatch) {
     this.find = find
     const { checks, mutations, durability } = readArguments(() => readAtomic(batch))
@@ -62,8 +62,8 @@ export class AtomicRequest {
   }
 
   /**
-   * The batch, if observers are asked about it. They may keep what they are asked about, so the
-   * request has copied its arguments and the caller's are not read again.
+   * The batch with copied arguments, if observers are asked about it; else undefined. Observers may
+   * keep the arguments, so the caller's objects are not read again.
    */
   ownBatch(): AtomicBatch | undefined {
     if (this.judgements.length === 0) return undefined
@@ -77,7 +77,7 @@ export class AtomicRequest {
     return { checks, mutations }
   }
 
-  /** Applies the batch and tells the observers; may throw `BlockMissing` before any change. */
+  /** Applies the batch and notifies the observers. May throw `BlockMissing` before any change. */
   apply(mode: ReadMode): Applied<AtomicResult> {
     const applied = this.around(0, mode)
     if (applied.value.success) for (const { batch } of this.judgements) batch.tellMembers()
@@ -100,7 +100,7 @@ export class AtomicRequest {
       if (part.rows.length === 0) continue
       part.rows = copyArguments(part.rows).value
       if (!part.chain.active) continue
-      // That there may be checks, of whatever table, is all that the judgement needs of them.
+      // The judgement only needs to know that there may be checks, not which.
       const request = { rows: part.rows, checks: [] }
       part.intervention = new RowsJudgement(part.chain, part.operations.engine, request)
       this.judgements.push(part.intervention)
@@ -120,7 +120,7 @@ export class AtomicRequest {
   }
 }
 
-/** The rows that an atomic batch names, for the order of the calls that wait. */
+/** The names of the rows of an atomic batch, for the order of waiting calls. */
 export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
   const rows = new RowNames()
   try {
@@ -131,7 +131,7 @@ export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
       rows.add(plainTableName(typeof table === 'string' ? table : table.name), each)
     }
   } catch {
-    // What cannot be read is refused by the batch itself.
+    // An argument that cannot be read is refused when the batch is read.
   }
   return rows.names
 }

@@ -1,9 +1,9 @@
 /**
- * Mixed batches: each operation on its own, with an outcome per position.
+ * Mixed batches: each operation on its own, with an outcome per index.
  *
- * What is in memory is carried out at once, in the order given. An operation that misses a block is
- * carried out as soon as the block is there; those behind it go on, except for those of its row,
- * which wait for it. There is one commit for all mutations.
+ * Operations that find their blocks in memory are carried out immediately, in the given order. An
+ * operation that misses a block is carried out when the block is loaded. Later operations go on,
+ * except those of the same row, which wait for it. One commit serves all mutations.
  */
 import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
@@ -29,7 +29,7 @@ import type {
 const nothing = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [])
 const done: BatchResult = { ok: true, result: nothing }
 
-/** A batch under way. */
+/** A running batch. */
 export class Batch {
   private readonly engine: Engine
   private readonly table: string
@@ -37,18 +37,18 @@ export class Batch {
   private readonly callback: BatchCallback | undefined
   private readonly results: BatchResult[]
   private readonly target: TableOperations
-  /** Operations that have begun, by position. Each is repeated until its blocks are in memory. */
+  /** Operations that have begun, by index. Each is repeated until its blocks are in memory. */
   private readonly begun: TableOperations[] = []
-  /** Positions of mutations by the durability that they wait for. */
+  /** Indexes of applied mutations, by the durability that they wait for. */
   private readonly applied = new Map<Durability, number[]>()
-  /** Operations that were carried out in this turn of the event loop. */
+  /** Operations carried out in this turn of the event loop. */
   private countInTurn = 0
-  /** The place in the order of the calls, once the batch has had to wait. */
+  /** The batch's place in the order of calls, once the batch has had to wait. */
   private call: WaitingCall | undefined = undefined
-  /** What the callback threw first. */
+  /** The first error that the callback threw. */
   private thrown: { readonly error: unknown } | undefined = undefined
 
-  /** A batch of the operations of a table. `ERR_INVALID_ARGUMENT`. */
+  /** Prepares a batch. Throws `ERR_INVALID_ARGUMENT`. */
   constructor(
     engine: Engine,
     table: string,
@@ -64,7 +64,7 @@ export class Batch {
     this.results = new Array<BatchResult>(this.operations.length)
   }
 
-  /** Runs the batch. Rejects only with what the callback throws. */
+  /** Runs the batch. Rejects only with an error of the callback. */
   async run(): Promise<BatchResult[]> {
     const { engine } = this
     if (engine.writes.waiting.count > 0 || engine.writes.isHeld) {
@@ -78,14 +78,15 @@ export class Batch {
         await engine.writes.commit(durability)
         for (const position of positions) this.tell(position)
       } catch (error) {
-        // A mutation whose commit failed is in doubt, so its outcome is the failure.
+        // It is unknown whether a mutation with a failed commit is durable, so its outcome is the
+        // failure.
         for (const position of positions) this.fail(position, error)
       }
     }
     return this.end()
   }
 
-  /** Carries all operations out, except for what a synchronous call carries out meanwhile. */
+  /** Carries out all operations, except those that a synchronous call carries out meanwhile. */
   private async runAll(): Promise<void> {
     const { engine } = this
     const loading = new Map<string, Promise<void>>()
@@ -95,7 +96,7 @@ export class Batch {
         this.countInTurn = 0
         await engine.turn.waitForTurn()
       }
-      // Nothing is loaded before the batch owns its arguments.
+      // The batch owns its arguments before it loads the first block.
       if (loading.size > 0) await loading.get(rowOf(this.operations[i]))
       try {
         if (engine.writes.isHeld && !isGet(this.operations[i])) {
@@ -104,7 +105,7 @@ export class Batch {
         }
         this.attempt(i, nonBlocking)
       } catch (error) {
-        // What a synchronous call has carried out meanwhile needs no room any more.
+        // A synchronous call may have carried out the operation while it waited for memory.
         if (!isBlockMissing(error)) {
           if (!this.isDone(i)) this.fail(i, error)
         } else {
@@ -116,7 +117,9 @@ export class Batch {
     for (const each of loading.values()) await each
   }
 
-  /** Takes the arguments that are left; from now on later calls wait for this one. */
+  /**
+   * Copies the remaining arguments. From now on later calls with these rows wait for this batch.
+   */
   private own(): WaitingCall {
     if (this.call !== undefined) return this.call
     let total = 0
@@ -135,7 +138,10 @@ export class Batch {
     return this.results[position] !== undefined
   }
 
-  /** Carries an operation out unless that was done; what it throws is its outcome. */
+  /**
+   * Carries out an operation unless that was done. May throw `BlockMissing`, or the error of the
+   * operation.
+   */
   private attempt(position: number, mode: ReadMode): void {
     if (this.isDone(position)) return
     if (this.call !== undefined) this.call.isRunning = true
@@ -146,7 +152,10 @@ export class Batch {
     }
   }
 
-  /** Carries out what is left, before returning, because a synchronous call comes behind it. */
+  /**
+   * Carries out the remaining operations, blocking, because a synchronous call must come after
+   * them.
+   */
   private finishSync(): void {
     for (let i = 0; i < this.operations.length; i++) {
       if (this.isDone(i)) continue
@@ -160,7 +169,7 @@ export class Batch {
     this.engine.writes.waiting.done(this.call!)
   }
 
-  /** As {@link run}, before returning. */
+  /** As {@link run}, blocking. */
   runSync(): BatchResult[] {
     const { engine, operations } = this
     if (engine.writes.waiting.count > 0) {
@@ -187,14 +196,14 @@ export class Batch {
     return this.end()
   }
 
-  /** Loads what the operation has just missed, and carries it out. */
+  /** Loads the block that the operation has just missed, and carries the operation out. */
   private load(position: number): Promise<void> {
     return loadAndRepeat(this.engine, () => this.attempt(position, nonBlocking)).catch(
       (error: unknown) => this.fail(position, error),
     )
   }
 
-  /** Carries out the operation at a position and keeps its outcome. May throw `BlockMissing`. */
+  /** Carries out the operation at `position` and stores its outcome. May throw `BlockMissing`. */
   private carryOut(position: number, mode: ReadMode): void {
     const operation = checkOperation(this.operations[position])
     const target = (this.begun[position] ??= this.target.forNextCall())
@@ -236,7 +245,7 @@ export class Batch {
     this.tell(position)
   }
 
-  /** The outcome is the error, whatever the outcome was before. */
+  /** Sets the outcome to the error, in place of any earlier outcome. */
   private fail(position: number, error: unknown): void {
     this.results[position] = { ok: false, error: asCellarError(error) }
     this.tell(position)
@@ -256,7 +265,9 @@ export class Batch {
   }
 }
 
-/** Gets do not wait for memory. What cannot be read fails where it is carried out. */
+/**
+ * Whether an operation is a get, which does not wait for memory. Unreadable operations fail later.
+ */
 function isGet(operation: BatchOperation): boolean {
   try {
     return typeof operation === 'object' && operation !== null && operation.get !== undefined
@@ -265,7 +276,7 @@ function isGet(operation: BatchOperation): boolean {
   }
 }
 
-/** Names the row of an operation; the empty name if it has none, and then it fails on its own. */
+/** The name of an operation's row; empty if it has none, and then the operation itself fails. */
 function rowOf(operation: BatchOperation): string {
   try {
     const [inner] = Object.values(operation as object) as unknown[]

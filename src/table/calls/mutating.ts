@@ -1,10 +1,10 @@
 /**
- * The two shells of mutations: with a promise, and synchronous.
+ * The two ways to run a mutation: with a promise, and synchronously.
  *
- * Both wait for room in memory and for earlier calls that name one of their rows, run the step in
- * one turn, and acknowledge when the log is as durable as the mutation asks. The shell with a
- * promise never blocks the event loop on the disk: a step that misses a block runs again once the
- * block is loaded, with the arguments as they were at the call.
+ * Both wait for memory and for earlier calls that name one of the mutation's rows. Both run the
+ * step in one turn of the event loop, and acknowledge when the log is as durable as the mutation
+ * asks. With a promise, the event loop is never blocked by the disk. A step that misses a block
+ * runs again when the block is loaded, with the arguments as they were at the call.
  */
 import { isBlockMissing } from '../reads/block-loading.js'
 import { MutationCall, type MutationStep } from './mutation-calls.js'
@@ -12,8 +12,8 @@ import type { CallPlace } from '../arguments/row-names.js'
 import { nonBlocking, type Applied } from '../operations/table-operations.js'
 
 /**
- * Runs a mutation that may read first. Between its reads and its writes no turn is given up. `take`
- * makes the arguments for a step that is not delayed.
+ * Runs a mutation that may read first. Reads and writes happen in one turn of the event loop.
+ * `take` prepares the arguments of a step that need not wait.
  */
 export async function mutate<O, T>(
   place: CallPlace,
@@ -36,7 +36,7 @@ export async function mutate<O, T>(
   return applied.value
 }
 
-/** As {@link mutate}, before it returns; the step may block on the disk. */
+/** As {@link mutate}, blocking; the step may read from the disk. */
 export function mutateSync<T>(place: CallPlace, operation: unknown, step: () => Applied<T>): T {
   finishWaiting(place, operation)
   const { engine } = place
@@ -46,7 +46,7 @@ export function mutateSync<T>(place: CallPlace, operation: unknown, step: () => 
   return applied.value
 }
 
-/** Carries out the calls that wait and name a row of the operation: they come first. */
+/** Completes the waiting calls that name a row of the operation, because they come first. */
 export function finishWaiting(place: CallPlace, operation: unknown): void {
   const { waiting } = place.engine.writes
   if (waiting.count > 0) waiting.finishSync(place.namesOf(operation))

@@ -1,9 +1,9 @@
 /**
- * Mutating calls with promises that have to wait: held back, for a block, or for another call.
+ * Mutating calls with promises that must wait: for memory, for a block, or for another call.
  *
- * A call owns its arguments from the moment in which it begins to wait, in the turn of the call, so
- * they count as of the call. Its place in the order of the calls is kept by `WaitingCalls`. A call
- * that need not wait never comes here.
+ * A call copies its arguments when it begins to wait, which is in the turn of the call. So it works
+ * with the values it was given. `WaitingCalls` keeps its place in the order of calls. A call that
+ * need not wait does not use this file.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { Engine } from '../../engine/engine.js'
@@ -13,10 +13,10 @@ import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { RowNames, type CallPlace, type TablePlace } from '../arguments/row-names.js'
 import { blocking, nonBlocking, type Applied } from '../operations/table-operations.js'
 
-/** Carries out an operation; may throw `BlockMissing` if it must not block. */
+/** Carries out an operation. May throw `BlockMissing` if the mode forbids it to block. */
 export type MutationStep<O, T> = (operation: O, mode: ReadMode) => Applied<T>
 
-/** Most operations of a list that are carried out in the turn of the call. */
+/** Largest number of operations of a list that are carried out in the turn of the call. */
 export const listTurnMax = 2048
 
 /** One operation that waits. */
@@ -45,14 +45,17 @@ export class MutationCall<O, T> {
     this.call = engine.writes.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
   }
 
-  /** Carries an operation out when writers are let go and earlier calls are done. */
+  /** Carries out an operation when writers may continue and earlier calls are done. */
   static wait<O, T>(place: CallPlace, operation: O, step: MutationStep<O, T>): Promise<T> {
     return new Promise((resolve, reject) => {
       new MutationCall(place, operation, step, resolve, reject).begin()
     })
   }
 
-  /** Carries out an operation that has just thrown `BlockMissing`. REQUIRES no earlier calls. */
+  /**
+   * Carries out an operation that has just thrown `BlockMissing`. REQUIRES that no earlier call
+   * waits.
+   */
   static load<O, T>(place: CallPlace, operation: O, step: MutationStep<O, T>): Promise<T> {
     return new Promise((resolve, reject) => {
       new MutationCall(place, operation, step, resolve, reject).load()
@@ -68,7 +71,7 @@ export class MutationCall<O, T> {
 
   private attempt(): void {
     const { engine, call } = this
-    // Calls of one row, let go together by the end of the one before them.
+    // Many calls of one row may be released together when the call before them ends.
     if (engine.turn.isFull && !call.isDone) {
       engine.writes.admitLater(
         () => this.attempt(),
@@ -98,7 +101,7 @@ export class MutationCall<O, T> {
     }
   }
 
-  /** Throws nothing but `BlockMissing`. */
+  /** Carries out the operation and settles its promise. Throws only `BlockMissing`. */
   private carryOut(mode: ReadMode): void {
     const { call, engine } = this
     if (call.isDone) return
@@ -123,12 +126,12 @@ export class MutationCall<O, T> {
 }
 
 /**
- * Carries out the operations from `at` on, one or several together; returns the place behind them.
- * Throws `BlockMissing`, nothing else.
+ * Carries out one or several operations from index `at` on. Returns the index after them. Throws
+ * only `BlockMissing`.
  */
 export type ListStep<O> = (operations: readonly O[], at: number, mode: ReadMode) => number
 
-/** A list of operations, carried out in its order. */
+/** A list of operations that are carried out in order. */
 export class ListCall<O> {
   private readonly engine: Engine
   private readonly table: string
@@ -144,7 +147,7 @@ export class ListCall<O> {
     this.step = step
   }
 
-  /** Resolves when all are applied; rejects with the reason why no writer is let go. */
+  /** Resolves when all operations are applied. Rejects if writers cannot continue. */
   async run(): Promise<void> {
     const { engine } = this
     if (!engine.writes.isHeld && engine.writes.waiting.count === 0 && this.runInTurn()) return
@@ -161,7 +164,7 @@ export class ListCall<O> {
     return this.at < this.operations.length
   }
 
-  /** Carries out what needs no waiting; true if that is all. */
+  /** Carries out operations until one has to wait. Returns true if all are done. */
   private runInTurn(): boolean {
     const { engine } = this
     try {
@@ -176,7 +179,7 @@ export class ListCall<O> {
     return !this.isOpen
   }
 
-  /** Takes the arguments that are left; from now on later calls wait for this one. */
+  /** Copies the remaining arguments. From now on later calls with these rows wait for this list. */
   private wait(): WaitingCall {
     let total = 0
     const rows = new RowNames()

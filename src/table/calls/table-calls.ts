@@ -1,9 +1,9 @@
 /**
- * The two shells of every operation of a table: with a promise, and synchronous.
+ * The two ways to call every operation of a table: with a promise, and synchronously.
  *
- * The shells with a promise never block the event loop on the disk: they wait for memory if the
- * budget is exceeded, load missing blocks off the loop, and resolve when the log is as durable as
- * asked. The synchronous shells do all of that before they return.
+ * Calls with a promise never block the event loop by the disk. They wait for memory if the budget
+ * is exceeded, load missing blocks asynchronously, and resolve when the log is as durable as asked.
+ * Synchronous calls do all of that before they return.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { Put } from '../../api/index.js'
@@ -21,15 +21,15 @@ import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { finishWaiting, mutate, mutateSync } from './mutating.js'
 import { ListCall, MutationCall } from './mutation-calls.js'
 
-/** Carries out a read; may throw `BlockMissing` if it must not block. */
+/** Carries out a read. May throw `BlockMissing` if the mode forbids it to block. */
 export type ReadStep<O, T> = (operations: TableOperations, operation: O, mode: ReadMode) => T
 
-/** Carries out a mutation; may throw `BlockMissing` if it must not block. */
+/** Carries out a mutation. May throw `BlockMissing` if the mode forbids it to block. */
 export type TableStep<O, T> = ReadStep<O, Applied<T>>
 
 /**
- * Carries out operations of a list from a place on, and tells the outcome; returns the place behind
- * them. May throw `BlockMissing`.
+ * Carries out operations of a list from index `at` on, and reports to `outcome`. Returns the index
+ * after them. May throw `BlockMissing`.
  */
 export type TableListStep<O> = (
   operations: TableOperations,
@@ -44,7 +44,7 @@ const putStep: TableStep<Put, void> = (operations, put, mode) => ({
   durability: operations.put(put, mode),
 })
 
-/** Calls of one table; see the file header. */
+/** The calls of one table; see the file header. */
 export class TableCalls {
   private readonly engine: Engine
   private readonly place: TablePlace
@@ -54,7 +54,7 @@ export class TableCalls {
     this.place = new TablePlace(engine, table)
   }
 
-  /** Runs a read without promises in between if all it needs is in memory. */
+  /** Runs a read, without a promise in between if all its blocks are in memory. */
   read<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): Promise<T> {
     let own = get
     try {
@@ -67,7 +67,7 @@ export class TableCalls {
     }
   }
 
-  /** Runs a put. It makes no promise of its own if the put need not wait. */
+  /** Runs a put. A put that need not wait returns the promise of its commit. */
   put(operations: TableOperations, put: Put): Promise<void> {
     const { engine } = this
     if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
@@ -85,7 +85,7 @@ export class TableCalls {
     }
   }
 
-  /** As {@link put}, before it returns. */
+  /** As {@link put}, blocking. */
   putSync(operations: TableOperations, put: Put): void {
     finishWaiting(this.place, put)
     this.engine.writes.admitSync()
@@ -102,12 +102,12 @@ export class TableCalls {
     )
   }
 
-  /** As {@link mutate}, before it returns. */
+  /** As {@link mutate}, blocking. */
   mutateSync<O, T>(operations: TableOperations, operation: O, step: TableStep<O, T>): T {
     return mutateSync(this.place, operation, () => step(operations, operation, blocking))
   }
 
-  /** Carries out a list; there is one commit for all of it. */
+  /** Carries out a list with one commit for all of it. */
   async list<O>(
     operations: TableOperations,
     given: readonly O[],
@@ -122,7 +122,7 @@ export class TableCalls {
     outcome.throwFailures(given.length)
   }
 
-  /** As {@link list}, before it returns. */
+  /** As {@link list}, blocking. */
   listSync<O>(operations: TableOperations, list: readonly O[], step: TableListStep<O>): void {
     const { engine } = this
     const outcome = new ListOutcome()

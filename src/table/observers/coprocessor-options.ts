@@ -1,4 +1,4 @@
-/** Checks what users register: live coprocessors, and those of a table's schema. */
+/** Checks the coprocessors that users register: live ones, and those in the schema of a table. */
 import { OptionNames, checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
@@ -17,10 +17,10 @@ import type {
 } from '../../api/coprocessor.js'
 import type { Observer } from '../../api/observer.js'
 
-/** A coprocessor with its defaults filled in and its modules in memory. */
+/** A coprocessor with defaults filled in and its modules loaded. */
 export interface LoadedCoprocessor {
   readonly name: string
-  /** The tables that it belongs to; undefined = all. */
+  /** Names of the tables to which it belongs; undefined = all. */
   readonly tables: readonly string[] | undefined
   readonly priority: number
   readonly observer: Observer | undefined
@@ -64,7 +64,7 @@ function checkHookOptions(options: unknown, what: string): Readonly<Record<strin
       return copy as Readonly<Record<string, unknown>>
     }
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw invalidArgument(`options of ${what} must be plain JSON, nested less than 32 deep`)
 }
@@ -79,7 +79,7 @@ function checkModule(module: unknown, what: string): string {
   throw invalidArgument(`${what} needs a module: a URL, an absolute path or a package's name`)
 }
 
-/** Checks the coprocessors of a table's schema; `ERR_INVALID_ARGUMENT`. */
+/** Checks the coprocessors in the schema of a table. Throws `ERR_INVALID_ARGUMENT`. */
 export function parseTableCoprocessors(value: unknown): readonly CoprocessorSetting[] {
   const list = checkArray(value as readonly TableCoprocessor[], 'coprocessors of a table')
   const modules = new Set<string>()
@@ -141,7 +141,9 @@ function checkEndpoints(endpoints: unknown, what: string): void {
   }
 }
 
-/** Loads a coprocessor of a table's schema; `ERR_COPROCESSOR` names table and module. */
+/**
+ * Loads a coprocessor of a table's schema. Throws `ERR_COPROCESSOR`, which names table and module.
+ */
 export async function loadTableCoprocessor(
   table: string,
   { module, options = {}, priority }: TableCoprocessor,

@@ -1,14 +1,14 @@
 /**
- * The coprocessors of an open database: which belong to which table, in which order, and what the
- * engine's jobs are told by them.
+ * The coprocessors of an open database: to which tables they belong and in which order. Answers the
+ * questions of the engine's jobs.
  *
  * A coprocessor is attached to a table when both exist: when the database opens, when a table is
- * created or altered, when it is registered. Attaching calls `preOpen` and `postOpen`, detaching
- * `preClose` and `postClose`.
+ * created or altered, or when the coprocessor is registered. Attaching calls `preOpen` and
+ * `postOpen`, detaching `preClose` and `postClose`.
  *
- * Failure behaviour: modules are loaded before anything is changed, so a table whose coprocessor is
- * missing is not created, and a database with such a table does not open. Errors of methods that
- * have nothing left to fail (post methods of jobs, the close) are warnings.
+ * Modules are loaded before anything is changed. So a table whose coprocessor is missing is not
+ * created, and a database with such a table does not open. Errors of methods that can fail nothing
+ * any more (post methods of jobs, the close) are warnings.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { checkArray } from '../../base/arguments.js'
@@ -36,7 +36,7 @@ import {
 import { TableCoprocessors, type Attached } from './table-coprocessors.js'
 import type { SyncTable, Table } from '../../api/index.js'
 
-/** A live coprocessor, for tables that come later as well. */
+/** A live coprocessor, which also belongs to tables that are created later. */
 interface Live {
   readonly loaded: LoadedCoprocessor
   readonly tables: readonly string[] | undefined
@@ -44,13 +44,13 @@ interface Live {
 }
 
 export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
-  /** Told what goes wrong where nothing is left to fail. */
+  /** Receives errors that can fail nothing any more. */
   private readonly warn: (error: unknown) => void
   private readonly openHandle: (table: string) => Table & SyncTable
-  /** False: coprocessors of schemas are not loaded (HBase: hbase.coprocessor.user.enabled). */
+  /** Whether coprocessors of schemas are loaded (HBase: hbase.coprocessor.user.enabled). */
   private readonly schemaEnabled: boolean
   private readonly tables = new Map<string, TableCoprocessors>()
-  /** Tables that exist, with the coprocessors of their schemas. */
+  /** Existing tables, with the coprocessors of their schemas. */
   private readonly open = new Map<string, readonly CoprocessorSetting[]>()
   private readonly live = new Set<Live>()
   private readonly prepared = new WeakMap<TableDefinition, readonly Attached[]>()
@@ -67,7 +67,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     this.schemaEnabled = schemaEnabled
   }
 
-  /** The coprocessors of a table, which need not exist. */
+  /** The coprocessors of a table; the table need not exist. */
   of(table: string): TableCoprocessors {
     let found = this.tables.get(table)
     if (found === undefined) {
@@ -77,7 +77,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     return found
   }
 
-  /** Registers a live coprocessor with the tables that are open, and with later ones. */
+  /** Registers a live coprocessor with all open and later tables that it names. */
   async register(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
     const loaded = await loadCoprocessor(coprocessor)
     const { tables } = loaded
@@ -92,7 +92,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     return { remove: () => this.remove(live) }
   }
 
-  /** Opens the tables that a database has. */
+  /** Opens the tables of a database. */
   async openTables(tables: Iterable<TableState>): Promise<void> {
     for (const table of [...tables]) {
       await this.prepare(table.definition)
@@ -129,14 +129,14 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     this.tables.delete(name)
   }
 
-  /** The database is about to close. */
+  /** Called before the database closes. */
   closing(): void {
     if (this.state !== 'open') return
     this.state = 'closing'
     for (const table of this.tables.values()) table.preClose()
   }
 
-  /** The database is closed. */
+  /** Called after the database has closed. */
   hasClosed(): void {
     if (this.state === 'closed') return
     this.state = 'closed'
@@ -192,7 +192,7 @@ function attached({ loaded, order }: Live): Attached {
   return { loaded, order, declared: false }
 }
 
-/** Checks the list that `Database.open` takes. */
+/** Checks the option `coprocessors` of `Database.open`. */
 export function checkCoprocessorList(list: readonly Coprocessor[]): readonly Coprocessor[] {
   return checkArray(list, 'option coprocessors')
 }

@@ -1,9 +1,9 @@
 /**
  * Endpoints: named functions that run next to the data of a table (HBase: coprocessor endpoints).
  *
- * Four are there for every table, with the semantics of HBase's AggregateImplementation over its
- * LongColumnInterpreter: `rowCount`, `sum`, `min`, `max`. Their request is an
- * {@link AggregateRequest}. A coprocessor may bring others, and take the place of these.
+ * Every table has four: `rowCount`, `sum`, `min` and `max`. Their request is an {@link
+ * AggregateRequest}. They have the semantics of HBase's AggregateImplementation with its
+ * LongColumnInterpreter. A coprocessor may add endpoints, and replace these.
  */
 import {
   checkArray,
@@ -25,16 +25,15 @@ import type { TableCoprocessors } from './table-coprocessors.js'
 import type { Scan, Table } from '../../api/index.js'
 
 /**
- * The rows and cells that are aggregated. `rowCount` takes any scan. `sum`, `min` and `max` take
- * one that names columns of exactly one family; values that are not eight bytes long are passed
- * over.
+ * The rows and cells to aggregate. `rowCount` takes any scan. `sum`, `min` and `max` take a scan
+ * that names columns of exactly one family. They skip values that are not eight bytes long.
  */
 export type AggregateRequest = Scan
 
-/** Sums wrap at 64 bits, as Java's long does. */
+/** Sums wrap around at 64 bits, as Java's long does. */
 const bits = 64
 
-/** One cell of each row, without its value. */
+/** Returns one cell of each row, without its value. */
 class RowMarkFilter extends FirstKeyOnlyFilter {
   readonly replacesValues = true
 
@@ -58,11 +57,11 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
     for await (const result of table.scan(counted)) if (!result.partial) rows++
     return rows
   },
-  /** Sum of all values as a bigint, or undefined without any. */
+  /** Sum of all values as a bigint; undefined if there are none. */
   sum: (table, request) => fold(table, request, (sum, value) => BigInt.asIntN(bits, sum + value)),
-  /** Smallest value as a bigint, or undefined without any. */
+  /** Smallest value as a bigint; undefined if there are none. */
   min: (table, request) => fold(table, request, (least, value) => (value < least ? value : least)),
-  /** Largest value as a bigint, or undefined without any. */
+  /** Largest value as a bigint; undefined if there are none. */
   max: (table, request) => fold(table, request, (most, value) => (value > most ? value : most)),
 }
 
@@ -86,7 +85,7 @@ export async function callEndpoint(
   }
 }
 
-/** HBase refuses a range that is upside down, and one that is empty. */
+/** Checks the scan. As in HBase an empty or reversed range is refused. */
 function checkRequest(request: unknown): Scan {
   const scan = readArguments(() => ({
     ...checkObject((request ?? {}) as Scan, 'an aggregate request'),

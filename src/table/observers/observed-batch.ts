@@ -1,6 +1,6 @@
 /**
- * What observers see and do inside of mutations: the batch that shares one sequence, the puts and
- * deletes in it one by one, and the moment between a check and its mutation.
+ * The observers' part in mutations: the batch that shares one sequence, its puts and deletes one by
+ * one, and the moment between a check and its mutation.
  */
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
@@ -24,7 +24,7 @@ import type {
   RowOperation,
 } from '../../api/index.js'
 
-/** Nothing may be given to `bypass`. */
+/** The argument of `bypass` must be undefined. */
 export const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
 
 const anOutcome: ResultKind<CheckAndMutateResult> = {
@@ -48,16 +48,19 @@ export class ObservedBatch implements MutationBatch, Intervention {
   private asked = false
   private begun = false
   private open = false
-  /** Puts and deletes of other operations about which observers were asked one by one. */
+  /** Puts and deletes inside other operations about which observers were asked one by one. */
   private readonly members: Mutation[] = []
-  /** What observers chose, by delete and place; a step may be repeated for a block. */
+  /**
+   * Timestamps that observers chose, by delete and index; kept because a step may be repeated for a
+   * block.
+   */
   private readonly chosen = new Map<RowOperation<Delete>, (Timestamp | undefined)[]>()
 
   constructor(chain: ObserverChain) {
     this.chain = chain
   }
 
-  /** Asks the observers, if that was not done. A batch without mutations is none to them. */
+  /** Asks the observers once. They are not asked about a batch without mutations. */
   begin(mutationsOf: () => readonly Mutation[]): void {
     if (this.asked) return
     this.asked = true
@@ -70,8 +73,8 @@ export class ObservedBatch implements MutationBatch, Intervention {
   }
 
   /**
-   * Asks about the puts and deletes among the mutations of a row, one by one. Returns those that
-   * are to be applied: the same list if nobody is to be asked.
+   * Asks about the puts and deletes among the mutations of a row, one by one. Returns the mutations
+   * to apply; the same list if no observer has to be asked.
    */
   askMembers(row: BytesLike, mutations: readonly Mutation[]): readonly Mutation[] {
     checkArray(mutations, 'mutations')
@@ -87,7 +90,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
   }
 
   private askMember(row: BytesLike, mutation: Mutation): Mutation | undefined {
-    // What is no mutation is refused by the table.
+    // The table refuses a malformed mutation.
     if (Object.keys(mutation).length !== 1) return mutation
     let member: Mutation
     if (mutation.put !== undefined) {
@@ -107,7 +110,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
     return member
   }
 
-  /** The mutation is visible: tells it of those that {@link askMembers} asked about. */
+  /** Notifies observers that the mutations of {@link askMembers} are visible. */
   tellMembers(): void {
     for (const member of this.members) {
       if (member.put !== undefined) this.chain.tell('postPut', [member.put])
@@ -115,7 +118,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
     }
   }
 
-  /** Runs the table's action and tells the observers what became of it. */
+  /** Runs the table's action and notifies the observers of its end. */
   around<T>(action: (batch: this) => T): T {
     let value: T
     try {
@@ -164,7 +167,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
   }
 }
 
-/** What observers do between a check and the mutation that depends on it. */
+/** The observers' part between a check and the mutation that depends on it. */
 abstract class Judgement implements Intervention {
   readonly batch: ObservedBatch
   protected readonly chain: ObserverChain
@@ -186,7 +189,10 @@ abstract class Judgement implements Intervention {
 
   abstract endsBehindCheck(matched: boolean): boolean
 
-  /** Asks observers; what a check has found must still be true behind them. */
+  /**
+   * Asks observers. Throws if an observer has written, because the result of the check may be
+   * outdated.
+   */
   protected ask(questions: () => boolean): boolean {
     const { engine } = this
     const sequence = engine.lastSequence
@@ -197,10 +203,10 @@ abstract class Judgement implements Intervention {
   }
 }
 
-/** Between the check of a checkAndMutate and its action. */
+/** The observers' part between the check of a checkAndMutate and its action. */
 export class CheckJudgement extends Judgement {
   action: CheckAction | undefined = undefined
-  /** What the operation returns because an observer has taken its place. */
+  /** The result of the operation if an observer has replaced it. */
   result: CheckAndMutateResult | undefined = undefined
   private readonly check: Check
   private readonly given: CheckAction
@@ -212,22 +218,23 @@ export class CheckJudgement extends Judgement {
     this.given = action
   }
 
-  /** Whether an observer takes the place of the whole operation. */
+  /** Asks whether an observer replaces the whole operation. */
   bypassed(): boolean {
     const before = this.chain.mayBypass('preCheckAndMutate', [this.check, this.given], anOutcome)
     if (before.bypassed) this.result = before.result
     return before.bypassed
   }
 
-  /** What the observers behind the operation make of its outcome. */
+  /** Notifies the observers of the operation, which may change its outcome. */
   finish(outcome: CheckAndMutateResult): CheckAndMutateResult {
-    // A check that was repeated for a block may have failed behind one that asked about its action.
+    // A check that was repeated for a block may fail after an earlier attempt asked about its
+    // action.
     if (outcome.success) this.batch.tellMembers()
     return this.chain.post('postCheckAndMutate', [this.check, this.given], outcome, anOutcome)
   }
 
   endsBehindCheck(matched: boolean): boolean {
-    // Repeated for a block: the observers know, unless the row has changed meanwhile.
+    // After a repetition for a block the observers know the outcome, unless the row has changed.
     if (this.toldOf === matched) return false
     this.toldOf = matched
     return this.ask(() => {
@@ -250,7 +257,7 @@ export class CheckJudgement extends Judgement {
   }
 }
 
-/** Between the checks of a mutateRows and its mutations. */
+/** The observers' part between the checks of a mutateRows and its mutations. */
 export class RowsJudgement extends Judgement {
   rows: MultiRowMutations['rows'] | undefined = undefined
   private readonly request: MultiRowMutations
@@ -275,7 +282,7 @@ export class RowsJudgement extends Judgement {
     for (const each of this.request.rows) {
       const { row, mutations } = rowNames.check(each)
       const asked = this.batch.askMembers(row, mutations)
-      // What an observer has emptied is left out; what was empty before is a mistake.
+      // A list that an observer has emptied is left out. One that was empty before is an error.
       if (asked === mutations || asked.length > 0) rows.push({ row, mutations: asked })
     }
     this.rows = rows
@@ -285,7 +292,7 @@ export class RowsJudgement extends Judgement {
   }
 }
 
-/** Observers of several rows want to know of which row a mutation is. */
+/** Adds the row to a mutation, because observers of several rows need it. */
 function withRow(row: BytesLike, mutation: Mutation): Mutation {
   const [only, ...more] = Object.entries(checkObject(mutation, 'mutation')) as [string, object][]
   if (only === undefined || more.length > 0) return mutation

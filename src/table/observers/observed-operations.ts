@@ -1,9 +1,9 @@
 /**
- * The operations of a table with its observers around them.
+ * The operations of a table, with its observers.
  *
- * An operation that misses a block is repeated when the block is there. Observers are asked once
- * all the same, so an object of this class remembers the operation that it has begun: it serves one
- * call, and the operations of a list one after the other.
+ * An operation that misses a block is repeated when the block is loaded, but observers are asked
+ * only once. So an object of this class remembers the operation that it has begun. It serves one
+ * call, or the operations of a list one after the other.
  */
 import { checkObject, readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
@@ -34,7 +34,7 @@ import type {
   Scan,
 } from '../../api/index.js'
 
-/** Carries an operation out; called again after it threw `BlockMissing`. */
+/** Carries out an operation. Called again after it threw `BlockMissing`. */
 type Step<T> = (mode: ReadMode) => T
 
 const aResult: ResultKind<Result> = {
@@ -52,16 +52,16 @@ const allLeftOut = new PageResult({ page: Buffer.alloc(0), cells: [], partial: f
 /** Carries out the table's own action. */
 type Action<O, T> = (operation: O, mode: ReadMode, batch: ObservedBatch) => T
 
-/** Whether an observer has taken the place of an action, and what it gave. */
+/** Whether an observer has replaced an action, and its result. */
 type Bypassed<T> = Omit<Prepared<object, T>, 'operation'>
-/** Asks the observers between the reading of the row and the action. */
+/** Asks the observers between the read of the row and the action. */
 type Locked<O, T> = (operation: O, mode: ReadMode) => Bypassed<T>
 
 /** Operations that call observers; see the file header. */
 export class ObservedOperations implements TableOperations {
   private readonly plain: PlainOperations
   private readonly chain: ObserverChain
-  /** The operation that has begun and was not carried out yet. */
+  /** The operation that has begun and is not finished. */
   private begun: Step<unknown> | undefined = undefined
 
   constructor(plain: PlainOperations, chain: ObserverChain) {
@@ -122,7 +122,7 @@ export class ObservedOperations implements TableOperations {
     return this.run(() => this.checkStep(check, action), mode)
   }
 
-  /** Begins an operation, or goes on with the one that has begun: the caller repeats that. */
+  /** Begins an operation, or continues the one that the caller repeats. */
   private run<T>(begin: () => Step<T>, mode: ReadMode): T {
     try {
       const step = (this.begun ??= begin()) as Step<T>
@@ -255,15 +255,15 @@ export class ObservedOperations implements TableOperations {
       const { value, durability } = judgement.batch.around(() =>
         plain.checkAndMutate(check, action, mode, judgement),
       )
-      // The hook behind the reading of the row may have taken the action's place.
+      // An observer may have replaced the action after the row was read.
       if (judgement.result !== undefined) return { value: judgement.result, durability }
       return { value: judgement.finish(value), durability }
     }
   }
 
   /**
-   * Asks the observers when the row is in memory: the action that follows in the same turn finds it
-   * there. Undefined if nobody is to be asked.
+   * Asks the observers when the row is in memory. The action that follows in the same turn finds
+   * the row there. Undefined if no observer has the method.
    */
   private afterRowLock<O extends object>(
     method: ObserverMethod,

@@ -1,9 +1,9 @@
 /**
- * A running scan with observers around each result and around its end.
+ * A running scan with its observers.
  *
- * Failure behaviour: an observer that fails in `preScannerNext` or `postScannerNext` ends the scan
- * with its error. The end itself cannot fail, because files wait for it: errors of the methods that
- * watch it are told as warnings.
+ * An observer that fails in `preScannerNext` or `postScannerNext` ends the scan with its error. The
+ * close itself cannot fail, because it releases files: errors of observers of the close are
+ * warnings.
  */
 import { checkObject, readArguments } from '../../base/arguments.js'
 import type { TableState } from '../../engine/catalog.js'
@@ -33,7 +33,7 @@ const noResult: ResultKind<void> = { what: 'nothing', is: (value) => value === u
 class ObservedScanSession extends ScanSession {
   private readonly chain: ObserverChain
   private readonly observed: ObservedScan
-  /** `preScannerNext` was called for the result that is on its way. */
+  /** Whether `preScannerNext` was called for the result that is being read. */
   private asked = false
   private closing = false
 
@@ -92,7 +92,7 @@ class ObservedScanSession extends ScanSession {
   }
 }
 
-/** Opens a scan that observers watch. */
+/** Opens a scan with observers. */
 export function openObservedScan(
   engine: Engine,
   table: TableState,

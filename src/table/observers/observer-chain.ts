@@ -1,9 +1,9 @@
 /**
- * The observers of one table, sorted, with the methods of each kind gathered when they change, so
- * that an operation that nobody watches costs one comparison.
+ * The observers of one table in order. The methods of each kind are collected when the observers
+ * change, so an operation without observers costs one comparison.
  *
- * Failure behaviour: see `observer.ts`. What an observer returns is checked: a promise, or
- * something that is not an object where an operation is expected, is an `ERR_COPROCESSOR`.
+ * Errors: see `observer.ts`. Results of observers are checked: a promise, or a value that is not an
+ * object where an operation is expected, is an `ERR_COPROCESSOR`.
  */
 import { CellarError } from '../../base/errors.js'
 import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
@@ -13,7 +13,7 @@ import type { SyncTable, Table } from '../../api/index.js'
 /** Name of a method of an observer. */
 export type ObserverMethod = keyof Observer
 
-/** An observer and where it stands. */
+/** An observer with the name of its coprocessor. */
 export interface ObserverEntry {
   readonly name: string
   readonly observer: Observer
@@ -26,22 +26,22 @@ interface Handler {
   readonly call: Method
 }
 
-/** What an operation returns, to check what observers give in its place. */
+/** Describes the result of an operation, to check values of observers. */
 export interface ResultKind<R> {
   readonly what: string
   is(value: unknown): value is R
 }
 
-/** What the `pre` methods made of an operation. */
+/** The outcome of the `pre` methods of an operation. */
 export interface Prepared<O, R> {
-  /** The operation that is to be carried out, unless `bypassed`. */
+  /** The operation to carry out, unless `bypassed`. */
   readonly operation: O
   readonly bypassed: boolean
-  /** What the operation returns if `bypassed`. */
+  /** The result of the operation if `bypassed`. */
   readonly result: R
 }
 
-/** The methods that concern jobs and the life of the table, not its operations. */
+/** Methods for jobs and for the life of the table, not for its operations. */
 const backgroundMethods: ReadonlySet<string> = new Set<ObserverMethod>([
   'jobContext',
   'preFlush',
@@ -96,22 +96,22 @@ const operationMethods: readonly ObserverMethod[] = [
 const nobody: readonly Handler[] = []
 
 export class ObserverChain {
-  /** Whether any observer watches operations. */
+  /** Whether any observer observes operations. */
   active = false
   private readonly table: () => Table & SyncTable
   private readonly warn: (error: unknown) => void
   private handlers: ReadonlyMap<string, readonly Handler[]> = new Map()
 
   /**
-   * `table` gives observers their own handle, made when it is first needed. `warn` is told what
-   * {@link tellSafely} catches.
+   * `table` returns the observers' own handle of the table, made when first needed. `warn` receives
+   * the errors that {@link tellSafely} catches.
    */
   constructor(table: () => Table & SyncTable, warn: (error: unknown) => void) {
     this.table = table
     this.warn = warn
   }
 
-  /** What observers are told. */
+  /** The context that observers receive. */
   get context(): ObserverContext {
     return { table: this.table() }
   }
@@ -132,12 +132,12 @@ export class ObserverChain {
     this.active = operationMethods.some((method) => handlers.has(method))
   }
 
-  /** Whether somebody has the method. */
+  /** Whether any observer has the method. */
   has(method: ObserverMethod): boolean {
     return this.handlers.has(method)
   }
 
-  /** Calls a method that may change the operation, or take its place. */
+  /** Calls a method that may change or replace the operation. */
   pre<O extends object, R>(
     method: ObserverMethod,
     operation: O,
@@ -157,7 +157,7 @@ export class ObserverChain {
     return { operation: current, bypassed: context.bypassed, result: context.result }
   }
 
-  /** Calls a method that may take the place of something, but change nothing. */
+  /** Calls a method that may replace a step, but change nothing. */
   mayBypass<R>(
     method: ObserverMethod,
     values: readonly unknown[],
@@ -171,7 +171,7 @@ export class ObserverChain {
     return context
   }
 
-  /** Calls a method that may change the result, which comes last among its values. */
+  /** Calls a method that may change the result, which is its last argument. */
   post<R>(
     method: ObserverMethod,
     values: readonly unknown[],
@@ -188,7 +188,10 @@ export class ObserverChain {
     return current
   }
 
-  /** Calls a method without a context, until `stop`, which is told whose method it was. */
+  /**
+   * Calls a method without a context. `stop` is called with each coprocessor's name; true ends the
+   * calls.
+   */
   tellWithoutContext(
     method: ObserverMethod,
     values: readonly unknown[],
@@ -200,7 +203,7 @@ export class ObserverChain {
     }
   }
 
-  /** Calls a method that only watches. */
+  /** Calls a method that only observes. */
   tell(method: ObserverMethod, values: readonly unknown[]): void {
     for (const { name, call } of this.handlers.get(method) ?? nobody) {
       run(name, method, call, [this.context, ...values])
@@ -208,7 +211,7 @@ export class ObserverChain {
   }
 
   /**
-   * Calls a method that only watches where nothing can fail any more: its error is a warning.
+   * Calls a method that only observes when nothing can fail any more: its error is a warning.
    * Without `values` the method gets no context.
    */
   tellSafely(method: ObserverMethod, values?: readonly unknown[]): void {
@@ -240,7 +243,7 @@ class Bypass<R> implements BypassContext<R> {
     this.result = result
   }
 
-  /** Whether an observer has bypassed, after a look at what it gave. */
+  /** Whether an observer has bypassed. Throws if it passed a wrong value. */
   stopsAt(name: string, method: string, kind: ResultKind<R>): boolean {
     if (!this.bypassed) return false
     if (kind.is(this.result)) return true
@@ -256,7 +259,7 @@ function run(name: string, method: string, call: Method, values: readonly unknow
     throw error instanceof CellarError ? error : coprocessorError(name, method, error)
   }
   if (answer instanceof Promise) {
-    // Nobody will look at it.
+    // Avoids an unhandled rejection, since the promise is dropped.
     answer.catch(() => undefined)
     throw badAnswer(name, method, 'return at once, not a promise')
   }

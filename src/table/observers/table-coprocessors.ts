@@ -1,4 +1,4 @@
-/** The coprocessors of one table: in order, with their observers, hooks, endpoints and counters. */
+/** The coprocessors of one table in order, with their observers, hooks, endpoints and counters. */
 import { invalidArgument } from '../../base/errors.js'
 import type { StoreJob } from '../../coprocessor/cell-hook.js'
 import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
@@ -15,12 +15,12 @@ import type { LoadedCoprocessor } from './coprocessor-options.js'
 import { ObserverChain } from './observer-chain.js'
 import type { SyncTable, Table } from '../../api/index.js'
 
-/** A coprocessor that is to belong to a table. */
+/** A coprocessor that belongs to a table. */
 export interface Attached {
   readonly loaded: LoadedCoprocessor
-  /** Rank among equal priorities. */
+  /** Rank among coprocessors of equal priority. */
   readonly order: number
-  /** It is named in the table's schema. */
+  /** Whether the table's schema names it. */
   readonly declared: boolean
 }
 
@@ -37,7 +37,7 @@ export class TableCoprocessors {
   private readonly warn: Warn
   private entries: readonly Entry[] = []
 
-  /** `warn` is told of errors of methods that cannot make anything fail. */
+  /** `warn` receives errors of methods that can fail nothing. */
   constructor(table: string, openHandle: () => Table & SyncTable, warn: Warn) {
     this.table = table
     this.warn = warn
@@ -45,13 +45,13 @@ export class TableCoprocessors {
     this.chain = new ObserverChain(() => (handle ??= openHandle()), warn)
   }
 
-  /** Throws `ERR_INVALID_ARGUMENT` if a coprocessor of that name is there. */
+  /** Throws `ERR_INVALID_ARGUMENT` if there is a coprocessor of that name. */
   checkName(name: string): void {
     if (!this.entries.some(({ loaded }) => loaded.name === name)) return
     throw invalidArgument(`table '${this.table}' has a coprocessor '${name}' already`)
   }
 
-  /** Tells observers that they are about to watch the table; throws what they throw. */
+  /** Calls `preOpen` of new observers; an error is thrown. */
   preOpen(added: readonly Attached[]): void {
     this.chainOf(added).tellWithoutContext('preOpen', [])
   }
@@ -73,17 +73,17 @@ export class TableCoprocessors {
     observers.tellSafely('postClose')
   }
 
-  /** The table is about to close. */
+  /** Called before the table closes. */
   preClose(): void {
     this.chain.tellSafely('preClose', [])
   }
 
-  /** The table is closed. */
+  /** Called after the table has closed. */
   postClose(): void {
     this.chain.tellSafely('postClose')
   }
 
-  /** The endpoint of that name of the first coprocessor that has one. */
+  /** The endpoint of that name of the first coprocessor that has one; undefined if none has. */
   endpoint(name: string): { readonly owner: string; readonly run: Endpoint } | undefined {
     for (const { loaded } of this.entries) {
       if (Object.hasOwn(loaded.endpoints, name)) {
@@ -219,7 +219,7 @@ function isRetention({
   )
 }
 
-/** The hook of a coprocessor for a job, with a copy of what its observer wants it to know. */
+/** The hook of a coprocessor for a job, with a copy of the context that its observer returns. */
 function hookTask(coprocessor: LoadedCoprocessor, job: StoreJob): HookTask[] {
   const { name, cellHook, observer } = coprocessor
   if (cellHook === undefined) return []

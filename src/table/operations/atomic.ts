@@ -2,8 +2,8 @@
  * Atomic batches: checks, then puts and deletes of rows of one or several tables, under one
  * sequence and in one frame of the log.
  *
- * All checks and all encoding happen before anything is applied, in one turn without `await`, so an
- * error or a missing block leaves the database as it was.
+ * All checks and all encoding happen before anything is applied, in one turn without `await`. So an
+ * error or a missing block leaves the database unchanged.
  */
 import type { AtomicResult } from '../../api/atomic.js'
 import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
@@ -18,9 +18,9 @@ import type { Applied } from './table-operations.js'
 /** The mutations of one table in an atomic batch. */
 export interface AtomicPart {
   readonly operations: PlainOperations
-  /** None: the batch only checks the table. */
+  /** Empty if the batch only checks the table. */
   readonly rows: MultiRowMutations['rows']
-  /** The observers of the table; undefined if nobody observes it. */
+  /** The observers of the table; undefined if it has none. */
   readonly intervention?: Intervention | undefined
 }
 
@@ -31,8 +31,8 @@ export interface CheckOfTable {
 }
 
 /**
- * Applies an atomic batch if all checks hold. `parts` has each table once, and at least one row.
- * May throw `BlockMissing` before anything was changed.
+ * Applies an atomic batch if all checks hold. REQUIRES that `parts` has each table once, and at
+ * least one row. May throw `BlockMissing` before anything was changed.
  */
 export function applyAtomic(
   parts: readonly AtomicPart[],
@@ -45,8 +45,8 @@ export function applyAtomic(
     if (checks[i].operations.holds(checks[i].check, mode)) continue
     return { value: { success: false, failedCheck: i, sequence: undefined }, durability }
   }
-  // Observers may read and write, so all are asked before the first row is encoded. They answer
-  // true if they have emptied the table's part of the batch.
+  // Observers may read and write, so all are asked before the first row is encoded.
+  // `endsBehindCheck` returns true if they have emptied the table's part of the batch.
   let emptied: Set<AtomicPart> | undefined
   for (const part of parts) {
     if (part.intervention?.endsBehindCheck(true) === true) (emptied ??= new Set()).add(part)
@@ -66,7 +66,7 @@ export function applyAtomic(
   return { value: { success: true, failedCheck: undefined, sequence }, durability }
 }
 
-/** Durability that is asked for, or the strongest of the tables that are written. */
+/** The durability asked for; by default the strongest of the written tables. */
 function strongest(parts: readonly AtomicPart[], asked: DurabilityOption | undefined): Durability {
   let durability: Durability = 'SKIP_WAL'
   for (const { operations, rows } of parts) {

@@ -3,7 +3,7 @@ import { compareBytes } from '../../base/bytes.js'
 import type { CellView } from '../../cell/cell-view.js'
 import type { ValueCondition } from '../../api/checks/conditions.js'
 
-/** Whether the condition holds for the newest stored cell (undefined = none). */
+/** Whether the condition holds for the newest stored cell; undefined = no cell. */
 export function conditionHolds(condition: ValueCondition, stored: CellView | undefined): boolean {
   const { operator, expected } = condition
   if (expected.length === 0) {

@@ -16,7 +16,7 @@ import { conditionHolds } from './checks.js'
 import { parseCondition } from '../../api/checks/conditions.js'
 import { planFamily } from './deletes.js'
 
-/** The column that a check looks at, and how it is read. */
+/** The column of a check, and the plan to read it. */
 interface CheckedColumn {
   readonly table: TableState
   readonly name: ColumnName
@@ -25,7 +25,7 @@ interface CheckedColumn {
   readonly plan: ReadPlan
 }
 
-/** Reads what checks of one table look at. */
+/** Reads the cells that checks of one table need. */
 export class ConditionReader {
   private readonly reads: TableReads
   private readonly row = new RowKey()
@@ -36,7 +36,10 @@ export class ConditionReader {
     this.reads = reads
   }
 
-  /** Timestamp of the checked cell if the condition holds (0 without a cell), else undefined. */
+  /**
+   * Timestamp of the checked cell if the condition holds, 0 without a cell; undefined if it does
+   * not hold.
+   */
   evaluate(table: TableState, check: Check, mode: ReadMode): Timestamp | undefined {
     const { reads, stored, row } = this
     const { condition, column, plan } = encode(() => {
@@ -59,7 +62,7 @@ export class ConditionReader {
     return cell === undefined ? 0 : cell.timestampValue
   }
 
-  /** The column of a check, which most often is that of the check before. */
+  /** The column of a check. Most often it is the same as in the check before. */
   private checkedColumn(table: TableState, column: ColumnName, range: TimeRange): CheckedColumn {
     const last = this.lastChecked
     const isPlain = range === allTime && typeof column === 'string'

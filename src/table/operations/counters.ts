@@ -1,4 +1,4 @@
-/** Encodes increments and appends: read the newest cell, compute, write. */
+/** Encodes increments and appends: reads the newest cell, computes the new one and writes it. */
 import { toBytes } from '../../base/bytes.js'
 import {
   checkAmount,
@@ -68,17 +68,17 @@ function resolve<T>(writer: MutationWriter, columns: readonly ColumnUpdate<T>[])
   return targets.length === 1 ? targets : targets.sort(compareTargets)
 }
 
-/** The order of the cells in the result; mentions of one column stay as they are. */
+/** The order of the cells in the result. Several mentions of one column keep their order. */
 function compareTargets(a: Target<unknown>, b: Target<unknown>): number {
   const byFamily = a.family.index - b.family.index
   return byFamily === 0 ? Buffer.compare(a.escapedQualifier, b.escapedQualifier) : byFamily
 }
 
 /**
- * The new cell is strictly newer than the one it replaces: max(server's time, old + 1). An explicit
- * timestamp therefore takes effect only for a column that has no cell. The old cell's TTL is kept
- * unless the operation sets one. A column that is named twice is computed from the same base twice:
- * the last mention wins, and the result has both, as in HBase.
+ * Makes each new cell strictly newer than the one it replaces: max(server's time, old + 1). So an
+ * explicit timestamp takes effect only for a column without a cell. The old cell's TTL is kept
+ * unless the operation sets one. If a column is named twice, both mentions start from the same old
+ * value. As in HBase the last mention wins, and the result has both.
  */
 function modify<T>(
   writer: MutationWriter,
@@ -107,7 +107,8 @@ function modify<T>(
 }
 
 /**
- * max(server's time, old + 1); 2^63-1 means "the server's time", so the last usable one repeats.
+ * max(server's time, old + 1). Since 2^63-1 means "the server's time", the greatest usable
+ * timestamp repeats.
  */
 function newerThan(writer: MutationWriter, stored: CellView): Timestamp {
   const next = stored.timestampExact + 1n

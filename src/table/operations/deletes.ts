@@ -13,12 +13,12 @@ import type { ColumnTarget, Delete, RowOperation } from '../../api/index.js'
 export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells
 
 /**
- * The timestamp of a version delete without one, by its place in the list; undefined: that of the
- * stored version.
+ * Chooses the timestamp of a version delete without one, by its index in the list; undefined: that
+ * of the stored version.
  */
 export type ChooseVersion = (place: number, column: ColumnTarget) => Timestamp | undefined
 
-/** Encodes a delete; `read` is asked only for version deletes without timestamp. */
+/** Encodes a delete. `read` is called only for version deletes without timestamp. */
 export function addDelete(
   writer: MutationWriter,
   deletion: RowOperation<Delete>,
@@ -38,8 +38,9 @@ export function addDelete(
 }
 
 /**
- * A version delete without timestamp hits the newest version; its n-th mention in one delete the
- * n-th newest; if there are not that many, the marker gets the server's time.
+ * Encodes version deletes. One without timestamp masks the newest version; the n-th mention of a
+ * column in one delete masks its n-th newest. If there are fewer versions, the marker gets the
+ * server's time.
  */
 function addVersionDeletes(
   writer: MutationWriter,
@@ -73,7 +74,7 @@ function addVersionDeletes(
   }
 }
 
-/** Queries for the given columns, families and qualifiers in store order. */
+/** Plans to read the given columns; families and qualifiers are in the order of the store. */
 export function planColumns(
   columns: readonly { readonly family: FamilyState; readonly escapedQualifier: Buffer }[],
   timeRange = allTime,
@@ -95,7 +96,10 @@ export function planColumns(
   return plans.sort((a, b) => a.family.index - b.family.index)
 }
 
-/** Query for columns of one family; qualifiers escaped, distinct and in store order. */
+/**
+ * Plans to read columns of one family. REQUIRES escaped, distinct qualifiers in the order of the
+ * store.
+ */
 export function planFamily(
   family: FamilyState,
   qualifiers: readonly Buffer[],

@@ -1,6 +1,6 @@
 /**
- * Encodes the mutations of a row into the engine's mutation buffer, and reads the stored cells that
- * deletes of versions, increments and appends depend on.
+ * Encodes the mutations of a row into the engine's mutation buffer. Reads the stored cells on which
+ * version deletes, increments and appends depend.
  */
 import { checkObject } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
@@ -53,7 +53,7 @@ export class MutationEncoder {
     this.writer.begin(table, this.row)
   }
 
-  /** Adds the action of a check and returns the durability that it asks for. */
+  /** Adds the action of a check. Returns the durability that it asks for. */
   addAction(
     table: TableState,
     row: BytesLike,
@@ -69,7 +69,7 @@ export class MutationEncoder {
     return this.addMutation(table, row, action, mode, intervention)
   }
 
-  /** Adds mutations of the row, at least one. */
+  /** Adds mutations of the row. REQUIRES at least one, else throws `ERR_INVALID_ARGUMENT`. */
   addMutations(
     table: TableState,
     row: BytesLike,
@@ -103,7 +103,7 @@ export class MutationEncoder {
     addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
   }
 
-  /** Adds an append to cells of the row. */
+  /** Adds an append of the row. */
   addAppend(append: RowOperation<Append>, mode: ReadMode): void {
     addAppend(this.writer, append, (families) => this.readStored(families, mode))
   }
@@ -119,7 +119,7 @@ export class MutationEncoder {
     }
   }
 
-  /** Adds one mutation of the row and returns the durability that it asks for. */
+  /** Adds one mutation of the row. Returns the durability that it asks for. */
   private addMutation(
     table: TableState,
     row: BytesLike,
@@ -151,7 +151,7 @@ export class MutationEncoder {
     throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
   }
 
-  /** Reads cells of the mutated row at the newest state. */
+  /** Reads cells of the mutated row in the newest state. */
   private readStored(families: readonly FamilyPlan[], mode: ReadMode, versions = 1): StoredCells {
     const { reads, stored } = this
     if (this.writer.isTrial) {

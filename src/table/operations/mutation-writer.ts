@@ -1,11 +1,11 @@
 /**
- * Turns the mutations of callers into the cells of the engine's mutation buffer.
+ * Turns the mutations of callers into cells of the engine's mutation buffer.
  *
- * One writer serves one engine. `begin` fixes row and sequence; the `add…` methods check everything
- * and encode; nothing is part of the database before `apply`, so any error leaves it unchanged.
+ * One writer serves one engine. `begin` sets row and sequence; the `add…` methods check and encode.
+ * Nothing is part of the database before `apply`, so any error leaves it unchanged.
  *
- * Several mutations may be applied together, as a group: `beginGroup`, then for each `beginMember`,
- * `add…` and `endMember`, or `dropMember`. Each has a sequence of its own.
+ * Several mutations can be applied together as a group: `beginGroup`, then for each mutation
+ * `beginMember`, `add…` and `endMember` or `dropMember`. Each mutation has its own sequence.
  */
 import { isWellFormed, loneSurrogate } from '../../base/arguments.js'
 import {
@@ -41,20 +41,20 @@ export class MutationWriter implements PutTarget {
   private readonly writes: WritePath
   private readonly mutation: MutationBuffer
   private readonly clock: ServerClock
-  /** The mutation will not be applied. */
+  /** Whether the mutation is only checked and will not be applied. */
   isTrial = false
   private row!: RowKey
   private readonly columns = new PutColumns()
-  /** Time of the group; 0 = the clock is read for each mutation. */
+  /** Time of the group in milliseconds; 0 = read the clock for each mutation. */
   private groupTime = 0
   /** Server timestamp of this mutation; 0 = not assigned yet. */
   private serverTimestamp = 0
   private putTimestampMin: Timestamp = 0
-  /** The cells being added belong to a put, not to an increment or append. */
+  /** Whether the cells being added belong to a put, not to an increment or append. */
   private isPut = false
-  /** Family and entry of the cells that go into the result. */
+  /** Index of the family and index of the entry, for each cell of the result. */
   private resultCells: number[] = []
-  /** The mutation has an increment or an append, whether or not that returns its cells. */
+  /** Whether the mutation has an increment or an append, whether or not that returns its cells. */
   givesResult = false
 
   constructor(engine: Engine) {
@@ -65,8 +65,8 @@ export class MutationWriter implements PutTarget {
   }
 
   /**
-   * Starts a mutation of one row. Puts with the server's timestamp get at least `putTimestampMin`.
-   * A trial is only there to find mistakes and is not applied.
+   * Starts a mutation of one row. Puts without timestamp get at least `putTimestampMin`. A trial
+   * only checks the arguments and is not applied.
    */
   begin(table: TableState, row: RowKey, putTimestampMin: Timestamp = 0, isTrial = false): void {
     this.beginGroup(table, row, 0)
@@ -74,8 +74,8 @@ export class MutationWriter implements PutTarget {
   }
 
   /**
-   * Starts a group of mutations of the rows that `row` will hold. `now` is the time for all of
-   * them; 0 = the clock is read for each.
+   * Starts a group of mutations of the rows that `row` will hold. `now` is the time of all of them
+   * in milliseconds; 0 = read the clock for each.
    */
   beginGroup(table: TableState, row: RowKey, now: number): void {
     this.columns.use(table)
@@ -87,7 +87,7 @@ export class MutationWriter implements PutTarget {
     this.mutation.begin()
   }
 
-  /** Whether the group takes another member. */
+  /** Whether the group takes another mutation. */
   get hasRoom(): boolean {
     return this.mutation.hasRoom
   }
@@ -102,7 +102,7 @@ export class MutationWriter implements PutTarget {
     this.mutation.open()
   }
 
-  /** Ends a mutation: it will be applied with the group. Its timestamp is taken. */
+  /** Ends a mutation, which will be applied with the group. Records its timestamp. */
   endMember(): void {
     const { clock, mutation } = this
     mutation.finish()
@@ -110,14 +110,14 @@ export class MutationWriter implements PutTarget {
     clock.keep()
   }
 
-  /** Takes back the mutation that is not ended yet. */
+  /** Removes the unfinished mutation. */
   dropMember(): void {
     this.mutation.drop()
   }
 
   /**
-   * Goes on with another row under the same sequence, after the caller has changed the row that
-   * `begin` was given. A mutation that is not applied takes no timestamp of any row.
+   * Continues with another row under the same sequence, after the caller has changed the row passed
+   * to `begin`. A mutation that is not applied uses up no timestamp of any row.
    */
   nextRow(): void {
     if (this.serverTimestamp !== 0) this.clock.reserve()
@@ -126,8 +126,8 @@ export class MutationWriter implements PutTarget {
   }
 
   /**
-   * Goes on with a row of another table under the sequence of the mutation that `other` has begun.
-   * REQUIRES a writer of the same engine.
+   * Continues with a row of another table, under the sequence of the mutation that `other` has
+   * begun. REQUIRES a writer of the same engine.
    */
   join(other: MutationWriter, table: TableState, row: RowKey): void {
     other.nextRow()
@@ -141,12 +141,12 @@ export class MutationWriter implements PutTarget {
     this.putTimestampMin = 0
   }
 
-  /** Number of cells of the mutation encoded so far. */
+  /** Number of encoded cells of the mutation. */
   get cellCount(): number {
     return this.mutation.openEntryCount
   }
 
-  /** Finds a family or throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  /** The family with that name. Throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
   family(name: string): FamilyState {
     return this.columns.family(name)
   }
@@ -158,7 +158,7 @@ export class MutationWriter implements PutTarget {
     this.isPut = false
   }
 
-  /** Encodes one cell by its column's name. */
+  /** Encodes one cell, given the name of its column. */
   addCell(
     name: ColumnName,
     place: number,
@@ -175,7 +175,7 @@ export class MutationWriter implements PutTarget {
     this.encode(column.family, column.escapedQualifier, type, timestamp, ttl, value)
   }
 
-  /** Encodes one cell; an absent timestamp (or 2^63-1) is the server's. */
+  /** Encodes one cell. A missing timestamp, or 2^63-1, means the server's. */
   encode(
     family: FamilyState,
     qualifier: Buffer,
@@ -208,7 +208,7 @@ export class MutationWriter implements PutTarget {
     mutation.add(family.store, qualifier, type, ttl, value, valueBytes)
   }
 
-  /** The server's timestamp of this mutation: one for all its cells. */
+  /** The server's timestamp of this mutation, the same for all its cells. */
   assignTimestamp(): number {
     if (this.serverTimestamp === 0) {
       const { engine, row } = this
@@ -219,30 +219,30 @@ export class MutationWriter implements PutTarget {
     return this.serverTimestamp
   }
 
-  /** Applies the mutation: from now on it is part of the database. REQUIRES not a trial. */
+  /** Applies the mutation, which is then part of the database. REQUIRES that it is no trial. */
   apply(durability: Durability): void {
     this.endMember()
     this.writes.apply(durability)
   }
 
-  /** Applies all mutations of the group that were ended; false if there are none. */
+  /** Applies all ended mutations of the group. Returns false if there are none. */
   applyGroup(durability: Durability): boolean {
     if (this.mutation.mutationCount === 0) return false
     this.writes.apply(durability)
     return true
   }
 
-  /** Makes the cell encoded last part of {@link takeResult}. */
+  /** Adds the cell encoded last to the result; see {@link takeResult}. */
   includeInResult(family: FamilyState): void {
     this.resultCells.push(family.index, this.mutation.entryCount - 1)
   }
 
-  /** Whether cells were marked for the result. */
+  /** Whether the result has cells. */
   get hasResult(): boolean {
     return this.resultCells.length > 0
   }
 
-  /** The marked cells, as they were encoded, copied out of the mutation. REQUIRES `apply`. */
+  /** Copies the cells of the result out of the mutation buffer. REQUIRES `apply`. */
   takeResult(): CollectedRow {
     const { buffer, length, keyStarts, keyEnds, valueEnds } = this.mutation
     const page = Buffer.from(buffer.subarray(0, this.hasResult ? length : 0))
@@ -255,8 +255,9 @@ export class MutationWriter implements PutTarget {
   }
 
   /**
-   * Refuses a timestamp of a put, an increment or an append that is too far ahead. Deletes have
-   * none, as in HBase: what was written before the limit can still be deleted.
+   * Throws `ERR_FAILED_SANITY_CHECK` for a timestamp of a put, an increment or an append that is
+   * too far ahead. As in HBase deletes have no limit, so that cells written before the limit was
+   * set can be deleted.
    */
   checkSlop(timestamp: Timestamp): void {
     const slop = this.engine.options.timestampSlopMilliseconds

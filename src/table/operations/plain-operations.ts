@@ -1,6 +1,6 @@
 /**
- * The operations of a table, without observers: validate, read, check, write into log buffer and
- * memtables, all in one turn.
+ * The operations of a table, without observers. Each validates, reads, checks, and writes into log
+ * buffer and memtables, all in one turn of the event loop.
  *
  * Where observers take part in the middle of an operation, `ObservedOperations` passes an
  * `Intervention`.
@@ -76,7 +76,10 @@ export class PlainOperations extends TableReads implements TableOperations {
     return this.apply(table, durability, mode, intervention)
   }
 
-  /** As the interface says; all puts of one durability that fit are one group in the log. */
+  /**
+   * As {@link TableOperations.putGroup}: all puts of one durability that fit are one group in the
+   * log.
+   */
   putGroup(puts: readonly Put[], from: number, _mode: ReadMode, outcome: ListOutcome): number {
     const table = this.writable()
     const { writer, encoder } = this
@@ -133,12 +136,12 @@ export class PlainOperations extends TableReads implements TableOperations {
     return { value: this.writtenResult(table), durability }
   }
 
-  /** An increment without its effect: reads the row, and finds mistakes. */
+  /** Carries out an increment without applying it: reads the row and finds errors. */
   rehearseIncrement(increment: Increment, mode: ReadMode): void {
     this.encodeIncrement(this.writable(), increment, mode)
   }
 
-  /** An append without its effect. */
+  /** Carries out an append without applying it. */
   rehearseAppend(append: Append, mode: ReadMode): void {
     this.encodeAppend(this.writable(), append, mode)
   }
@@ -182,7 +185,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     const { encoder, writer } = this
     const durability = encode(() => {
       encoder.row.set(check.row)
-      // The action is checked even if it is not carried out, so that mistakes show early.
+      // The action is checked even if it is not carried out, so that errors show early.
       writer.begin(table, encoder.row, matched, matched === undefined)
       return this.durability(table, encoder.addAction(table, check.row, act, mode, intervention))
     })
@@ -198,7 +201,7 @@ export class PlainOperations extends TableReads implements TableOperations {
   }
 
   /**
-   * Adds puts and deletes of several rows, and what observers add, to an atomic batch: to the
+   * Adds puts and deletes of several rows, and those of observers, to an atomic batch: to the
    * mutation that another table's writer has begun, or to a new one. Returns the writer that holds
    * the mutation now.
    */
@@ -227,7 +230,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     return writer
   }
 
-  /** How durable a mutation of the table is that asks for so much. */
+  /** The durability of a mutation that asks for `asked`; by default that of the table. */
   durabilityOf(asked: DurabilityOption | undefined): Durability {
     return this.durability(this.writable(), asked)
   }

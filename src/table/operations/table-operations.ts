@@ -1,12 +1,13 @@
 /**
- * The operations of a table, as the shells of `calls/` and `EmbeddedTable` see them.
+ * The operations of a table, as `calls/` and `EmbeddedTable` use them.
  *
- * Two classes implement them: `PlainOperations`, and `ObservedOperations`, which calls the
- * observers of the table around the plain ones. Both validate, read, check and write into log
- * buffer and memtables in one turn of the event loop.
+ * Two classes implement them: `PlainOperations`, and `ObservedOperations`, which calls the table's
+ * observers around the plain ones. Both validate, read, check, and write into log buffer and
+ * memtables in one turn of the event loop.
  *
- * An operation whose mode forbids it to block throws `BlockMissing` when a block is not in memory.
- * Nothing was changed then. The caller loads the block and calls the same method again.
+ * If the mode forbids an operation to block and a block is not in memory, the operation throws
+ * `BlockMissing`. Nothing was changed then. The caller loads the block and calls the same method
+ * again.
  */
 import type {
   Append,
@@ -27,22 +28,22 @@ import type { Durability } from '../../wal/log.js'
 import type { ScanSession } from '../reads/scan-session.js'
 import type { ListOutcome } from './list-outcome.js'
 
-/** What the caller of a mutation gets, and how durable the mutation asked to be. */
+/** The result of a mutation, and the durability that it asked for. */
 export interface Applied<T> {
   readonly value: T
   readonly durability: Durability
 }
 
-/** Reads may wait for the disk: the mode of the synchronous forms. */
+/** Reads may wait for the disk: the mode of synchronous calls. */
 export const blocking: ReadMode = { mayBlock: true, cacheBlocks: true }
-/** Reads must not wait for the disk: the mode of the asynchronous forms. */
+/** Reads must not wait for the disk: the mode of calls with promises. */
 export const nonBlocking: ReadMode = { mayBlock: false, cacheBlocks: true }
 
 /** The operations of one table; see the file header. */
 export interface TableOperations {
   /**
-   * The arguments of a call that may be repeated, as these operations need them: observers may keep
-   * what they are asked about, so observed operations get a copy.
+   * The arguments of a call that may be repeated. Observed operations return a copy, because
+   * observers may keep their arguments.
    */
   own<T>(operation: T): T
   /** These operations for another call, which may run at the same time. */
@@ -52,8 +53,8 @@ export interface TableOperations {
   openScan(scan: Scan, mayBlock: boolean): ScanSession
   put(put: Put, mode: ReadMode): Durability
   /**
-   * Applies the next puts of a list, `puts[from]` and so on, and tells `outcome`. Returns the place
-   * of the first that was not taken; at least one is.
+   * Applies the next puts of a list from `puts[from]` on, and reports to `outcome`. Returns the
+   * index after the last put taken; takes at least one.
    */
   putGroup(puts: readonly Put[], from: number, mode: ReadMode, outcome: ListOutcome): number
   delete(deletion: Delete, mode: ReadMode): Durability
@@ -61,8 +62,11 @@ export interface TableOperations {
   append(append: Append, mode: ReadMode): Applied<Result>
   /** Applies all mutations of a row under one sequence. */
   mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result>
-  /** Applies mutations of several rows under one sequence; false if a check does not hold. */
+  /**
+   * Applies mutations of several rows under one sequence; the value is false if a check does not
+   * hold.
+   */
   mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean>
-  /** Evaluates a condition and applies the action if it holds. */
+  /** Evaluates a condition, and applies the action if it holds. */
   checkAndMutate(check: Check, action: CheckAction, mode: ReadMode): Applied<CheckAndMutateResult>
 }
