@@ -1,11 +1,12 @@
 /**
- * The LZ4 block codec as a WebAssembly kernel, for blocks of ordinary size. It has the algorithms of
- * lz4.ts and lz4-decompress.ts and the same output byte for byte, in a third of the time. In these
- * files JavaScript checks every load and store against the length of its buffer. In the kernel the
- * processor guards the memory, and words have eight bytes.
+ * The LZ4 block codec as a WebAssembly kernel, for blocks of ordinary size. It has the algorithms
+ * of lz4.ts and lz4-decompress.ts and the same output byte for byte, in a third of the time. In
+ * these files JavaScript checks every load and store against the length of its buffer. In the
+ * kernel the processor guards the memory, and words have eight bytes.
  *
  * The module is assembled from the expressions in lz4-kernel-code.ts when it is first used. Its
- * memory belongs to this file alone and does not grow: inputs are copied in, outputs are copied out.
+ * memory belongs to this file alone and does not grow: inputs are copied in, outputs are copied
+ * out.
  *
  *   [0, tableEnd)    hash table of the compressor, see lz4.ts
  *   sourceStart      input, up to the compressed bound of `kernelBytesMax`

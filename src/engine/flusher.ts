@@ -234,7 +234,8 @@ export class Flusher {
   /**
    * Makes the log durable, and checks the outputs. A memtable is written again if its hooks changed
    * cells that a new snapshot sees. It is also written again if cells were dropped that a new scan
-   * sees, because the scan will continue in the SSTable. Returns false if the unit was flushed meanwhile or is not needed any more.
+   * sees, because the scan will continue in the SSTable. Returns false if the unit was flushed
+   * meanwhile or is not needed any more.
    */
   private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
     for (;;) {

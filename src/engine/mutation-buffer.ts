@@ -10,8 +10,8 @@
  * engine's clock gave to the mutation; 0 if the clock gave none. After recovery the clock continues
  * above it.
  *
- * A group is built by `begin`, and then `open`, `add` and `finish` for each mutation; `drop` removes
- * the open one. Offsets of entries are final after `finish`.
+ * A group is built by `begin`, and then `open`, `add` and `finish` for each mutation; `drop`
+ * removes the open one. Offsets of entries are final after `finish`.
  *
  * The buffer belongs to the engine and is reused by the next group.
  */

@@ -1,8 +1,8 @@
 /**
  * Opens a database directory in these steps: take the lock, judge manifest and log (recovery.ts),
  * begin a manifest, open the tables, replay the log, and begin a log segment. The rules of recovery
- * are in ../wal/FORMAT.md and ../version/FORMAT.md. A read-only open takes the same steps on a view that
- * keeps their changes in memory (frozen-directory.ts).
+ * are in ../wal/FORMAT.md and ../version/FORMAT.md. A read-only open takes the same steps on a view
+ * that keeps their changes in memory (frozen-directory.ts).
  *
  * After an error everything opened is closed and the lock is released. The directory is changed
  * only after manifest and log were found good.

@@ -1,7 +1,7 @@
 /**
  * Checks an SSTable from outside before it becomes part of a store. Every checksum and the order of
- * keys must be right. Each entry must be a cell that the store itself could have written. Properties
- * and filter must agree with the cells. So reads can rely on the file.
+ * keys must be right. Each entry must be a cell that the store itself could have written.
+ * Properties and filter must agree with the cells. So reads can rely on the file.
  */
 import { corruption, type CellarError } from '../base/errors.js'
 import { Hash64, hashRange } from '../base/hash.js'
