@@ -3,8 +3,8 @@
  * HBase's minor or major compaction drops.
  *
  * Keys are unique over all inputs, because they hold the sequence. So the merge only orders cells,
- * and the retention rules decide. Entries read must equal entries written plus dropped. Entries
- * read must equal the counts in the footers of the inputs, or the job fails. For slices of the
+ * and the retention rules decide. The number of entries read must equal the entries written plus
+ * dropped, and the `entryCount` of all inputs in the manifest, or the job fails. For slices of the
  * rows, the caller checks the sum of all slices.
  *
  * An error removes the outputs written so far and is thrown. Inputs are only read.
