@@ -163,7 +163,7 @@ export class ReferenceTable {
     if (known !== undefined && time > known) this.markerTimes.set(family, time)
   }
 
-  /** Writes the cells of the memtables again, in the order of writing. No read sees the old ones. */
+  /** Writes the cells of memtables again, in the order of writing. No read sees the old ones. */
   replay(): void {
     const memtable = [...this.rows.values()].flat().filter(({ inMemtable }) => inMemtable)
     for (const cell of memtable) cell.isReplaced = true
