@@ -35,19 +35,19 @@ for (const file of files.sort()) {
  * Tap loads hooks into every process that a test starts, at the cost of a second each. They serve
  * the coverage report, which is off.
  */
-const head = `import t from 'tap'
-
-globalThis[Symbol.for('process-on-spawn@*:singletonId')]?.listeners.splice(0)
+const head = `globalThis[Symbol.for('process-on-spawn@*:singletonId')]?.listeners.splice(0)
 process.env.NODE_OPTIONS = ''
 `
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 for (const [name, members] of suites) {
-  const lines = members.flatMap((file) => [
-    `t.comment('${file}')`,
-    `await import('${relative('build/suites', file)}')`,
-  ])
+  const imports = members.map((file) => `await import('${relative('build/suites', file)}')`)
+  // A file alone may print TAP by other means than tap.
+  const lines =
+    members.length === 1
+      ? imports
+      : ["import t from 'tap'", ...imports.map((line, i) => `t.comment('${members[i]}')\n${line}`)]
   const path = join('build', 'suites', `${name}.test.js`)
   writeFileSync(join(root, path), [head, ...lines, ''].join('\n'))
   process.stdout.write(`${path}\n`)

@@ -10,7 +10,7 @@ import { CellView } from '../cell/cell-view.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { findCellFault } from './cell-check.js'
 import { CellStatisticsCollector } from './cell-statistics.js'
-import { FilterKind } from '../cell/row-filter.js'
+import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../cell/row-filter.js'
 
 /** Entries handled between two yields. */
 const entriesPerSlice = 1024
@@ -52,6 +52,12 @@ function checkFilter(reader: SsTableReader, entry: number, cell: CellView, hash:
   const kind = reader.properties.filterKind
   if (kind === FilterKind.none) return
   const { buffer, keyStart, rowEnd, qualifierEnd } = cell
+  const prefixBytes = filterPrefixBytes(kind)
+  if (prefixBytes > 0) {
+    hashRange(buffer, keyStart, escapedPrefixEnd(buffer, keyStart, rowEnd, prefixBytes), hash)
+    if (!reader.mayContain(hash)) throw wrong(reader, entry, 'the row prefix in the filter', 'none')
+    return
+  }
   const marker = isFamilyMarker(cell.type)
   if (kind === FilterKind.row || marker) {
     hashRange(buffer, keyStart, rowEnd, hash)

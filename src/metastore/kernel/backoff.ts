@@ -63,12 +63,21 @@ export class Backoff {
     if (left <= 0) return false
     const wait = Math.min(this.#next * (0.5 + random() / 2), left)
     this.#next = Math.min(this.#next * 2, this.#max)
-    await after(clock, wait)
+    await pause(clock, wait)
     return true
   }
 }
 
-/** Resolves after a time. */
+/**
+ * Resolves after a time for which a caller waits: unlike {@link after}, the default timer keeps the
+ * process alive, else a program whose only work is that call would end before it is answered.
+ */
+export function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
+  if (clock.after !== undefined) return after(clock, milliseconds)
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+/** Resolves after a time. The default timer does not keep the process alive. */
 export function after(clock: LeaseClock, milliseconds: number): Promise<void> {
   return new Promise((resolve) => at(clock.now() + milliseconds, clock, resolve))
 }

@@ -6,7 +6,7 @@
  * writing and remove these records; the coordinator waits until all are gone, copies, and says that
  * the target counts from then on.
  */
-import { after, systemClock } from '../kernel/backoff.js'
+import { pause, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from './cache-sink.js'
 import { IllegalStateError, TimeoutError, UnsupportedError } from './errors.js'
@@ -117,7 +117,7 @@ export class MigrationCoordinator {
       if (this.#clock.now() >= deadline) {
         throw new TimeoutError(`${left.length} handles went on writing for ${limit} ms`)
       }
-      await after(this.#clock, pollMilliseconds)
+      await pause(this.#clock, pollMilliseconds)
     }
   }
 

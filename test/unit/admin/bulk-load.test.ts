@@ -58,6 +58,33 @@ void t.test('what was loaded is there, in all states', async (t) => {
   await test.close()
 })
 
+const filters = [
+  { bloomFilter: 'NONE' },
+  { bloomFilter: 'ROW' },
+  { bloomFilter: 'ROWCOL' },
+  { bloomFilter: 'ROWPREFIX_FIXED_LENGTH', rowPrefixBytes: 3 },
+] as const
+
+for (const filter of filters) {
+  void t.test(`files with a filter of kind ${filter.bloomFilter} are loaded`, async (t) => {
+    const test = await TestDatabase.open()
+    const { fileSystem, database } = test
+    const table = await database.createTable('t', { families: { f: filter } })
+    const writer = await BulkWriter.create('/bulk', { families: { f: filter }, fileSystem })
+    // A row with a zero byte is escaped, and one is shorter than the prefix.
+    const rows = [
+      Buffer.from('a\0bc'),
+      'b',
+      ...Array.from({ length: 40 }, (_, i) => `row${100 + i}`),
+    ]
+    for (const row of rows) writer.add({ row, cells: { 'f:a': 'x' } })
+    await writer.finish()
+    await database.admin.bulkLoad('t', '/bulk')
+    for (const row of rows) t.equal(table.getSync({ row }).value('f:a')?.toString(), 'x')
+    await test.close()
+  })
+}
+
 void t.test('a load hides equal cells of before and is hidden by those behind it', async (t) => {
   const test = await TestDatabase.open()
   const table = await makeTable(test.database)
