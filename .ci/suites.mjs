@@ -32,15 +32,25 @@ for (const file of files.sort()) {
 }
 
 /**
- * Tap loads hooks into every process that a test starts, at the cost of a second each. They serve
- * the coverage report, which is off.
+ * Tap loads hooks into every process and thread that a test starts, at the cost of a second each.
+ * They serve the coverage report, which is off.
  */
-const head = `globalThis[Symbol.for('process-on-spawn@*:singletonId')]?.listeners.splice(0)
+const prelude = `import { syncBuiltinESMExports } from 'node:module'
+import threads from 'node:worker_threads'
+
+globalThis[Symbol.for('process-on-spawn@*:singletonId')]?.listeners.splice(0)
 process.env.NODE_OPTIONS = ''
+threads.Worker = class extends threads.Worker {
+  constructor(file, options) {
+    super(file, { execArgv: [], ...options })
+  }
+}
+syncBuiltinESMExports()
 `
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
+writeFileSync(join(target, 'prelude.js'), prelude)
 for (const [name, members] of suites) {
   const imports = members.map((file) => `await import('${relative('build/suites', file)}')`)
   // A file alone may print TAP by other means than tap.
@@ -49,6 +59,6 @@ for (const [name, members] of suites) {
       ? imports
       : ["import t from 'tap'", ...imports.map((line, i) => `t.comment('${members[i]}')\n${line}`)]
   const path = join('build', 'suites', `${name}.test.js`)
-  writeFileSync(join(root, path), [head, ...lines, ''].join('\n'))
+  writeFileSync(join(root, path), ["import './prelude.js'", ...lines, ''].join('\n'))
   process.stdout.write(`${path}\n`)
 }

@@ -9,7 +9,7 @@ import { KillTest } from './kill-runner.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'
 
-const rounds = lengthOf('CELLAR_KILL_ROUNDS', 4, 50)
+const rounds = lengthOf('CELLAR_KILL_ROUNDS', 2, 50)
 
 void t.test(`nothing acknowledged is lost when the process is killed (seed ${seed})`, async (t) => {
   const random = generatorOf(seed, 1)

@@ -19,7 +19,7 @@ import { generatorOf } from './recovery.js'
 import { scenarios } from './scenarios.js'
 import { lengthOf } from '../helpers/length.js'
 
-const milliseconds = 1000 * lengthOf('CELLAR_CRASH_SECONDS', 2, 5)
+const milliseconds = 1000 * lengthOf('CELLAR_CRASH_SECONDS', 1, 5)
 const seedsPerPolicy = lengthOf('CELLAR_CRASH_SEEDS', 1, 3)
 
 /** Images that are cut a second time; filled by the scenarios. */

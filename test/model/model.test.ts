@@ -13,7 +13,7 @@ import { familyOptions, operationsOn } from './operations.js'
 import { lengthOf } from '../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260917)
-const runs = lengthOf('CELLAR_MODEL_RUNS', 100, 500)
+const runs = lengthOf('CELLAR_MODEL_RUNS', 60, 500)
 const operationsMax = 60
 const timeout = 60_000 + 100 * runs
 

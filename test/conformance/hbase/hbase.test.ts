@@ -5,6 +5,7 @@
 import t from 'tap'
 import { runTableSuite, type TableBackend } from '../../../src/conformance/table/suite.js'
 import { MemoryDatabase } from '../../../src/memory/index.js'
+import { lengthOf } from '../../helpers/length.js'
 import { openEmbedded } from './embedded-space.js'
 import { damageCases } from './f-damage.js'
 import { coprocessorCases } from './j-coprocessors.js'
@@ -18,6 +19,7 @@ const embeddedBackend: TableBackend = {
 
 const memoryBackend: TableBackend = {
   name: 'memory',
+  statesMax: lengthOf('CELLAR_MEMORY_STATES', 1, 5),
   open: async ({ clock, timestampSlopMilliseconds }) => {
     const database = await MemoryDatabase.open({ clock, timestampSlopMilliseconds })
     return { database, close: () => database.close() }
