@@ -3,7 +3,8 @@
  * costs more than most test files, so all files of a folder share one process. Files whose runs are
  * long have a process each, so that both places stay busy until the end.
  *
- * Usage: node .ci/suites.mjs [FILE...]. Without files: all of build/test. Prints what was written.
+ * Usage: node .ci/suites.mjs [FILE...]. Without files: all of build/test but the campaigns, which
+ * `.ci/run` and `npm run crash` run. Prints what was written.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -16,17 +17,33 @@ const target = join(root, 'build', 'suites')
 const alone =
   /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules)/
 
+/** Faults, kills, power cuts, and long histories beside the model: minutes, even in short form. */
+const campaigns = /^build\/test\/(crash\/(?!found)|model\/long)/
+
 const files =
   process.argv.length > 2
     ? process.argv.slice(2)
     : readdirSync(join(root, 'build', 'test'), { recursive: true })
         .filter((file) => file.endsWith('.test.js'))
         .map((file) => join('build', 'test', file))
+        .filter((file) => !campaigns.test(file))
+
+/** Processes that share the folders of unit tests, each of which takes seconds. */
+const unitProcesses = 5
+const unitFolders = []
+
+function suiteOf(file) {
+  const folder = dirname(file)
+  if (!file.startsWith('build/test/unit/')) return alone.test(file) ? file : folder
+  if (!unitFolders.includes(folder)) unitFolders.push(folder)
+  return `unit-${1 + (unitFolders.indexOf(folder) % unitProcesses)}`
+}
 
 const suites = new Map()
 for (const file of files.sort()) {
-  const name = (alone.test(file) ? file.replace(/\.test\.js$/, '') : dirname(file))
+  const name = suiteOf(file)
     .replace(/^build\/test\//, '')
+    .replace(/\.test\.js$/, '')
     .replaceAll('/', '-')
   suites.set(name, [...(suites.get(name) ?? []), file])
 }
