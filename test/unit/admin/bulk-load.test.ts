@@ -78,7 +78,7 @@ for (const filter of filters) {
       ...Array.from({ length: 40 }, (_, i) => `row${100 + i}`),
     ]
     for (const row of rows) writer.add({ row, cells: { 'f:a': 'x' } })
-    await writer.finish()
+    writer.finish()
     await database.admin.bulkLoad('t', '/bulk')
     for (const row of rows) t.equal(table.getSync({ row }).value('f:a')?.toString(), 'x')
     await test.close()
