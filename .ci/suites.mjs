@@ -15,7 +15,7 @@ const target = join(root, 'build', 'suites')
 
 /** Folders whose files take long, or change their process. */
 const alone =
-  /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules)/
+  /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules|unit\/codec)/
 
 /** Faults, kills, power cuts, and long histories beside the model: minutes, even in short form. */
 const campaigns = /^build\/test\/(crash\/(?!found)|model\/long)/
@@ -34,7 +34,8 @@ const unitFolders = []
 
 function suiteOf(file) {
   const folder = dirname(file)
-  if (!file.startsWith('build/test/unit/')) return alone.test(file) ? file : folder
+  if (alone.test(file)) return file
+  if (!file.startsWith('build/test/unit/')) return folder
   if (!unitFolders.includes(folder)) unitFolders.push(folder)
   return `unit-${1 + (unitFolders.indexOf(folder) % unitProcesses)}`
 }
