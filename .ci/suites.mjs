@@ -17,8 +17,12 @@ const target = join(root, 'build', 'suites')
 const alone =
   /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules|unit\/codec)/
 
-/** Faults, kills, power cuts, and long histories beside the model: minutes, even in short form. */
-const campaigns = /^build\/test\/(crash\/(?!found)|model\/long)/
+/**
+ * Faults, kills, power cuts, long histories beside the model; planted defects that suites of cases
+ * must find; abstract-level's suite over further backends: minutes, even in short form.
+ */
+const campaigns =
+  /^build\/test\/(crash\/(?!found)|model\/long|conformance\/(level\/(injected|memory)|\w+\/planted))/
 
 const files =
   process.argv.length > 2
