@@ -15,7 +15,7 @@ import { complaintsOf, History, openAll, type Known, type Plant } from './histor
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
 const steps = lengthOf('CELLAR_HISTORY_STEPS', 40, 600)
-const imagesMax = lengthOf('CELLAR_HISTORY_IMAGES', 30, 2000)
+const imagesMax = lengthOf('CELLAR_HISTORY_IMAGES', 30, 500)
 const killedSteps = lengthOf('CELLAR_HISTORY_KILLED_STEPS', 14, 200)
 
 /** What a crash leaves, and what was known then. */
