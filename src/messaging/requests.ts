@@ -7,7 +7,7 @@ import type { ReaderStart } from './message-reader.js'
 import type { MessagingSettings } from './options.js'
 import { PayloadPacker, type PackedPayloads } from './packed-payloads.js'
 import { rowBytesMax } from './topic-append.js'
-import type { FetchOptions, Producer, PublishRequest } from './types.js'
+import type { FetchOptions, MessageRange, Producer, PublishRequest } from './types.js'
 
 /** A request to publish or store that was checked, copied and packed. */
 export interface CheckedRequest {
@@ -73,6 +73,22 @@ export function checkPointer(pointer: unknown): asserts pointer is bigint {
     if (pointer > -pointerLimit) return
   }
   throw invalidArgument(`a write pointer is a bigint other than 0, got ${shown(pointer)}`)
+}
+
+/** Sequence ids take two bytes. */
+const sequenceIdMax = 0xffff
+
+/** `ERR_INVALID_ARGUMENT` for what no publish can have answered. */
+export function checkRange(range: MessageRange): void {
+  const { startTimestamp, startSequenceId, endTimestamp, endSequenceId } = range
+  for (const time of [startTimestamp, endTimestamp]) {
+    if (Number.isSafeInteger(time) && time >= 0) continue
+    throw invalidArgument(`a range has times in milliseconds, 0 or more, got ${shown(time)}`)
+  }
+  for (const id of [startSequenceId, endSequenceId]) {
+    if (Number.isInteger(id) && id >= 0 && id <= sequenceIdMax) continue
+    throw invalidArgument(`a range has sequence ids of 0 to ${sequenceIdMax}, got ${shown(id)}`)
+  }
 }
 
 /** `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish. */

@@ -17,7 +17,7 @@ import { MessageWriter } from './message-writer.js'
 import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
 import { messagingPruning } from './prune-observer.js'
 import { Publishing, type CommitPublish } from './publishing.js'
-import { checkPointer } from './requests.js'
+import { checkPointer, checkRange } from './requests.js'
 import { rollBackRows } from './rollback.js'
 import { withGeneration } from './topic-properties.js'
 import { TopicRegistry, type MessagingTables } from './topic-registry.js'
@@ -152,6 +152,7 @@ export class MessagingService implements Messaging {
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
     this.#checkOpen()
     const { transactionWritePointer: pointer, rollbackRange } = response
+    checkRange(rollbackRange)
     checkPointer(pointer)
     const topic = this.#topics.find(id)
     await this.#rollBack(topic, pointer, [rollbackRange])
