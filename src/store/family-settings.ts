@@ -35,7 +35,7 @@ export const defaultFamilySettings: FamilySettings = {
   newVersionBehavior: false,
   timeToPurgeDeletesMilliseconds: 0,
   bloomFilter: 'ROW',
-  blockBytes: 4 * 1024,
+  blockBytes: 16 * 1024,
   codec: 'lz4',
   blockCache: true,
   compaction: defaultCompaction,

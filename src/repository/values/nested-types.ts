@@ -98,7 +98,7 @@ export const recordTypes: ValueTypeFactory = (argument) => {
     ...(recordType === undefined ? {} : { recordType }),
     write: (writer, value, context) => writeRecord(writer, value, recordType, context),
     read: readRecord,
-    // Names and types of the fields are known to json-forms.ts alone.
+    // There is no JSON form of records yet: the value passes as it is.
     toJson: (value) => value,
     fromJson: (json) => json,
   }
