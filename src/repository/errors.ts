@@ -47,6 +47,10 @@ export const RepositoryErrorCode = {
   blob: 'ERR_BLOB',
   /** The bytes of a blob do not fit its checksum or its size. */
   blobDamaged: 'ERR_BLOB_DAMAGED',
+  /** No field index of that name, or for such a query, is ready. */
+  fieldIndexNotFound: 'ERR_FIELD_INDEX_NOT_FOUND',
+  /** A field index of that name, with other fields, exists already. */
+  fieldIndexExists: 'ERR_FIELD_INDEX_EXISTS',
   /** The repository is closed. */
   closed: 'ERR_REPOSITORY_CLOSED',
 } as const

@@ -74,5 +74,16 @@ export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'
 export { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
 export type { DeadLetter, RecordEvent } from './events/subscription-state.js'
+export type {
+  FieldIndexInfo,
+  FieldIndexInput,
+  FieldIndexState,
+  FieldOrder,
+  IndexedField,
+} from './fields/field-index.js'
+export type { FieldIndexCheck } from './fields/field-indexes.js'
+export type { FieldQuery, FieldRange, RecordPage } from './fields/field-query.js'
+export { RecordIndexes } from './fields/record-indexes.js'
+export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export { LinkIndex, type FoundLink, type LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'

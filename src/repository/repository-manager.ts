@@ -7,6 +7,7 @@ import { Blobs } from './blobs/blobs.js'
 import { TableBlobStore } from './blobs/table-store.js'
 import { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
 import { SubscriptionState } from './events/subscription-state.js'
+import { FieldIndexes } from './fields/field-indexes.js'
 import { LinkIndex } from './links/link-index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
@@ -43,6 +44,7 @@ export class RepositoryManager {
   readonly #database: Database
   readonly #settings: RepositorySettings
   readonly #rows: RepositoryRows
+  readonly #fieldIndexes: FieldIndexes
   readonly #parts: readonly CommitPart[]
   /** Record tables by repository and name. */
   readonly #tables = new Map<string, Map<string, RecordTable>>()
@@ -74,7 +76,8 @@ export class RepositoryManager {
       allTables: () => this.#allTables(),
     })
     const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
-    this.#parts = [new UniqueValues(), new LinkTargets(), ledger]
+    this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`, durability)
+    this.#parts = [new UniqueValues(), new LinkTargets(), ledger, this.#fieldIndexes]
   }
 
   /**
@@ -267,6 +270,7 @@ export class RepositoryManager {
       repository,
       name,
       key: Buffer.from(`${repository}/${name}`),
+      keyText: `${repository}/${name}`,
       schema,
       views: new RecordViews(schema, name),
       clock,
@@ -274,10 +278,12 @@ export class RepositoryManager {
       randomBytes,
       undeleteMilliseconds,
       hooks,
+      fieldIndexes: this.#fieldIndexes,
       parts: this.#parts,
       blobs: this.blobs,
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
+    await this.#fieldIndexes.load(context.key)
     const table = new RecordTable(context)
     const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
     tables.set(name, table)
@@ -295,7 +301,9 @@ export class RepositoryManager {
   async #endTable(repository: string, name: string): Promise<void> {
     this.#tables.get(repository)?.delete(name)
     const physical = this.#physicalName(repository, name)
-    await this.#removeIndexRows(Buffer.from(`${repository}/${name}`))
+    const key = Buffer.from(`${repository}/${name}`)
+    this.#fieldIndexes.forget(key)
+    await this.#removeIndexRows(key)
     await this.blobs.removeOf(`${repository}/${name}`)
     await this.links.removeTable(`${repository}/${name}`)
     if (await this.#database.admin.tableExists(physical)) {

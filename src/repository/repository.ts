@@ -1,6 +1,8 @@
 /** One repository: record tables by name, beside other repositories with the same schema. */
 import { RepositoryError, RepositoryErrorCode } from './errors.js'
+import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
 import type { RecordTable } from './records/record-table.js'
+import type { StoredRecord } from './records/record.js'
 import { checkTableName, defaultTable } from './repository-rows.js'
 import type { RepositoryManager } from './repository-manager.js'
 
@@ -22,6 +24,20 @@ export class Repository {
     if (table !== undefined) return table
     const message = `the repository ${this.name} has no table ${name}`
     throw new RepositoryError(RepositoryErrorCode.recordTableNotFound, message)
+  }
+
+  /**
+   * Records with those that their links lead to: by paths of fields, of which the first is one of
+   * the records and each other one of the records before. Every step is one read of each table.
+   * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT` for paths that are too long or lead to more
+   * than 100,000 records.
+   */
+  populate(
+    records: readonly StoredRecord[],
+    paths: readonly LinkPath[],
+  ): Promise<PopulatedRecord[]> {
+    const { schema } = this.#manager.types
+    return populate(records, paths, schema, (name) => this.#manager.findTable(this.name, name))
   }
 
   /** Names of the record tables, sorted. */

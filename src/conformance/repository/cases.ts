@@ -3,6 +3,7 @@ import { blobCases } from './blob-cases.js'
 import type { RepositoryCase } from './case.js'
 import { conditionAndMetadataCases } from './condition-cases.js'
 import { eventCases } from './event-cases.js'
+import { fieldCases } from './field-cases.js'
 import { ownCases } from './own-cases.js'
 import { recordCases } from './record-cases.js'
 import { scanAndIdCases } from './scan-cases.js'
@@ -17,4 +18,5 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...ownCases,
   ...blobCases,
   ...eventCases,
+  ...fieldCases,
 ].sort((a, b) => a.number - b.number)

@@ -218,6 +218,61 @@ const subscriptionCases: readonly RepositoryCase[] = [
     },
   },
   {
+    number: 142,
+    name: 'only the event column of a record table makes events',
+    run: async (fixture) => {
+      const manager = await fixture.withTypes()
+      const table = manager.repository().table()
+      const { sequence } = await createDefault(table, 'USER.a')
+      const { database } = fixture
+      const families = { families: { r: {}, x: {} } }
+      await database.createTable('foreign', families)
+      const events: RecordEvent[] = []
+      const own = await subscribed(manager, (event) => void events.push(event), { from: 'now' })
+      const cells = { 'r:e': '{"type":"record-created","id":"USER.z"}' }
+      await database.table('foreign').put({ row: '\0a', cells })
+      await database.table('repository.links').put({ row: '\0a', cells: { 'l:e': 'no JSON' } })
+      const record = database.table('repository.r.default..record')
+      await record.put({ row: '\0a', cells: { 'r:ee': 'no JSON', 'r:': 'no JSON' } })
+      await own.caughtUp()
+      assert.equal(events.length, 0)
+      await table.update({ id: 'USER.a', fields: fieldsOf({ f1: 'now' }) })
+      await own.caughtUp()
+      assert.deepEqual(
+        events.map(({ event }) => event.id),
+        ['USER.a'],
+      )
+      assert.ok(events[0].sequence > sequence!)
+    },
+  },
+  {
+    number: 143,
+    name: 'an event is published for a record that exists, and for no other',
+    run: async (fixture) => {
+      const manager = await fixture.withTypes()
+      const table = manager.repository().table()
+      await createDefault(table, 'USER.a')
+      await createDefault(table, 'USER.b')
+      await table.delete('USER.b')
+      const events: RecordEvent[] = []
+      const own = await subscribed(manager, (event) => void events.push(event), { from: 'now' })
+      const before = await table.read('USER.a')
+      const sequence = await table.publish('USER.a', { why: 'again' })
+      assert.equal(await table.publish('USER.b'), undefined, 'it was deleted')
+      assert.equal(await table.publish('USER.c'), undefined, 'there is none')
+      await own.caughtUp()
+      const [told, ...more] = events
+      assert.deepEqual(more, [])
+      assert.equal(told.sequence, sequence)
+      assert.deepEqual(
+        [told.event.type, told.event.id, told.event.updatedFields, told.event.attributes],
+        ['record-index', 'USER.a', [], { why: 'again' }],
+      )
+      assert.deepEqual(await table.read('USER.a'), before, 'the record is as it was')
+      assert.equal(await table.exists('USER.c'), false)
+    },
+  },
+  {
     number: 145,
     name: 'a failed event comes again, and a stopped subscription goes on where it was',
     run: async (fixture) => {

@@ -222,7 +222,7 @@ function placeOf(table: RecordTable, id: RecordId): RecordPlace {
 }
 
 /** Calls with every link of a value, also of those inside records. */
-function eachLink(
+export function eachLink(
   type: ValueType,
   value: unknown,
   schema: SchemaCache,

@@ -5,8 +5,10 @@
 import type { AtomicCheck, AtomicMutation, ColumnTarget, PutCell } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { isVersionTag } from '../qualified-name.js'
+import type { RecordId } from '../record-id.js'
 import type { RecordChange } from './record-change.js'
 import {
+  decodeHead,
   encodeHead,
   encodeVersion,
   eventColumn,
@@ -37,7 +39,8 @@ export interface TableChange {
 
 /** A part of the repository that writes together with records. It reads, and changes nothing. */
 export interface CommitPart {
-  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined>
+  /** Undefined if there is nothing to write; at once if nothing has to be read either. */
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined
 }
 
 /** Makes an `ERR_CONCURRENT_RECORD_UPDATE`. */
@@ -48,7 +51,8 @@ export function concurrentUpdate(what: string): RepositoryError {
 
 /** The event of a change, as it is stored and as subscribers get it. */
 export interface StoredEvent {
-  readonly type: 'record-created' | 'record-updated' | 'record-deleted'
+  /** `record-index`: nothing has changed, and subscribers are asked to look again. */
+  readonly type: 'record-created' | 'record-updated' | 'record-deleted' | 'record-index'
   readonly repository: string
   readonly table: string
   readonly id: string
@@ -76,6 +80,40 @@ function eventOf({ context, change }: TableChange): StoredEvent {
     updatedFields: fields.map(({ id }) => id),
     versionTags: tags.length === 0 ? undefined : tags,
     attributes,
+  }
+}
+
+/**
+ * Puts an event behind the state of a record that exists, and changes nothing else; the sequence of
+ * the event, or undefined if the record is not there or was deleted.
+ */
+export async function publishEvent(
+  context: TableContext,
+  id: RecordId,
+  attributes: Readonly<Record<string, string>> | undefined,
+): Promise<number | undefined> {
+  const { table, database, durability, repository, name } = context
+  const type = 'record-index'
+  const event: StoredEvent = {
+    type,
+    repository,
+    table: name,
+    id: id.text,
+    updatedFields: [],
+    attributes,
+  }
+  for (;;) {
+    const stored = await table.get({ row: id.bytes, columns: [headColumn] })
+    const head = stored.value(headColumn)
+    if (head === undefined || decodeHead(head).isDeleted) return undefined
+    const row = { table, row: id.bytes }
+    const cells = { [eventColumn]: JSON.stringify(event) }
+    const { sequence } = await database.atomic({
+      checks: [{ ...row, column: headColumn, equals: head }],
+      mutations: [{ ...row, mutations: [{ put: { cells, timestamp: 1 } }] }],
+      durability,
+    })
+    if (sequence !== undefined) return sequence
   }
 }
 
@@ -111,12 +149,23 @@ export function unchangedCheck({ context, change }: TableChange): CommitCheck {
 
 /** Commits changes, all or none; the sequence of the batch in the change feed. */
 export async function commit(changes: readonly TableChange[]): Promise<number> {
+  const { gate } = changes[0].context.fieldIndexes
+  const generation = gate.enter()
+  try {
+    return await commitInside(changes)
+  } finally {
+    gate.leave(generation)
+  }
+}
+
+async function commitInside(changes: readonly TableChange[]): Promise<number> {
   const [{ context }] = changes
   const checks = changes.map(unchangedCheck)
   const mutations = changes.map(rowOf)
   const followers: (() => Promise<void>)[] = []
   for (const part of context.parts) {
-    const writes = await part.prepare(changes)
+    const preparing = part.prepare(changes)
+    const writes = preparing === undefined ? undefined : await preparing
     if (writes === undefined) continue
     checks.push(...writes.checks)
     mutations.push(...writes.mutations)

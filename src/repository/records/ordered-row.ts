@@ -1,7 +1,7 @@
 /** Rows of the index table: parts one behind the other, in the order of their values. */
 
 /** First bytes of the kinds of rows. */
-export const rowKinds = { unique: 0x75, field: 0x78 } as const
+export const rowKinds = { unique: 0x75, field: 0x78, definition: 0x64 } as const
 
 const escape = 0xff
 const terminator = 0x01
@@ -31,7 +31,16 @@ export function endOfPart(row: Buffer, start: number): number {
   return -1
 }
 
-/** The beginning of the rows of one field of one record table. */
+/** The first row behind all that begin with these bytes, whose first byte is not FF. */
+export function rowBehind(prefix: Buffer): Buffer {
+  let length = prefix.length
+  while (prefix[length - 1] === 0xff) length--
+  const row = Buffer.from(prefix.subarray(0, length))
+  row[length - 1]++
+  return row
+}
+
+/** The beginning of the rows of a number, such as that of a field, of one record table. */
 export function fieldPrefix(kind: number, table: Buffer, ordinal: number): Buffer {
   const number = Buffer.alloc(4)
   number.writeUInt32BE(ordinal)

@@ -37,7 +37,8 @@ function rowOf(id: RecordIdLike | Uint8Array | undefined): Buffer | undefined {
   return id instanceof Uint8Array ? Buffer.from(id) : RecordId.of(id).bytes
 }
 
-function wantedOf({ schema }: TableContext, fields: RecordScan['fields']): WantedFields {
+/** Numbers of the fields to return; undefined = all. `ERR_FIELD_TYPE_NOT_FOUND`. */
+export function wantedFields({ schema }: TableContext, fields: RecordScan['fields']): WantedFields {
   if (fields === undefined || fields === 'all') return undefined
   if (fields === 'none') return new Set()
   if (!Array.isArray(fields)) throw invalidArgument(`fields: names, got ${shown(fields)}`)
@@ -96,7 +97,7 @@ export function scanRecords(
     return decodeField(field, bytes, schema)
   }
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema, decode)
-  const wanted = wantedOf(context, scan.fields)
+  const wanted = wantedFields(context, scan.fields)
   const states = scanStates(context, scan, filter)
   return (async function* () {
     for await (const { id, state } of states) {

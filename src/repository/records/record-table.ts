@@ -3,9 +3,12 @@ import { OptionNames } from '../../api/index.js'
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import { invalidArgument } from '../errors.js'
+import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
+import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
+import { publishEvent } from './commit.js'
 import { RecordHistory, type FieldDifference, type PruneOptions } from './record-history.js'
 import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
@@ -52,6 +55,8 @@ const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
  * `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record meanwhile.
  */
 export class RecordTable {
+  /** Ordered indexes on fields. */
+  readonly indexes: RecordIndexes
   readonly #context: TableContext
   readonly #reader: RecordReader
   readonly #writer: RecordWriter
@@ -60,6 +65,7 @@ export class RecordTable {
   /** @internal Made by `Repository.table`. */
   constructor(context: TableContext) {
     this.#context = context
+    this.indexes = new RecordIndexes(context)
     this.#reader = new RecordReader(context)
     this.#writer = new RecordWriter(context, this.#reader)
     this.#history = new RecordHistory(context, this.#reader)
@@ -194,6 +200,17 @@ export class RecordTable {
     return this.#reader.variants(id)
   }
 
+  /**
+   * Tells subscribers of a record as it is, by an event of the type `record-index`; the sequence of
+   * the event, or undefined if there is no such record.
+   */
+  publish(
+    id: RecordIdLike,
+    attributes?: Readonly<Record<string, string>>,
+  ): Promise<number | undefined> {
+    return publishEvent(this.#context, RecordId.of(id), attributes)
+  }
+
   async exists(id: RecordIdLike): Promise<boolean> {
     const { state } = await this.#reader.head(RecordId.of(id))
     return state !== undefined && !state.isDeleted
@@ -202,6 +219,16 @@ export class RecordTable {
   /** Records in the order of their ids. */
   scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
     return scanRecords(this.#context, scan)
+  }
+
+  /**
+   * Records by the values of their fields, in the order of an index, page by page.
+   * `ERR_FIELD_INDEX_NOT_FOUND` if no index fits, `ERR_FIELD_TYPE_NOT_FOUND`,
+   * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
+   * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
+   */
+  query(query: FieldQuery): Promise<RecordPage> {
+    return queryRecords(this.#context, query)
   }
 
   /** Versioned and mutable fields that differ between two versions. */

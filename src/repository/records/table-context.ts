@@ -1,6 +1,7 @@
 /** What the parts of a record table share. */
 import type { Clock, Database, DurabilityOption, Table } from '../../api/index.js'
 import type { Blobs } from '../blobs/blobs.js'
+import type { FieldIndexes } from '../fields/field-indexes.js'
 import type { RepositoryHook } from '../hooks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { CommitPart } from './commit.js'
@@ -17,6 +18,8 @@ export interface TableContext {
   readonly name: string
   /** Begins the rows of this record table in shared tables. */
   readonly key: Buffer
+  /** The same as text: repository `/` table. */
+  readonly keyText: string
   readonly schema: SchemaCache
   readonly views: RecordViews
   readonly clock: Clock
@@ -26,6 +29,7 @@ export interface TableContext {
   readonly undeleteMilliseconds: number
   readonly blobs: Blobs
   readonly hooks: readonly RepositoryHook[]
+  readonly fieldIndexes: FieldIndexes
   /** What is written together with records. */
   readonly parts: readonly CommitPart[]
   /** The table of the database behind another record table of the repository. */

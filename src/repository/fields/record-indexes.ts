@@ -1,0 +1,43 @@
+/** The field indexes of one record table, for programs. */
+import type { TableContext } from '../records/table-context.js'
+import type { FieldIndexInfo, FieldIndexInput } from './field-index.js'
+import type { FieldIndexCheck } from './field-indexes.js'
+
+/** The indexes of a record table; `RecordTable.indexes`. */
+export class RecordIndexes {
+  readonly #context: TableContext
+
+  /** @internal */
+  constructor(context: TableContext) {
+    this.#context = context
+  }
+
+  /**
+   * Makes an index, and adds the records that there are, while writes go on. Resolves when queries
+   * may use it. If it is there already nothing happens; a build that was interrupted, by `signal`
+   * or by a crash, goes on where it was. `ERR_FIELD_INDEX_EXISTS` for a name that has other fields,
+   * `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a
+   * record are too long.
+   */
+  create(
+    input: FieldIndexInput,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<FieldIndexInfo> {
+    return this.#context.fieldIndexes.create(this.#context, input, signal)
+  }
+
+  /** Removes an index. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  drop(name: string): Promise<void> {
+    return this.#context.fieldIndexes.drop(this.#context, name)
+  }
+
+  /** The indexes, by name. */
+  list(): FieldIndexInfo[] {
+    return this.#context.fieldIndexes.list(this.#context)
+  }
+
+  /** Compares an index with its records. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  check(name: string): Promise<FieldIndexCheck> {
+    return this.#context.fieldIndexes.check(this.#context, name)
+  }
+}
