@@ -139,7 +139,7 @@ export const fieldCases: readonly RepositoryCase[] = [
       await refused('ERR_INVALID_ARGUMENT', 'a', [{ field: q('year'), order: 'UP' }])
       await failsWith('ERR_FIELD_INDEX_NOT_FOUND', () => indexes.drop('none'))
       const asked = (code: string, query: object): Promise<Error> => {
-        return failsWith(code, () => table.query(query as never))
+        return failsWith(code, () => table.query(query))
       }
       await asked('ERR_INVALID_ARGUMENT', {})
       await asked('ERR_INVALID_ARGUMENT', { index: 'years', limit: 0 })
@@ -193,9 +193,9 @@ export const fieldCases: readonly RepositoryCase[] = [
       assert.equal(two.links[q('author')][0]?.links[q('friends')][0]?.record.id.text, 'USER.ann')
       assert.deepEqual(three.links, {})
       const bad = (paths: unknown): Promise<Error> => {
-        const { populate } = manager.repository()
+        const repository = manager.repository()
         return failsWith('ERR_INVALID_ARGUMENT', () => {
-          return populate.call(manager.repository(), records, paths as never)
+          return repository.populate(records, paths as never)
         })
       }
       await bad([[]])

@@ -89,7 +89,7 @@ export function partsOf(input: FieldIndexInput, schema: SchemaCache): IndexPart[
   let lists = 0
   const parts = fields.map((each: string | IndexedField): IndexPart => {
     const given = typeof each === 'string' ? { field: each } : fieldNames.check(each)
-    const { field: fieldName, order = 'ASCENDING' } = given as IndexedField
+    const { field: fieldName, order = 'ASCENDING' } = given
     if (order !== 'ASCENDING' && order !== 'DESCENDING') {
       throw invalidArgument(`an order is ASCENDING or DESCENDING, got ${shown(order)}`)
     }

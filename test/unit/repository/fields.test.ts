@@ -258,10 +258,9 @@ void t.test('a build goes on behind a crash, and a drop is ended', async (t) => 
     ;({ database, manager, table } = await open(fileSystem))
   }
   let steps = 0
-  const { atomic } = database
-  database.atomic = function (this: Database, batch) {
+  database.atomic = (batch) => {
     if (batch.mutations.length > 100 && ++steps === 2) stop.abort(new Error('stopped'))
-    return atomic.call(this, batch)
+    return Database.prototype.atomic.call(database, batch)
   }
   await t.rejects(table.indexes.create(input, { signal: stop.signal }), { message: 'stopped' })
   await reopen()
@@ -279,8 +278,10 @@ void t.test('a build goes on behind a crash, and a drop is ended', async (t) => 
   await reopen()
   t.strictSame(await table.indexes.check('a'), { rows: 454, missing: 0, surplus: 0 })
   let calls = 0
-  database.atomic = function (this: Database, batch) {
-    return ++calls === 2 ? Promise.reject(new Error('no more')) : atomic.call(this, batch)
+  database.atomic = (batch) => {
+    return ++calls === 2
+      ? Promise.reject(new Error('no more'))
+      : Database.prototype.atomic.call(database, batch)
   }
   await t.rejects(table.indexes.drop('a'), { message: 'no more' })
   await reopen()
