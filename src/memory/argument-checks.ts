@@ -89,49 +89,49 @@ export interface CheckedTable {
 
 /** Checks the operations of one table. Each check of a mutation returns its durability. */
 export class ArgumentChecks {
-  private readonly limits: MemoryLimits
-  private readonly table: CheckedTable
+  readonly #limits: MemoryLimits
+  readonly #table: CheckedTable
 
   constructor(limits: MemoryLimits, table: CheckedTable) {
-    this.limits = limits
-    this.table = table
+    this.#limits = limits
+    this.#table = table
   }
 
   put(put: Put): Durability {
     rowBytes(checkObject(put, 'put').row)
-    this.cellsOfPut(put)
-    return this.durability(put)
+    this.#cellsOfPut(put)
+    return this.#durability(put)
   }
 
   delete(deletion: Delete): Durability {
     rowBytes(checkObject(deletion, 'delete').row)
-    this.markersOfDelete(deletion)
-    return this.durability(deletion)
+    this.#markersOfDelete(deletion)
+    return this.#durability(deletion)
   }
 
   increment(increment: Increment): Durability {
     rowBytes(checkObject(increment, 'increment').row)
-    this.columnsOfIncrement(increment)
-    return this.durability(increment)
+    this.#columnsOfIncrement(increment)
+    return this.#durability(increment)
   }
 
   append(append: Append): Durability {
     rowBytes(checkObject(append, 'append').row)
-    this.columnsOfAppend(append)
-    return this.durability(append)
+    this.#columnsOfAppend(append)
+    return this.#durability(append)
   }
 
   mutateRow(request: RowMutations): Durability {
     const { row } = checkObject(rowMutationsNames.check(request), 'mutateRow')
-    this.mutations(row, request.mutations)
-    return this.durability(request)
+    this.#mutations(row, request.mutations)
+    return this.#durability(request)
   }
 
   mutateRows(request: MultiRowMutations): Durability {
     const { rows, checks } = readMultiRow(request)
     for (const check of checks) this.check(check)
     for (const row of rows) this.rowOfSeveral(row)
-    return this.durability(request)
+    return this.#durability(request)
   }
 
   /** Checks one row of a mutation of several rows: only puts and deletes. */
@@ -139,7 +139,7 @@ export class ArgumentChecks {
     const { row, mutations } = rowNames.check(given)
     rowBytes(row)
     checkPutsAndDeletes(mutations)
-    this.mutations(row, mutations)
+    this.#mutations(row, mutations)
   }
 
   /** Checks a condition, or a filter, of a checkAndMutate. */
@@ -148,29 +148,29 @@ export class ArgumentChecks {
     rowBytes(check.row)
     parseTimeRange(check.timeRange)
     if (condition === undefined) checkFilter(check.filter)
-    else this.family(check.column!)
+    else this.#family(check.column!)
   }
 
   /** Checks an action, even if it is not carried out, so that errors show early. */
   action(row: BytesLike, action: CheckAction): Durability {
     checkAction(action)
-    if ('mutations' in action) this.mutations(row, action.mutations)
-    else this.mutation(row, action)
+    if ('mutations' in action) this.#mutations(row, action.mutations)
+    else this.#mutation(row, action)
     const [operation] = Object.values(action) as object[]
-    return this.durability('mutations' in action ? action : operation)
+    return this.#durability('mutations' in action ? action : operation)
   }
 
   get(get: Get): void {
     checkGet(get)
     checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
     rowBytes(get.row)
-    this.read(get, false)
+    this.#read(get, false)
   }
 
   scan(scan: Scan): ScanCuts {
     checkScan(scan)
     const limits = parseLimits(scan)
-    this.read(scan, scan.raw ?? false)
+    this.#read(scan, scan.raw ?? false)
     parseBounds(scan)
     return parseCuts(scan, limits, scan.filter)
   }
@@ -180,108 +180,108 @@ export class ArgumentChecks {
     const rowPart = escapeQualifier(bytesOf(row)).length
     const qualifierPart = escapeQualifier(bytesOf(qualifier)).length
     const bytes = rowPart + family.length + qualifierPart + value.length + cellOverheadBytes
-    checkCellBytes(bytes, this.limits.cellBytesMax)
+    checkCellBytes(bytes, this.#limits.cellBytesMax)
   }
 
-  private read(options: ReadOptions, raw: boolean): void {
+  #read(options: ReadOptions, raw: boolean): void {
     parseVersions(options.versions)
     parseTime(options)
-    groupColumns(this.table, options.columns, raw)
+    groupColumns(this.#table, options.columns, raw)
     checkInteger(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0)
     checkInteger(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0)
-    parseFamilyRanges(this.table, options.familyTimeRanges)
+    parseFamilyRanges(this.#table, options.familyTimeRanges)
     checkFilter(options.filter)
     checkBoolean(options.cacheBlocks, 'cacheBlocks', true)
     checkBoolean(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
     if (options.isolation !== undefined) checkIsolation(options.isolation, options.snapshot)
   }
 
-  private mutations(row: BytesLike, mutations: readonly Mutation[]): void {
+  #mutations(row: BytesLike, mutations: readonly Mutation[]): void {
     rowBytes(row)
-    for (const mutation of checkMutations(mutations)) this.mutation(row, mutation)
+    for (const mutation of checkMutations(mutations)) this.#mutation(row, mutation)
   }
 
-  private mutation(row: BytesLike, mutation: Mutation): void {
+  #mutation(row: BytesLike, mutation: Mutation): void {
     checkMutation(mutation)
     const [operation] = Object.values(mutation) as readonly { readonly row?: BytesLike }[]
     if (mutation.put !== undefined) {
       checkSameRow(row, operation)
-      this.cellsOfPut(mutation.put)
+      this.#cellsOfPut(mutation.put)
     } else if (mutation.delete !== undefined) {
       checkSameRow(row, operation)
-      this.markersOfDelete(mutation.delete)
+      this.#markersOfDelete(mutation.delete)
     } else if (mutation.increment !== undefined) {
       checkSameRow(row, operation)
-      this.columnsOfIncrement(mutation.increment)
+      this.#columnsOfIncrement(mutation.increment)
     } else if (mutation.append !== undefined) {
       checkSameRow(row, operation)
-      this.columnsOfAppend(mutation.append)
+      this.#columnsOfAppend(mutation.append)
     } else throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
-    this.durability(operation)
+    this.#durability(operation)
   }
 
-  private cellsOfPut(put: RowOperation<Put>): void {
+  #cellsOfPut(put: RowOperation<Put>): void {
     readPut(put, {
       addCell: (name, _place, type, timestamp, _ttl, value) => {
-        const { escapedQualifier } = this.family(name)
+        const { escapedQualifier } = this.#family(name)
         checkValue(value)
         const hasQualifier = escapedQualifier.length > 0
         if (type !== CellType.put && isFamilyMarker(type) && hasQualifier) {
           throw markerWithQualifier()
         }
         if (typeof value === 'string' && !isWellFormed(value)) throw loneSurrogate('value')
-        this.timestamp(timestamp, true)
+        this.#timestamp(timestamp, true)
       },
     })
   }
 
-  private markersOfDelete(deletion: RowOperation<Delete>): void {
+  #markersOfDelete(deletion: RowOperation<Delete>): void {
     const { markers, versions, timestamp } = parseDelete(deletion)
     for (const marker of [...markers, ...versions]) {
-      this.knownFamily(marker.family)
-      this.timestamp(marker.timestamp, false)
+      this.#knownFamily(marker.family)
+      this.#timestamp(marker.timestamp, false)
     }
-    this.timestamp(timestamp, false)
+    this.#timestamp(timestamp, false)
   }
 
-  private columnsOfIncrement(increment: RowOperation<Increment>): void {
+  #columnsOfIncrement(increment: RowOperation<Increment>): void {
     const columns = columnsOfIncrement(increment)
-    for (const { column } of columns) this.family(column)
+    for (const { column } of columns) this.#family(column)
     for (const { amount } of columns) checkAmount(amount)
-    this.updateOptions(increment)
+    this.#updateOptions(increment)
   }
 
-  private columnsOfAppend(append: RowOperation<Append>): void {
+  #columnsOfAppend(append: RowOperation<Append>): void {
     const columns = columnsOfAppend(append)
-    for (const { column } of columns) this.family(column)
+    for (const { column } of columns) this.#family(column)
     for (const { amount } of columns) checkTail(amount)
-    this.updateOptions(append)
+    this.#updateOptions(append)
   }
 
-  private updateOptions(operation: RowOperation<Increment> | RowOperation<Append>): void {
-    parseUpdate(operation, (timestamp) => this.timestamp(timestamp, true))
+  #updateOptions(operation: RowOperation<Increment> | RowOperation<Append>): void {
+    parseUpdate(operation, (timestamp) => this.#timestamp(timestamp, true))
   }
 
   /** Family and qualifier of a column. Throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
-  private family(column: ColumnName): { family: string; escapedQualifier: Buffer } {
+  #family(column: ColumnName): { family: string; escapedQualifier: Buffer } {
     const parsed = parseSingleColumn(column)
-    this.knownFamily(parsed.family)
+    this.#knownFamily(parsed.family)
     return parsed
   }
 
-  private knownFamily(family: string): void {
-    const { familyByName, name, familyNames } = this.table
+  #knownFamily(family: string): void {
+    const { familyByName, name, familyNames } = this.#table
     if (!familyByName.has(family)) throw noSuchFamily(family, name, familyNames)
   }
 
-  private timestamp(timestamp: Timestamp | undefined, isPut: boolean): void {
+  #timestamp(timestamp: Timestamp | undefined, isPut: boolean): void {
     if (timestamp === undefined || timestamp === latestTimestamp) return
     checkTimestamp(timestamp, 'timestamp')
-    const { clock, timestampSlopMilliseconds: slop } = this.limits
+    const { clock, timestampSlopMilliseconds: slop } = this.#limits
     if (isPut && slop !== Infinity) checkSlop(timestamp, clock.now(), slop)
   }
 
-  private durability(operation: object): Durability {
-    return parseDurability(durabilityOf(operation), this.table.durability)
+  #durability(operation: object): Durability {
+    return parseDurability(durabilityOf(operation), this.#table.durability)
   }
 }

@@ -20,96 +20,96 @@ export interface ChangeSource {
 
 /** Keeps the newest mutations, and wakes feeds that wait for the next one. */
 export class ChangeLog {
-  private readonly source: ChangeSource
-  private readonly changesMax: number
-  private writes: ModelWrite[] = []
+  readonly #source: ChangeSource
+  readonly #changesMax: number
+  #writes: ModelWrite[] = []
   /** Sequence of the newest mutation that is not kept any more. */
-  private goneUpTo = 0
-  private waiting: (() => void)[] = []
+  #goneUpTo = 0
+  #waiting: (() => void)[] = []
 
   constructor(source: ChangeSource, changesMax: number) {
-    this.source = source
-    this.changesMax = changesMax
+    this.#source = source
+    this.#changesMax = changesMax
   }
 
   add(write: ModelWrite): void {
-    this.writes.push(write)
+    this.#writes.push(write)
     // One copy of the array now and then is cheaper than removing an element for each mutation.
-    if (this.writes.length > 2 * this.changesMax) {
-      const gone = this.writes.splice(0, this.writes.length - this.changesMax)
-      this.goneUpTo = gone[gone.length - 1].sequence
+    if (this.#writes.length > 2 * this.#changesMax) {
+      const gone = this.#writes.splice(0, this.#writes.length - this.#changesMax)
+      this.#goneUpTo = gone[gone.length - 1].sequence
     }
     this.wake()
   }
 
   /** Wakes the waiting feeds, because there is a mutation or the database was closed. */
   wake(): void {
-    const { waiting } = this
-    this.waiting = []
+    const waiting = this.#waiting
+    this.#waiting = []
     for (const resolve of waiting) resolve()
   }
 
   async *read(options: ChangeOptions): AsyncGenerator<Change, void> {
-    this.source.checkOpen()
+    this.#source.checkOpen()
     const { fromSequence, signal, tables } = readArguments(() => parseChangeOptions(options))
     for (const name of tables ?? []) {
-      if (this.source.tableOf(name) === undefined) throw noSuchTable(name)
+      if (this.#source.tableOf(name) === undefined) throw noSuchTable(name)
     }
-    let next = Math.max(1, fromSequence ?? this.source.sequence + 1)
+    let next = Math.max(1, fromSequence ?? this.#source.sequence + 1)
     for (;;) {
-      this.check(signal, next)
-      const write = this.firstFrom(next)
+      this.#check(signal, next)
+      const write = this.#firstFrom(next)
       if (write === undefined) {
-        await this.more(signal)
+        await this.#more(signal)
         continue
       }
       next = write.sequence + 1
-      const change = this.changeOf(write, tables)
+      const change = this.#changeOf(write, tables)
       if (change.cells.length > 0) yield change
     }
   }
 
-  private check(signal: AbortSignal | undefined, next: number): void {
+  #check(signal: AbortSignal | undefined, next: number): void {
     if (signal?.aborted === true) {
       const cause: unknown = signal.reason
       throw new CellarError(ErrorCode.aborted, 'the change feed was aborted', { cause })
     }
-    this.source.checkOpen()
-    if (next > this.goneUpTo) return
+    this.#source.checkOpen()
+    if (next > this.#goneUpTo) return
     const message = `changes from sequence ${next} on are no longer kept; changesMax keeps more`
     throw new CellarError(ErrorCode.changesGone, message)
   }
 
   /** The first mutation from a sequence on, found by binary search. */
-  private firstFrom(sequence: number): ModelWrite | undefined {
+  #firstFrom(sequence: number): ModelWrite | undefined {
     let low = 0
-    let high = this.writes.length
+    let high = this.#writes.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (this.writes[middle].sequence < sequence) low = middle + 1
+      if (this.#writes[middle].sequence < sequence) low = middle + 1
       else high = middle
     }
-    return this.writes.at(low)
+    return this.#writes.at(low)
   }
 
-  private more(signal: AbortSignal | undefined): Promise<void> {
+  #more(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         signal?.removeEventListener('abort', done)
         resolve()
       }
       signal?.addEventListener('abort', done)
-      this.waiting.push(done)
+      this.#waiting.push(done)
     })
   }
 
   /** Leaves out cells of dropped tables and families, which have no name any more. */
-  private changeOf(
+  #changeOf(
     { sequence, serverTime, cells }: ModelWrite,
     tables: readonly string[] | undefined,
   ): Change {
     const shown = cells.filter(({ table, cell }) => {
-      if (this.source.tableOf(table.name) !== table || !table.hasFamily(cell)) return false
+      if (this.#source.tableOf(table.name) !== table || !table.hasFamily(cell)) return false
       return tables?.includes(table.name) ?? true
     })
     return {

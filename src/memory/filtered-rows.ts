@@ -27,63 +27,63 @@ export interface FilteredRow {
 
 /** The rows of one read. They must be read in the order of the scan. */
 export class FilteredRows {
-  private readonly table: ReferenceTable
-  private readonly options: RowReadOptions
-  private readonly view: View
-  private readonly filter: Filter
-  private readonly families: readonly string[]
+  readonly #table: ReferenceTable
+  readonly #options: RowReadOptions
+  readonly #view: View
+  readonly #filter: Filter
+  readonly #families: readonly string[]
   /** Families that are read only for rows that pass by the other families. */
-  private readonly joined: readonly string[]
-  private readonly reversed: boolean
-  private jumps = new Map<string, Jump>()
+  readonly #joined: readonly string[]
+  readonly #reversed: boolean
+  #jumps = new Map<string, Jump>()
 
   constructor(table: ReferenceTable, options: RowReadOptions & Scan, view: View, filter: Filter) {
-    this.table = table
-    this.options = options
-    this.view = view
-    this.filter = filter
-    this.reversed = options.reversed === true
+    this.#table = table
+    this.#options = options
+    this.#view = view
+    this.#filter = filter
+    this.#reversed = options.reversed === true
     const asked = [...table.families.keys()].filter((family) => {
       return qualifiersOf(options, family) !== undefined
     })
     const isEssential = (family: string): boolean =>
       options.loadFamiliesOnDemand !== true || (filter.isFamilyEssential?.(family) ?? true)
     const essential = asked.filter(isEssential)
-    this.families = essential.length > 0 ? essential : asked
-    this.joined = essential.length > 0 ? asked.filter((family) => !isEssential(family)) : []
-    filter.setReversed?.(this.reversed)
+    this.#families = essential.length > 0 ? essential : asked
+    this.#joined = essential.length > 0 ? asked.filter((family) => !isEssential(family)) : []
+    filter.setReversed?.(this.#reversed)
   }
 
   /** Whether the scan visits the row: the row has stored cells that no hint has skipped. */
   has(row: string): boolean {
-    if (this.reversed) this.jumps = new Map()
-    return this.families.some((family) => this.cellsFrom(row, family).length > 0)
+    if (this.#reversed) this.#jumps = new Map()
+    return this.#families.some((family) => this.#cellsFrom(row, family).length > 0)
   }
 
   /** Reads a row. Undefined if the filter wants no more rows, including this one. */
   read(row: string): FilteredRow | undefined {
-    const { filter } = this
+    const filter = this.#filter
     if (filter.filterAllRemaining()) return undefined
     filter.reset()
     if (filter.filterRowKey(bytesOf(row))) return { cells: [], isLast: false }
-    const essential = this.readFamilies(row, this.families)
+    const essential = this.#readFamilies(row, this.#families)
     const { isLast } = essential
     if (essential.cells.length === 0) return { cells: [], isLast }
-    const cells = this.judgeRow(essential.cells)
-    const passes = (cells.length > 0 || this.joined.length > 0) && !filter.filterRow()
+    const cells = this.#judgeRow(essential.cells)
+    const passes = (cells.length > 0 || this.#joined.length > 0) && !filter.filterRow()
     if (!passes) return { cells: [], isLast }
-    if (isLast || this.joined.length === 0) return { cells, isLast }
-    const others = this.readFamilies(row, this.joined)
+    if (isLast || this.#joined.length === 0) return { cells, isLast }
+    const others = this.#readFamilies(row, this.#joined)
     const all = [...cells, ...others.cells]
-    const order = [...this.table.families.keys()]
+    const order = [...this.#table.families.keys()]
     all.sort((a, b) => order.indexOf(a.family) - order.indexOf(b.family))
     return { cells: all, isLast: others.isLast }
   }
 
-  private readFamilies(row: string, families: readonly string[]): FilteredRow {
+  #readFamilies(row: string, families: readonly string[]): FilteredRow {
     const cells: StoredCell[] = []
     for (const family of families) {
-      const isLast = this.readFamily(row, family, cells)
+      const isLast = this.#readFamily(row, family, cells)
       if (isLast) return { cells, isLast }
     }
     return { cells, isLast: false }
@@ -92,11 +92,14 @@ export class FilteredRows {
   /**
    * Adds the cells of a family that the filter includes. Returns true if the filter ends the scan.
    */
-  private readFamily(row: string, family: string, found: StoredCell[]): boolean {
-    const { table, options, view, filter } = this
+  #readFamily(row: string, family: string, found: StoredCell[]): boolean {
+    const table = this.#table
+    const options = this.#options
+    const view = this.#view
+    const filter = this.#filter
     const index = [...table.families.keys()].indexOf(family)
     const { cellsPerFamilyOffset: offset = 0, cellsPerFamilyMax: most = Infinity } = options
-    const versions = this.versionsWanted(family)
+    const versions = this.#versionsWanted(family)
     const cells = table.familyCells(row, family, options, view, { isFiltered: true }) ?? []
     /** The qualifier of which the filter wants no more cells. */
     let left: string | undefined
@@ -104,12 +107,12 @@ export class FilteredRows {
     let passed = 0
     let included = 0
     for (const cell of cells) {
-      if (cell.qualifier === left || this.isJumpedOver(cell)) continue
+      if (cell.qualifier === left || this.#isJumpedOver(cell)) continue
       left = undefined
       if (filter.filterAllRemaining()) return true
       const cellView = viewOf(cell, index)
       const code = filter.filterCell(cellView)
-      if (code === FilterCode.seekUsingHint) this.jump(cell, cellView)
+      if (code === FilterCode.seekUsingHint) this.#jump(cell, cellView)
       if (code === FilterCode.nextColumn || code === FilterCode.includeAndNextColumn) {
         left = cell.qualifier
       }
@@ -126,38 +129,38 @@ export class FilteredRows {
     return false
   }
 
-  private versionsWanted(family: string): number {
-    const { versions = 1, raw = false } = this.options
+  #versionsWanted(family: string): number {
+    const { versions = 1, raw = false } = this.#options
     const asked = versions === 'all' ? Infinity : versions
-    return raw ? asked : Math.min(asked, this.table.families.get(family)!.versions)
+    return raw ? asked : Math.min(asked, this.#table.families.get(family)!.versions)
   }
 
   /** Follows the filter's hint if it leads forward. */
-  private jump(cell: StoredCell, view: CellView): void {
-    const hint = this.filter.nextCellHint?.(view)
+  #jump(cell: StoredCell, view: CellView): void {
+    const hint = this.#filter.nextCellHint?.(view)
     if (hint === undefined) return
-    const byTime = !this.table.families.get(cell.family)!.newVersionBehavior
+    const byTime = !this.#table.families.get(cell.family)!.newVersionBehavior
     const key = keyOfHint(hint, byTime)
     const row = binary(hint.row)
     if (row === cell.row && cell.qualifier === '') return
-    if (Buffer.compare(key, keyBytes(view)) > 0) this.jumps.set(cell.family, { row, key })
+    if (Buffer.compare(key, keyBytes(view)) > 0) this.#jumps.set(cell.family, { row, key })
   }
 
-  private isJumpedOver(cell: StoredCell): boolean {
-    const jump = this.jumps.get(cell.family)
+  #isJumpedOver(cell: StoredCell): boolean {
+    const jump = this.#jumps.get(cell.family)
     if (jump === undefined) return false
     if (jump.row !== cell.row) return jump.row > cell.row
     return Buffer.compare(keyBytes(viewOf(cell, 0)), jump.key) < 0
   }
 
-  private cellsFrom(row: string, family: string): StoredCell[] {
-    const stored = this.table.storedCells(row, family, this.view)
-    return stored.filter((cell) => !this.isJumpedOver(cell))
+  #cellsFrom(row: string, family: string): StoredCell[] {
+    const stored = this.#table.storedCells(row, family, this.#view)
+    return stored.filter((cell) => !this.#isJumpedOver(cell))
   }
 
   /** Lets the filter drop cells of the row. */
-  private judgeRow(found: readonly StoredCell[]): readonly StoredCell[] {
-    const order = [...this.table.families.keys()]
+  #judgeRow(found: readonly StoredCell[]): readonly StoredCell[] {
+    const order = [...this.#table.families.keys()]
     let cells = found
     const handles: RowCells = {
       get count() {
@@ -168,7 +171,7 @@ export class FilteredRows {
         cells = cells.filter((_cell, index) => keep[index])
       },
     }
-    this.filter.filterRowCells?.(handles)
+    this.#filter.filterRowCells?.(handles)
     return cells
   }
 }

@@ -35,10 +35,10 @@ export class MemoryCore {
   readonly settings: MemorySettings
   readonly tables = new Map<string, MemoryTableState>()
   readonly changes: ChangeLog
-  private isOpen = true
-  private lastId = 0
+  #isOpen = true
+  #lastId = 0
   /** Durability of the running mutation. */
-  private durability: Durability = 'SYNC_WAL'
+  #durability: Durability = 'SYNC_WAL'
 
   constructor(settings: MemorySettings) {
     this.settings = settings
@@ -47,13 +47,13 @@ export class MemoryCore {
       return filteredRow(table, binary(row), { timeRange }, view, filter!)[0]
     })
     this.changes = new ChangeLog(this, settings.changesMax)
-    this.model.onWrite = (write) => this.written(write)
+    this.model.onWrite = (write) => this.#written(write)
     this.model.checkCell = (table, cell) => this.tables.get(table.name)!.checks.cellBytes(cell)
   }
 
   /** Throws `ERR_CLOSED` if the database is closed. */
   checkOpen(): void {
-    if (!this.isOpen) throw closedError('the database')
+    if (!this.#isOpen) throw closedError('the database')
   }
 
   get sequence(): number {
@@ -74,7 +74,7 @@ export class MemoryCore {
   }
 
   /** Adds a table to the database, or replaces the one with the same name. */
-  install(description: TableDescription, reference: ReferenceTable, id = ++this.lastId): void {
+  install(description: TableDescription, reference: ReferenceTable, id = ++this.#lastId): void {
     const { name, durability, families } = description
     const familyNames = Object.keys(families).sort()
     const familyByName = new Map(Object.entries(families))
@@ -85,18 +85,18 @@ export class MemoryCore {
 
   /** Runs a mutation of that durability. A SKIP_WAL mutation does not appear in the change feed. */
   mutate<T>(durability: Durability, step: () => T): T {
-    this.durability = durability
+    this.#durability = durability
     return step()
   }
 
-  private written(write: ModelWrite): void {
-    if (this.durability !== 'SKIP_WAL') this.changes.add(write)
+  #written(write: ModelWrite): void {
+    if (this.#durability !== 'SKIP_WAL') this.changes.add(write)
     for (const { table, cell } of write.cells) table.tidyRow(cell.row, this.model.times.now())
   }
 
   /** Closes the database and wakes waiting feeds. */
   close(): void {
-    this.isOpen = false
+    this.#isOpen = false
     this.changes.wake()
   }
 }

@@ -80,45 +80,45 @@ export class ReferenceModel {
   replacesVersions = false
   /** Called for each mutation at the moment when it is written. */
   onWrite: ((write: ModelWrite) => void) | undefined = undefined
-  private readonly openSnapshots = new Set<ModelSnapshot>()
-  private readonly tables = new Set<ReferenceTable>()
-  private readonly judge: JudgeFilter
+  readonly #openSnapshots = new Set<ModelSnapshot>()
+  readonly #tables = new Set<ReferenceTable>()
+  readonly #judge: JudgeFilter
 
   constructor(clock: Clock, judge: JudgeFilter = refuseFilter) {
     this.times = new ServerTimes(clock)
-    this.judge = judge
+    this.#judge = judge
   }
 
   createTable(name: string, families: Readonly<Record<string, FamilyOptions>>): ReferenceTable {
     const table = new ReferenceTable(name, families)
-    this.tables.add(table)
+    this.#tables.add(table)
     return table
   }
 
   dropTable(table: ReferenceTable): void {
-    this.tables.delete(table)
+    this.#tables.delete(table)
   }
 
   // Writing
 
   put(table: ReferenceTable, put: Put): void {
-    this.mutate(table, put.row, [{ put }])
+    this.#mutate(table, put.row, [{ put }])
   }
 
   delete(table: ReferenceTable, deletion: Delete): void {
-    this.mutate(table, deletion.row, [{ delete: deletion }])
+    this.#mutate(table, deletion.row, [{ delete: deletion }])
   }
 
   increment(table: ReferenceTable, increment: Increment): readonly StoredCell[] {
-    return this.mutate(table, increment.row, [{ increment }])
+    return this.#mutate(table, increment.row, [{ increment }])
   }
 
   append(table: ReferenceTable, append: Append): readonly StoredCell[] {
-    return this.mutate(table, append.row, [{ append }])
+    return this.#mutate(table, append.row, [{ append }])
   }
 
   mutateRow(table: ReferenceTable, { row, mutations }: RowMutations): readonly StoredCell[] {
-    return this.mutate(table, row, mutations)
+    return this.#mutate(table, row, mutations)
   }
 
   /** Returns false if a check does not hold. */
@@ -133,10 +133,10 @@ export class ReferenceModel {
 
   checkAndMutate(table: ReferenceTable, check: Check, action: CheckAction): ModelOutcome {
     const mutations = 'mutations' in action ? action.mutations : [action]
-    const checked = this.evaluate(table, check)
+    const checked = this.#evaluate(table, check)
     if (!checked.holds) return { success: false, result: undefined }
     const putTimeMin = checked.cell?.timestamp ?? 0n
-    const cells = this.mutate(table, check.row, mutations, putTimeMin)
+    const cells = this.#mutate(table, check.row, mutations, putTimeMin)
     const hasResult = mutations.some((each) => 'increment' in each || 'append' in each)
     return { success: true, result: hasResult ? cells : undefined }
   }
@@ -147,7 +147,7 @@ export class ReferenceModel {
    */
   atomic(checks: readonly ModelCheck[], parts: readonly ModelPart[]): ModelAtomic {
     for (const [position, check] of checks.entries()) {
-      if (this.evaluate(check.table, check).holds) continue
+      if (this.#evaluate(check.table, check).holds) continue
       return { failedCheck: position, sequence: undefined }
     }
     const order = [...new Set([...checks, ...parts].map(({ table }) => table))]
@@ -155,27 +155,27 @@ export class ReferenceModel {
     this.times.begin()
     const written = byTable.map(({ table, row, mutations }) => {
       const name = binary(row)
-      const { cells } = cellsOf(this.stateOf(table, name), mutations, this.times.of(name))
+      const { cells } = cellsOf(this.#stateOf(table, name), mutations, this.times.of(name))
       return { table, row: name, cells }
     })
-    this.write(written)
+    this.#write(written)
     return { failedCheck: undefined, sequence: this.sequence }
   }
 
   /** Whether a check holds, and the cell that it has read. */
-  private evaluate(
+  #evaluate(
     table: ReferenceTable,
     check: Check,
   ): { readonly holds: boolean; readonly cell: StoredCell | undefined } {
     if (check.filter !== undefined) {
-      const cell = this.judge(table, check, this.present(table))
+      const cell = this.#judge(table, check, this.present(table))
       return { holds: cell !== undefined, cell }
     }
-    const cell = table.checkedCell(check, this.stateOf(table, binary(check.row)))
+    const cell = table.checkedCell(check, this.#stateOf(table, binary(check.row)))
     return { holds: ReferenceTable.holds(check, cell), cell }
   }
 
-  private mutate(
+  #mutate(
     table: ReferenceTable,
     row: BytesLike,
     mutations: readonly Mutation[],
@@ -184,13 +184,13 @@ export class ReferenceModel {
     const name = binary(row)
     this.times.begin()
     const time = this.times.of(name)
-    const { cells, results } = cellsOf(this.stateOf(table, name), mutations, time, putTimeMin)
-    const written = this.write([{ table, row: name, cells }])
+    const { cells, results } = cellsOf(this.#stateOf(table, name), mutations, time, putTimeMin)
+    const written = this.#write([{ table, row: name, cells }])
     return results.map((cell) => written[cells.indexOf(cell)])
   }
 
   /** Writes all cells under one sequence. Returns them in the given order. */
-  private write(
+  #write(
     parts: readonly {
       readonly table: ReferenceTable
       readonly row: string
@@ -203,14 +203,14 @@ export class ReferenceModel {
     const sequence = ++this.sequence
     const serverTime = this.times.accept()
     const stored = parts.flatMap(({ table, row, cells }) => {
-      const seen = this.replacesVersions ? this.sequenceSeen : Infinity
+      const seen = this.replacesVersions ? this.#sequenceSeen : Infinity
       return table.write(row, cells, sequence, serverTime, seen).map((cell) => ({ table, cell }))
     })
     this.onWrite?.({ sequence, serverTime, cells: stored })
     return stored.map(({ cell }) => cell)
   }
 
-  private stateOf(table: ReferenceTable, row: string): RowState {
+  #stateOf(table: ReferenceTable, row: string): RowState {
     return table.stateOf(row, this.sequence, this.times.now())
   }
 
@@ -232,24 +232,24 @@ export class ReferenceModel {
 
   /** Opens a snapshot of all tables. */
   openSnapshot(): ModelSnapshot {
-    const views = new Map([...this.tables].map((table) => [table, this.present(table)]))
+    const views = new Map([...this.#tables].map((table) => [table, this.present(table)]))
     const snapshot = { sequence: this.sequence, now: this.times.now(), views }
-    this.openSnapshots.add(snapshot)
+    this.#openSnapshots.add(snapshot)
     return snapshot
   }
 
   closeSnapshot(snapshot: ModelSnapshot): void {
-    this.openSnapshots.delete(snapshot)
+    this.#openSnapshots.delete(snapshot)
   }
 
   /** Drops the cells that a flush of a table, or of one family, drops. */
   flush(table: ReferenceTable, family?: string): void {
-    table.flush(this.times.now(), this.sequenceSeen, family)
+    table.flush(this.times.now(), this.#sequenceSeen, family)
   }
 
   /** Newest sequence that an open snapshot sees. */
-  private get sequenceSeen(): number {
-    const sequences = [...this.openSnapshots].map(({ sequence }) => sequence)
+  get #sequenceSeen(): number {
+    const sequences = [...this.#openSnapshots].map(({ sequence }) => sequence)
     return Math.max(0, ...sequences)
   }
 
@@ -263,9 +263,9 @@ export class ReferenceModel {
 
   /** Has the effects of a close and a reopen: cells and memtables stay, snapshots end. */
   reopen(): void {
-    this.openSnapshots.clear()
+    this.#openSnapshots.clear()
     this.times.reopen()
-    if (this.replacesVersions) for (const table of this.tables) table.replay()
+    if (this.replacesVersions) for (const table of this.#tables) table.replay()
   }
 }
 

@@ -54,16 +54,16 @@ export class ReferenceTable {
   readonly name: string
   families = new Map<string, FamilyRules>()
   /** The sequence at which each family was added. */
-  private readonly since = new Map<string, number>()
-  private rows: Rows = new Map()
+  readonly #since = new Map<string, number>()
+  #rows: Rows = new Map()
   /** The sorted names of all rows; undefined after a row was added. */
-  private rowNames: readonly string[] | undefined = undefined
-  private lastRun = 0
-  private lastOrder = 0
+  #rowNames: readonly string[] | undefined = undefined
+  #lastRun = 0
+  #lastOrder = 0
   /** By family: the newest timestamp that a marker of a single version may have, if known. */
-  private readonly markerTimes = new Map<string, bigint>()
+  readonly #markerTimes = new Map<string, bigint>()
   /** The number of cells at which a row is tidied next, if different from the default. */
-  private readonly tidyAt = new Map<string, number>()
+  readonly #tidyAt = new Map<string, number>()
 
   constructor(name: string, families: Readonly<Record<string, FamilyOptions>>) {
     this.name = name
@@ -73,13 +73,13 @@ export class ReferenceTable {
   /** Gives the table other families. Cells of families that are missing are dropped. */
   alter(families: Readonly<Record<string, FamilyOptions>>, sequence = 0): void {
     for (const name of Object.keys(families)) {
-      if (!this.families.has(name)) this.since.set(name, sequence)
+      if (!this.families.has(name)) this.#since.set(name, sequence)
     }
     const entries = Object.entries(families).map(([name, options]) => {
       return [name, rulesOf(options)] as const
     })
     this.families = new Map(entries.sort(([a], [b]) => compareStrings(a, b)))
-    this.keep(({ family }) => this.families.has(family))
+    this.#keep(({ family }) => this.families.has(family))
   }
 
   // Writing
@@ -96,11 +96,11 @@ export class ReferenceTable {
     serverTime = 0n,
     sequenceSeen = Infinity,
   ): StoredCell[] {
-    let stored = this.rows.get(row)
+    let stored = this.#rows.get(row)
     if (stored === undefined) {
       stored = []
-      this.rows.set(row, stored)
-      this.rowNames = undefined
+      this.#rows.set(row, stored)
+      this.#rowNames = undefined
     }
     let start = stored.length
     while (start > 0 && stored[start - 1].sequence === sequence) start--
@@ -110,16 +110,16 @@ export class ReferenceTable {
     const added = cells.map((cell): StoredCell => {
       const isServerTimed =
         serverTime > 0n && cell.timestamp <= serverTime && cell.timestamp > serverTime - 8n
-      const order = ++this.lastOrder
+      const order = ++this.#lastOrder
       const state = { isServerTimed, order, inMemtable: true, isReplaced: false, run: 0 }
       return { ...cell, row, sequence, ...state }
     })
     for (const cell of added) {
       const name = cellName(cell)
       if (sequenceSeen < Infinity && !ofMutation.has(name)) {
-        this.replace([...stored.slice(0, start), ...ofMutation.values()], cell, sequenceSeen)
+        this.#replace([...stored.slice(0, start), ...ofMutation.values()], cell, sequenceSeen)
       }
-      this.noteMarker(cell)
+      this.#noteMarker(cell)
       ofMutation.delete(name)
       ofMutation.set(name, cell)
     }
@@ -128,51 +128,51 @@ export class ReferenceTable {
     return added
   }
 
-  private replace(stored: readonly StoredCell[], put: StoredCell, sequenceSeen: number): void {
+  #replace(stored: readonly StoredCell[], put: StoredCell, sequenceSeen: number): void {
     const rules = this.families.get(put.family)!
     const memtable = stored.filter(({ inMemtable }) => inMemtable)
-    const markerTime = this.markerTime(put.family)
+    const markerTime = this.#markerTime(put.family)
     const replaced = replacedBy(put, memtable, rules, sequenceSeen, markerTime)
     if (replaced !== undefined) replaced.isReplaced = true
   }
 
   /** The timestamps of markers in a file are not known, but that of its newest cell is. */
-  private markerTime(family: string): bigint {
-    const known = this.markerTimes.get(family)
+  #markerTime(family: string): bigint {
+    const known = this.#markerTimes.get(family)
     if (known !== undefined) return known
     const newest = new Map<number, bigint>()
     const withMarkers = new Set<number>()
-    for (const cell of [...this.rows.values()].flat()) {
+    for (const cell of [...this.#rows.values()].flat()) {
       if (cell.family !== family || cell.inMemtable) continue
       if (isMarker(cell)) withMarkers.add(cell.run)
       if (cell.timestamp > (newest.get(cell.run) ?? -1n)) newest.set(cell.run, cell.timestamp)
     }
-    this.markerTimes.set(family, -1n)
-    for (const run of withMarkers) this.raiseMarkerTime(family, newest.get(run)!)
-    for (const cells of this.rows.values()) for (const cell of cells) this.noteMarker(cell)
-    return this.markerTimes.get(family)!
+    this.#markerTimes.set(family, -1n)
+    for (const run of withMarkers) this.#raiseMarkerTime(family, newest.get(run)!)
+    for (const cells of this.#rows.values()) for (const cell of cells) this.#noteMarker(cell)
+    return this.#markerTimes.get(family)!
   }
 
-  private noteMarker({ family, type, timestamp, inMemtable, isReplaced }: StoredCell): void {
+  #noteMarker({ family, type, timestamp, inMemtable, isReplaced }: StoredCell): void {
     if (type !== 'Delete' && type !== 'DeleteFamilyVersion') return
-    if (inMemtable && !isReplaced) this.raiseMarkerTime(family, timestamp)
+    if (inMemtable && !isReplaced) this.#raiseMarkerTime(family, timestamp)
   }
 
-  private raiseMarkerTime(family: string, time: bigint): void {
-    const known = this.markerTimes.get(family)
-    if (known !== undefined && time > known) this.markerTimes.set(family, time)
+  #raiseMarkerTime(family: string, time: bigint): void {
+    const known = this.#markerTimes.get(family)
+    if (known !== undefined && time > known) this.#markerTimes.set(family, time)
   }
 
   /** Writes the cells of memtables again, in the order of writing. No read sees the old ones. */
   replay(): void {
-    const memtable = [...this.rows.values()].flat().filter(({ inMemtable }) => inMemtable)
+    const memtable = [...this.#rows.values()].flat().filter(({ inMemtable }) => inMemtable)
     for (const cell of memtable) cell.isReplaced = true
-    this.markerTimes.clear()
-    for (const family of this.families.keys()) this.markerTime(family)
+    this.#markerTimes.clear()
+    for (const family of this.families.keys()) this.#markerTime(family)
     for (const cell of memtable.sort((a, b) => a.order - b.order)) {
       cell.isReplaced = false
-      this.replace(this.rows.get(cell.row)!, cell, 0)
-      this.noteMarker(cell)
+      this.#replace(this.#rows.get(cell.row)!, cell, 0)
+      this.#noteMarker(cell)
     }
   }
 
@@ -182,11 +182,11 @@ export class ReferenceTable {
     return {
       table: this.name,
       families: this.families,
-      newest: (column, versions, timeRange) => this.newest(row, column, versions, view, timeRange),
+      newest: (column, versions, timeRange) => this.#newest(row, column, versions, view, timeRange),
     }
   }
 
-  private newest(
+  #newest(
     row: string,
     { family, qualifier }: Column,
     versions: number,
@@ -202,7 +202,7 @@ export class ReferenceTable {
 
   /** A view of everything up to a sequence. */
   view(sequence: number, now: bigint): View {
-    return { sequence, now, rows: this.rows }
+    return { sequence, now, rows: this.#rows }
   }
 
   get(get: Get, view: View, keeps?: FamilyRead['keeps']): PlainResult {
@@ -228,14 +228,14 @@ export class ReferenceTable {
 
   /** The rows that a scan visits, in its order. */
   rowsOf(scan: Scan, view: View): string[] {
-    const rows = this.namesOf(view).filter((row) => inBounds(row, scan))
+    const rows = this.#namesOf(view).filter((row) => inBounds(row, scan))
     return scan.reversed === true ? rows.reverse() : rows
   }
 
-  private namesOf({ rows }: View): readonly string[] {
-    if (rows !== this.rows) return [...rows.keys()].sort(compareStrings)
-    this.rowNames ??= [...rows.keys()].sort(compareStrings)
-    return this.rowNames
+  #namesOf({ rows }: View): readonly string[] {
+    if (rows !== this.#rows) return [...rows.keys()].sort(compareStrings)
+    this.#rowNames ??= [...rows.keys()].sort(compareStrings)
+    return this.#rowNames
   }
 
   /** The cells of a row that a read returns. */
@@ -288,7 +288,7 @@ export class ReferenceTable {
 
   /** The cells of a family of a row that a view sees, in the order of writing. */
   storedCells(row: string, family: string, { rows, sequence }: View): StoredCell[] {
-    const since = this.since.get(family) ?? 0
+    const since = this.#since.get(family) ?? 0
     return (rows.get(row) ?? []).filter((cell) => {
       if (cell.isReplaced) return false
       return cell.family === family && cell.sequence <= sequence && cell.sequence > since
@@ -305,7 +305,7 @@ export class ReferenceTable {
 
   /** Whether the family of a cell still exists. */
   hasFamily({ family, sequence }: StoredCell): boolean {
-    return this.families.has(family) && sequence > (this.since.get(family) ?? 0)
+    return this.families.has(family) && sequence > (this.#since.get(family) ?? 0)
   }
 
   /** Whether the condition of a check holds for the newest cell; undefined = no cell. */
@@ -332,8 +332,8 @@ export class ReferenceTable {
    * kept.
    */
   flush(now: bigint, sequenceKept: number, only?: string): void {
-    const run = ++this.lastRun
-    this.rewrite((cells, rules, family) => {
+    const run = ++this.#lastRun
+    this.#rewrite((cells, rules, family) => {
       if (only !== undefined && family !== only) return cells
       const kept = cells.filter((cell) => !cell.inMemtable)
       const memtable = cells.filter((cell) => cell.inMemtable && !cell.isReplaced)
@@ -348,13 +348,13 @@ export class ReferenceTable {
 
   /** Drops a run, as the engine removes an expired file without reading it. */
   dropRun(family: string, run: number): void {
-    this.keep((cell) => cell.family !== family || cell.run !== run)
+    this.#keep((cell) => cell.family !== family || cell.run !== run)
   }
 
   /** Numbers of the runs of a family with cells, ascending. */
   runsOf(family: string): number[] {
     const runs = new Set<number>()
-    for (const cells of this.rows.values()) {
+    for (const cells of this.#rows.values()) {
       for (const cell of cells) if (cell.family === family && !cell.inMemtable) runs.add(cell.run)
     }
     return [...runs].sort((a, b) => a - b)
@@ -366,9 +366,9 @@ export class ReferenceTable {
    */
   merge(family: string, runs: readonly number[], major: boolean, now: bigint): void {
     const isInput = (cell: StoredCell): boolean => !cell.inMemtable && runs.includes(cell.run)
-    const run = ++this.lastRun
-    const earliestPut = this.earliestPut((cell) => cell.family === family && isInput(cell))
-    this.rewrite((cells, rules, name) => {
+    const run = ++this.#lastRun
+    const earliestPut = this.#earliestPut((cell) => cell.family === family && isInput(cell))
+    this.#rewrite((cells, rules, name) => {
       if (name !== family) return cells
       const inputs = cells.filter(isInput)
       const others = cells.filter((cell) => !isInput(cell))
@@ -385,22 +385,22 @@ export class ReferenceTable {
    * rows that change often stay small.
    */
   tidyRow(row: string, now: bigint): void {
-    const cells = this.rows.get(row)!
-    if (cells.length < (this.tidyAt.get(row) ?? cellsBeforeTidying)) return
+    const cells = this.#rows.get(row)!
+    if (cells.length < (this.#tidyAt.get(row) ?? cellsBeforeTidying)) return
     const left: StoredCell[] = []
     for (const [family, rules] of this.families) {
       const own = cells.filter((cell) => cell.family === family)
       left.push(...compactedCells(own, rules, now, 0n))
     }
     // Views keep the map that they have.
-    this.rows = new Map(this.rows)
-    this.rows.set(row, left)
-    this.tidyAt.set(row, Math.max(cellsBeforeTidying, 2 * left.length))
+    this.#rows = new Map(this.#rows)
+    this.#rows.set(row, left)
+    this.#tidyAt.set(row, Math.max(cellsBeforeTidying, 2 * left.length))
   }
 
-  private earliestPut(isInput: (cell: StoredCell) => boolean): bigint {
+  #earliestPut(isInput: (cell: StoredCell) => boolean): bigint {
     let earliest = 2n ** 63n - 1n
-    for (const cells of this.rows.values()) {
+    for (const cells of this.#rows.values()) {
       for (const cell of cells) {
         if (cell.type === 'Put' && cell.timestamp < earliest && isInput(cell)) {
           earliest = cell.timestamp
@@ -411,11 +411,11 @@ export class ReferenceTable {
   }
 
   /** Replaces the cells of each family of each row. Existing views do not change. */
-  private rewrite(
+  #rewrite(
     change: (cells: StoredCell[], rules: FamilyRules, family: string) => StoredCell[],
   ): void {
     const rows: Rows = new Map()
-    for (const [row, cells] of this.rows) {
+    for (const [row, cells] of this.#rows) {
       const left: StoredCell[] = []
       for (const [family, rules] of this.families) {
         const own = cells.filter((cell) => cell.family === family)
@@ -423,13 +423,13 @@ export class ReferenceTable {
       }
       if (left.length > 0) rows.set(row, left)
     }
-    this.rows = rows
-    this.rowNames = undefined
-    this.markerTimes.clear()
+    this.#rows = rows
+    this.#rowNames = undefined
+    this.#markerTimes.clear()
   }
 
-  private keep(isKept: (cell: StoredCell) => boolean): void {
-    this.rewrite((cells) => cells.filter(isKept))
+  #keep(isKept: (cell: StoredCell) => boolean): void {
+    this.#rewrite((cells) => cells.filter(isKept))
   }
 }
 

@@ -9,26 +9,26 @@ export type ServerTime = () => bigint
 
 /** The timestamps of all rows of a database. */
 export class ServerTimes {
-  private readonly clock: Clock
-  private readonly written = new Map<string, bigint>()
+  readonly #clock: Clock
+  readonly #written = new Map<string, bigint>()
   /** Timestamps given to the rows of the running mutation. */
-  private given = new Map<string, bigint>()
-  private highest = 0n
+  #given = new Map<string, bigint>()
+  #highest = 0n
   /** All new timestamps are greater than this. */
-  private floor = 0n
+  #floor = 0n
 
   constructor(clock: Clock) {
-    this.clock = clock
+    this.#clock = clock
   }
 
   /** Milliseconds since the Unix epoch. */
   now(): bigint {
-    return BigInt(this.clock.now())
+    return BigInt(this.#clock.now())
   }
 
   /** Begins a mutation. Timestamps of an earlier mutation that was not written are forgotten. */
   begin(): void {
-    this.given = new Map()
+    this.#given = new Map()
   }
 
   /** Returns the timestamp of a row in the running mutation. */
@@ -37,10 +37,10 @@ export class ServerTimes {
     return () => {
       if (time === undefined) {
         const now = this.now()
-        const known = this.given.get(row) ?? this.written.get(row) ?? 0n
-        const last = known > this.floor ? known : this.floor
+        const known = this.#given.get(row) ?? this.#written.get(row) ?? 0n
+        const last = known > this.#floor ? known : this.#floor
         time = now > last ? now : last + 1n
-        this.given.set(row, time)
+        this.#given.set(row, time)
       }
       return time
     }
@@ -49,18 +49,18 @@ export class ServerTimes {
   /** Records that the mutation was written. Returns its highest timestamp, 0 = none. */
   accept(): bigint {
     let highest = 0n
-    for (const [row, time] of this.given) {
-      this.written.set(row, time)
+    for (const [row, time] of this.#given) {
+      this.#written.set(row, time)
       if (time > highest) highest = time
     }
-    if (highest > this.highest) this.highest = highest
-    this.given = new Map()
+    if (highest > this.#highest) this.#highest = highest
+    this.#given = new Map()
     return highest
   }
 
   /** Has the effects of a close and a reopen. */
   reopen(): void {
-    this.written.clear()
-    this.floor = this.highest
+    this.#written.clear()
+    this.#floor = this.#highest
   }
 }

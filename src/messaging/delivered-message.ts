@@ -9,23 +9,23 @@ import type { Message } from './types.js'
 export class DeliveredMessage implements Message {
   readonly payload: Buffer
   /** The id of the first message of the row; those behind it have the next sequences. */
-  private readonly first: MessageIdParts
-  private readonly isPayload: boolean
-  private readonly index: number
+  readonly #first: MessageIdParts
+  readonly #isPayload: boolean
+  readonly #index: number
 
   constructor(payload: Buffer, first: MessageIdParts, isPayload: boolean, index: number) {
     this.payload = payload
-    this.first = first
-    this.isPayload = isPayload
-    this.index = index
+    this.#first = first
+    this.#isPayload = isPayload
+    this.#index = index
   }
 
   get id(): Buffer {
-    const first = this.first
+    const first = this.#first
     return encodeMessageId(
-      this.isPayload
-        ? { ...first, payloadSequenceId: first.payloadSequenceId + this.index }
-        : { ...first, sequenceId: first.sequenceId + this.index },
+      this.#isPayload
+        ? { ...first, payloadSequenceId: first.payloadSequenceId + this.#index }
+        : { ...first, sequenceId: first.sequenceId + this.#index },
     )
   }
 

@@ -71,32 +71,34 @@ export function messagingPruning(options: MessagingPruningOptions): Coprocessor 
 }
 
 class PruneObserver implements Observer {
-  private readonly options: MessagingPruningOptions
-  private records: readonly TopicRecord[] | undefined = undefined
-  private topics: PackedTopics = packTopics([])
-  private snapshot: TransactionSnapshot | undefined = undefined
-  private invalid: PackedPointers | undefined = undefined
-  private pruneBound: bigint | undefined = undefined
+  readonly #options: MessagingPruningOptions
+  #records: readonly TopicRecord[] | undefined = undefined
+  #topics: PackedTopics = packTopics([])
+  #snapshot: TransactionSnapshot | undefined = undefined
+  #invalid: PackedPointers | undefined = undefined
+  #pruneBound: bigint | undefined = undefined
 
   constructor(options: MessagingPruningOptions) {
-    this.options = options
+    this.#options = options
   }
 
   jobContext(job: StoreJob): PruneContext {
-    const epoch = this.options.state?.epoch(job.table) ?? 0
+    const epoch = this.#options.state?.epoch(job.table) ?? 0
     try {
-      this.refresh()
-      const { topics, invalid, pruneBound } = this
+      this.#refresh()
+      const topics = this.#topics
+      const invalid = this.#invalid
+      const pruneBound = this.#pruneBound
       return { topics, invalid, pruneBound, epoch }
     } catch (error) {
-      this.options.onError?.(error)
+      this.#options.onError?.(error)
       return emptyPruneContext()
     }
   }
 
   postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
-    const reports = this.tell(job, outcome)
-    const { state } = this.options
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
     if (state === undefined) return
     const { table, now } = job
     const isClean =
@@ -108,8 +110,8 @@ class PruneObserver implements Observer {
   }
 
   postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
-    const reports = this.tell(job, outcome)
-    const { state } = this.options
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
     if (state === undefined) return
     const { table, now } = job
     const bound = rewrittenBound(reports, outcome)
@@ -120,26 +122,26 @@ class PruneObserver implements Observer {
   }
 
   /** Reads the sources; packs again only what has changed. */
-  private refresh(): void {
-    const records = this.options.topics()
-    const snapshot = this.options.transactions?.()
-    if (records !== this.records) {
-      this.topics = packTopics(records)
-      this.records = records
+  #refresh(): void {
+    const records = this.#options.topics()
+    const snapshot = this.#options.transactions?.()
+    if (records !== this.#records) {
+      this.#topics = packTopics(records)
+      this.#records = records
     }
-    if (snapshot === this.snapshot) return
+    if (snapshot === this.#snapshot) return
     // All of it or nothing: either may throw on a malformed snapshot.
     const invalid = snapshot && packPointers(snapshot.invalid)
     const pruneBound = snapshot && boundOf(snapshot, invalid!)
-    this.invalid = invalid
-    this.pruneBound = pruneBound
-    this.snapshot = snapshot
+    this.#invalid = invalid
+    this.#pruneBound = pruneBound
+    this.#snapshot = snapshot
   }
 
   /** Tells the listener what was pruned, and returns the reports of the job's parts. */
-  private tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
+  #tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
     const reports = outcome.reports as readonly PruneReport[]
-    const { onPruned } = this.options
+    const { onPruned } = this.#options
     if (onPruned !== undefined && reports.length > 0) {
       const counts = reports.map((report) => report.counts).reduce(addCounts)
       onPruned({ table: job.table, kind: job.kind, counts })

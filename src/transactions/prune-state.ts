@@ -62,19 +62,19 @@ const pointerMax = 2n ** 63n - 1n
 
 /** The bounds of all pruned tables; see the file header. */
 export class PruneState {
-  private readonly table: Table | undefined
-  private readonly lifetimeMilliseconds: number
-  private readonly graceMilliseconds: number
-  private readonly onError: (error: unknown) => void
-  private readonly records = new Map<string, PruneRecord>()
-  private readonly epochs = new Map<string, number>()
-  private writes: Promise<void> = Promise.resolve()
+  readonly #table: Table | undefined
+  readonly #lifetimeMilliseconds: number
+  readonly #graceMilliseconds: number
+  readonly #onError: (error: unknown) => void
+  readonly #records = new Map<string, PruneRecord>()
+  readonly #epochs = new Map<string, number>()
+  #writes: Promise<void> = Promise.resolve()
 
   private constructor(options: PruneStateOptions) {
-    this.table = options.table
-    this.lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
-    this.graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
-    this.onError = options.onError ?? (() => undefined)
+    this.#table = options.table
+    this.#lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
+    this.#graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
+    this.#onError = options.onError ?? (() => undefined)
   }
 
   /**
@@ -87,14 +87,14 @@ export class PruneState {
     const column = `${stateFamily}:${stateQualifier}`
     for await (const row of options.table.scan({ columns: [column] })) {
       const record = decodeRecord(row.value(column))
-      if (record !== undefined) state.records.set(row.row!.toString('utf8'), record)
+      if (record !== undefined) state.#records.set(row.row!.toString('utf8'), record)
     }
     return state
   }
 
   /** What is remembered of a table. */
   read(tableName: string): PruneRecord {
-    return this.records.get(tableName) ?? emptyRecord
+    return this.#records.get(tableName) ?? emptyRecord
   }
 
   /**
@@ -116,23 +116,23 @@ export class PruneState {
    * (milliseconds) can be in it, so it need not be compacted first.
    */
   noteEmpty(tableName: string, time: number): void {
-    this.update(tableName, { rewritten: { time, bound: pointerMax }, flushedTime: time })
+    this.#update(tableName, { rewritten: { time, bound: pointerMax }, flushedTime: time })
   }
 
   /** A flush that started at `time` left no pointer of an invalid transaction positive. */
   noteFlush(tableName: string, time: number): void {
-    this.update(tableName, { ...this.read(tableName), flushedTime: time })
+    this.#update(tableName, { ...this.read(tableName), flushedTime: time })
   }
 
   /** A flush may have left such a pointer: rewrites that are not confirmed do not count. */
   noteUncleanFlush(tableName: string): void {
-    this.epochs.set(tableName, this.epoch(tableName) + 1)
-    this.update(tableName, { ...this.read(tableName), rewritten: undefined })
+    this.#epochs.set(tableName, this.epoch(tableName) + 1)
+    this.#update(tableName, { ...this.read(tableName), rewritten: undefined })
   }
 
   /** Changes with {@link noteUncleanFlush}; to be taken when a compaction starts. */
   epoch(tableName: string): number {
-    return this.epochs.get(tableName) ?? 0
+    return this.#epochs.get(tableName) ?? 0
   }
 
   /**
@@ -141,37 +141,37 @@ export class PruneState {
    */
   noteRewrite(tableName: string, time: number, bound: bigint, epoch: number): void {
     if (epoch !== this.epoch(tableName)) return
-    this.update(tableName, { ...this.read(tableName), rewritten: { time, bound } })
+    this.#update(tableName, { ...this.read(tableName), rewritten: { time, bound } })
   }
 
   /** Resolves when everything noted so far is in the table of state, or was given up. */
   async settled(): Promise<void> {
-    await this.writes
+    await this.#writes
   }
 
-  private update(tableName: string, changed: Omit<PruneRecord, 'bound'>): void {
+  #update(tableName: string, changed: Omit<PruneRecord, 'bound'>): void {
     const { rewritten, flushedTime } = changed
     let { bound } = this.read(tableName)
     if (
       rewritten !== undefined &&
       flushedTime !== undefined &&
-      flushedTime >= rewritten.time - this.graceMilliseconds / 2
+      flushedTime >= rewritten.time - this.#graceMilliseconds / 2
     ) {
       const inactive = inactiveBound(
         rewritten.time,
-        this.lifetimeMilliseconds + this.graceMilliseconds,
+        this.#lifetimeMilliseconds + this.#graceMilliseconds,
       )
       const confirmed = rewritten.bound < inactive ? rewritten.bound : inactive
       if (confirmed > bound) bound = confirmed
     }
     const record: PruneRecord = { rewritten, flushedTime, bound }
-    this.records.set(tableName, record)
-    if (this.table === undefined) return
+    this.#records.set(tableName, record)
+    if (this.#table === undefined) return
     const cells = { [`${stateFamily}:${stateQualifier}`]: encodeRecord(record) }
-    const write = this.table.put({ row: tableName, cells })
-    this.writes = Promise.all([this.writes, write]).then(
+    const write = this.#table.put({ row: tableName, cells })
+    this.#writes = Promise.all([this.#writes, write]).then(
       () => undefined,
-      (error: unknown) => this.onError(error),
+      (error: unknown) => this.#onError(error),
     )
   }
 }

@@ -62,6 +62,33 @@ function enforce(
   })
 }
 
+/** Rooms whose classes users hold: what they hide is out of reach, and is not printed. */
+const heldFolders =
+  /^src\/(api|conformance|level|memory|messaging|metastore|repository|server|transactions)\//
+/**
+ * Rooms of the engine, whose fields stay visible in a debugger; `table` has classes of both kinds.
+ */
+const engineFolders = new RegExp(
+  '^(native-free|src/(base|cell|codec|compaction|coprocessor|cursor|engine|files|filter|fs|job|' +
+    'memtable|record|scan|sstable|store|version|wal))/',
+)
+
+function hiddenMembers(file: SourceFile): string[] {
+  const isHeld = heldFolders.test(file.path)
+  if (!isHeld && !engineFolders.test(file.path)) return []
+  const found: string[] = []
+  visitNodes(file.tree, (node) => {
+    if (!ts.isClassElement(node) || ts.isConstructorDeclaration(node)) return
+    const isPrivate = ts.canHaveModifiers(node)
+      ? ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
+      : false
+    const isHash = node.name !== undefined && ts.isPrivateIdentifier(node.name)
+    if (isHeld && isPrivate) found.push(`${placeOf(file, node)} is private and not #`)
+    if (!isHeld && isHash) found.push(`${placeOf(file, node)} has # and not private`)
+  })
+  return found
+}
+
 function longFile(file: SourceFile): string[] {
   const lines = file.text.split('\n').length - 1
   if (lines <= linesMax || Object.hasOwn(longFiles, file.path)) return []
@@ -345,6 +372,21 @@ enforce(
     "t.test('a', { skip: true })\nt.test('b', { skip: 'no zstd here' })\nt.skip()\nt.only('c')\n",
   ),
   ['test/a.ts:1', 'test/a.ts:3', 'test/a.ts:4'],
+)
+
+enforce(
+  'classes that users hold hide their members with #, those of the engine with private',
+  published,
+  hiddenMembers,
+  parse('src/level/a.ts', 'class A {\n  private a = 1\n  #b = 2\n  private constructor() {}\n}\n'),
+  ['src/level/a.ts:2'],
+)
+enforce(
+  'the rooms of the engine have no members with #',
+  published,
+  hiddenMembers,
+  parse('src/wal/a.ts', 'class A {\n  private a = 1\n  #b = 2\n}\n'),
+  ['src/wal/a.ts:3'],
 )
 
 void t.test('folders that define bytes on disk have a FORMAT.md', (t) => {

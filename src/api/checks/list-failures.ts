@@ -3,7 +3,7 @@ import { BatchError, CellarError, ErrorCode } from '../../base/errors.js'
 
 /** Collects failures by index. */
 export class ListFailures {
-  private failures: Map<number, CellarError> | undefined = undefined
+  #failures: Map<number, CellarError> | undefined = undefined
 
   /**
    * Records the failure of an operation. Throws an error that concerns the whole database, which
@@ -15,22 +15,22 @@ export class ListFailures {
       error.code !== ErrorCode.closed &&
       error.code !== ErrorCode.poisoned
     if (!mine) throw error
-    this.failures ??= new Map()
-    this.failures.set(index, error)
+    this.#failures ??= new Map()
+    this.#failures.set(index, error)
   }
 
   /** As {@link failed} for the operations `[from, to)`, except those that failed before. */
   failedTogether(from: number, to: number, error: unknown): void {
-    for (let i = from; i < to; i++) if (!this.failures?.has(i)) this.failed(i, error)
+    for (let i = from; i < to; i++) if (!this.#failures?.has(i)) this.failed(i, error)
   }
 
   /** Throws `ERR_BATCH_FAILED` if any of the `total` operations failed. */
   throwFailures(total: number): void {
-    if (this.failures === undefined) return
-    const [first] = this.failures.values()
+    if (this.#failures === undefined) return
+    const [first] = this.#failures.values()
     const message =
-      `${this.failures.size} of ${total} operations failed, the others were applied; ` +
+      `${this.#failures.size} of ${total} operations failed, the others were applied; ` +
       `the first failure: ${first.message}`
-    throw new BatchError(message, this.failures, first)
+    throw new BatchError(message, this.#failures, first)
   }
 }

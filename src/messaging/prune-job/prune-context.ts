@@ -59,14 +59,14 @@ const colon = 0x3a
 export class TopicIndex {
   /** End of `namespace:topic:` in the buffer that was looked into; set by {@link find}. */
   prefixEnd = 0
-  private readonly topics: PackedTopics
+  readonly #topics: PackedTopics
   /** Prefix found last, copied, and its position; it ends with its second colon. */
-  private lastPrefix: Uint8Array = new Uint8Array(64)
-  private lastLength = 0
-  private lastFound: number = NoTopic.unknown
+  #lastPrefix: Uint8Array = new Uint8Array(64)
+  #lastLength = 0
+  #lastFound: number = NoTopic.unknown
 
   constructor(topics: PackedTopics) {
-    this.topics = topics
+    this.#topics = topics
   }
 
   /**
@@ -75,14 +75,15 @@ export class TopicIndex {
    * has no byte 00, so rows may be escaped or not.
    */
   find(source: Uint8Array, start: number, end: number): number {
-    const { lastPrefix, lastLength } = this
+    const lastPrefix = this.#lastPrefix
+    const lastLength = this.#lastLength
     if (lastLength > 0 && lastLength <= end - start) {
       // From the end: topics of one table usually share their beginning.
       let at = lastLength - 1
       while (at >= 0 && source[start + at] === lastPrefix[at]) at--
       if (at < 0) {
         this.prefixEnd = start + lastLength
-        return this.lastFound
+        return this.#lastFound
       }
     }
     let prefixEnd = start
@@ -91,17 +92,18 @@ export class TopicIndex {
       if (source[prefixEnd] === colon) colons++
     }
     this.prefixEnd = prefixEnd
-    this.lastFound = this.search(source, start, prefixEnd)
-    this.lastLength = prefixEnd - start
-    if (lastPrefix.length < this.lastLength) this.lastPrefix = new Uint8Array(2 * this.lastLength)
-    for (let i = start; i < prefixEnd; i++) this.lastPrefix[i - start] = source[i]
-    return this.lastFound
+    this.#lastFound = this.#search(source, start, prefixEnd)
+    this.#lastLength = prefixEnd - start
+    if (lastPrefix.length < this.#lastLength)
+      this.#lastPrefix = new Uint8Array(2 * this.#lastLength)
+    for (let i = start; i < prefixEnd; i++) this.#lastPrefix[i - start] = source[i]
+    return this.#lastFound
   }
 
-  private search(source: Uint8Array, start: number, prefixEnd: number): number {
-    const { prefixes, starts } = this.topics
+  #search(source: Uint8Array, start: number, prefixEnd: number): number {
+    const { prefixes, starts } = this.#topics
     let low = 0
-    let high = this.topics.count - 1
+    let high = this.#topics.count - 1
     while (low <= high) {
       const middle = (low + high) >>> 1
       const order = compareBytes(

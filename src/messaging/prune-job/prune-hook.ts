@@ -68,35 +68,35 @@ const pointerQualifierByte = pointerQualifier.charCodeAt(0)
 const none = 0xffff_ffff
 
 class PruneHook implements CellHook {
-  private readonly context: PruneContext
-  private readonly topics: PackedTopics
-  private readonly index: TopicIndex
+  readonly #context: PruneContext
+  readonly #topics: PackedTopics
+  readonly #index: TopicIndex
   /** By position of the topic: the earliest time that has not expired. */
-  private readonly timesOldest: Float64Array
-  private readonly invalid: PointerSet | undefined
-  private readonly major: boolean
-  private readonly hasPointers: boolean
-  private readonly row: StoredRow
-  private fate: RowFate = RowFate.keep
-  private readonly negative = new Uint8Array(pointerBytes)
-  private expired = 0
-  private ended = 0
-  private negated = 0
-  private unknownTopic = 0
-  private foreignRow = 0
-  private leftHigh = none
-  private leftLow = none
+  readonly #timesOldest: Float64Array
+  readonly #invalid: PointerSet | undefined
+  readonly #major: boolean
+  readonly #hasPointers: boolean
+  readonly #row: StoredRow
+  #fate: RowFate = RowFate.keep
+  readonly #negative = new Uint8Array(pointerBytes)
+  #expired = 0
+  #ended = 0
+  #negated = 0
+  #unknownTopic = 0
+  #foreignRow = 0
+  #leftHigh = none
+  #leftLow = none
 
   constructor(rows: PrunedRows, context: PruneContext, now: number, major: boolean) {
     const { topics, invalid } = context
-    this.context = context
-    this.topics = topics
-    this.index = new TopicIndex(topics)
-    this.timesOldest = topics.ttlMilliseconds.map((ttl) => now - ttl)
-    this.invalid = invalid !== undefined && invalid.count > 0 ? new PointerSet(invalid) : undefined
-    this.major = major
-    this.hasPointers = rows === 'message'
-    this.row = this.hasPointers
+    this.#context = context
+    this.#topics = topics
+    this.#index = new TopicIndex(topics)
+    this.#timesOldest = topics.ttlMilliseconds.map((ttl) => now - ttl)
+    this.#invalid = invalid !== undefined && invalid.count > 0 ? new PointerSet(invalid) : undefined
+    this.#major = major
+    this.#hasPointers = rows === 'message'
+    this.#row = this.#hasPointers
       ? new StoredRow(messageTailBytes, 4)
       : new StoredRow(payloadTailBytes, 12)
   }
@@ -104,81 +104,87 @@ class PruneHook implements CellHook {
   /** Judges the row; its cells have only to be counted then. */
   startRow(cell: CellView): void {
     const { buffer, keyStart, rowEnd } = cell
-    const topic = this.index.find(buffer, keyStart, rowEnd)
-    const { row } = this
-    if (topic === NoTopic.foreign || !row.parse(buffer, this.index.prefixEnd, rowEnd)) {
-      this.fate = RowFate.foreign
+    const topic = this.#index.find(buffer, keyStart, rowEnd)
+    const row = this.#row
+    if (topic === NoTopic.foreign || !row.parse(buffer, this.#index.prefixEnd, rowEnd)) {
+      this.#fate = RowFate.foreign
     } else if (topic === NoTopic.unknown) {
-      this.fate = RowFate.unknownTopic
+      this.#fate = RowFate.unknownTopic
     } else {
-      const currentGeneration = this.topics.generations[topic]
-      this.fate = judgeRow(currentGeneration, this.timesOldest[topic], row.generation, row.time)
+      const currentGeneration = this.#topics.generations[topic]
+      this.#fate = judgeRow(currentGeneration, this.#timesOldest[topic], row.generation, row.time)
     }
   }
 
   decide(cell: CellView, replacement: CellReplacement): CellDecision {
-    const { fate } = this
-    if (fate === RowFate.keep) return this.keep(cell, replacement)
+    const fate = this.#fate
+    if (fate === RowFate.keep) return this.#keep(cell, replacement)
     if (fate === RowFate.ended) {
-      this.ended++
+      this.#ended++
       return CellDecision.drop
     }
     if (fate === RowFate.expired) {
-      if (!this.major && this.isRolledBack(cell)) return CellDecision.keep
-      this.expired++
+      if (!this.#major && this.#isRolledBack(cell)) return CellDecision.keep
+      this.#expired++
       return CellDecision.drop
     }
-    if (fate === RowFate.foreign) this.foreignRow++
-    else this.unknownTopic++
-    this.notePointer(cell)
+    if (fate === RowFate.foreign) this.#foreignRow++
+    else this.#unknownTopic++
+    this.#notePointer(cell)
     return CellDecision.keep
   }
 
   finish(): PruneReport {
-    const { expired, ended, negated, unknownTopic, foreignRow, leftHigh, leftLow } = this
+    const expired = this.#expired
+    const ended = this.#ended
+    const negated = this.#negated
+    const unknownTopic = this.#unknownTopic
+    const foreignRow = this.#foreignRow
+    const leftHigh = this.#leftHigh
+    const leftLow = this.#leftLow
     const pointerLeft = leftHigh === none ? undefined : (BigInt(leftHigh) << 32n) | BigInt(leftLow)
     const counts = { expired, ended, negated, unknownTopic, foreignRow }
-    const { pruneBound, epoch } = this.context
+    const { pruneBound, epoch } = this.#context
     return { counts, pruneBound, epoch, pointerLeft }
   }
 
   /** Keeps a cell of a row that stays. */
-  private keep(cell: CellView, replacement: CellReplacement): CellDecision {
-    if (!this.isInvalid(cell)) return CellDecision.keep
-    negatePointer(cell.buffer, cell.contentStart, this.negative)
-    replacement.setValue(this.negative)
-    this.negated++
+  #keep(cell: CellView, replacement: CellReplacement): CellDecision {
+    if (!this.#isInvalid(cell)) return CellDecision.keep
+    negatePointer(cell.buffer, cell.contentStart, this.#negative)
+    replacement.setValue(this.#negative)
+    this.#negated++
     return CellDecision.replace
   }
 
   /** Notes if a cell that stays as it is leaves an invalid pointer behind. */
-  private notePointer(cell: CellView): void {
-    if (!this.isInvalid(cell)) return
+  #notePointer(cell: CellView): void {
+    if (!this.#isInvalid(cell)) return
     const high = readUint32(cell.buffer, cell.contentStart)
     const low = readUint32(cell.buffer, cell.contentStart + 4)
-    if (high > this.leftHigh || (high === this.leftHigh && low >= this.leftLow)) return
-    this.leftHigh = high
-    this.leftLow = low
+    if (high > this.#leftHigh || (high === this.#leftHigh && low >= this.#leftLow)) return
+    this.#leftHigh = high
+    this.#leftLow = low
   }
 
   /** Whether the cell is the write pointer of a message. */
-  private isPointer(cell: CellView): boolean {
+  #isPointer(cell: CellView): boolean {
     return (
-      this.hasPointers &&
+      this.#hasPointers &&
       cell.qualifierEnd - cell.qualifierStart === 1 &&
       cell.buffer[cell.qualifierStart] === pointerQualifierByte &&
       cell.valueEnd - cell.contentStart === pointerBytes
     )
   }
 
-  private isRolledBack(cell: CellView): boolean {
-    return this.isPointer(cell) && cell.buffer[cell.contentStart] >= 0x80
+  #isRolledBack(cell: CellView): boolean {
+    return this.#isPointer(cell) && cell.buffer[cell.contentStart] >= 0x80
   }
 
-  private isInvalid(cell: CellView): boolean {
-    if (this.invalid === undefined || !this.isPointer(cell)) return false
+  #isInvalid(cell: CellView): boolean {
+    if (this.#invalid === undefined || !this.#isPointer(cell)) return false
     const at = cell.contentStart
-    return this.invalid.has(readUint32(cell.buffer, at), readUint32(cell.buffer, at + 4))
+    return this.#invalid.has(readUint32(cell.buffer, at), readUint32(cell.buffer, at + 4))
   }
 }
 

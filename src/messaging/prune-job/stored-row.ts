@@ -14,16 +14,16 @@ export class StoredRow {
   generation = 0
   /** The time of the message or payload in milliseconds. */
   time = 0
-  private readonly tail: Uint8Array
-  private readonly timeOffset: number
+  readonly #tail: Uint8Array
+  readonly #timeOffset: number
 
   /**
    * Rows have `tailBytes` bytes behind the topic: generation(4), a write pointer(8) unless
    * `timeOffset` is 4, and time(8) at `timeOffset` of them.
    */
   constructor(tailBytes: number, timeOffset: number) {
-    this.tail = new Uint8Array(tailBytes)
-    this.timeOffset = timeOffset
+    this.#tail = new Uint8Array(tailBytes)
+    this.#timeOffset = timeOffset
   }
 
   /**
@@ -32,21 +32,22 @@ export class StoredRow {
    * gives (`encodeMessageRow`, `encodePayloadRow`).
    */
   parse(source: Buffer, start: number, end: number): boolean {
-    const { tail, timeOffset } = this
+    const tail = this.#tail
+    const timeOffset = this.#timeOffset
     if (unescapeInto(source, start, end, tail) !== tail.length) return false
     this.generation = readInt32(tail, 0)
     const timeHigh = readInt32(tail, timeOffset)
     this.time = timeHigh * 0x1_0000_0000 + (readInt32(tail, timeOffset + 4) >>> 0)
     const timeIsGood = timeHigh >= 0 && timeHigh <= safeHighMax
     return (
-      this.generation > 0 && timeIsGood && (timeOffset === generationBytes || this.hasPointer())
+      this.generation > 0 && timeIsGood && (timeOffset === generationBytes || this.#hasPointer())
     )
   }
 
   /** Whether the number between generation and time is positive. */
-  private hasPointer(): boolean {
-    const high = readInt32(this.tail, generationBytes)
-    return high > 0 || (high === 0 && readInt32(this.tail, generationBytes + 4) !== 0)
+  #hasPointer(): boolean {
+    const high = readInt32(this.#tail, generationBytes)
+    return high > 0 || (high === 0 && readInt32(this.#tail, generationBytes + 4) !== 0)
   }
 }
 

@@ -12,28 +12,28 @@ export interface PackedPointers {
 
 /** Says whether a write pointer is in a list, remembering the last one. */
 export class PointerSet {
-  private readonly pointers: PackedPointers
-  private lastHigh = 0
-  private lastLow = 0
-  private lastFound = false
+  readonly #pointers: PackedPointers
+  #lastHigh = 0
+  #lastLow = 0
+  #lastFound = false
 
   /** REQUIRES that the pointer 0 is not in the list: it is no pointer. */
   constructor(pointers: PackedPointers) {
-    this.pointers = pointers
+    this.#pointers = pointers
   }
 
   /** `high` and `low` are unsigned 32-bit halves. */
   has(high: number, low: number): boolean {
-    if (high !== this.lastHigh || low !== this.lastLow) {
-      this.lastHigh = high
-      this.lastLow = low
-      this.lastFound = this.search(high, low)
+    if (high !== this.#lastHigh || low !== this.#lastLow) {
+      this.#lastHigh = high
+      this.#lastLow = low
+      this.#lastFound = this.#search(high, low)
     }
-    return this.lastFound
+    return this.#lastFound
   }
 
-  private search(high: number, low: number): boolean {
-    const { count, high: highs, low: lows } = this.pointers
+  #search(high: number, low: number): boolean {
+    const { count, high: highs, low: lows } = this.#pointers
     let first = 0
     let last = count - 1
     while (first <= last) {
