@@ -230,12 +230,17 @@ export class RowRun {
         }
         continue
       }
-      if (order === 0) {
-        if (collector.full) return
-        collector.addRange(familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
-      }
-      this.columnIndex++
       steps = 0
+      this.columnIndex++
+      if (order > 0) continue
+      if (collector.full) {
+        this.columnIndex--
+        return
+      }
+      collector.addRange(familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+      if (!this.mayStep || this.columnIndex === columns.length) continue
+      cursor.next()
+      steps = 1
     }
     this.openRow = false
   }

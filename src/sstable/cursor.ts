@@ -85,7 +85,8 @@ export class SsTableCursor implements BackwardCursor {
       if (held[i] === block && kept === undefined) kept = block
       else held[i].holders--
     }
-    held.length = 0
+    // Popped: a length that is set gives the array's memory away.
+    while (held.length > 0) held.pop()
     if (kept !== undefined) held.push(kept)
     this.fetched = undefined
   }

@@ -22,11 +22,29 @@ import {
 import { contentStart } from '../../cell/cell-value.js'
 import { approximateTimestamp, joinTimestamp } from '../../cell/timestamp.js'
 import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
-import { parseColumn, type ColumnName } from '../../cell/column-name.js'
+import { parseColumn, type ColumnName, type ParsedColumn } from '../../cell/column-name.js'
 
 /** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
 function decode(page: Buffer, start: number, end: number): Buffer {
   return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
+}
+
+/**
+ * Names that columns were asked for by, as text, at the position of their cell: results are asked
+ * for the same columns again and again, and a comparison beats a look-up.
+ */
+const askedMax = 64
+const askedNames = Array<string>(askedMax).fill('')
+const askedColumns = Array<ParsedColumn>(askedMax).fill(parseColumn(''))
+
+/** As `parseColumn`, for the cell at a position. */
+function parseAt(column: ColumnName, position: number): ParsedColumn {
+  if (typeof column !== 'string' || position < 0 || position >= askedMax) return parseColumn(column)
+  if (askedNames[position] === column) return askedColumns[position]
+  const parsed = parseColumn(column)
+  askedNames[position] = column
+  askedColumns[position] = parsed
+  return parsed
 }
 
 const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
@@ -42,6 +60,8 @@ export class PageResult extends Result {
   readonly #families: readonly string[]
   /** Where the cell behind the one found last is; -1 = the cells may be in any order. */
   #next: number
+  /** The name, if it is text, that the cell before {@link #next} was found by. */
+  #foundName: string | undefined = undefined
 
   /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
   constructor(
@@ -121,27 +141,33 @@ export class PageResult extends Result {
   }
 
   #find(column: ColumnName): number {
-    const { family, escapedQualifier } = parseColumn(column)
-    if (escapedQualifier === undefined) return this.#findFamily(family)
-    // Columns are usually asked for in their order.
     const next = this.#next
     const from = this.#from
     const end = this.#end
-    if (
-      next >= 0 &&
-      next < end &&
-      this.#inColumn(next, family, escapedQualifier) &&
-      (next === from || !this.#inColumn(next - numbersPerCell, family, escapedQualifier))
-    ) {
-      this.#next = next + numbersPerCell
-      return next
+    const { family, escapedQualifier } = parseAt(column, (next - from) / numbersPerCell)
+    if (escapedQualifier === undefined) return this.#findFamily(family)
+    // Columns are usually asked for in their order.
+    if (next >= 0 && next < end && this.#inColumn(next, family, escapedQualifier)) {
+      // Two texts that differ name two columns; else the cell may be an older version.
+      const found = this.#foundName
+      const isFirst =
+        next === from ||
+        (found !== undefined && typeof column === 'string' && found !== column) ||
+        !this.#inColumn(next - numbersPerCell, family, escapedQualifier)
+      if (isFirst) return this.#found(next, column)
     }
     for (let at = from; at < end; at += numbersPerCell) {
-      if (!this.#inColumn(at, family, escapedQualifier)) continue
-      if (next >= 0) this.#next = at + numbersPerCell
-      return at
+      if (this.#inColumn(at, family, escapedQualifier)) return this.#found(at, column)
     }
     return -1
+  }
+
+  /** Notes that the cell of a column was found; where cells are in order, the next one follows. */
+  #found(at: number, column: ColumnName): number {
+    if (this.#next < 0) return at
+    this.#next = at + numbersPerCell
+    this.#foundName = typeof column === 'string' ? column : undefined
+    return at
   }
 
   #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {

@@ -1,8 +1,9 @@
 /**
  * Turns the options of a get or scan into queries of single stores.
  *
- * Plans of reads that name nothing, or one column and nothing else, are kept by whoever keeps the
- * table's state, because they are what hot reads use.
+ * Plans of reads that name nothing, or columns by strings and nothing else, are kept by whoever
+ * keeps the table's state, because they are what hot reads use. A list of columns is compared with
+ * the kept lists element by element in each read, so a list that its owner has changed is noticed.
  */
 import { checkBoolean, checkInteger } from '../../base/arguments.js'
 import type { FamilyState, TableState } from '../../engine/catalog.js'
@@ -36,10 +37,17 @@ export interface ReadPlan {
   readonly versions: number
 }
 
+/** A kept plan, and the columns that it is of. */
+interface KeptPlan {
+  readonly columns: readonly ColumnName[]
+  readonly plan: ReadPlan
+}
+
 /** Kept plans of one table state. */
 export class ReadPlans {
   private readonly table: TableState
-  private readonly known = new Map<string, ReadPlan>()
+  /** By the first column. */
+  private readonly known = new Map<ColumnName, KeptPlan[]>()
 
   constructor(table: TableState) {
     this.table = table
@@ -47,50 +55,83 @@ export class ReadPlans {
 
   /** As {@link planRead} of a read that is not raw. */
   plan(options: ReadOptions): ReadPlan {
-    const simple = simpleKey(options)
-    if (simple === undefined) return planRead(this.table, options, false)
-    let plan = this.known.get(simple)
-    if (plan === undefined) {
-      plan = planRead(this.table, options, false)
-      if (this.known.size >= plansMax) this.known.clear()
-      this.known.set(simple, plan)
+    const { columns = noColumns } = options
+    if (!isPlain(options) || !Array.isArray(columns)) return planRead(this.table, options, false)
+    const list: readonly ColumnName[] = columns
+    const kept = this.known.get(list[0])
+    if (kept !== undefined) {
+      for (let i = 0; i < kept.length; i++) {
+        if (haveEqualStrings(kept[i].columns, list)) return kept[i].plan
+      }
+    }
+    return this.makePlan(options, list)
+  }
+
+  private makePlan(options: ReadOptions, columns: readonly ColumnName[]): ReadPlan {
+    // A copy, which is planned as it is kept, whatever happens to the list.
+    const list = columns.slice()
+    const plan = planRead(this.table, options, false, list)
+    if (list.length > columnsMax || !list.every(isName)) return plan
+    if (this.known.size >= plansMax) this.known.clear()
+    const kept = this.known.get(list[0])
+    if (kept === undefined) {
+      this.known.set(list[0], [{ columns: list, plan }])
+    } else {
+      if (kept.length === plansOfFirstMax) kept.shift()
+      kept.push({ columns: list, plan })
     }
     return plan
   }
 }
 
-const plansMax = 1024
+const noColumns: readonly ColumnName[] = []
 
-/** A key for plans worth keeping, or undefined. What the defaults say need not be said. */
-function simpleKey(options: ReadOptions): string | undefined {
+/** First columns of kept plans, and plans with one first column. */
+const plansMax = 1024
+const plansOfFirstMax = 8
+
+/** The plan of a longer list is made anew in each read: comparing costs as much as making. */
+const columnsMax = 256
+
+function isName(column: ColumnName): boolean {
+  return typeof column === 'string'
+}
+
+/** Whether two lists are equal, of which the first holds strings only. */
+function haveEqualStrings(kept: readonly ColumnName[], columns: readonly ColumnName[]): boolean {
+  const { length } = kept
+  if (columns.length !== length) return false
+  for (let i = 0; i < length; i++) if (kept[i] !== columns[i]) return false
+  return true
+}
+
+/** Whether a read asks for nothing but columns. What the defaults say need not be said. */
+function isPlain(options: ReadOptions): boolean {
   const { versions, cacheBlocks, isolation, loadFamiliesOnDemand, cellsPerFamilyOffset } = options
-  if (
-    (versions !== undefined && versions !== 1) ||
-    (cacheBlocks !== undefined && cacheBlocks !== true) ||
-    (isolation !== undefined && isolation !== 'READ_COMMITTED') ||
-    (loadFamiliesOnDemand !== undefined && loadFamiliesOnDemand !== false) ||
-    (cellsPerFamilyOffset !== undefined && cellsPerFamilyOffset !== 0) ||
-    options.timeRange !== undefined ||
-    options.timestamp !== undefined ||
-    options.familyTimeRanges !== undefined ||
-    options.filter !== undefined ||
-    options.cellsPerFamilyMax !== undefined
-  ) {
-    return undefined
-  }
-  const { columns } = options
-  if (columns === undefined) return ''
-  if (!Array.isArray(columns) || columns.length > 1) return undefined
-  if (columns.length === 0) return ''
-  const [column] = columns as readonly ColumnName[]
-  return typeof column === 'string' && column !== '' ? column : undefined
+  return (
+    (versions === undefined || versions === 1) &&
+    (cacheBlocks === undefined || cacheBlocks === true) &&
+    (isolation === undefined || isolation === 'READ_COMMITTED') &&
+    (loadFamiliesOnDemand === undefined || loadFamiliesOnDemand === false) &&
+    (cellsPerFamilyOffset === undefined || cellsPerFamilyOffset === 0) &&
+    options.timeRange === undefined &&
+    options.timestamp === undefined &&
+    options.familyTimeRanges === undefined &&
+    options.filter === undefined &&
+    options.cellsPerFamilyMax === undefined
+  )
 }
 
 /** Plans a read; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
-export function planRead(table: TableState, options: ReadOptions, raw: boolean): ReadPlan {
+export function planRead(
+  table: TableState,
+  options: ReadOptions,
+  raw: boolean,
+  columns = options.columns,
+): ReadPlan {
   const versions = parseVersions(options.versions)
   const timeRange = parseTime(options)
-  const wanted = groupColumns(table, options.columns, raw)
+  const wanted = groupColumns(table, columns, raw)
   const cellsPerRowMax = checkInteger(options.cellsPerFamilyMax, 'cellsPerFamilyMax', 0) ?? -1
   const cellsPerRowOffset =
     checkInteger(options.cellsPerFamilyOffset, 'cellsPerFamilyOffset', 0) ?? 0
