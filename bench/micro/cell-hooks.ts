@@ -23,11 +23,8 @@ import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
 import { runToEnd, startJob } from '../../src/job/executor.js'
 import { inputOf, JobControl, type CompactionJob } from '../../src/job/job.js'
 import { SsTableOutput } from '../../src/job/sstable-output.js'
-import {
-  defaultFamilySettings,
-  retentionOf,
-  formatOfFamily,
-} from '../../src/store/family-settings.js'
+import { retentionOf, formatOfFamily } from '../../src/store/family-settings.js'
+import { parseFamilyOptions } from '../../src/table/admin/schema.js'
 import { noDatabaseId } from '../../src/sstable/format.js'
 import { formatFileName } from '../../src/version/file-names.js'
 import type { FileMetadata } from '../../src/version/file-metadata.js'
@@ -64,9 +61,11 @@ export async function prepare(): Promise<void> {
   await loadHooks(planOf(keeping, replacing))
 }
 
+const family = parseFamilyOptions('f', {})
+
 /** Rows are dealt out to the tables in turn, so the merge changes its source at every entry. */
 function writeTable(file: number): FileMetadata {
-  const format = formatOfFamily(defaultFamilySettings)
+  const format = formatOfFamily(family)
   const output = new SsTableOutput(fileSystem, codecs, place, file + 1, format)
   const view = new CellView()
   const qualifier = Buffer.from('q')
@@ -118,8 +117,8 @@ function compact(hooks: HookPlan | undefined): void {
     outputLevel: 0,
     outputBytesMax: Infinity,
     boundaries: [],
-    format: formatOfFamily(defaultFamilySettings),
-    retention: retentionOf(defaultFamilySettings),
+    format: formatOfFamily(family),
+    retention: retentionOf(family),
     now: 0,
     hooks,
     major: false,

@@ -3,8 +3,8 @@
  *
  * A call handles `cellsPerCall` cells, so multiply Benchmark.js's rate by it: the names say so.
  */
-import { defaultFamilySettings } from '../../src/store/family-settings.js'
 import { Store } from '../../src/store/store.js'
+import { parseFamilyOptions } from '../../src/table/admin/schema.js'
 import type Benchmark from 'benchmark'
 import { writeEscaped } from '../../src/cell/cell-key.js'
 import { CellType } from '../../src/cell/cell-type.js'
@@ -30,7 +30,7 @@ function makeRows(binary: boolean): Buffer[] {
   })
 }
 
-const store = new Store(1, 'f', defaultFamilySettings, [])
+const store = new Store(1, 'f', parseFamilyOptions('f', {}), [])
 
 function encodeAll(
   target: MutationBuffer,

@@ -1,10 +1,8 @@
 /**
  * The options of a column family as the engine uses them, and their form in the manifest.
  */
-import type { CodecName } from '../codec/codec.js'
 import {
   decodeCompaction,
-  defaultCompaction,
   encodeCompaction,
   type CompactionSetting,
 } from '../compaction/setting.js'
@@ -26,26 +24,6 @@ export interface FamilySettings extends RetentionOptions, Omit<SsTableFormat, 'i
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** HBase's defaults, except for smaller blocks and LZ4, which suit an embedded store. */
-export const defaultFamilySettings: FamilySettings = {
-  versions: 1,
-  minVersions: 0,
-  ttlSeconds: Infinity,
-  keepDeletedCells: 'FALSE',
-  newVersionBehavior: false,
-  timeToPurgeDeletesMilliseconds: 0,
-  bloomFilter: 'ROW',
-  blockBytes: 16 * 1024,
-  codec: 'lz4',
-  blockCache: true,
-  compaction: defaultCompaction,
-  rowPrefixBytes: 0,
-  inMemory: false,
-  mob: false,
-  mobThreshold: 100 * 1024,
-  metadata: {},
-}
-
 /** The settings as a JSON object for the manifest, without an infinite TTL and no purge time. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
   const { ttlSeconds, timeToPurgeDeletesMilliseconds, metadata, compaction, ...rest } = settings
@@ -59,12 +37,11 @@ export function encodeFamilySettings(settings: FamilySettings): JsonObject {
 
 /** Reads settings back. The manifest's checksum vouches for the types. */
 export function decodeFamilySettings(options: JsonObject): FamilySettings {
-  const { compaction, ...stored } = options as unknown as Partial<FamilySettings> & {
-    codec?: CodecName
-    compaction?: Record<string, unknown>
+  const { compaction, ...stored } = options as unknown as FamilySettings & {
+    compaction: Record<string, unknown>
   }
-  const decoded = compaction && { compaction: decodeCompaction(compaction) }
-  return { ...defaultFamilySettings, ...stored, ...decoded }
+  const absent = { ttlSeconds: Infinity, timeToPurgeDeletesMilliseconds: 0 }
+  return { ...absent, ...stored, compaction: decodeCompaction(compaction) }
 }
 
 /** The part of the settings that decides what is kept, as jobs get it. */

@@ -8,8 +8,8 @@ import type { StoreQuery } from '../../../src/scan/query.js'
 import { BlockCache } from '../../../src/sstable/block-cache.js'
 import { ReadCounters } from '../../../src/sstable/read-counters.js'
 import { SsTableReader } from '../../../src/sstable/reader.js'
-import { defaultFamilySettings } from '../../../src/store/family-settings.js'
 import { Store } from '../../../src/store/store.js'
+import { parseFamilyOptions } from '../../../src/table/admin/schema.js'
 import { formatFileName } from '../../../src/version/file-names.js'
 import type { Random } from '../../../bench/harness/random.js'
 import { compareCells, readFamily, type StoredCell } from '../../../src/memory/reading-rules.js'
@@ -58,7 +58,7 @@ export class RandomStore {
     this.random = random
     this.family = randomFamily(random)
     this.cache = new BlockCache([0, 1000, 1 << 20][random.below(3)])
-    const settings = { ...defaultFamilySettings, ...this.family.options }
+    const settings = { ...parseFamilyOptions('f', {}), ...this.family.options }
     const newest = Array.from({ length: random.below(5) }, () => this.makeTable(rows))
     const levels = [newest, ...(random.below(2) === 0 ? [] : [this.makeLevel()])]
     // The newest table comes first; a deeper level may hold what is newer, as timestamps may.
