@@ -10,7 +10,8 @@ import { preparePeers } from '../engines/peers.js'
 import type { LeftOut, ResultRecord } from '../harness/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
 import { measure, recordOf, type Measured } from './measure.js'
-import { queueKinds, type Queue, type QueueDurability, type QueueKind } from './queues.js'
+import { queueKinds, type Queue, type QueueKind } from './queues.js'
+import type { QueueDurability } from './topic.js'
 import { ownWorkloads } from './own.js'
 
 const payload = 'x'.repeat(100)
@@ -53,7 +54,7 @@ async function runQueue(
   try {
     // What is measured is the steady state: code that was run before.
     for (let i = 0; i < warmCalls; i++) await queue.publish(i % 2 === 0 ? batch : [payload])
-    for (let i = 0; i < 10; i++) await pollAll(queue, 1000, (warmCalls / 2) * 101)
+    for (let i = 0; i < 50; i++) await pollAll(queue, 1000, (warmCalls / 2) * 101)
     const single = Math.max(64, Math.floor(messages / (durability === 'sync' ? 100 : 10)))
     const batches = Math.max(64, Math.floor(messages / 100))
     const one = (): Promise<void> => queue.publish([payload])

@@ -1,6 +1,6 @@
 /** Measures calls, and makes records of them. */
 import type { ResultRecord } from '../harness/record.js'
-import type { QueueDurability } from './queues.js'
+import type { QueueDurability } from './topic.js'
 
 /** What a workload did. */
 export interface Measured {

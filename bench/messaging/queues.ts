@@ -1,13 +1,12 @@
 /** Queues of messages that are compared: Cellar's topics, Redis Streams, and tables as queues. */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { fork, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { loadPeer } from '../engines/peers.js'
-import { Database } from '../../src/index.js'
-import { MessagingService, type FetchOptions, type Messaging } from '../../src/messaging/index.js'
-import { CellarServer, MessagingClient, messagingRoutes } from '../../src/server/index.js'
-
-/** What an acknowledged publish survives: the end of the process, or the loss of power. */
-export type QueueDurability = 'buffered' | 'sync'
+import type { FetchOptions, Messaging } from '../../src/messaging/index.js'
+import { MessagingClient } from '../../src/server/index.js'
+import { openTopic, topic, type QueueDurability } from './topic.js'
 
 /** An append-only queue of messages. */
 export interface Queue {
@@ -27,8 +26,6 @@ export interface QueueKind {
   readonly name: string
   open(directory: string, durability: QueueDurability): Promise<Queue>
 }
-
-const topic = { namespace: 'bench', topic: 'messages' }
 
 const waitMilliseconds = 30_000
 
@@ -56,19 +53,6 @@ function topicQueue(messaging: Messaging, close: () => Promise<void>): Queue {
   }
 }
 
-async function openTopic(directory: string, durability: QueueDurability) {
-  const database = await Database.open(join(directory, 'cellar'))
-  const service = await MessagingService.open(database, {
-    durability: durability === 'sync' ? 'FSYNC_WAL' : 'SYNC_WAL',
-  })
-  await service.createTopic(topic)
-  const close = async (): Promise<void> => {
-    await service.close()
-    await database.close()
-  }
-  return { service, close }
-}
-
 const cellar: QueueKind = {
   name: 'cellar',
   open: async (directory, durability) => {
@@ -77,16 +61,20 @@ const cellar: QueueKind = {
   },
 }
 
-/** Over HTTP, with server and client in this process, as Redis's client is. */
+/** Over HTTP, with the server in a process of its own, as Redis's is. */
 function overHttp(encoding: 'json' | 'avro'): QueueKind {
   return {
     name: `cellar-http-${encoding}`,
     open: async (directory, durability) => {
-      const { service, close } = await openTopic(directory, durability)
-      const server = await CellarServer.start([messagingRoutes(service)], { port: 0 })
-      return topicQueue(new MessagingClient({ url: server.url, encoding }), async () => {
-        await server.close()
-        await close()
+      const server = fork(fileURLToPath(new URL('server.js', import.meta.url)), [
+        directory,
+        durability,
+      ])
+      const ended = once(server, 'exit')
+      const [url] = (await once(server, 'message')) as [string]
+      return topicQueue(new MessagingClient({ url, encoding }), async () => {
+        server.disconnect()
+        await ended
       })
     },
   }

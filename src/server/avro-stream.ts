@@ -1,4 +1,7 @@
-/** Decodes the blocks of a poll response as they arrive. Memory is that of one message. */
+/**
+ * Decodes the blocks of a poll response as they arrive. Messages are views of the pieces, so the
+ * pieces must not be used again by whoever gives them.
+ */
 import { MessagingError, MessagingErrorCode, type Message } from '../messaging/index.js'
 
 /** Decodes an array of messages, in any pieces. */
@@ -14,7 +17,10 @@ export class BlockDecoder {
 
   /** Adds bytes; the messages that are complete now. */
   add(chunk: Uint8Array): Message[] {
-    const bytes = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk])
+    const bytes =
+      this.#rest.length === 0
+        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+        : Buffer.concat([this.#rest, chunk])
     const messages: Message[] = []
     let at = 0
     while (!this.#isDone) {
@@ -29,7 +35,7 @@ export class BlockDecoder {
       const id = readBytes(bytes, at)
       const payload = id && readBytes(bytes, id.next)
       if (id === undefined || payload === undefined) break
-      messages.push({ id: Buffer.from(id.value), payload: Buffer.from(payload.value) })
+      messages.push({ id: id.value, payload: payload.value })
       at = payload.next
       this.#left--
     }

@@ -123,9 +123,11 @@ export class AvroForms {
   encodePublish({ transactionWritePointer, messages }: PublishRequest): Buffer {
     return this.#publish.toBuffer({
       transactionWritePointer: optional(transactionWritePointer, 'long'),
-      messages: messages.map((message) =>
-        typeof message === 'string' ? Buffer.from(message, 'utf8') : Buffer.from(message),
-      ),
+      messages: messages.map((message) => {
+        if (typeof message === 'string') return Buffer.from(message, 'utf8')
+        // A view is enough: the bytes are copied into the body before anybody can change them.
+        return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+      }),
     })
   }
 

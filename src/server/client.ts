@@ -22,6 +22,7 @@ import { encodeTransaction } from '../transactions/index.js'
 import { AvroForms } from './avro.js'
 import { BlockDecoder } from './avro-stream.js'
 import { parseResponse, publishJson, responseJson } from './json-forms.js'
+import { keepAliveFetch, type Fetch, type FetchAnswer } from './keep-alive-fetch.js'
 
 /** Options of a {@link MessagingClient}. */
 export interface MessagingClientOptions {
@@ -32,8 +33,8 @@ export interface MessagingClientOptions {
   readonly encoding?: 'json' | 'avro' | undefined
   /** Whether answers may be gzip: for slow networks. Default false. */
   readonly gzip?: boolean | undefined
-  /** Default: that of the global scope. */
-  readonly fetch?: typeof fetch | undefined
+  /** How requests are made; the global `fetch` is one. Default: `node:http`, kept alive. */
+  readonly fetch?: Fetch | undefined
 }
 
 const names = new OptionNames<MessagingClientOptions>('a messaging client', {
@@ -50,19 +51,19 @@ export class MessagingClient implements Messaging {
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #avro: AvroForms | undefined
-  readonly #fetch: typeof fetch
+  readonly #fetch: Fetch
 
   constructor(options: MessagingClientOptions) {
     names.check(options)
     this.#base = `${options.url.replace(/\/$/, '')}/v3/namespaces`
     const { token, gzip = false } = options
     this.#headers = {
-      // `fetch` asks for gzip by itself.
+      // The global `fetch` asks for gzip by itself.
       'accept-encoding': gzip ? 'gzip' : 'identity',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     }
     this.#avro = options.encoding === 'avro' ? new AvroForms() : undefined
-    this.#fetch = options.fetch ?? fetch
+    this.#fetch = options.fetch ?? keepAliveFetch()
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
@@ -79,14 +80,14 @@ export class MessagingClient implements Messaging {
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
     const answer = await this.#get(pathOf(id))
-    if (this.#avro === undefined) return (await answer.json()) as TopicProperties
+    if (this.#avro === undefined) return JSON.parse(await answer.text()) as TopicProperties
     return this.#avro.decodeProperties(Buffer.from(await answer.arrayBuffer()))
   }
 
   async listTopics(namespace: string): Promise<string[]> {
     const path = `/${encodeURIComponent(namespace)}/topics`
     const answer = await this.#get(path)
-    if (this.#avro === undefined) return (await answer.json()) as string[]
+    if (this.#avro === undefined) return JSON.parse(await answer.text()) as string[]
     return this.#avro.decodeNames(Buffer.from(await answer.arrayBuffer()))
   }
 
@@ -115,22 +116,29 @@ export class MessagingClient implements Messaging {
   }
 
   async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
-    const { waitMilliseconds = 0, signal, limit = Infinity } = options
+    const { waitMilliseconds = 0, signal } = options
     const query = waitMilliseconds > 0 ? `?wait=${Math.ceil(waitMilliseconds)}` : ''
     const path = `${pathOf(id)}/poll${query}`
-    const answer = await this.#post(path, this.#encodePoll(options), {}, signal)
+    // `close` ends the connection also while a read waits for the next bytes.
+    const end = new AbortController()
+    const ends = signal === undefined ? end.signal : AbortSignal.any([signal, end.signal])
+    const answer = await this.#post(path, this.#encodePoll(options), {}, ends)
     const decoder = this.#avro === undefined ? new JsonDecoder() : new BlockDecoder()
-    return messageIterator(new ResponseSource(answer, decoder), limit, signal)
+    // The server keeps to the limit, so the answer ends there and its connection is used again.
+    return messageIterator(new ResponseSource(answer, decoder, end), Infinity, signal)
   }
 
   async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
     const iterator = await this.fetch(id, { limit: pollLimitDefault, ...options })
     const messages: Message[] = []
-    for await (const message of iterator) messages.push(message)
-    return messages
+    for (;;) {
+      const batch = await iterator.nextBatch(pollLimitDefault)
+      if (batch.length === 0) return messages
+      for (const message of batch) messages.push(message)
+    }
   }
 
-  async #get(path: string): Promise<Response> {
+  async #get(path: string): Promise<FetchAnswer> {
     const accept = this.#avro === undefined ? 'application/json' : 'avro/binary'
     return this.#call('GET', path, undefined, { accept })
   }
@@ -166,7 +174,7 @@ export class MessagingClient implements Messaging {
     body: Buffer | string,
     headers: Readonly<Record<string, string>> = {},
     signal?: AbortSignal,
-  ): Promise<Response> {
+  ): Promise<FetchAnswer> {
     return this.#call('POST', path, body, headers, signal)
   }
 
@@ -176,9 +184,9 @@ export class MessagingClient implements Messaging {
     body?: Buffer | string,
     headers: Readonly<Record<string, string>> = {},
     signal?: AbortSignal,
-  ): Promise<Response> {
+  ): Promise<FetchAnswer> {
     const type = typeof body === 'string' ? 'application/json' : 'avro/binary'
-    let answer: Response
+    let answer: FetchAnswer
     try {
       answer = await this.#fetch(`${this.#base}${path}`, {
         method,
@@ -208,15 +216,17 @@ interface Decoder {
 /** Reads an answer as far as messages are asked for. */
 class ResponseSource implements MessageSource {
   readonly isHeld = false
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #chunks: AsyncIterator<Uint8Array>
   readonly #decoder: Decoder
+  readonly #end: AbortController
   #messages: Message[] = []
   #at = 0
   #isEnded = false
 
-  constructor(answer: Response, decoder: Decoder) {
-    this.#reader = answer.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  constructor(answer: FetchAnswer, decoder: Decoder, end: AbortController) {
+    this.#chunks = answer.body![Symbol.asyncIterator]()
     this.#decoder = decoder
+    this.#end = end
   }
 
   get isDone(): boolean {
@@ -231,21 +241,21 @@ class ResponseSource implements MessageSource {
   }
 
   close(): void {
+    if (this.#isEnded) return
     this.#isEnded = true
-    this.#reader.cancel().catch(() => undefined)
+    this.#end.abort()
   }
 
   async #read(): Promise<void> {
-    let done: boolean
-    let value: Uint8Array | undefined
+    let next: IteratorResult<Uint8Array>
     try {
-      ;({ done, value } = await this.#reader.read())
+      next = await this.#chunks.next()
     } catch (cause) {
       throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
     }
     this.#at = 0
-    this.#messages = value === undefined ? [] : this.#decoder.add(value)
-    if (!done) return
+    this.#messages = next.done === true ? [] : this.#decoder.add(next.value)
+    if (next.done !== true) return
     this.#isEnded = true
     if (this.#decoder.isDone) return
     throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off')
@@ -279,7 +289,7 @@ class JsonDecoder implements Decoder {
   }
 }
 
-async function errorOf(answer: Response): Promise<Error> {
+async function errorOf(answer: FetchAnswer): Promise<Error> {
   const text = await answer.text()
   let fields: { code?: unknown; message?: unknown } = {}
   try {

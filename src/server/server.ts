@@ -52,6 +52,7 @@ const names = new OptionNames<ServerOptions>('a server', {
 })
 
 const decompress = promisify(gunzip)
+const emptyBody = Buffer.alloc(0)
 
 /** A running server. */
 export class CellarServer {
@@ -75,12 +76,23 @@ export class CellarServer {
     const app = fastify({ bodyLimit: requestBytesMax, forceCloseConnections: true })
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', (request, reply, done) => {
       reply.raw.setTimeout(stallMilliseconds, () => request.raw.destroy())
-      if (token !== undefined && request.url !== '/health') checkToken(request, token)
+      const isOpen = token === undefined || request.url === '/health' || hasToken(request, token)
+      done(isOpen ? undefined : wrongToken())
     })
-    app.addHook('preHandler', async (request) => {
-      request.body = await bodyOf(request, decompressedBytesMax)
+    // Most bodies are plain: without a promise.
+    app.addHook('preHandler', (request, _reply, done) => {
+      const encoding = request.headers['content-encoding'] ?? 'identity'
+      request.body ??= emptyBody
+      if (encoding === 'identity') {
+        done()
+        return
+      }
+      decompressed(request.body as Buffer, encoding, decompressedBytesMax).then((body) => {
+        request.body = body
+        done()
+      }, done)
     })
     app.setErrorHandler((error, _request, reply) => sendError(reply, error))
     app.setNotFoundHandler((_request, reply) => {
@@ -116,12 +128,9 @@ export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   return reply.code(status).type('application/json').send(JSON.stringify({ code, message }))
 }
 
-/** The body, decompressed; empty if there is none. */
-async function bodyOf(request: FastifyRequest, bytesMax: number): Promise<Buffer> {
-  const { body } = request
-  if (!Buffer.isBuffer(body)) return Buffer.alloc(0)
-  const encoding = request.headers['content-encoding']
-  if (encoding === undefined || encoding === 'identity') return body
+/** A body without its encoding; `ERR_REQUEST_TOO_LARGE` beyond so many bytes. */
+async function decompressed(body: Buffer, encoding: string, bytesMax: number): Promise<Buffer> {
+  if (body.length === 0) return body
   if (encoding !== 'gzip') throw invalidArgument(`the encoding '${encoding}' is not known`)
   try {
     return await decompress(body, { maxOutputLength: bytesMax })
@@ -134,11 +143,14 @@ async function bodyOf(request: FastifyRequest, bytesMax: number): Promise<Buffer
   }
 }
 
-function checkToken({ headers }: FastifyRequest, token: string): void {
+function hasToken({ headers }: FastifyRequest, token: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   const given = digest(headers.authorization ?? '')
-  if (timingSafeEqual(given, digest(`Bearer ${token}`))) return
-  throw new MessagingError(MessagingErrorCode.unauthorized, 'the token is missing or wrong')
+  return timingSafeEqual(given, digest(`Bearer ${token}`))
+}
+
+function wrongToken(): MessagingError {
+  return new MessagingError(MessagingErrorCode.unauthorized, 'the token is missing or wrong')
 }
 
 function openApi(systems: readonly ServerSystem[]): unknown {

@@ -82,10 +82,16 @@ void t.test('golden bytes of requests and responses', (t) => {
   t.end()
 })
 
-for (const encoding of ['json', 'avro'] as const) {
-  void t.test(`149 the interface over HTTP in ${encoding}`, async (t) => {
+for (const { encoding, by = {} } of [
+  { encoding: 'json' },
+  { encoding: 'avro' },
+  { encoding: 'json', by: { fetch: globalThis.fetch } },
+  { encoding: 'avro', by: { fetch: globalThis.fetch } },
+] as const) {
+  const title = `${encoding}${'fetch' in by ? ' by the global fetch' : ''}`
+  void t.test(`149 the interface over HTTP in ${title}`, async (t) => {
     const { url, service, close } = await open()
-    const client = new MessagingClient({ url, encoding })
+    const client = new MessagingClient({ url, encoding, ...by })
     await client.createTopic(topic, { ttl: '100', other: 'x' })
     t.strictSame(await client.getTopic(topic), { other: 'x', ttl: '100', generation: '1' })
     await t.rejects(client.createTopic(topic), { code: 'ERR_TOPIC_EXISTS' })
@@ -141,9 +147,9 @@ for (const encoding of ['json', 'avro'] as const) {
     await t.rejects(client.listTopics('default'), { code: 'ERR_MESSAGING_UNAVAILABLE' })
   })
 
-  void t.test(`53 large messages come in several chunks, in ${encoding}`, async (t) => {
+  void t.test(`53 large messages come in several chunks, in ${title}`, async (t) => {
     const { url, service, close } = await open()
-    const client = new MessagingClient({ url, encoding, gzip: true })
+    const client = new MessagingClient({ url, encoding, gzip: true, ...by })
     await service.createTopic(topic)
     const messages = Array.from({ length: 10 }, (_, i) => String(i).repeat(64))
     await client.publish(topic, { messages })
