@@ -1,4 +1,4 @@
-/** A server with one topic, in a process of its own as Redis is. Arguments: directory, durability. */
+/** A server with one topic in its own process. Arguments: directory, durability. */
 import { CellarServer, messagingRoutes } from '../../src/server/index.js'
 import { openTopic, type QueueDurability } from './topic.js'
 
