@@ -51,6 +51,12 @@ export const RepositoryErrorCode = {
   fieldIndexNotFound: 'ERR_FIELD_INDEX_NOT_FOUND',
   /** A field index of that name, with other fields, exists already. */
   fieldIndexExists: 'ERR_FIELD_INDEX_EXISTS',
+  /** No scanner has that token, or its lease has ended. */
+  scannerNotFound: 'ERR_SCANNER_NOT_FOUND',
+  /** There are as many scanners as there may be. */
+  tooManyScanners: 'ERR_TOO_MANY_SCANNERS',
+  /** Whoever asks has no permission. */
+  forbidden: 'ERR_FORBIDDEN',
   /** The repository is closed. */
   closed: 'ERR_REPOSITORY_CLOSED',
 } as const

@@ -87,3 +87,38 @@ export { RecordIndexes } from './fields/record-indexes.js'
 export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export { LinkIndex, type FoundLink, type LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'
+export { Scanners, type ScannerOwner } from './records/scanners.js'
+export { parseJson, JsonNumber, type Json, type JsonObject } from './json/json-text.js'
+export {
+  arrayOf,
+  booleanOf,
+  countOf,
+  objectOf,
+  optional,
+  plainJson,
+  textOf,
+} from './json/json-shapes.js'
+export { NameReader, NameWriter } from './json/namespaces.js'
+export { valueFromJson, valueToJson, type JsonInput, type JsonOutput } from './json/value-json.js'
+export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
+export {
+  attributesFromJson,
+  recordFromJson,
+  recordToJson,
+  type RecordJsonOptions,
+  type RecordOutput,
+} from './json/record-json.js'
+export {
+  fieldTypeFromJson,
+  fieldTypeToJson,
+  recordTypeFromJson,
+  recordTypeToJson,
+  type FieldTypeJson,
+} from './json/schema-json.js'
+export {
+  conditionsFromJson,
+  filterFromJson,
+  filterToJson,
+  scanFromJson,
+  scanToJson,
+} from './json/scan-json.js'

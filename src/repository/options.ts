@@ -26,6 +26,10 @@ export interface RepositoryOptions {
    * a table of the database for all.
    */
   readonly blobStores?: readonly BlobRoute[]
+  /** Milliseconds after its last use at which a scanner of `scanners` ends. Default 60 s. */
+  readonly scannerLeaseMilliseconds?: number
+  /** Scanners that `scanners` has at once. Default 1,000. */
+  readonly scannersMax?: number
   /** Run in this order. */
   readonly hooks?: readonly RepositoryHook[]
 }
@@ -42,6 +46,8 @@ const names = new OptionNames<RepositoryOptions>('a repository', {
   valueTypes: true,
   inlineBlobBytesMax: true,
   blobStores: true,
+  scannerLeaseMilliseconds: true,
+  scannersMax: true,
   hooks: true,
 })
 
@@ -61,12 +67,20 @@ export function repositorySettings(options: RepositoryOptions): RepositorySettin
     valueTypes = {},
     inlineBlobBytesMax = 5000,
     blobStores = [],
+    scannerLeaseMilliseconds = 60_000,
+    scannersMax = 1000,
     hooks = [],
   } = options
   if (!/^[A-Za-z0-9_][\w-]*$/.test(tablePrefix)) {
     throw invalidArgument(`tablePrefix cannot be ${shown(tablePrefix)}`)
   }
-  for (const [name, value] of Object.entries({ undeleteMilliseconds, inlineBlobBytesMax })) {
+  const counts = {
+    undeleteMilliseconds,
+    inlineBlobBytesMax,
+    scannerLeaseMilliseconds,
+    scannersMax,
+  }
+  for (const [name, value] of Object.entries(counts)) {
     if (Number.isSafeInteger(value) && value >= 0) continue
     throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
   }
@@ -79,6 +93,8 @@ export function repositorySettings(options: RepositoryOptions): RepositorySettin
     valueTypes,
     inlineBlobBytesMax,
     blobStores,
+    scannerLeaseMilliseconds,
+    scannersMax,
     hooks,
   }
 }

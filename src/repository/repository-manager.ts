@@ -16,6 +16,7 @@ import { LinkTargets } from './records/link-targets.js'
 import { rowKinds, terminated } from './records/ordered-row.js'
 import { recordFamily } from './records/record-state.js'
 import { RecordTable } from './records/record-table.js'
+import { scannerFamily, Scanners } from './records/scanners.js'
 import { RecordViews } from './records/record-view.js'
 import type { TableContext } from './records/table-context.js'
 import { UniqueValues } from './records/unique-values.js'
@@ -41,6 +42,8 @@ export class RepositoryManager {
   readonly blobs: Blobs
   /** Which records lead to which; kept while {@link followLinks} runs. */
   readonly links: LinkIndex
+  /** Scans that go on call by call, also after a restart. */
+  readonly scanners: Scanners
   readonly #database: Database
   readonly #settings: RepositorySettings
   readonly #rows: RepositoryRows
@@ -74,6 +77,16 @@ export class RepositoryManager {
       schema: types.schema,
       findTable: (repository, name) => this.#tables.get(repository)?.get(name),
       allTables: () => this.#allTables(),
+    })
+    this.scanners = new Scanners({
+      table: database.table(`${tablePrefix}.scanners`),
+      clock,
+      durability,
+      randomBytes,
+      leaseMilliseconds: settings.scannerLeaseMilliseconds,
+      scannersMax: settings.scannersMax,
+      schema: types.schema,
+      findTable: (repository, name) => this.repository(repository).table(name),
     })
     const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
     this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`, durability)
@@ -109,6 +122,8 @@ export class RepositoryManager {
     const blobs = { families: { [blobFamily]: {} } }
     await database.admin.ensureTable(`${tablePrefix}.blobs`, blobs)
     await database.admin.ensureTable(`${tablePrefix}.blobdata`, blobs)
+    const scanners = { families: { [scannerFamily]: { newVersionBehavior: true } } }
+    await database.admin.ensureTable(`${tablePrefix}.scanners`, scanners)
     const newUuid = (): string => RecordId.random(randomBytes).text.slice('UUID.'.length)
     const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid })
     await types.refresh()

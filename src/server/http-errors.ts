@@ -1,6 +1,7 @@
 /** How errors become answers: a status, and a body that says the stable code. */
 import { CellarError, ErrorCode } from '../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
 
 /** What an error's answer says. */
 export interface ErrorAnswer {
@@ -19,12 +20,53 @@ const statuses: Readonly<Record<string, number>> = {
   [MessagingErrorCode.unavailable]: 503,
   [MessagingErrorCode.unauthorized]: 401,
   [MessagingErrorCode.transactionTooOld]: 500,
+  [RepositoryErrorCode.repositoryNotFound]: 404,
+  [RepositoryErrorCode.repositoryExists]: 409,
+  [RepositoryErrorCode.recordTableNotFound]: 404,
+  [RepositoryErrorCode.recordTableExists]: 409,
+  [RepositoryErrorCode.recordNotFound]: 404,
+  [RepositoryErrorCode.recordExists]: 409,
+  [RepositoryErrorCode.versionNotFound]: 404,
+  [RepositoryErrorCode.invalidRecord]: 422,
+  [RepositoryErrorCode.notUnique]: 409,
+  [RepositoryErrorCode.concurrentRecordUpdate]: 409,
+  // A body that names a type; of an address that names one it is 404.
+  [RepositoryErrorCode.fieldTypeNotFound]: 422,
+  [RepositoryErrorCode.recordTypeNotFound]: 422,
+  [RepositoryErrorCode.fieldTypeExists]: 409,
+  [RepositoryErrorCode.fieldTypeUpdate]: 409,
+  [RepositoryErrorCode.recordTypeExists]: 409,
+  [RepositoryErrorCode.type]: 400,
+  [RepositoryErrorCode.fieldNotFound]: 404,
+  [RepositoryErrorCode.blobNotFound]: 404,
+  [RepositoryErrorCode.blob]: 400,
+  [RepositoryErrorCode.blobDamaged]: 500,
+  [RepositoryErrorCode.fieldIndexNotFound]: 404,
+  [RepositoryErrorCode.fieldIndexExists]: 409,
+  [RepositoryErrorCode.scannerNotFound]: 404,
+  [RepositoryErrorCode.tooManyScanners]: 503,
+  [RepositoryErrorCode.forbidden]: 403,
+  [RepositoryErrorCode.closed]: 503,
+}
+
+/** Statuses of single errors, where that of their code does not fit. */
+const ownStatuses = new WeakMap<object, number>()
+
+/** The same error, answered with this status. */
+export function withStatus(status: number, error: unknown): unknown {
+  if (typeof error === 'object' && error !== null) ownStatuses.set(error, status)
+  return error
 }
 
 /** The answer to an error. Errors that this package does not know are told by their root cause. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  if (error instanceof MessagingError || error instanceof CellarError) {
-    return { status: statuses[error.code] ?? 500, code: error.code, message: error.message }
+  if (
+    error instanceof MessagingError ||
+    error instanceof RepositoryError ||
+    error instanceof CellarError
+  ) {
+    const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
+    return { status, code: error.code, message: error.message }
   }
   const { statusCode, code } = error as { statusCode?: unknown; code?: unknown }
   const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500

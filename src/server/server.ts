@@ -5,13 +5,14 @@
  * It is bound to the loopback unless told otherwise, and can demand a token. Bodies are bounded,
  * also those that are compressed. The databases stay the caller's.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { OptionNames, requirePackage } from '../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
+import { Gate, type Principal } from './access.js'
 import { errorAnswer, invalidArgument } from './http-errors.js'
 
 /** A part of the server: the routes of one system. */
@@ -23,6 +24,13 @@ export interface ServerSystem {
   readonly paths: Readonly<Record<string, unknown>>
   /** Lines in the text format of Prometheus. */
   metrics?(): string
+  /**
+   * Routes that begin with it are open to every principal, and the system checks what each may do.
+   * Default: only administrators may use the routes of the system.
+   */
+  readonly sharedPrefix?: string | undefined
+  /** Addresses that need no token: pages that ask for one. */
+  readonly publicPaths?: readonly string[] | undefined
   /** Lets go of readers that wait, before the server closes. */
   close?(): void
 }
@@ -33,8 +41,13 @@ export interface ServerOptions {
   readonly host?: string | undefined
   /** Default 11015; 0 = one that is free. */
   readonly port?: number | undefined
-  /** Demanded as `Authorization: Bearer TOKEN` of everything but `/health`. Default none. */
+  /**
+   * Demanded as `Authorization: Bearer TOKEN` of everything but `/health` and public pages; whoever
+   * has it is an administrator. Default: none, and without `principals` everybody is one.
+   */
   readonly token?: string | undefined
+  /** Who else may use the server, each with a token and with permissions. Default: nobody. */
+  readonly principals?: readonly Principal[] | undefined
   /** Bytes of a body as it is sent, and after decompression. Default 10 MiB and 64 MiB. */
   readonly requestBytesMax?: number | undefined
   readonly decompressedBytesMax?: number | undefined
@@ -46,6 +59,7 @@ const names = new OptionNames<ServerOptions>('a server', {
   host: true,
   port: true,
   token: true,
+  principals: true,
   requestBytesMax: true,
   decompressedBytesMax: true,
   stallMilliseconds: true,
@@ -53,6 +67,9 @@ const names = new OptionNames<ServerOptions>('a server', {
 
 const decompress = promisify(gunzip)
 const emptyBody = Buffer.alloc(0)
+
+/** Characters of one part of an address: ids of records are long, and longer in an address. */
+const parameterLengthMax = 100_000
 
 /** A running server. */
 export class CellarServer {
@@ -70,22 +87,27 @@ export class CellarServer {
     options: ServerOptions = {},
   ): Promise<CellarServer> {
     names.check(options)
-    const { requestBytesMax = 10 << 20, decompressedBytesMax = 64 << 20, token } = options
+    const { requestBytesMax = 10 << 20, decompressedBytesMax = 64 << 20 } = options
+    const gate = new Gate(options, systems)
     const { host = '127.0.0.1', port = 11_015, stallMilliseconds = 60_000 } = options
     const { fastify } = requirePackage<typeof import('fastify')>('fastify', 'the server')
-    const app = fastify({ bodyLimit: requestBytesMax, forceCloseConnections: true })
+    const app = fastify({
+      bodyLimit: requestBytesMax,
+      forceCloseConnections: true,
+      routerOptions: { maxParamLength: parameterLengthMax },
+    })
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     app.addHook('onRequest', (request, reply, done) => {
       reply.raw.setTimeout(stallMilliseconds, () => request.raw.destroy())
-      const isOpen = token === undefined || request.url === '/health' || hasToken(request, token)
-      done(isOpen ? undefined : wrongToken())
+      done(gate.refusal(request))
     })
     // Most bodies are plain: without a promise.
     app.addHook('preHandler', (request, _reply, done) => {
       const encoding = request.headers['content-encoding'] ?? 'identity'
       request.body ??= emptyBody
-      if (encoding === 'identity') {
+      // A route that takes a stream looks after its size and its encoding.
+      if (encoding === 'identity' || request.body instanceof Readable) {
         done()
         return
       }
@@ -141,16 +163,6 @@ async function decompressed(body: Buffer, encoding: string, bytesMax: number): P
     const message = `a decompressed body has at most ${bytesMax} bytes`
     throw new MessagingError(MessagingErrorCode.tooLarge, message)
   }
-}
-
-function hasToken({ headers }: FastifyRequest, token: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  const given = digest(headers.authorization ?? '')
-  return timingSafeEqual(given, digest(`Bearer ${token}`))
-}
-
-function wrongToken(): MessagingError {
-  return new MessagingError(MessagingErrorCode.unauthorized, 'the token is missing or wrong')
 }
 
 function openApi(systems: readonly ServerSystem[]): unknown {

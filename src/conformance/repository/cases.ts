@@ -6,6 +6,7 @@ import { eventCases } from './event-cases.js'
 import { fieldCases } from './field-cases.js'
 import { ownCases } from './own-cases.js'
 import { recordCases } from './record-cases.js'
+import { restCases } from './rest-cases.js'
 import { scanAndIdCases } from './scan-cases.js'
 import { schemaCases } from './schema-cases.js'
 
@@ -19,4 +20,5 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...blobCases,
   ...eventCases,
   ...fieldCases,
+  ...restCases,
 ].sort((a, b) => a.number - b.number)

@@ -129,6 +129,15 @@ export class Blobs {
     if (isWhole && !hash.digest().equals(state.checksum)) throw blobDamaged('its checksum differs')
   }
 
+  /** SHA-256 of the bytes of a blob. `ERR_BLOB_NOT_FOUND` if it is gone. */
+  async checksum(blob: Blob): Promise<Buffer> {
+    const { store, key } = parseBlobKey(blob.key)
+    if (store === inlineStore) return createHash('sha256').update(key).digest()
+    const state = await this.#state(blob.key)
+    if (state !== undefined && state.checksum.length > 0) return state.checksum
+    throw blobNotFound('the blob was removed')
+  }
+
   /**
    * Removes blobs that are dead, and those that no record has used for so long: uploads that were
    * never put into a record, or never ended.

@@ -71,7 +71,7 @@ export async function* scanStates(
   })
   let left = scan.limit ?? Infinity
   for await (const row of rows) {
-    if (left <= 0) return
+    if (left <= 0 || isBehind(row.row!, filter?.rowPrefix)) return
     const bytes = row.value(headColumn)!
     const state = decodeHead(bytes)
     if (state.isDeleted) continue
@@ -80,6 +80,11 @@ export async function* scanStates(
     left--
     yield { id, bytes, state }
   }
+}
+
+/** Whether a row comes after all those with a prefix. */
+function isBehind(row: Buffer, prefix: Buffer | undefined): boolean {
+  return prefix !== undefined && Buffer.compare(row.subarray(0, prefix.length), prefix) > 0
 }
 
 /** The records that pass. `ERR_INVALID_ARGUMENT` at once for arguments that cannot be. */

@@ -156,7 +156,8 @@ const double = simple<number>({
   fromJson: (json) => {
     if (typeof json !== 'string') return undefined
     if (Object.hasOwn(specialNumbers, json)) return specialNumbers[json]
-    return /^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$/.test(json) ? Number(json) : undefined
+    const isNumber = /^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$/.test(json)
+    return isNumber && Number.isFinite(Number(json)) ? Number(json) : undefined
   },
   compare: (a, b) => Buffer.compare(doubleOrder(a), doubleOrder(b)),
   orderedBytes: doubleOrder,

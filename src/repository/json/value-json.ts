@@ -1,0 +1,150 @@
+/** Values of fields in JSON. Those without parts have the form of their value type. */
+import { invalidArgument, invalidRecord, RepositoryError } from '../errors.js'
+import type { QualifiedName } from '../qualified-name.js'
+import type { EmbeddedRecord } from '../values/nested-types.js'
+import type { ValueSchema, ValueType } from '../values/value-type.js'
+import { arrayOf, objectOf, plainJson, recordOf, shownJson, textOf } from './json-shapes.js'
+import { JsonNumber, type Json } from './json-text.js'
+import type { NameReader, NameWriter } from './namespaces.js'
+
+/** What JSON is read with. */
+export interface JsonInput {
+  readonly schema: ValueSchema
+  readonly namespaces: NameReader
+  /** Told of every field that is set or removed; throws for one that may not be. */
+  readonly checkWrite?: ((field: QualifiedName) => void) | undefined
+  /** Told of every field in conditions and filters; throws for one that may not be read. */
+  readonly checkRead?: ((field: QualifiedName) => void) | undefined
+  /** Whether empty texts, lists and records count as absent. Default false. */
+  readonly ignoresEmpty?: boolean | undefined
+}
+
+/** What JSON is written with. */
+export interface JsonOutput {
+  readonly schema: ValueSchema
+  readonly names: NameWriter
+  /** Fields that are left out, also inside of records in fields. Default: none. */
+  readonly isReadable?: ((field: QualifiedName) => boolean) | undefined
+}
+
+const exponentMax = 1000
+
+/**
+ * The value of a form in JSON; undefined for an empty one that counts as absent.
+ * `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`.
+ */
+export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
+  if (input.ignoresEmpty === true && (json === '' || json === null)) return undefined
+  if (json === null) throw invalidRecord(`${at}: null is no value`)
+  if (type.element !== undefined) {
+    const { element } = type
+    if (!Array.isArray(json)) {
+      throw invalidRecord(`${at}: a value of ${type.name} is an array, got ${shownJson(json)}`)
+    }
+    const values = arrayOf(json, at)
+      .map((each, index) => valueFromJson(element, each, input, `${at}[${index}]`))
+      .filter((value) => value !== undefined)
+    return values.length === 0 && input.ignoresEmpty === true ? undefined : values
+  }
+  if (type.base === 'RECORD') return embeddedFromJson(type, json, input, at)
+  try {
+    return type.fromJson(type.base === 'DECIMAL' ? decimalOf(json) : plainJson(json))
+  } catch (error) {
+    if (!(error instanceof RepositoryError)) throw error
+    throw new RepositoryError(error.code, `${at}: ${error.message}`)
+  }
+}
+
+function embeddedFromJson(
+  type: ValueType,
+  json: Json,
+  outer: JsonInput,
+  at: string,
+): EmbeddedRecord | undefined {
+  const names = ['type', 'fields', 'namespaces', 'schema', 'id', 'version']
+  const object = objectOf(json, at, names)
+  const namespaces = outer.namespaces.with(object['namespaces'], `${at}.namespaces`)
+  const input = { ...outer, namespaces }
+  const fields = fieldsFromJson(object['fields'] ?? {}, input, `${at}.fields`)
+  if (fields.length === 0 && input.ignoresEmpty === true) return undefined
+  const given = object['type']
+  const name = given === undefined || given === null ? undefined : typeNameOf(given, input, at)
+  const recordType = name ?? type.recordType
+  if (recordType === undefined) throw invalidRecord(`${at}: a record in a field needs a type`)
+  return { type: recordType, fields: recordOf(fields) }
+}
+
+/** Fields by qualified name; those that count as absent are left out. */
+export function fieldsFromJson(
+  json: Json,
+  input: JsonInput,
+  at: string,
+  emptied?: (name: QualifiedName) => void,
+): [QualifiedName, unknown][] {
+  const fields: [QualifiedName, unknown][] = []
+  const seen = new Set<string>()
+  for (const [given, each] of Object.entries(objectOf(json, at))) {
+    const name = input.namespaces.resolve(given, at)
+    if (seen.has(name)) throw invalidArgument(`${at} has ${name} twice`)
+    seen.add(name)
+    input.checkWrite?.(name)
+    const { type } = input.schema.field(name)
+    const value = valueFromJson(type, each, input, `${at}.${given}`)
+    if (value === undefined) emptied?.(name)
+    else fields.push([name, value])
+  }
+  return fields
+}
+
+/** The name of a record type, given as text or as an object with a name. */
+export function typeNameOf(json: Json, { namespaces }: JsonInput, at: string): QualifiedName {
+  if (typeof json === 'string') return namespaces.resolve(json, `${at}.type`)
+  const { name } = objectOf(json, `${at}.type`, ['name', 'version'])
+  return namespaces.resolve(textOf(name, `${at}.type.name`), `${at}.type.name`)
+}
+
+/** A decimal as text with all its digits; other JSON as it is. */
+function decimalOf(json: Json): unknown {
+  if (!(json instanceof JsonNumber)) return json
+  const match = /^(-?)([0-9]+)(?:\.([0-9]+))?[eE]([+-]?[0-9]+)$/.exec(json.text)
+  if (match === null) return json.text
+  const [, sign, whole, fraction = ''] = match
+  const exponent = Number(match[4])
+  if (Math.abs(exponent) > exponentMax) return json.text
+  const point = whole.length + exponent
+  const digits = `${'0'.repeat(Math.max(0, 1 - point))}${whole}${fraction}`
+  const at = Math.max(1, point)
+  const padded = digits.padEnd(at, '0')
+  const left = padded.slice(0, at).replace(/^0+(?=.)/, '')
+  return `${sign}${left}${padded.length > at ? `.${padded.slice(at)}` : ''}`
+}
+
+/** The form of a value in JSON. */
+export function valueToJson(type: ValueType, value: unknown, output: JsonOutput): unknown {
+  if (type.element !== undefined) {
+    const { element } = type
+    return (value as readonly unknown[]).map((each) => valueToJson(element, each, output))
+  }
+  if (type.base !== 'RECORD') return type.toJson(value)
+  const { type: name, fields } = value as EmbeddedRecord
+  const recordType = name ?? type.recordType
+  return {
+    ...(recordType === undefined ? {} : { type: { name: output.names.write(recordType) } }),
+    fields: fieldsToJson(fields, output),
+  }
+}
+
+/** The readable fields, by written name. */
+export function fieldsToJson(
+  fields: Readonly<Record<string, unknown>>,
+  output: JsonOutput,
+): Record<string, unknown> {
+  return recordOf(
+    Object.entries(fields)
+      .filter(([name]) => output.isReadable?.(name as QualifiedName) !== false)
+      .map(([name, value]) => {
+        const field = output.schema.field(name)
+        return [output.names.write(field.name), valueToJson(field.type, value, output)]
+      }),
+  )
+}

@@ -1,0 +1,216 @@
+/**
+ * Scans that go on call by call, for clients that cannot hold an iterator.
+ *
+ * A scanner is a row with the scan and the place it has come to, so it costs nothing between two
+ * calls and goes on after a restart. Its lease ends some time after the last call. Each call sees
+ * the records as they are then.
+ */
+import {
+  OptionNames,
+  shown,
+  type Clock,
+  type DurabilityOption,
+  type Table,
+} from '../../api/index.js'
+import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { parseJson } from '../json/json-text.js'
+import { NameReader, NameWriter } from '../json/namespaces.js'
+import { scanFromJson, scanToJson } from '../json/scan-json.js'
+import { RecordId } from '../record-id.js'
+import type { ValueSchema } from '../values/value-type.js'
+import { concurrentUpdate } from './commit.js'
+import type { StoredRecord } from './record.js'
+import type { RecordScan } from './record-scanner.js'
+import type { RecordTable } from './record-table.js'
+
+/** Who may use a scanner. */
+export interface ScannerOwner {
+  /** A name; the calls of others fail as if there were no such scanner. Default: nobody's. */
+  readonly owner?: string | undefined
+}
+
+/** What {@link Scanners} is made of. */
+export interface ScannersParts {
+  readonly table: Table
+  readonly clock: Clock
+  readonly durability: DurabilityOption
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly leaseMilliseconds: number
+  readonly scannersMax: number
+  readonly schema: ValueSchema
+  readonly findTable: (repository: string, table: string) => RecordTable
+}
+
+interface ScannerState {
+  readonly repository: string
+  readonly table: string
+  readonly owner: string | null
+  readonly expires: number
+  readonly isDone: boolean
+  /** Where the next call begins: a row in hexadecimal. */
+  readonly next: string | null
+  /** Records that may still be shown. */
+  readonly left: number | null
+  /** The scan in JSON. */
+  readonly scan: string
+}
+
+/** The family of the rows of scanners. */
+export const scannerFamily = 's'
+const column = `${scannerFamily}:s`
+const tokenBytes = 18
+const countMax = 1000
+const ownerNames = new OptionNames<ScannerOwner>('the owner of a scanner', { owner: true })
+
+/** The scanners of a repository manager. */
+export class Scanners {
+  readonly #parts: ScannersParts
+
+  /** @internal */
+  constructor(parts: ScannersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Begins a scan; its token, an opaque text. `ERR_TOO_MANY_SCANNERS`, and the errors of
+   * `RecordTable.scan`.
+   */
+  async open(
+    table: RecordTable,
+    scan: RecordScan = {},
+    options: ScannerOwner = {},
+  ): Promise<string> {
+    const { owner } = ownerNames.check(options)
+    // Checks the arguments; nothing is read.
+    await table.scan(scan).return()
+    const { schema, clock, randomBytes, leaseMilliseconds, scannersMax } = this.#parts
+    if ((await this.count()) >= scannersMax) {
+      const message = `there are ${scannersMax} scanners already`
+      throw new RepositoryError(RepositoryErrorCode.tooManyScanners, message)
+    }
+    const { limit, ...rest } = scan
+    const names = new NameWriter({ prefixes: false })
+    const token = Buffer.from(randomBytes(tokenBytes)).toString('base64url')
+    await this.#put(token, undefined, {
+      repository: table.repository,
+      table: table.name,
+      owner: owner ?? null,
+      expires: clock.now() + leaseMilliseconds,
+      isDone: false,
+      next: null,
+      left: limit ?? null,
+      scan: JSON.stringify(scanToJson(rest, { schema, names })),
+    })
+    return token
+  }
+
+  /**
+   * The next records, `count` at most; undefined at the end of the scan. `ERR_SCANNER_NOT_FOUND`,
+   * `ERR_CONCURRENT_RECORD_UPDATE` if another call goes on with it at the same time.
+   */
+  async next(
+    token: string,
+    count = 1,
+    options: ScannerOwner = {},
+  ): Promise<StoredRecord[] | undefined> {
+    if (!Number.isSafeInteger(count) || count < 1 || count > countMax) {
+      throw invalidArgument(`a scanner gives 1 to ${countMax} records, got ${shown(count)}`)
+    }
+    const { bytes, state } = await this.#state(token, options)
+    const { clock, leaseMilliseconds } = this.#parts
+    const records = state.isDone ? [] : await this.#read(state, count)
+    const last = records.at(-1)
+    const left = state.left === null ? null : state.left - records.length
+    await this.#put(token, bytes, {
+      ...state,
+      expires: clock.now() + leaseMilliseconds,
+      isDone: records.length < count || left === 0,
+      next: last === undefined ? state.next : `${last.id.bytes.toString('hex')}00`,
+      left,
+    })
+    return records.length === 0 ? undefined : records
+  }
+
+  /** The record table of a scanner. `ERR_SCANNER_NOT_FOUND`. */
+  async tableOf(token: string, options: ScannerOwner = {}): Promise<RecordTable> {
+    const { state } = await this.#state(token, options)
+    return this.#parts.findTable(state.repository, state.table)
+  }
+
+  /** Ends a scanner. `ERR_SCANNER_NOT_FOUND`. */
+  async close(token: string, options: ScannerOwner = {}): Promise<void> {
+    await this.#state(token, options)
+    await this.#remove(Buffer.from(token))
+  }
+
+  /** How many scanners there are. Those whose lease has ended are removed. */
+  async count(): Promise<number> {
+    const { table, clock } = this.#parts
+    let count = 0
+    for await (const row of table.scan({ columns: [column] })) {
+      if (decodeState(row.value(column)!).expires > clock.now()) count++
+      else await this.#remove(row.row!)
+    }
+    return count
+  }
+
+  async #read(
+    { repository, table, scan, next, left }: ScannerState,
+    count: number,
+  ): Promise<StoredRecord[]> {
+    const { schema, findTable } = this.#parts
+    const given = scanFromJson(parseJson(scan), { schema, namespaces: new NameReader() })
+    const limit = Math.min(count, left ?? count)
+    const startId = next === null ? given.startId : Buffer.from(next, 'hex')
+    if (next !== null && given.stopId !== undefined) {
+      const stop =
+        given.stopId instanceof Uint8Array ? given.stopId : RecordId.of(given.stopId).bytes
+      if (Buffer.compare(startId as Buffer, stop) >= 0) return []
+    }
+    const records: StoredRecord[] = []
+    const source = findTable(repository, table).scan({ ...given, startId, limit })
+    for await (const record of source) records.push(record)
+    return records
+  }
+
+  async #state(
+    token: string,
+    options: ScannerOwner,
+  ): Promise<{ readonly bytes: Buffer; readonly state: ScannerState }> {
+    const { owner = null } = ownerNames.check(options)
+    const isToken = typeof token === 'string' && /^[\w-]{24}$/.test(token)
+    const { table, clock } = this.#parts
+    const row = isToken ? await table.get({ row: token, columns: [column] }) : undefined
+    const bytes = row?.value(column)
+    if (bytes !== undefined) {
+      const state = decodeState(bytes)
+      if (state.expires > clock.now() && state.owner === owner) return { bytes, state }
+    }
+    throw new RepositoryError(RepositoryErrorCode.scannerNotFound, 'there is no such scanner')
+  }
+
+  async #put(token: string, before: Buffer | undefined, state: ScannerState): Promise<void> {
+    const { table, durability } = this.#parts
+    const cells = { [column]: JSON.stringify(state) }
+    const check = {
+      row: token,
+      column,
+      ...(before === undefined ? { notExists: true as const } : { equals: before }),
+    }
+    const put = { cells, timestamp: 1, durability }
+    const { success } = await table.checkAndMutate(check, { put })
+    if (!success) throw concurrentUpdate('the scanner')
+  }
+
+  async #remove(row: Buffer): Promise<void> {
+    await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
+  }
+}
+
+function decodeState(bytes: Buffer): ScannerState {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as ScannerState
+  } catch {
+    throw corrupt('the state of a scanner cannot be read')
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Who may use the server, and what with. A principal has a token; its rules say which fields of
+ * which record tables it may read and write. What no rule allows is forbidden.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { OptionNames } from '../api/index.js'
+import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+import { invalidArgument } from './http-errors.js'
+
+/** Fields: all or none, or by qualified name; `{namespace}*` means all of a namespace. */
+export type FieldPermission =
+  | boolean
+  | {
+      /** Default: all fields. */
+      readonly fields?: readonly string[] | undefined
+      /** Fields that are left out. */
+      readonly except?: readonly string[] | undefined
+    }
+
+/** What a principal may do with records. */
+export interface AccessRule {
+  /** Default: all repositories. */
+  readonly repository?: string | undefined
+  /** Default: all record tables. */
+  readonly table?: string | undefined
+  /** Fields that are shown; others are left out. Default false: not even that a record exists. */
+  readonly read?: FieldPermission | undefined
+  /** Fields that may be set and removed; needs `read`. Default false. */
+  readonly write?: FieldPermission | undefined
+  /** Whether records may be deleted and brought back. Default: if all fields may be written. */
+  readonly delete?: boolean | undefined
+}
+
+/** Somebody with a token. */
+export interface Principal {
+  /** Unique; scanners belong to it. */
+  readonly name: string
+  readonly token: string
+  /** Whether everything is allowed, also other systems of the server. Default false. */
+  readonly administrator?: boolean | undefined
+  /** Whether field types and record types may be made and changed. Default false. */
+  readonly changeSchema?: boolean | undefined
+  /** Whether repositories and record tables may be made and dropped. Default false. */
+  readonly changeTables?: boolean | undefined
+  /** Names of the indexes that may be searched; a search reads every field. Default: none. */
+  readonly search?: readonly string[] | undefined
+  /** Default: none. */
+  readonly rules?: readonly AccessRule[] | undefined
+}
+
+const principalNames = new OptionNames<Principal>('a principal', {
+  name: true,
+  token: true,
+  administrator: true,
+  changeSchema: true,
+  changeTables: true,
+  search: true,
+  rules: true,
+})
+const ruleNames = new OptionNames<AccessRule>('a rule of a principal', {
+  repository: true,
+  table: true,
+  read: true,
+  write: true,
+  delete: true,
+})
+type FieldList = Exclude<FieldPermission, boolean>
+const listNames = new OptionNames<FieldList>('a list of fields', { fields: true, except: true })
+
+const everybody: Principal = { name: '', token: '', administrator: true }
+
+/** What the gate asks of a system. */
+interface GuardedSystem {
+  readonly sharedPrefix?: string | undefined
+  readonly publicPaths?: readonly string[] | undefined
+}
+
+const admitted = new WeakMap<object, Principal>()
+
+/** The principal of a request that was admitted. */
+export function principalOf({ raw }: FastifyRequest): Principal {
+  return admitted.get(raw) ?? { name: '', token: '' }
+}
+
+/** Lets requests in that have a token, to the routes that are open to its principal. */
+export class Gate {
+  readonly #principals: readonly (readonly [digest: Buffer, principal: Principal])[]
+  readonly #publicPaths: ReadonlySet<string>
+  readonly #sharedPrefixes: readonly string[]
+
+  /** `ERR_INVALID_ARGUMENT`. */
+  constructor(
+    {
+      token,
+      principals = [],
+    }: { token?: string | undefined; principals?: readonly Principal[] | undefined },
+    systems: readonly GuardedSystem[],
+  ) {
+    const all = [...principals]
+    for (const principal of all) checkPrincipal(principal)
+    if (token !== undefined) all.push({ ...everybody, token })
+    if (new Set(all.map((each) => each.token)).size < all.length) {
+      throw invalidArgument('two principals have one token')
+    }
+    this.#principals = all.map((principal) => [digest(`Bearer ${principal.token}`), principal])
+    this.#publicPaths = new Set(['/health', ...systems.flatMap((each) => each.publicPaths ?? [])])
+    this.#sharedPrefixes = systems.flatMap(({ sharedPrefix }) => sharedPrefix ?? [])
+  }
+
+  /** Why a request is not let in; undefined if it is. `ERR_UNAUTHORIZED`, `ERR_FORBIDDEN`. */
+  refusal(request: FastifyRequest): Error | undefined {
+    const route = request.routeOptions.url
+    if (this.#publicPaths.has(route ?? '')) return undefined
+    const principal = this.#find(request)
+    if (principal === undefined) {
+      const message = 'the token is missing or wrong'
+      return new MessagingError(MessagingErrorCode.unauthorized, message)
+    }
+    const isShared = this.#sharedPrefixes.some((prefix) => route?.startsWith(prefix))
+    if (principal.administrator !== true && !isShared) return forbidden('for administrators only')
+    admitted.set(request.raw, principal)
+    return undefined
+  }
+
+  #find({ headers }: FastifyRequest): Principal | undefined {
+    if (this.#principals.length === 0) return everybody
+    const given = digest(headers.authorization ?? '')
+    return this.#principals.find(([expected]) => timingSafeEqual(given, expected))?.[1]
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** Makes an `ERR_FORBIDDEN`. */
+export function forbidden(what: string): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.forbidden, `no permission: ${what}`)
+}
+
+/** Checks a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. */
+export function checkPrincipal(principal: Principal): void {
+  const { name, token, rules = [], search = [], ...flags } = principalNames.check(principal)
+  if (typeof name !== 'string' || name === '') throw invalidArgument('a principal needs a name')
+  if (typeof token !== 'string' || token.length < 8 || !/^[\x21-\x7e]+$/.test(token)) {
+    throw invalidArgument('the token of a principal has 8 characters at least, and no spaces')
+  }
+  for (const [flag, value] of Object.entries(flags)) {
+    if (value !== undefined) checkFlag(value, flag)
+  }
+  checkTexts(search, 'search')
+  if (!Array.isArray(rules)) throw invalidArgument('rules must be an array')
+  for (const rule of rules as readonly AccessRule[]) {
+    const { read, write, delete: deletes, repository, table } = ruleNames.check(rule)
+    for (const permission of [read, write]) {
+      if (permission === undefined || typeof permission === 'boolean') continue
+      const { fields = [], except = [] } = listNames.check(permission)
+      checkTexts(fields, 'fields')
+      checkTexts(except, 'except')
+    }
+    if (deletes !== undefined) checkFlag(deletes, 'delete')
+    checkTexts([repository ?? '', table ?? ''], 'repository and table')
+  }
+}
+
+function checkFlag(value: unknown, what: string): void {
+  if (typeof value !== 'boolean') throw invalidArgument(`${what} must be true or false`)
+}
+
+function checkTexts(value: unknown, what: string): void {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return
+  throw invalidArgument(`${what} must be texts`)
+}
+
+/** What one principal may do with one record table. */
+export class TableAccess {
+  readonly #principal: Principal
+  readonly #rules: readonly AccessRule[]
+
+  constructor(principal: Principal, repository: string, table: string) {
+    this.#principal = principal
+    this.#rules = (principal.rules ?? []).filter((rule) => {
+      return (rule.repository ?? repository) === repository && (rule.table ?? table) === table
+    })
+  }
+
+  get isAdministrator(): boolean {
+    return this.#principal.administrator === true
+  }
+
+  canRead(field: string): boolean {
+    return this.isAdministrator || this.#rules.some(({ read }) => allows(read, field))
+  }
+
+  canWrite(field: string): boolean {
+    return (
+      this.isAdministrator ||
+      this.#rules.some(({ read, write }) => allows(write, field) && allows(read, field))
+    )
+  }
+
+  /** `ERR_FORBIDDEN` if no field may be read. */
+  checkReadsRecords(): void {
+    if (this.isAdministrator || this.#rules.some(({ read }) => isSome(read))) return
+    throw forbidden('the records of this table cannot be read')
+  }
+
+  /** `ERR_FORBIDDEN` if no field may be written. */
+  checkWritesRecords(): void {
+    if (this.isAdministrator || this.#rules.some(({ write }) => isSome(write))) return
+    throw forbidden('the records of this table cannot be written')
+  }
+
+  /** `ERR_FORBIDDEN` unless whole records may be written. */
+  checkWritesAll(): void {
+    if (
+      this.isAdministrator ||
+      this.#rules.some(({ read, write }) => read === true && write === true)
+    ) {
+      return
+    }
+    throw forbidden('not all fields of the record can be written')
+  }
+
+  /** `ERR_FORBIDDEN` if records may not be deleted. */
+  checkDeletes(): void {
+    const mayDelete = (rule: AccessRule): boolean => {
+      return rule.delete ?? (rule.read === true && rule.write === true)
+    }
+    if (this.isAdministrator || this.#rules.some(mayDelete)) return
+    throw forbidden('the records of this table cannot be deleted')
+  }
+}
+
+function isSome(permission: FieldPermission | undefined): boolean {
+  return permission !== undefined && permission !== false
+}
+
+function allows(permission: FieldPermission | undefined, field: string): boolean {
+  if (typeof permission !== 'object') return permission === true
+  const { fields, except = [] } = permission
+  const isAmong = (names: readonly string[]): boolean => {
+    return names.some((name) => {
+      return name === field || (name.endsWith('}*') && field.startsWith(name.slice(0, -1)))
+    })
+  }
+  return (fields === undefined || isAmong(fields)) && !isAmong(except)
+}

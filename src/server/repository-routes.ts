@@ -1,0 +1,165 @@
+/**
+ * The content repository over HTTP, under `/repository`, after the REST interface of Lily.
+ *
+ * What belongs to records exists in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
+ * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { OptionNames } from '../api/index.js'
+import { downloadBlob, uploadBlob } from './repository-blobs.js'
+import { Call, type RepositorySource } from './repository-call.js'
+import { RepositoryCounters } from './repository-metrics.js'
+import { repositoryPaths } from './repository-paths.js'
+import {
+  createRecord,
+  deleteRecord,
+  diffVersions,
+  listVariants,
+  listVersions,
+  postRecord,
+  putRecord,
+  putVersion,
+  readRecord,
+  readTagged,
+  readVersion,
+} from './repository-records.js'
+import { closeScan, nextOfScan, openScan } from './repository-scans.js'
+import {
+  createFieldType,
+  createRecordType,
+  listFieldTypes,
+  listRecordTypes,
+  putFieldType,
+  putRecordType,
+  readFieldType,
+  readRecordType,
+  type By,
+} from './repository-schema.js'
+import {
+  createRepository,
+  createTable,
+  deleteRepository,
+  dropTable,
+  listRepositories,
+  listTables,
+} from './repository-tables.js'
+import type { ServerSystem } from './server.js'
+
+/** Options of {@link repositoryRoutes}. */
+export interface RepositoryRoutesOptions {
+  /** Bytes of a blob that is uploaded. Default 10 GiB. */
+  readonly blobBytesMax?: number | undefined
+}
+
+const optionNames = new OptionNames<RepositoryRoutesOptions>('the routes of a repository', {
+  blobBytesMax: true,
+})
+
+type Method = 'get' | 'put' | 'post' | 'delete'
+type Handler = (call: Call) => Promise<unknown>
+
+const base = '/repository'
+const repositoryForms = ['', '/:repository']
+const forms = ['', '/table/:table', '/:repository', '/:repository/table/:table']
+
+/** Routes below each form. */
+const recordRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/record/:id', readRecord],
+  ['put', '/record/:id', putRecord],
+  ['post', '/record/:id', postRecord],
+  ['delete', '/record/:id', deleteRecord],
+  ['post', '/record', createRecord],
+  ['get', '/record/:id/version', listVersions],
+  ['get', '/record/:id/version/:version', readVersion],
+  ['put', '/record/:id/version/:version', putVersion],
+  ['get', '/record/:id/vtag/:tag', readTagged],
+  ['get', '/record/:id/variant', listVariants],
+  ['get', '/record/:id/diff', diffVersions],
+  ['get', '/record/:id/field/:field/data', downloadBlob],
+  ['get', '/record/:id/version/:version/field/:field/data', downloadBlob],
+  ['post', '/scan', openScan],
+  ['get', '/scan/:scanner', nextOfScan],
+  ['delete', '/scan/:scanner', closeScan],
+]
+
+const tableRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/table', listTables],
+  ['post', '/table', createTable],
+  ['delete', '/table/:name', dropTable],
+]
+
+const globalRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/repositories', listRepositories],
+  ['post', '/repositories', createRepository],
+  ['delete', '/repositories/:name', deleteRepository],
+]
+
+function schemaRoutes(suffix: string, by: By): (readonly [Method, string, Handler])[] {
+  const fieldType = `/schema/fieldType${suffix}`
+  const recordType = `/schema/recordType${suffix}`
+  return [
+    ['get', fieldType, listFieldTypes],
+    ['post', fieldType, (call) => createFieldType(call, by)],
+    ['get', `${fieldType}/:type`, (call) => readFieldType(call, by)],
+    ['put', `${fieldType}/:type`, (call) => putFieldType(call, by)],
+    ['get', recordType, listRecordTypes],
+    ['post', recordType, (call) => createRecordType(call, by)],
+    ['get', `${recordType}/:type`, (call) => readRecordType(call, by)],
+    ['get', `${recordType}/:type/version/:version`, (call) => readRecordType(call, by)],
+    ['put', `${recordType}/:type`, (call) => putRecordType(call, by)],
+  ]
+}
+
+/**
+ * The routes of the repositories of a manager, which stays the caller's. The source is asked with
+ * every request; while it has no manager the status is 503.
+ */
+export function repositoryRoutes(
+  source: RepositorySource,
+  options: RepositoryRoutesOptions = {},
+): ServerSystem {
+  const { blobBytesMax = 10 * 2 ** 30 } = optionNames.check(options)
+  const counters = new RepositoryCounters(source)
+  return {
+    name: 'repository',
+    paths: repositoryPaths(),
+    sharedPrefix: base,
+    metrics: () => counters.text(),
+    register: (app) => {
+      const add = (
+        path: string,
+        [method, end, handler]: readonly [Method, string, Handler],
+      ): void => {
+        app[method](`${base}${path}${end}`, (request, reply) => run(request, reply, handler))
+      }
+      const run = (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        handler: Handler,
+      ): Promise<unknown> => {
+        reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
+        return handler(new Call(source, request, reply))
+      }
+      for (const form of forms) for (const route of recordRoutes) add(form, route)
+      for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
+      for (const route of globalRoutes) add('', route)
+      for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
+        add('', route)
+      void app.register(async (scope) => {
+        registerUploads(scope, (request, reply) => {
+          return run(request, reply, (call) => uploadBlob(call, blobBytesMax))
+        })
+      })
+    },
+  }
+}
+
+/** Uploads are streams: their bodies are not collected. */
+function registerUploads(
+  scope: FastifyInstance,
+  upload: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  for (const form of forms) scope.post(`${base}${form}/blob`, upload)
+}

@@ -1,0 +1,64 @@
+/** Routes of repositories and record tables. */
+import type { FastifyReply } from 'fastify'
+import { objectOf, textOf } from '../repository/index.js'
+import { forbidden } from './access.js'
+import { invalidArgument } from './http-errors.js'
+import type { Call } from './repository-call.js'
+
+const splitNames = ['splitKeys', 'numRegions', 'keyPrefix']
+
+function checkChanges({ principal }: Call): void {
+  if (principal.administrator === true || principal.changeTables === true) return
+  throw forbidden('tables cannot be changed')
+}
+
+function nameOf(call: Call): string {
+  const body = objectOf(call.json, 'the body')
+  const split = splitNames.find((name) => body[name] !== undefined)
+  if (split !== undefined) {
+    throw invalidArgument(`${split}: a table of one process is not split into regions`)
+  }
+  return textOf(objectOf(body, 'the body', ['name'])['name'], 'name')
+}
+
+/** GET of the record tables of a repository. */
+export async function listTables(call: Call): Promise<unknown> {
+  return call.manager
+    .repository(call.repository)
+    .listTables()
+    .map((name) => ({ name }))
+}
+
+/** POST of a record table. */
+export async function createTable(call: Call): Promise<FastifyReply> {
+  checkChanges(call)
+  const name = nameOf(call)
+  await call.manager.repository(call.repository).createTable(name)
+  return call.reply.code(200).send({ name })
+}
+
+/** DELETE of a record table. */
+export async function dropTable(call: Call): Promise<FastifyReply> {
+  checkChanges(call)
+  await call.manager.repository(call.repository).dropTable(call.parameter('name'))
+  return call.reply.code(200).send()
+}
+
+/** GET of the repositories. */
+export async function listRepositories(call: Call): Promise<unknown> {
+  return call.manager.listRepositories().map((name) => ({ name }))
+}
+
+/** POST of a repository. */
+export async function createRepository(call: Call): Promise<FastifyReply> {
+  checkChanges(call)
+  const { name } = await call.manager.createRepository(nameOf(call))
+  return call.reply.code(200).send({ name })
+}
+
+/** DELETE of a repository. */
+export async function deleteRepository(call: Call): Promise<FastifyReply> {
+  checkChanges(call)
+  await call.manager.deleteRepository(call.parameter('name'))
+  return call.reply.code(200).send()
+}
