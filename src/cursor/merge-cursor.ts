@@ -1,10 +1,16 @@
 /**
- * Merges sorted cursors into one (k-way, binary heap of child numbers).
+ * Merges sorted cursors into one: the numbers of the children lie sorted by their current keys.
+ *
+ * A step costs one comparison while the entries come from one child; else the child finds its new
+ * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
+ * heap. Where all keys share a known prefix, the next six bytes, read as one number, decide nearly
+ * every comparison.
  *
  * Invariants
- * 1. `heap[0, size)` holds the valid children as a min-heap by current key; equal keys are ordered
- *    by child number, so callers list newer sources first.
- * 2. The public fields mirror the child at the top, which is settled if it is a deferred one
+ * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
+ *    child number, so callers list newer sources first.
+ * 2. With a prefix, `heads[i]` is the number of child i's current key.
+ * 3. The public fields mirror the first child, which is settled if it is a deferred one
  *    (deferred-cursor.ts).
  *
  * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
@@ -14,7 +20,7 @@
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */
 import { assert } from '../base/assert.js'
-import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
+import { compareBytes, emptyBytes, equalBytes, readPrefix48 } from '../base/bytes.js'
 import type { BackwardCursor, Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
@@ -28,13 +34,14 @@ export class MergeCursor implements BackwardCursor {
   valueStart = 0
   valueEnd = 0
   private children: readonly Cursor[] = []
-  private heap: Int32Array = new Int32Array(8)
+  private sorted: Int32Array = new Int32Array(8)
+  private heads: Float64Array = new Float64Array(8)
   private size = 0
-  /** Whether the heap describes where the children are. */
+  /** Whether {@link sorted} describes where the children are. */
   private ordered = false
   /** The children that can be deferred, at their positions; empty if none can. */
   private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
-  /** A move is done but for settling the child at the top. */
+  /** A move is done but for settling the first child. */
   private unsettled = false
   /**
    * Bytes that all valid children begin with, in `prefix`; a child that leaves them takes no part
@@ -55,7 +62,10 @@ export class MergeCursor implements BackwardCursor {
     this.unsettled = false
     this.prefixLength = 0
     this.greatest = -1
-    if (this.heap.length < children.length) this.heap = new Int32Array(children.length * 2)
+    if (this.sorted.length < children.length) {
+      this.sorted = new Int32Array(children.length * 2)
+      this.heads = new Float64Array(children.length * 2)
+    }
     this.size = 0
     this.ordered = false
     this.valid = false
@@ -84,9 +94,9 @@ export class MergeCursor implements BackwardCursor {
     this.valid = false
     let size = 0
     for (let i = 0; i < children.length; i++) {
-      if (this.takesPart(children[i])) this.heap[size++] = i
+      if (this.takesPart(children[i])) this.sorted[size++] = i
     }
-    this.order(size)
+    this.sort(size)
   }
 
   /** Whether a child has an entry that is asked for. */
@@ -101,7 +111,7 @@ export class MergeCursor implements BackwardCursor {
   seek(key: Uint8Array, length: number): void {
     this.unsettled = false
     this.greatest = -1
-    if (this.valid && this.ordered && this.compareTop(key, length) <= 0) {
+    if (this.valid && this.ordered && this.compareFirst(key, length) <= 0) {
       this.seekForward(key, length)
       return
     }
@@ -116,19 +126,18 @@ export class MergeCursor implements BackwardCursor {
   private seekForward(key: Uint8Array, length: number): void {
     // If a child throws, the repeated call starts over with all of them.
     this.valid = false
-    while (this.size > 0 && this.compareTop(key, length) < 0) {
-      const child = this.children[this.heap[0]]
+    while (this.size > 0 && this.compareFirst(key, length) < 0) {
+      const child = this.children[this.sorted[0]]
       child.seek(key, length)
-      if (!this.takesPart(child)) this.heap[0] = this.heap[--this.size]
-      if (this.size > 1) this.siftDown(0)
+      this.placeFirst(child)
     }
-    if (this.size > 0) this.settleTop()
+    if (this.size > 0) this.settleFirst()
   }
 
-  /** Compares the key of the child at the top with `key`. REQUIRES size > 0. */
-  private compareTop(key: Uint8Array, length: number): number {
-    const top = this.children[this.heap[0]]
-    return compareBytes(top.buffer, top.keyStart, top.keyEnd, key, 0, length)
+  /** Compares the key of the first child with `key`. REQUIRES size > 0. */
+  private compareFirst(key: Uint8Array, length: number): number {
+    const first = this.children[this.sorted[0]]
+    return compareBytes(first.buffer, first.keyStart, first.keyEnd, key, 0, length)
   }
 
   /** Moves to the last entry before the key; afterwards only `seek` and `seekBefore` may follow. */
@@ -155,7 +164,7 @@ export class MergeCursor implements BackwardCursor {
     const children = this.children
     let best = -1
     for (let i = 0; i < children.length; i++) {
-      if (children[i].valid && (best < 0 || this.compare(i, best) > 0)) best = i
+      if (children[i].valid && (best < 0 || this.compareKeys(i, best) >= 0)) best = i
     }
     this.greatest = best
     if (best >= 0) this.mirror(children[best])
@@ -165,33 +174,46 @@ export class MergeCursor implements BackwardCursor {
   next(): void {
     if (!this.unsettled) {
       assert(this.size > 0, 'next needs a valid merge that goes forward')
-      const child = this.children[this.heap[0]]
+      const child = this.children[this.sorted[0]]
       child.next()
-      this.placeTop(child)
+      this.placeFirst(child)
     }
     if (this.size === 0) this.valid = false
-    else this.settleTop()
+    else this.settleFirst()
   }
 
-  /** Restores the order after the child at the top has moved. */
-  private placeTop(child: Cursor): void {
+  /** Restores the order after the first child has moved. */
+  private placeFirst(child: Cursor): void {
+    const { sorted, size } = this
+    const moved = sorted[0]
     if (!this.takesPart(child)) {
-      this.size--
-      this.heap[0] = this.heap[this.size]
+      this.size = size - 1
+      for (let i = 1; i < size; i++) sorted[i - 1] = sorted[i]
+      return
     }
-    if (this.size > 1) this.siftDown(0)
+    this.readHead(moved)
+    if (size === 1 || this.isBefore(moved, sorted[1])) return
+    let low = 2
+    let high = size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.isBefore(sorted[middle], moved)) low = middle + 1
+      else high = middle
+    }
+    for (let i = 1; i < low; i++) sorted[i - 1] = sorted[i]
+    sorted[low - 1] = moved
   }
 
-  /** Lets deferred children that come to the top seek. REQUIRES size > 0. */
-  private settleTop(): void {
+  /** Lets deferred children that come first seek. REQUIRES size > 0. */
+  private settleFirst(): void {
     const { deferring } = this
     if (deferring.length > 0) {
       this.unsettled = true
       while (this.size > 0) {
-        const child = deferring[this.heap[0]]
+        const child = deferring[this.sorted[0]]
         if (child === undefined || !child.deferred) break
         child.settle()
-        this.placeTop(child)
+        this.placeFirst(child)
       }
       this.unsettled = false
       if (this.size === 0) {
@@ -199,7 +221,7 @@ export class MergeCursor implements BackwardCursor {
         return
       }
     }
-    this.mirror(this.children[this.heap[0]])
+    this.mirror(this.children[this.sorted[0]])
   }
 
   private mirror(child: Cursor): void {
@@ -214,39 +236,47 @@ export class MergeCursor implements BackwardCursor {
   private rebuild(): void {
     const children = this.children
     let size = 0
-    for (let i = 0; i < children.length; i++) if (children[i].valid) this.heap[size++] = i
-    this.order(size)
+    for (let i = 0; i < children.length; i++) if (children[i].valid) this.sorted[size++] = i
+    this.sort(size)
   }
 
-  /** Makes a heap of the first children in `heap`. */
-  private order(size: number): void {
+  /** Sorts the first children in `sorted`, which come by number. */
+  private sort(size: number): void {
+    const { sorted } = this
     this.size = size
     this.ordered = true
-    for (let i = (size >> 1) - 1; i >= 0; i--) this.siftDown(i)
-    if (size > 0) this.settleTop()
-  }
-
-  private siftDown(start: number): void {
-    const heap = this.heap
-    const size = this.size
-    const moving = heap[start]
-    let at = start
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= size) break
-      if (child + 1 < size && this.compare(heap[child + 1], heap[child]) < 0) child++
-      if (this.compare(moving, heap[child]) <= 0) break
-      heap[at] = heap[child]
-      at = child
+    for (let i = 0; i < size; i++) {
+      const child = sorted[i]
+      this.readHead(child)
+      let at = i
+      for (; at > 0 && this.isBefore(child, sorted[at - 1]); at--) sorted[at] = sorted[at - 1]
+      sorted[at] = child
     }
-    heap[at] = moving
+    if (size > 0) this.settleFirst()
   }
 
-  private compare(a: number, b: number): number {
+  private readHead(index: number): void {
+    const { prefixLength } = this
+    if (prefixLength === 0) return
+    const { buffer, keyStart, keyEnd } = this.children[index]
+    this.heads[index] = readPrefix48(buffer, keyStart + prefixLength, keyEnd)
+  }
+
+  private isBefore(a: number, b: number): boolean {
+    if (this.prefixLength > 0) {
+      const { heads } = this
+      if (heads[a] !== heads[b]) return heads[a] < heads[b]
+    }
+    const order = this.compareKeys(a, b)
+    return order === 0 ? a < b : order < 0
+  }
+
+  /** Compares the current keys of two children, of which the bytes of the prefix are equal. */
+  private compareKeys(a: number, b: number): number {
     const first = this.children[a]
     const second = this.children[b]
     const { prefixLength } = this
-    const order = compareBytes(
+    return compareBytes(
       first.buffer,
       first.keyStart + prefixLength,
       first.keyEnd,
@@ -254,6 +284,5 @@ export class MergeCursor implements BackwardCursor {
       second.keyStart + prefixLength,
       second.keyEnd,
     )
-    return order !== 0 ? order : a - b
   }
 }
