@@ -21,6 +21,11 @@ export class ByteReader {
     return this.#at === this.#end
   }
 
+  /** Number of bytes that were not read. */
+  get left(): number {
+    return this.#end - this.#at
+  }
+
   byte(): number {
     this.#need(1)
     return this.#bytes[this.#at++]

@@ -13,6 +13,11 @@ export class ByteWriter {
     return this.#length
   }
 
+  /** Forgets everything, and keeps the memory: bytes of `finish` change with the next writes. */
+  clear(): void {
+    this.#length = 0
+  }
+
   byte(value: number): void {
     this.#reserve(1)
     this.#bytes[this.#length++] = value

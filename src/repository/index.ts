@@ -122,3 +122,23 @@ export {
   scanFromJson,
   scanToJson,
 } from './json/scan-json.js'
+export {
+  reservedFields,
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchDocument,
+  type SearchHit,
+  type SearchQuery,
+  type SearchResult,
+  type SearchSort,
+} from './search/search-backend.js'
+export { EmbeddedSearch, type EmbeddedSearchStatus } from './search/embedded/embedded-search.js'
+export type { EmbeddedSearchOptions } from './search/embedded/embedded-options.js'
+export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
+export {
+  parseQuery,
+  type Occurrence,
+  type QueryClause,
+  type QueryNode,
+} from './search/query-syntax.js'

@@ -13,6 +13,7 @@ import { Fixture, SuiteClock, type RepositoryBackend, type SuiteTest } from './c
 import { repositoryCases } from './cases.js'
 
 export type { RepositoryBackend, SuiteDatabase, SuiteTest } from './case.js'
+export { runSearchSuite, type SearchSuiteBackend, type SuiteSearch } from './search-cases.js'
 
 /** What a run of the suite did. */
 export interface RepositorySuiteCounts {

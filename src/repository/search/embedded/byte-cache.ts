@@ -1,0 +1,54 @@
+/** Decoded parts of segments in memory, up to a number of bytes; the least recently used go. */
+
+interface Entry {
+  readonly value: unknown
+  readonly bytes: number
+}
+
+/** A cache of values by key. */
+export class ByteCache {
+  readonly #entries = new Map<string, Entry>()
+  readonly #bytesMax: number
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Estimated bytes of what is kept. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get<T>(key: string): T | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    // The order of a map is that of insertion.
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.value as T
+  }
+
+  set(key: string, value: unknown, bytes: number): void {
+    this.#remove(key)
+    if (bytes > this.#bytesMax) return
+    this.#entries.set(key, { value, bytes })
+    this.#bytes += bytes
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#bytesMax) break
+      this.#remove(oldest)
+    }
+  }
+
+  /** Forgets all keys with a prefix. */
+  removePrefix(prefix: string): void {
+    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#remove(key)
+  }
+
+  #remove(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#bytes -= entry.bytes
+  }
+}

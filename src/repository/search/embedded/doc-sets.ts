@@ -1,0 +1,103 @@
+/** Operations on ascending lists of document numbers. */
+
+let counting = new Int32Array(0)
+
+/** 0, 1, … `size` - 1. The list is shared and must not be changed. */
+export function allDocs(size: number): Int32Array {
+  if (counting.length < size) {
+    counting = new Int32Array(Math.max(size, counting.length * 2))
+    for (let i = 0; i < counting.length; i++) counting[i] = i
+  }
+  return counting.subarray(0, size)
+}
+
+/** Numbers that both lists have. */
+export function intersection(a: Int32Array, b: Int32Array): Int32Array {
+  const [few, many] = a.length <= b.length ? [a, b] : [b, a]
+  const found = new Int32Array(few.length)
+  let size = 0
+  let at = 0
+  const gallops = many.length > few.length * 8
+  for (const doc of few) {
+    at = gallops ? gallop(many, at, doc) : step(many, at, doc)
+    if (at >= many.length) break
+    if (many[at] === doc) found[size++] = doc
+  }
+  return found.subarray(0, size)
+}
+
+/** Numbers that at least one list has. */
+export function union(lists: readonly Int32Array[], size: number): Int32Array {
+  if (lists.length === 0) return new Int32Array(0)
+  if (lists.length === 1) return lists[0]
+  if (lists.length === 2) return unionOfTwo(lists[0], lists[1])
+  const marks = new Uint8Array(size)
+  let count = 0
+  for (const list of lists) {
+    for (const doc of list) {
+      count += 1 - marks[doc]
+      marks[doc] = 1
+    }
+  }
+  return marked(marks, count)
+}
+
+/** The places of the marks that are 1, of which there are `count`. */
+export function marked(marks: Uint8Array, count: number): Int32Array {
+  const docs = new Int32Array(count)
+  for (let doc = 0, at = 0; at < count; doc++) if (marks[doc] === 1) docs[at++] = doc
+  return docs
+}
+
+function unionOfTwo(a: Int32Array, b: Int32Array): Int32Array {
+  const found = new Int32Array(a.length + b.length)
+  let size = 0
+  let i = 0
+  let j = 0
+  while (i < a.length && j < b.length) {
+    const left = a[i]
+    const right = b[j]
+    found[size++] = left < right ? left : right
+    if (left <= right) i++
+    if (right <= left) j++
+  }
+  while (i < a.length) found[size++] = a[i++]
+  while (j < b.length) found[size++] = b[j++]
+  return found.subarray(0, size)
+}
+
+/** Numbers of `a` that `b` lacks. */
+export function difference(a: Int32Array, b: Int32Array): Int32Array {
+  const found = new Int32Array(a.length)
+  let size = 0
+  let at = 0
+  for (const doc of a) {
+    at = gallop(b, at, doc)
+    if (b[at] !== doc) found[size++] = doc
+  }
+  return found.subarray(0, size)
+}
+
+/** Place of the first number that is not less than `doc`, from `at` on; one step at a time. */
+function step(docs: Int32Array, at: number, doc: number): number {
+  let place = at
+  while (place < docs.length && docs[place] < doc) place++
+  return place
+}
+
+/** As `step`, in steps that double. */
+export function gallop(docs: Int32Array, at: number, doc: number): number {
+  let low = at
+  let stride = 1
+  while (low + stride < docs.length && docs[low + stride] < doc) {
+    low += stride
+    stride *= 2
+  }
+  let high = Math.min(docs.length, low + stride + 1)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (docs[middle] < doc) low = middle + 1
+    else high = middle
+  }
+  return low
+}

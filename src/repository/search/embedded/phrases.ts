@@ -1,0 +1,74 @@
+/** Finds phrases by the positions of their words. */
+import { intersection, gallop } from './doc-sets.js'
+import type { PhraseNode } from './plan.js'
+import type { DecodedPostings } from './postings.js'
+import type { SegmentReader } from './segment-reader.js'
+
+/** Documents, and how often each has something. */
+export interface CountedDocs {
+  readonly docs: Int32Array
+  /** Undefined: each is 1. */
+  readonly counts: Int32Array | undefined
+}
+
+interface PhraseWord {
+  readonly postings: DecodedPostings
+  readonly positions: Int32Array
+  /** Where the positions of each document begin; undefined: at its own place. */
+  readonly starts: Int32Array | undefined
+  /** Place of the present document. */
+  at: number
+}
+
+/** Documents of a segment with a phrase, all of whose words it has. */
+export async function phraseCounts(
+  reader: SegmentReader,
+  { field, terms }: PhraseNode,
+): Promise<CountedDocs> {
+  const words: PhraseWord[] = []
+  for (const term of terms) {
+    const postings = (await reader.postings(field, term))!
+    const positions = (await reader.positions(field, term))!
+    words.push({ postings, positions, starts: startsOf(postings), at: 0 })
+  }
+  let candidates = words[0].postings.docs
+  for (const { postings } of words) candidates = intersection(candidates, postings.docs)
+  const docs = new Int32Array(candidates.length)
+  const counts = new Int32Array(candidates.length)
+  let size = 0
+  for (const doc of candidates) {
+    for (const word of words) word.at = gallop(word.postings.docs, word.at, doc)
+    const count = countIn(words)
+    if (count === 0) continue
+    docs[size] = doc
+    counts[size++] = count
+  }
+  return { docs: docs.subarray(0, size), counts: counts.subarray(0, size) }
+}
+
+function startsOf({ docs, counts }: DecodedPostings): Int32Array | undefined {
+  if (counts === undefined) return undefined
+  const starts = new Int32Array(docs.length)
+  for (let i = 1; i < docs.length; i++) starts[i] = starts[i - 1] + counts[i - 1]
+  return starts
+}
+
+/** How often the present document of all words has them one behind the other. */
+function countIn(words: readonly PhraseWord[]): number {
+  let starts = positionsOf(words[0])
+  for (let i = 1; i < words.length; i++) {
+    const next = positionsOf(words[i])
+    starts = starts.filter((start) => {
+      const at = gallop(next, 0, start + i)
+      return next[at] === start + i
+    })
+    if (starts.length === 0) return 0
+  }
+  return starts.length
+}
+
+function positionsOf({ postings, positions, starts, at }: PhraseWord): Int32Array {
+  const start = starts === undefined ? at : starts[at]
+  const count = postings.counts === undefined ? 1 : postings.counts[at]
+  return positions.subarray(start, start + count)
+}
