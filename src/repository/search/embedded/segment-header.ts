@@ -31,6 +31,7 @@ export function termKey(field: number, term: string): string {
   return String.fromCharCode(field >>> 8, field & 0xff) + term
 }
 
+/** The bytes of a header. */
 export function encodeHeader(header: SegmentHeader): Buffer {
   const writer = new ByteWriter()
   writer.byte(format)

@@ -3,6 +3,7 @@ import { ByteReader } from '../../byte-reader.js'
 import { ByteWriter } from '../../byte-writer.js'
 import type { SearchDocument } from '../search-backend.js'
 
+/** The bytes of a document. */
 export function encodeDocument(document: SearchDocument): Buffer {
   const writer = new ByteWriter()
   writer.text(document.key)
