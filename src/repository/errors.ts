@@ -57,6 +57,8 @@ export const RepositoryErrorCode = {
   tooManyScanners: 'ERR_TOO_MANY_SCANNERS',
   /** Whoever asks has no permission. */
   forbidden: 'ERR_FORBIDDEN',
+  /** The search server did not answer, or not as it should; the call may be repeated. */
+  searchServer: 'ERR_SEARCH_SERVER',
   /** The repository is closed. */
   closed: 'ERR_REPOSITORY_CLOSED',
 } as const

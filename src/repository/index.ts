@@ -135,6 +135,7 @@ export {
 } from './search/search-backend.js'
 export { EmbeddedSearch, type EmbeddedSearchStatus } from './search/embedded/embedded-search.js'
 export type { EmbeddedSearchOptions } from './search/embedded/embedded-options.js'
+export { SolrSearch, type SolrSearchOptions } from './search/solr-search.js'
 export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
 export {
   parseQuery,

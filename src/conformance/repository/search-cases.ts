@@ -404,10 +404,8 @@ const resultCases: readonly SearchCase[] = [
         const error = await failsWith('ERR_INVALID_ARGUMENT', () => search.search({ query }))
         assert.notEqual(error.message, '')
       }
-      const sort = [{ field: 'name_t' }]
       await failsWith('ERR_INVALID_ARGUMENT', () => search.search({ query: '*:*', limit: -1 }))
       await failsWith('ERR_INVALID_ARGUMENT', () => search.search({ query: '*:*', offset: 0.5 }))
-      await failsWith('ERR_INVALID_ARGUMENT', () => search.search({ query: '*:*', sort }))
       const unknown = { query: '*:*', limits: 1 }
       await failsWith('ERR_INVALID_ARGUMENT', () => search.search(unknown))
       assert.equal(await found(search, '*:*'), 'a b c d e')

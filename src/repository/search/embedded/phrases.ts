@@ -55,20 +55,29 @@ function startsOf({ docs, counts }: DecodedPostings): Int32Array | undefined {
 
 /** How often the present document of all words has them one behind the other. */
 function countIn(words: readonly PhraseWord[]): number {
-  let starts = positionsOf(words[0])
-  for (let i = 1; i < words.length; i++) {
-    const next = positionsOf(words[i])
-    starts = starts.filter((start) => {
-      const at = gallop(next, 0, start + i)
-      return next[at] === start + i
-    })
-    if (starts.length === 0) return 0
-  }
-  return starts.length
+  const [first] = words
+  const from = startOf(first)
+  const end = from + sizeOf(first)
+  let count = 0
+  for (let at = from; at < end; at++) if (isPhraseAt(words, first.positions[at])) count++
+  return count
 }
 
-function positionsOf({ postings, positions, starts, at }: PhraseWord): Int32Array {
-  const start = starts === undefined ? at : starts[at]
-  const count = postings.counts === undefined ? 1 : postings.counts[at]
-  return positions.subarray(start, start + count)
+function isPhraseAt(words: readonly PhraseWord[], position: number): boolean {
+  for (let i = 1; i < words.length; i++) {
+    const { positions } = words[i]
+    let at = startOf(words[i])
+    const end = at + sizeOf(words[i])
+    while (at < end && positions[at] < position + i) at++
+    if (at >= end || positions[at] !== position + i) return false
+  }
+  return true
+}
+
+function startOf({ starts, at }: PhraseWord): number {
+  return starts === undefined ? at : starts[at]
+}
+
+function sizeOf({ postings, at }: PhraseWord): number {
+  return postings.counts === undefined ? 1 : postings.counts[at]
 }

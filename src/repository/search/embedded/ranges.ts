@@ -8,8 +8,14 @@ const blocksMax = 4
 
 /** Documents of a segment with a term of the range. */
 export async function docsInRange(reader: SegmentReader, range: RangeNode): Promise<Int32Array> {
-  const { field, kind, low, high } = range
+  const { field, low, high } = range
   if (reader.field(field) === undefined) return new Int32Array(0)
+  const name = JSON.stringify([field, low ?? null, high ?? null])
+  return reader.kept(name, () => findInRange(reader, range))
+}
+
+async function findInRange(reader: SegmentReader, range: RangeNode): Promise<Int32Array> {
+  const { field, kind, low, high } = range
   const isOpen = low === undefined && high === undefined
   const marks = new Uint8Array(reader.docs)
   let count = 0

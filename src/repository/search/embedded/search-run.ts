@@ -211,13 +211,17 @@ export class SearchRun {
     const { factor, averageLength } = this.#weights.get(node)!
     const scale = (k1 * b) / averageLength
     const base = k1 * (1 - b)
-    const add = (i: number, at: number): void => {
+    // The loop runs over all documents found: no calls in it.
+    const isSparse = docs.length * 8 < found.length
+    for (let i = 0, at = 0; i < docs.length && at < found.length; i++) {
+      const doc = docs[i]
+      if (isSparse) at = gallop(found, at, doc)
+      else while (at < found.length && found[at] < doc) at++
+      if (found[at] !== doc) continue
       const count = counts === undefined ? 1 : counts[at]
-      const norm = lengths === undefined ? k1 : base + scale * lengths[docs[i]]
+      const norm = lengths === undefined ? k1 : base + scale * lengths[doc]
       scores[i] += (factor * count) / (count + norm)
     }
-    if (docs === found) for (let i = 0; i < docs.length; i++) add(i, i)
-    else eachCommon(docs, found, add)
   }
 
   #addBooleanScores(

@@ -143,6 +143,16 @@ export class SegmentReader {
     }
   }
 
+  /** Documents that `find` finds, or those that it found for this name before. */
+  async kept(name: string, find: () => Promise<Int32Array>): Promise<Int32Array> {
+    const cacheName = `${this.number}/r/${name}`
+    const cached = this.#cache.get<Int32Array>(cacheName)
+    if (cached !== undefined) return cached
+    const docs = await find()
+    this.#cache.set(cacheName, docs, 100 + 2 * cacheName.length + docs.byteLength)
+    return docs
+  }
+
   /** How many blocks the terms of a range lie in: a measure of its size. */
   blocksBetween(field: string, low: string | undefined, high: string | undefined): number {
     const index = this.#fields.get(field)

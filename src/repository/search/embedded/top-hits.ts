@@ -104,11 +104,7 @@ function firstOf(
   const scores = byScore ? run.score(segment, docs) : undefined
   const [only] = orders
   const isDefault = orders.length === 1 && only.column === undefined && only.isDescending
-  const chosen = firstPlaces(
-    docs.length,
-    wanted,
-    isDefault ? (a, b) => byFallingScore(scores!, a, b) : (a, b) => inOrder(a, b),
-  )
+  const chosen = isDefault ? bestPlaces(scores!, wanted) : firstPlaces(docs.length, wanted, inOrder)
   const scoreOf = scores === undefined ? scoresOf(run, segment, docs, chosen) : undefined
   return chosen.map((place) => {
     const doc = docs[place]
@@ -148,6 +144,29 @@ function scoresOf(
 
 function byFallingScore(scores: Float64Array, a: number, b: number): number {
   return scores[b] - scores[a] || a - b
+}
+
+/** Places of the `wanted` greatest scores, greatest first; equal ones in their order. */
+function bestPlaces(scores: Float64Array, wanted: number): number[] {
+  const order = (a: number, b: number): number => byFallingScore(scores, a, b)
+  if (scores.length <= wanted || wanted > 500) return firstPlaces(scores.length, wanted, order)
+  // Most documents are not better than the worst of those kept, which one comparison shows.
+  const kept = firstPlaces(wanted, wanted, order)
+  let worst = scores[kept[wanted - 1]]
+  for (let place = wanted; place < scores.length; place++) {
+    if (scores[place] <= worst) continue
+    let low = 0
+    let high = wanted - 1
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (scores[kept[middle]] >= scores[place]) low = middle + 1
+      else high = middle
+    }
+    kept.copyWithin(low + 1, low, wanted - 1)
+    kept[low] = place
+    worst = scores[kept[wanted - 1]]
+  }
+  return kept
 }
 
 /** The first `wanted` of the numbers below `size`, in order. */
