@@ -188,12 +188,13 @@ export class SolrSearch implements SearchBackend {
     if (this.#isClosed) {
       throw new RepositoryError(RepositoryErrorCode.closed, 'the search backend is closed')
     }
-    const json = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
+    const headers: Record<string, string> = { ...this.#headers }
+    if (typeof body === 'string') headers['content-type'] = 'application/json'
     try {
       const response = await fetch(`${this.#url}/${path}`, {
         method: 'POST',
         body,
-        headers: { ...this.#headers, ...json },
+        headers,
         signal: AbortSignal.timeout(this.#timeout),
       })
       return { status: response.status, text: await response.text() }
