@@ -41,6 +41,7 @@ export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './v
 export type { Blob } from './values/blob-value.js'
 export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
 export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
+export { S3BlobStore, type S3Options } from './blobs/s3-store.js'
 export { TableBlobStore } from './blobs/table-store.js'
 export {
   Blobs,
