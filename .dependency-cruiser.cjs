@@ -211,7 +211,7 @@ module.exports = {
       to: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/((metastore|metastore/pulsar|messaging|transactions|server)/index|index|level)\\.ts$',
+          '^src/((metastore|metastore/pulsar|messaging|repository|transactions|server)/index|index|level)\\.ts$',
       },
     },
     {

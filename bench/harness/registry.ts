@@ -88,6 +88,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     module: at('messaging/main.js'),
     summary: 'publish and poll beside Redis Streams, lmdb and SQLite; transactions',
   },
+  {
+    name: 'repository',
+    module: at('repository/main.js'),
+    summary: 'records beside better-sqlite3 with JSON and FTS5, PouchDB and MiniSearch',
+  },
 ]
 
 /** Of every suite that names none, in the order of the tables. */

@@ -1,0 +1,292 @@
+/** What is measured on every engine; the answers are compared. */
+import { createHash } from 'node:crypto'
+import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
+import { digestOf, documentOf, idOf, numbers, wordOf, type BenchDocument } from './documents.js'
+import type { Subject } from './subject.js'
+
+/** How much of everything. */
+export interface Sizes {
+  readonly records: number
+  readonly calls: number
+  readonly versions: number
+  readonly searches: number
+  readonly blobBytes: number
+}
+
+/** One workload on one engine. */
+export interface Measurement {
+  readonly workload: string
+  readonly operations: number
+  readonly seconds: number
+  readonly p50us?: number
+  readonly p99us?: number
+  /** Undefined for a workload that only one engine has. */
+  readonly checksum?: string
+  readonly counters: ProcessCounters
+}
+
+/** Tells what was measured. */
+export type Tell = (measurement: Measurement) => void
+
+interface Run {
+  readonly subject: Subject
+  readonly sizes: Sizes
+  readonly documents: readonly BenchDocument[]
+  readonly times: number[]
+}
+
+/** Operations, and what all engines must agree on. */
+type Outcome = readonly [operations: number, answer: string | undefined]
+
+type Workload = readonly [name: string, needs: keyof Subject, run: (run: Run) => Promise<Outcome>]
+
+/** Measures calls one after the other; those that answer at once are not awaited. */
+async function each(
+  { times }: Run,
+  count: number,
+  call: (i: number) => unknown,
+  answer: (value: unknown, i: number) => void = () => undefined,
+): Promise<void> {
+  let yielded = performance.now()
+  for (let i = 0; i < count; i++) {
+    const start = performance.now()
+    let value = call(i)
+    if (value instanceof Promise) value = await value
+    const end = performance.now()
+    times.push(end - start)
+    answer(value, i)
+    if (end - yielded < 10) continue
+    // As an application has to.
+    await new Promise((resolve) => setImmediate(resolve))
+    yielded = performance.now()
+  }
+}
+
+/** Numbers of records, the same for every engine. */
+function picks(count: number, below: number, seed: number): number[] {
+  const random = numbers(seed)
+  return Array.from({ length: count }, () => Math.floor(random() * below))
+}
+
+const words = (i: number): [string, string] => [wordOf(5 + (i % 40)), wordOf(20 + (i % 301))]
+
+/** The pieces of a blob, in one buffer again and again. */
+async function* blobPieces(bytes: number): AsyncGenerator<Buffer> {
+  const piece = Buffer.alloc(262_144)
+  for (let at = 0; at < piece.length; at++) piece[at] = (at * 31) & 0xff
+  for (let at = 0; at < bytes; at += piece.length) yield piece
+}
+
+const workloads: readonly Workload[] = [
+  [
+    'create-batches',
+    'load',
+    async ({ subject, documents }) => {
+      await subject.load!(documents)
+      return [documents.length, undefined]
+    },
+  ],
+  [
+    'create',
+    'create',
+    async (run) => {
+      const { records, calls } = run.sizes
+      const made = Array.from({ length: calls }, (_, i) => documentOf(records + i))
+      await each(run, calls, (i) => run.subject.create!(made[i]))
+      const last = await run.subject.read!(idOf(records + calls - 1))
+      return [calls, digestOf([run.subject.documentOf!(last)])]
+    },
+  ],
+  [
+    'read',
+    'read',
+    async (run) => {
+      const at = picks(run.sizes.calls, run.sizes.records, 2)
+      const ids = at.map(idOf)
+      const kept: unknown[] = []
+      const keep = (value: unknown, i: number): void => {
+        if (i % 100 === 0) kept.push(value)
+      }
+      await each(run, ids.length, (i) => run.subject.read!(ids[i]), keep)
+      return [ids.length, digestOf(kept.map((value) => run.subject.documentOf!(value)))]
+    },
+  ],
+  [
+    'conditional-update',
+    'change',
+    async (run) => {
+      const at = picks(run.sizes.calls, run.sizes.records, 3)
+      const counters = new Map<number, number>()
+      let changed = 0
+      // One in ten expects what is not so.
+      const call = (i: number): unknown => {
+        const known = counters.get(at[i]) ?? 0
+        const isStale = i % 10 === 9
+        if (!isStale) counters.set(at[i], known + 1)
+        return run.subject.change!(idOf(at[i]), isStale ? known + 7 : known, known + 1)
+      }
+      await each(run, at.length, call, (isChanged) => {
+        if (isChanged === true) changed++
+      })
+      const last = await run.subject.read!(idOf(at[0]))
+      return [at.length, `${changed} ${digestOf([run.subject.documentOf!(last)])}`]
+    },
+  ],
+  [
+    'update-of-one-hot-record',
+    'change',
+    async (run) => {
+      const id = idOf(run.sizes.records - 1)
+      const read = await run.subject.read!(id)
+      const first = run.subject.documentOf!(read)!.counter
+      await each(run, run.sizes.calls, (i) => run.subject.change!(id, first + i, first + i + 1))
+      const last = await run.subject.read!(id)
+      return [run.sizes.calls, digestOf([run.subject.documentOf!(last)])]
+    },
+  ],
+  [
+    'new-version',
+    'addVersion',
+    async (run) => {
+      const count = Math.max(1, Math.floor(run.sizes.calls / run.sizes.versions))
+      const at = picks(run.sizes.calls, count, 4)
+      await each(run, at.length, (i) => run.subject.addVersion!(idOf(at[i]), `title ${i}`))
+      return [at.length, undefined]
+    },
+  ],
+  [
+    'read-version',
+    'readVersion',
+    async (run) => {
+      const count = Math.max(1, Math.floor(run.sizes.calls / run.sizes.versions))
+      const perRecord = new Map<number, number>()
+      for (const i of picks(run.sizes.calls, count, 4)) {
+        perRecord.set(i, (perRecord.get(i) ?? 1) + 1)
+      }
+      const at = picks(run.sizes.calls, count, 5)
+      const version = picks(run.sizes.calls, 1_000_000, 6)
+      const hash = createHash('sha256')
+      const call = (i: number): unknown => {
+        const newest = perRecord.get(at[i]) ?? 1
+        return run.subject.readVersion!(idOf(at[i]), 1 + (version[i] % newest))
+      }
+      await each(run, at.length, call, (title) => hash.update(`${String(title)};`))
+      return [at.length, hash.digest('hex').slice(0, 16)]
+    },
+  ],
+  [
+    'scan',
+    'scan',
+    async ({ subject }) => {
+      const [count, years] = await subject.scan!()
+      return [count, `${count} ${years}`]
+    },
+  ],
+  [
+    'find-50-by-year',
+    'find',
+    async (run) => {
+      const calls = Math.floor(run.sizes.calls / 10)
+      const from = picks(calls, 110, 7)
+      const hash = createHash('sha256')
+      const call = (i: number): unknown => run.subject.find!(1900 + from[i], 50)
+      await each(run, calls, call, (ids) => hash.update((ids as string[]).join()))
+      return [calls, hash.digest('hex').slice(0, 16)]
+    },
+  ],
+  [
+    'index-words',
+    'prepareSearch',
+    async ({ subject, documents }) => {
+      await subject.prepareSearch!(documents)
+      return [documents.length, undefined]
+    },
+  ],
+  [
+    'search-two-words',
+    'search',
+    async (run) => {
+      let found = 0
+      const call = (i: number): unknown => run.subject.search!(words(i))
+      await each(run, run.sizes.searches, call, (count) => (found += count as number))
+      return [run.sizes.searches, String(found)]
+    },
+  ],
+  [
+    'write-blob-MB',
+    'writeBlob',
+    async ({ subject, sizes }) => {
+      await subject.writeBlob!(blobPieces(sizes.blobBytes))
+      return [sizes.blobBytes / 1e6, undefined]
+    },
+  ],
+]
+
+/** Reads of blobs: the write before is not measured. */
+async function readBlobs(run: Run): Promise<[Outcome, number]> {
+  const blob = await run.subject.writeBlob!(blobPieces(run.sizes.blobBytes))
+  const start = performance.now()
+  let at = 0
+  let sum = 0
+  const size = await run.subject.readBlob!(blob, (bytes) => {
+    // A byte in every 4 KiB, wherever the engine cuts the pieces.
+    for (let i = (4096 - (at % 4096)) % 4096; i < bytes.length; i += 4096) sum += bytes[i]
+    at += bytes.length
+  })
+  return [[size / 1e6, `${size} ${sum}`], (performance.now() - start) / 1000]
+}
+
+function at(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] * 1000
+}
+
+function measurementOf(
+  workload: string,
+  [operations, checksum]: Outcome,
+  seconds: number,
+  times: readonly number[],
+  counters: ProcessCounters,
+): Measurement {
+  const sorted = [...times].sort((a, b) => a - b)
+  const latencies = sorted.length === 0 ? {} : { p50us: at(sorted, 0.5), p99us: at(sorted, 0.99) }
+  const known = checksum === undefined ? {} : { checksum }
+  return { workload, operations, seconds, ...latencies, ...known, counters }
+}
+
+/** Runs all workloads that the engine has, in their order. */
+export async function runWorkloads(
+  subject: Subject,
+  directory: string,
+  sizes: Sizes,
+  tell: Tell,
+): Promise<void> {
+  const documents = Array.from({ length: sizes.records }, (_, i) => documentOf(i))
+  for (const [name, needs, work] of workloads) {
+    if (subject[needs] === undefined) continue
+    const times: number[] = []
+    globalThis.gc?.()
+    const observed = observeProcess(directory)
+    const start = performance.now()
+    const outcome = await work({ subject, sizes, documents, times })
+    const whole = (performance.now() - start) / 1000
+    const seconds = times.length === 0 ? whole : times.reduce((sum, time) => sum + time, 0) / 1000
+    tell(measurementOf(name, outcome, seconds, times, observed.end()))
+  }
+  if (subject.readBlob !== undefined) {
+    const observed = observeProcess(directory)
+    const [outcome, seconds] = await readBlobs({ subject, sizes, documents, times: [] })
+    tell(measurementOf('read-blob-MB', outcome, seconds, [], observed.end()))
+  }
+  for (const own of subject.own ?? []) {
+    const times: number[] = []
+    const observed = observeProcess(directory)
+    const operations = await own.run(async (call) => {
+      const start = performance.now()
+      const value = await call()
+      times.push(performance.now() - start)
+      return value
+    })
+    const seconds = times.reduce((sum, time) => sum + time, 0) / 1000
+    tell(measurementOf(own.name, [operations, undefined], seconds, times, observed.end()))
+  }
+}
