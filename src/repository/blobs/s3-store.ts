@@ -25,7 +25,7 @@ export interface S3Options {
         readonly sessionToken?: string | undefined
       }
     | undefined
-  /** Whether the bucket is in the path of the address, as most other servers want. Default false. */
+  /** Whether the path of an address begins with the bucket, as many servers want. Default no. */
   readonly forcePathStyle?: boolean | undefined
   /** Bytes of a part of an upload; S3 wants 5 MiB at least. Default 8 MiB. */
   readonly partBytes?: number | undefined
