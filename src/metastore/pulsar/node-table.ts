@@ -2,6 +2,7 @@
 import type { Database, Result, Table } from '../../api/index.js'
 import { checkIndexText } from './arguments.js'
 import { childOf, parentOf, sortNames } from './paths.js'
+import { NodeCache } from './node-cache.js'
 import { countersOf } from './planner.js'
 import {
   childRows,
@@ -9,6 +10,7 @@ import {
   descendantRows,
   indexedName,
   indexRange,
+  isAbsent,
   nodeOf,
   nodeRow,
   ownedPath,
@@ -55,6 +57,8 @@ export async function openTables(
 }
 
 export class NodeTable {
+  /** What writes need of nodes that were written not long ago. */
+  readonly cache = new NodeCache()
   readonly #tables: Readonly<Record<TableName, Table>>
 
   constructor(tables: Readonly<Record<TableName, Table>>) {
@@ -68,16 +72,21 @@ export class NodeTable {
 
   /** Names of the direct children. Reads their rows and nothing below them. */
   async childNames(path: string): Promise<string[]> {
-    // A path without children is the common case, and costs one read.
-    const row = nodeRow(path)
-    const found = await this.#tables.nodes.get({ row, columns: childrenColumns })
-    if (found.isEmpty) return []
+    // A path without children is the common case, and costs one read at most.
+    if (!(await this.#hasChildren(path))) return []
     const prefix = childRows(path)
     const names: string[] = []
     await this.#rows(this.#tables.nodes, prefix, (row) => {
       names.push(row.toString('utf8', prefix.length))
     })
     return sortNames(names)
+  }
+
+  async #hasChildren(path: string): Promise<boolean> {
+    const cached = this.cache.get(path)
+    if (cached !== undefined) return cached.children > 0
+    const row = nodeRow(path)
+    return !(await this.#tables.nodes.get({ row, columns: childrenColumns })).isEmpty
   }
 
   /** Paths of the records that end with a session. */
@@ -168,20 +177,26 @@ export class NodeTable {
     paths: Iterable<string>,
     counters: Iterable<string>,
   ): Promise<void> {
-    let wanted = new Set<string>()
-    for (const path of paths) if (!state.hasNode(path)) wanted.add(path)
-    while (wanted.size > 0) {
-      const asked = [...wanted]
-      wanted = new Set()
-      const results = await this.#tables.nodes.getList(
-        asked.map((path) => ({ row: nodeRow(path) })),
-      )
-      for (let i = 0; i < asked.length; i++) {
-        const node = nodeOf(results[i])
-        state.load(asked[i], node)
-        const parent = parentOf(asked[i])
-        if (isLeaf(node) && parent !== undefined && !state.hasNode(parent)) wanted.add(parent)
-      }
+    const unknown = new Set<string>()
+    /** Takes a node; without it, a put makes a child of the one above. */
+    const take = (path: string, node: Node): void => {
+      state.load(path, node)
+      const parent = isAbsent(node) ? parentOf(path) : undefined
+      if (parent !== undefined) find(parent)
+    }
+    const find = (path: string): void => {
+      if (state.hasNode(path)) return
+      const cached = this.cache.get(path)
+      if (cached === undefined) unknown.add(path)
+      else take(path, cached)
+    }
+    for (const path of paths) find(path)
+    while (unknown.size > 0) {
+      const asked = [...unknown]
+      unknown.clear()
+      const gets = asked.map((path) => ({ row: nodeRow(path) }))
+      const results = await this.#tables.nodes.getList(gets)
+      for (let i = 0; i < asked.length; i++) take(asked[i], nodeOf(results[i]))
     }
     const rows = [...new Set(counters)].filter((row) => !state.hasCounter(row))
     if (rows.length === 0) return
@@ -195,11 +210,6 @@ export class NodeTable {
   async counter(row: string): Promise<readonly bigint[]> {
     return countersOf((await this.#tables.control.get({ row })).value(plainColumn))
   }
-}
-
-/** A node whose change may reach its parent: it has no children that keep it listed. */
-function isLeaf(node: Node): boolean {
-  return node.children === 0
 }
 
 function placed(result: Result): PlacedRecord {

@@ -13,7 +13,7 @@ import {
 } from './errors.js'
 import { nameOf, parentOf } from './paths.js'
 import { noIndexes, type StoredRecord } from './record-format.js'
-import { absentNode, counterRow, indexRow, ownedRow, type Node } from './rows.js'
+import { absentNode, counterRow, indexRow, isAbsent, ownedRow } from './rows.js'
 import type { Expected, Notification, PutOptions, Stat } from './types.js'
 import type { WorkingState } from './working-state.js'
 
@@ -245,10 +245,6 @@ export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
   const numbers: bigint[] = []
   for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
   return numbers
-}
-
-function isAbsent({ record, children }: Node): boolean {
-  return record === undefined && children === 0
 }
 
 function indexesOf(options: PutOptions, before: StoredRecord | undefined): readonly string[] {

@@ -55,6 +55,11 @@ export interface Node {
 /** A path that is neither a record nor an implied parent. */
 export const absentNode: Node = Object.freeze({ record: undefined, children: 0 })
 
+/** Whether a path is neither a record nor an implied parent. */
+export function isAbsent({ record, children }: Node): boolean {
+  return record === undefined && children === 0
+}
+
 /** Row of a path. */
 export function nodeRow(path: string): Buffer {
   return depthRow(depthOf(path), path)

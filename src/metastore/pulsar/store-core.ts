@@ -57,6 +57,10 @@ type ControlRows = readonly { readonly row: string; readonly value: Buffer | und
 const noSteps: readonly Step[] = []
 const noRows: ControlRows = []
 const nothingWritten: AllWritten = []
+const noAnswer = (): void => undefined
+
+/** What the promise of a write gives when its commit is durable. */
+type Answer = (written: AllWritten, session: number) => unknown
 
 /** What a caller waits for. One object a write, for ten thousand may wait at once. */
 class Submission {
@@ -67,9 +71,12 @@ class Submission {
   readonly path: string
   /** Rows of the table `control` to write or remove. */
   readonly rows: ControlRows
-  readonly settle: (submission: Submission) => void
   written: AllWritten = nothingWritten
   failure: MetadataStoreError | undefined = undefined
+  /** Settles the promise of the caller. */
+  resolve!: (answer: unknown) => void
+  reject!: (failure: MetadataStoreError) => void
+  readonly #answer: Answer
 
   constructor(
     kind: Submission['kind'],
@@ -77,14 +84,19 @@ class Submission {
     session: OwningSession | undefined,
     path: string,
     rows: ControlRows,
-    settle: (submission: Submission) => void,
+    answer: Answer,
   ) {
     this.kind = kind
     this.steps = steps
     this.session = session
     this.path = path
     this.rows = rows
-    this.settle = settle
+    this.#answer = answer
+  }
+
+  settle(): void {
+    if (this.failure === undefined) this.resolve(this.#answer(this.written, this.session?.id ?? 0))
+    else this.reject(this.failure)
   }
 
   /** Whether what it removes is found by reading while the group is planned. */
@@ -173,13 +185,7 @@ export class StoreCore {
     session: OwningSession,
     answer: (written: AllWritten, session: number) => T,
   ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const settle = ({ failure, written }: Submission): void => {
-        if (failure === undefined) resolve(answer(written, session.id))
-        else reject(failure)
-      }
-      this.#submit(new Submission('steps', steps, session, '', noRows, settle))
-    })
+    return this.#submit<T>(new Submission('steps', steps, session, '', noRows, answer))
   }
 
   /** Removes a path and everything below it in one commit. */
@@ -237,26 +243,22 @@ export class StoreCore {
     path: string,
     rows: ControlRows,
   ): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = ({ failure }: Submission): void => {
-        if (failure === undefined) resolve()
-        else reject(failure)
-      }
-      this.#submit(new Submission(kind, noSteps, session, path, rows, settle))
-    })
+    return this.#submit(new Submission(kind, noSteps, session, path, rows, noAnswer))
   }
 
-  #submit(submission: Submission): void {
-    if (this.#isClosed) {
-      submission.failure = new AlreadyClosedError('the store')
-      submission.settle(submission)
-      return
-    }
+  #submit<T>(submission: Submission): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
+    const answered = new Promise<unknown>((resolve, reject) => {
+      submission.resolve = resolve
+      submission.reject = reject
+    })
     this.#queue.push(submission)
-    if (this.#isRunning) return
-    this.#isRunning = true
-    // What is called in the same turn joins the group.
-    queueMicrotask(() => void this.#run())
+    if (!this.#isRunning) {
+      this.#isRunning = true
+      // What is called in the same turn joins the group.
+      queueMicrotask(() => void this.#run())
+    }
+    return answered as Promise<T>
   }
 
   async #run(): Promise<void> {
@@ -271,7 +273,7 @@ export class StoreCore {
         for (const submission of group) submission.failure = failure
       }
       // A refusal may rest on writes of the group, so it is told when those are durable.
-      for (const submission of group) submission.settle(submission)
+      for (const submission of group) submission.settle()
     }
     this.#isRunning = false
   }
@@ -343,7 +345,8 @@ export class StoreCore {
     const sequence = this.#sequence + commits.length + 1
     const plan = new CommitPlan(state, sequence, this.settings.now(), session)
     try {
-      const written = steps.map((step) => plan.step(step))
+      const written: (Written | undefined)[] = []
+      for (const step of steps) written.push(plan.step(step))
       if (doomed !== undefined) for (const path of doomed) plan.removeRecord(path)
       for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
       const { events, records } = plan.finish()
@@ -380,6 +383,7 @@ export class StoreCore {
     } finally {
       this.#inflight = undefined
     }
+    state.eachChanged((path, node) => this.nodes.cache.set(path, node))
     this.#publish(commits, last, feed)
   }
 
@@ -420,6 +424,7 @@ export class StoreCore {
    * write comes first: what it leaves in the log in front of it is durable then, too.
    */
   async #recover(): Promise<void> {
+    this.nodes.cache.clear()
     const row = recoveredRow
     const mutations = [{ put: { cells: { [plainColumn]: '' } } }]
     await this.#database.atomic({

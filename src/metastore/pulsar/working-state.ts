@@ -136,6 +136,11 @@ export class WorkingState {
     return node !== undefined && node.stored !== node.now
   }
 
+  /** Tells of every node that the group has changed what it is now. */
+  eachChanged(tell: (path: string, node: Node) => void): void {
+    for (const [path, { stored, now }] of this.#nodes) if (stored !== now) tell(path, now)
+  }
+
   /** Everything that was changed, as mutations with the timestamp `sequence`. */
   mutations(sequence: number): AtomicMutation[] {
     const mutations: AtomicMutation[] = []

@@ -1,0 +1,54 @@
+/** The nodes that the writer keeps: what they are, and how many. */
+import t from 'tap'
+import { NodeCache } from '../../../../src/metastore/pulsar/node-cache.js'
+import { absentNode, type Node } from '../../../../src/metastore/pulsar/rows.js'
+import { Database, MemoryFileSystem } from '../../../../src/index.js'
+import { metadataStoreOf } from '../../../../src/metastore/pulsar/index.js'
+
+function nodeOf(value: Buffer, children = 0): Node {
+  const times = { creationSequence: 1, created: 1, modified: 1 }
+  return { record: { version: 0, sequence: 1, ...times, session: 0, indexes: [], value }, children }
+}
+
+void t.test('a node is known until two generations of others have passed', (t) => {
+  const cache = new NodeCache()
+  cache.set('/a', nodeOf(Buffer.from('a'), 2))
+  cache.set('/gone', { record: undefined, children: 0 })
+  t.equal(cache.get('/a')?.children, 2)
+  t.equal(cache.get('/gone'), absentNode)
+  t.equal(cache.get('/unknown'), undefined)
+  const large = Buffer.alloc(1 << 20)
+  for (let i = 0; i < 10; i++) cache.set(`/large/${i}`, nodeOf(large))
+  t.equal(cache.get('/a')?.children, 2, 'one generation later, and used again')
+  for (let i = 10; i < 30; i++) cache.set(`/large/${i}`, nodeOf(large))
+  t.equal(cache.get('/a'), undefined)
+  t.ok(cache.get('/large/29'))
+  cache.clear()
+  t.equal(cache.get('/large/29'), undefined)
+  t.end()
+})
+
+void t.test('a part of a large page does not keep the page', (t) => {
+  const cache = new NodeCache()
+  const page = Buffer.alloc(1 << 20, 1)
+  cache.set('/part', nodeOf(page.subarray(10, 20)))
+  const { value } = cache.get('/part')!.record!
+  t.ok(value.buffer.byteLength <= Buffer.poolSize)
+  t.strictSame(value, page.subarray(10, 20))
+  t.end()
+})
+
+void t.test('a write knows the nodes of the writes before it, also of failed ones', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/store', { fileSystem })
+  const store = await metadataStoreOf(database)
+  await store.put('/a/b', 'first')
+  await t.rejects(store.put('/a/b', 'twice', -1), { code: 'ERR_METADATA_BAD_VERSION' })
+  t.equal((await store.put('/a/b', 'second', 0)).version, 1)
+  await store.delete('/a/b', 1)
+  t.strictSame(await store.getChildren('/a'), [])
+  t.equal((await store.put('/a/b', 'again', -1)).version, 0)
+  t.strictSame(await store.getChildren('/a'), ['b'])
+  await store.close()
+  await database.close()
+})
