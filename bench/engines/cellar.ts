@@ -1,11 +1,9 @@
-/** Cellar itself, through its public interface. */
-import {
-  Database,
-  SingleColumnValueFilter,
-  type EmbeddedTable,
-  type Result,
-} from '../../src/index.js'
-import type { DurabilityOption, Scan } from '../../src/index.js'
+/**
+ * Cellar itself, through its public interface, as the package that is published: there the modules
+ * of worker threads lie in one file, and a thread starts in half the time.
+ */
+import type * as Cellar from '../../src/index.js'
+import type { DurabilityOption, EmbeddedTable, Result, Scan } from '../../src/index.js'
 import type {
   Durability,
   EngineAdapter,
@@ -17,6 +15,9 @@ import type {
   ScanRange,
   Store,
 } from '../harness/engine.js'
+
+const published = new URL('../../package/index.js', import.meta.url).href
+const { Database, SingleColumnValueFilter } = (await import(published)) as typeof Cellar
 
 const family = 'f'
 

@@ -34,7 +34,7 @@ export interface FamilyOptions {
    * bytes. Required with that filter; 0 (the default) with the others.
    */
   readonly rowPrefixBytes?: number | undefined
-  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 16 KiB. */
+  /** BLOCKSIZE: target bytes of a block before compression, 1 KiB to 16 MiB. Default 8 KiB. */
   readonly blockBytes?: number | undefined
   /** COMPRESSION. Default 'LZ4'. ZSTD needs Node 22.15, else `ERR_MISSING_PACKAGE`. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined

@@ -80,7 +80,7 @@ export const defaultFamily: FamilyDescription = {
   newVersionBehavior: false,
   timeToPurgeDeletesMilliseconds: 0,
   bloomFilter: 'ROW',
-  blockBytes: 16 * kibibyte,
+  blockBytes: 8 * kibibyte,
   compression: 'LZ4',
   blockCache: true,
   compaction: defaultCompaction,
