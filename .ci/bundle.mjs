@@ -8,9 +8,9 @@
  *
  * Packages stay imports; only xxhash-wasm is put into the workers, because a copied file may lie
  * where no package is found. No source maps: without their sources they tell nobody anything, and
- * the code is not minified.
+ * the code is not minified. It has no comments: those of the public parts are in the declarations.
  */
-import { build } from 'esbuild'
+import { build, transform } from 'esbuild'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -50,6 +50,8 @@ const common = {
   outdir: folder,
   logLevel: 'warning',
   write: false,
+  // Takes out the comments; lines come back in withoutComments.
+  minifyWhitespace: true,
 }
 
 const built = await Promise.all([
@@ -60,16 +62,25 @@ const built = await Promise.all([
     chunkNames: 'shared-[hash]',
     packages: 'external',
   }),
-  build({
-    ...common,
-    entryPoints: workers,
-    banner: { js: `/* Holds xxhash-wasm.\n\n${notice}\n*/` },
-  }),
+  build({ ...common, entryPoints: workers }),
+])
+
+/** The code in lines again, as a stack trace and an uncaught error need it. */
+async function withoutComments({ text }, banner) {
+  const { code } = await transform(text, { target: common.target, banner })
+  return code
+}
+
+const [shared, alone] = built.map(({ outputFiles }) => outputFiles)
+const licence = `/* Holds xxhash-wasm.\n\n${notice}\n*/`
+const modules = await Promise.all([
+  ...shared.map(async (file) => ({ path: file.path, code: await withoutComments(file) })),
+  ...alone.map(async (file) => ({ path: file.path, code: await withoutComments(file, licence) })),
 ])
 
 // Nothing is removed before all is there: a failed build leaves the one before it.
 rmSync(join(root, folder), { recursive: true, force: true })
-for (const { path, contents } of built.flatMap(({ outputFiles }) => outputFiles)) {
+for (const { path, code } of modules) {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, contents)
+  writeFileSync(path, code)
 }

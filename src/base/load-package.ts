@@ -1,16 +1,32 @@
 /**
  * Loads an optional package synchronously, when it is first needed.
  *
- * Node looks for the package from the place of this file. A bundled CommonJS module has no address;
- * there Node looks from the place of the running program.
+ * Node looks for the package from the place of this file. A bundle has another place: a CommonJS
+ * module has no address at all, and webpack writes the place of the source, perhaps of another
+ * machine, into the bundle. So Node also looks from the place of the running program.
  */
-import { createRequire } from 'node:module'
 import { CellarError, ErrorCode } from './errors.js'
+
+// Not imported: webpack puts `undefined` in the place of an imported createRequire.
+const { createRequire } = process.getBuiltinModule('node:module')
 
 /** Loads a package. Throws Node's own error if the package is absent or does not load. */
 export function loadPackage<T>(name: string): T {
+  const program = process.argv[1] ?? process.execPath
   const address = import.meta.url as string | undefined
-  return createRequire(address ?? process.argv[1] ?? process.execPath)(name) as T
+  if (address === undefined) return createRequire(program)(name) as T
+  try {
+    return createRequire(address)(name) as T
+  } catch (error) {
+    if (!isMissing(error, name)) throw error
+    return createRequire(program)(name) as T
+  }
+}
+
+/** Whether Node found no package, as opposed to one that does not load. */
+function isMissing(error: unknown, name: string): boolean {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code === 'MODULE_NOT_FOUND' && message.startsWith(`Cannot find module '${name}'`)
 }
 
 /** As `loadPackage`, but throws `ERR_MISSING_PACKAGE`, whose message says what to install. */

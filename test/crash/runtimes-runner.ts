@@ -44,10 +44,11 @@ export function containedRuntime(): Runtime | undefined {
 /** Those that the environment names; throws if one cannot be started. */
 export function otherRuntimes(): Runtime[] {
   const paths = (process.env['CELLAR_OTHER_RUNTIMES'] ?? '').split(delimiter)
-  return paths.filter((path) => path !== '').map(describe)
+  return paths.filter((path) => path !== '').map(runtimeAt)
 }
 
-function describe(path: string): Runtime {
+/** The runtime that a program is, by what the program says of itself; throws if it does not start. */
+export function runtimeAt(path: string): Runtime {
   const { stdout, error } = spawnSync(path, ['--version'], { encoding: 'utf8' })
   if (error !== undefined) throw error
   const [first] = stdout.trim().split('\n')

@@ -1,13 +1,15 @@
 /**
  * The package as users get it: packed, installed into fresh projects, compiled, bundled, and run on
- * several versions of Node.
+ * several versions of Node, on Bun and on Deno.
  *
  * Needs the registry, downloads some 300 MB and takes minutes, so it runs where
  * `CELLAR_INSTALL_TEST=1` asks for it, as `.ci/run` does.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { generatorOf } from '../crash/recovery.js'
+import { runtimeAt, RuntimesTest, thisRuntime, type Runtime } from '../crash/runtimes-runner.js'
 import {
   hasRegistry,
   makeDirectory,
@@ -69,6 +71,29 @@ const strictFlags = [
   'node',
 ]
 
+/** Other runtimes, each in a package of its name. */
+const otherRuntimes = ['bun@1', 'deno@2']
+
+const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
+
+/** Installs a runtime; undefined if it cannot be had for this machine. */
+async function obtain(directory: string, packageName: string): Promise<Runtime | undefined> {
+  try {
+    await makeProject(directory, [packageName])
+    return runtimeAt(join(directory, 'node_modules', '.bin', packageName.split('@')[0]))
+  } catch {
+    return undefined
+  }
+}
+
+/** The program as ES module and by `require`, in one runtime. */
+async function runPrograms(t: Test, app: string, runtime: Runtime): Promise<void> {
+  for (const script of ['app.mjs', 'app.cjs']) {
+    const outcome = await run(app, script, runtime)
+    t.strictSame(outcome, { rows, executor: 'worker', warnings: [] }, `${script}, ${runtime.name}`)
+  }
+}
+
 /** Why nothing is installed; false if it is. */
 async function reasonToSkip(): Promise<string | false> {
   if (process.env['CELLAR_INSTALL_TEST'] !== '1') return 'CELLAR_INSTALL_TEST=1 runs it'
@@ -126,20 +151,39 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
     t.strictSame(await run(app, 'app.mjs'), { rows, executor: 'inline', warnings: [] })
   })
 
+  const found: Runtime[] = [thisRuntime]
+
   await t.test('other versions of Node', async (t) => {
-    const app = join(root, 'app')
     for (const version of nodeVersions) {
       const name = `node-${process.platform}-${process.arch}`
       const home = join(root, `node-${version}`)
       await makeProject(home, [`${name}@${version}`])
-      const node = join(home, 'node_modules', name, 'bin', 'node')
-      const { stdout } = await runNode(home, ['--version'], node)
-      t.match(stdout, new RegExp(`^v${version}\\.`))
-      for (const script of ['app.mjs', 'app.cjs']) {
-        const outcome = await run(app, script, node)
-        t.strictSame(outcome, { rows, executor: 'worker', warnings: [] }, `${script}, ${version}`)
-      }
+      const node = runtimeAt(join(home, 'node_modules', name, 'bin', 'node'))
+      t.match(node.name, new RegExp(`^Node ${version}\\.`))
+      await runPrograms(t, join(root, 'app'), node)
+      found.push(node)
     }
+  })
+
+  for (const name of otherRuntimes) {
+    const home = join(root, name)
+    const runtime = await obtain(home, name)
+    const skip = runtime === undefined && `npm gives no ${name} that runs here`
+    await t.test(`runs on ${name}`, { skip }, async (t) => {
+      await runPrograms(t, join(root, 'app'), runtime!)
+      found.push(runtime!)
+    })
+  }
+
+  await t.test('of two runtimes on one directory one gets it', async (t) => {
+    const test = new RuntimesTest()
+    t.teardown(() => test.remove())
+    const random = generatorOf(seed)
+    for (const [i, first] of found.entries()) {
+      for (const second of found.slice(i + 1)) await test.round(first, second, random)
+    }
+    t.equal(test.counts.rounds, (found.length * (found.length - 1)) / 2, `seed ${seed}`)
+    t.ok(test.counts.rows > 0, found.map(({ name }) => name).join(', '))
   })
 
   await t.test('bundles', async (t) => {
@@ -176,12 +220,9 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
     )
     await npm(app, 'exec', '--', 'webpack')
     const threads = { rows, executor: 'worker', warnings: [] }
-    for (const script of ['esbuild/app.js', 'rollup/app.js']) {
+    for (const script of ['esbuild/app.js', 'rollup/app.js', 'webpack/app.mjs']) {
       t.strictSame(await run(app, script), threads, script)
     }
-    // The pool of threads is not found from a bundle of webpack, as without optional packages.
-    const inTurns = { rows, executor: 'inline', warnings: [] }
-    t.strictSame(await run(app, 'webpack/app.mjs'), inTurns, 'webpack')
     for (const script of ['alone/app.js', 'common/app.cjs']) {
       const { warnings, ...rest } = await run(app, script)
       t.strictSame(rest, { rows, executor: 'inline' }, script)

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { thisRuntime } from '../crash/runtimes-runner.js'
 import { projectRoot, runProgram, type ChildResult } from '../rules/support.js'
 
 /** The npm that belongs to this Node, without the settings of the tests. */
@@ -91,19 +92,19 @@ main().catch((error) => { console.error(error); process.exitCode = 1 })
 export async function run(
   directory: string,
   script: string,
-  node = process.execPath,
+  runtime = thisRuntime,
 ): Promise<Outcome> {
   const database = mkdtempSync(join(directory, 'database-'))
-  const { code, stdout, stderr } = await runNode(directory, [script, database], node)
+  const { code, stdout, stderr } = await runProgram(
+    runtime.path,
+    [...runtime.flags, script, database],
+    { cwd: directory, environment: { NODE_OPTIONS: '' } },
+  )
   if (code !== 0) throw new Error(`${script}: exit ${code}; ${stderr}`)
   return JSON.parse(stdout) as Outcome
 }
 
 /** Runs Node in a project, without the loaders of the tests. */
-export function runNode(
-  directory: string,
-  words: readonly string[],
-  node = process.execPath,
-): Promise<ChildResult> {
-  return runProgram(node, words, { cwd: directory, environment: { NODE_OPTIONS: '' } })
+export function runNode(directory: string, words: readonly string[]): Promise<ChildResult> {
+  return runProgram(process.execPath, words, { cwd: directory, environment: { NODE_OPTIONS: '' } })
 }
