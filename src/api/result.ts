@@ -15,15 +15,24 @@ import type { Inspect, ResultDisplay } from './display.js'
 import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from './encodings.js'
 import * as maps from './result-maps.js'
 
-/** One version of one column, or a delete marker in a raw scan. */
+/**
+ * One version of one column, or a delete marker in a raw scan. A cell may decode a member when the
+ * caller asks for it, so name the members that you copy: a spread may not find them.
+ */
 export interface Cell {
+  /** Key of the row. */
   readonly row: Buffer
+  /** Name of the column family. */
   readonly family: string
+  /** The column's name within its family; may be empty. */
   readonly qualifier: Buffer
-  /** Exact below 2^53; else see `timestampExact`. */
+  /** Milliseconds since 1970. Exact below 2^53; else see `timestampExact`. */
   readonly timestamp: number
+  /** The timestamp in full, for timestamps beyond 2^53. */
   readonly timestampExact: bigint
+  /** `'Put'`, or the kind of a delete marker. */
   readonly type: CellTypeName
+  /** The stored bytes; empty for delete markers. */
   readonly value: Buffer
   /** Sequence of the mutation that wrote the cell. */
   readonly sequence: number

@@ -1,33 +1,17 @@
 /**
- * The result of the embedded engine: encoded cells in a page, decoded when the caller asks.
+ * The result of the embedded engine: encoded cells in a page, decoded when the caller asks. Cells as
+ * objects decode their members as late.
  *
  * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and the
  * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
  */
 import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
-import { ResultCell } from '../../api/result-cell.js'
 import { Result, type Cell } from '../../api/result.js'
-import { cellTypeName, type CellTypeCode } from '../../cell/cell-type.js'
-import {
-  hasEscape,
-  qualifierEndOf,
-  rowEndOf,
-  sequenceOf,
-  terminatorBytes,
-  timestampHighOf,
-  timestampLowOf,
-  typeOf,
-  unescape,
-} from '../../cell/cell-key.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
 import { contentStart } from '../../cell/cell-value.js'
-import { approximateTimestamp, joinTimestamp } from '../../cell/timestamp.js'
-import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
 import { parseColumn, type ColumnName, type ParsedColumn } from '../../cell/column-name.js'
-
-/** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
-function decode(page: Buffer, start: number, end: number): Buffer {
-  return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
-}
+import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
+import { decodeBytes, PageCell } from './page-cell.js'
 
 /**
  * Names that columns were asked for by, as text, at the position of their cell: results are asked
@@ -108,7 +92,7 @@ export class PageResult extends Result {
     if (this.isEmpty) return undefined
     const keyStart = this.#cells[this.#from + 1]
     const keyEnd = this.#cells[this.#from + 2]
-    return decode(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
+    return decodeBytes(this.#page, keyStart, rowEndOf(this.#page, keyStart, keyEnd))
   }
 
   protected override storedValue(column: ColumnName): Buffer | undefined {
@@ -198,21 +182,8 @@ export class PageResult extends Result {
   }
 
   #cellAt(at: number): Cell {
-    const page = this.#page
-    const keyStart = this.#cells[at + 1]
-    const keyEnd = this.#cells[at + 2]
-    const rowEnd = rowEndOf(page, keyStart, keyEnd)
-    const high = timestampHighOf(page, keyEnd)
-    const low = timestampLowOf(page, keyEnd)
-    return new ResultCell({
-      row: decode(page, keyStart, rowEnd),
-      family: this.#families[this.#cells[at]],
-      qualifier: decode(page, rowEnd + terminatorBytes, qualifierEndOf(keyEnd)),
-      timestamp: approximateTimestamp(high, low),
-      timestampExact: joinTimestamp(high, low),
-      type: cellTypeName(typeOf(page, keyEnd) as CellTypeCode),
-      value: this.#valueAt(at),
-      sequence: sequenceOf(page, keyEnd),
-    })
+    const cells = this.#cells
+    const family = this.#families[cells[at]]
+    return new PageCell(this.#page, family, cells[at + 1], cells[at + 2], cells[at + 3])
   }
 }

@@ -275,3 +275,26 @@ void t.test('a mutation has one member, for the compiler and at run time', async
   t.match(outcome, { ok: false, error: { code: 'ERR_INVALID_ARGUMENT' } })
   t.ok((await table.get({ row: 'r' })).isEmpty)
 })
+
+void t.test('a cell decodes a member when it is asked for, once', async (t) => {
+  const { table } = await filled(t, 1)
+  const timestamp = 2n ** 60n + 1n
+  await table.put({ row: 'a\0b', cells: { 'f:q\0': 'value' }, timestamp })
+  const [cell] = (await table.get({ row: 'a\0b' })).cells()
+  const decoded = (): unknown[] =>
+    Object.values(cell).filter((member) => typeof member === 'bigint')
+  const kept = cell as unknown as Record<string, unknown>
+  t.strictSame(
+    [kept['keptRow'], kept['keptQualifier'], kept['keptValue']],
+    [undefined, undefined, undefined],
+  )
+  t.equal(String(cell.value), 'value')
+  t.equal(cell.value, cell.value, 'the same Buffer again')
+  t.strictSame([kept['keptRow'], kept['keptQualifier']], [undefined, undefined])
+  t.strictSame([String(cell.row), String(cell.qualifier)], ['a\0b', 'q\0'])
+  t.strictSame([cell.timestampExact, cell.timestamp], [timestamp, Number(timestamp)])
+  t.strictSame([cell.family, cell.type, decoded()], ['f', 'Put', []])
+  t.ok(cell.sequence > 0)
+  const [again] = (await table.get({ row: 'a\0b' })).cells()
+  t.equal(inspect(again), inspect(cell))
+})

@@ -1,0 +1,89 @@
+/**
+ * A cell of the embedded engine's results: a place in a page, decoded member by member when the
+ * caller asks.
+ */
+import { viewBytes } from '../../base/bytes.js'
+import { PrintedCell } from '../../api/result-cell.js'
+import {
+  hasEscape,
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  timestampHighOf,
+  timestampLowOf,
+  typeOf,
+  unescape,
+} from '../../cell/cell-key.js'
+import { cellTypeName, type CellTypeCode, type CellTypeName } from '../../cell/cell-type.js'
+import { contentStart } from '../../cell/cell-value.js'
+import { approximateTimestamp, joinTimestamp } from '../../cell/timestamp.js'
+
+/** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
+export function decodeBytes(page: Buffer, start: number, end: number): Buffer {
+  return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
+}
+
+/**
+ * See above. The place is held in plain fields, not in private ones: two cells that are compared
+ * member by member then differ if their places do.
+ */
+export class PageCell extends PrintedCell {
+  readonly family: string
+  private readonly page: Buffer
+  private readonly keyStart: number
+  private readonly keyEnd: number
+  private readonly valueEnd: number
+  private keptRow: Buffer | undefined
+  private keptQualifier: Buffer | undefined
+  private keptValue: Buffer | undefined
+
+  /** @internal The value begins where the key ends. */
+  constructor(page: Buffer, family: string, keyStart: number, keyEnd: number, valueEnd: number) {
+    super()
+    this.family = family
+    this.page = page
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
+    this.valueEnd = valueEnd
+    this.keptRow = undefined
+    this.keptQualifier = undefined
+    this.keptValue = undefined
+  }
+
+  get row(): Buffer {
+    const { page, keyStart, keyEnd } = this
+    return (this.keptRow ??= decodeBytes(page, keyStart, rowEndOf(page, keyStart, keyEnd)))
+  }
+
+  get qualifier(): Buffer {
+    if (this.keptQualifier !== undefined) return this.keptQualifier
+    const { page, keyStart, keyEnd } = this
+    const start = rowEndOf(page, keyStart, keyEnd) + terminatorBytes
+    this.keptQualifier = decodeBytes(page, start, qualifierEndOf(keyEnd))
+    return this.keptQualifier
+  }
+
+  get timestamp(): number {
+    const { page, keyEnd } = this
+    return approximateTimestamp(timestampHighOf(page, keyEnd), timestampLowOf(page, keyEnd))
+  }
+
+  get timestampExact(): bigint {
+    const { page, keyEnd } = this
+    return joinTimestamp(timestampHighOf(page, keyEnd), timestampLowOf(page, keyEnd))
+  }
+
+  get type(): CellTypeName {
+    return cellTypeName(typeOf(this.page, this.keyEnd) as CellTypeCode)
+  }
+
+  get value(): Buffer {
+    const { page, keyEnd, valueEnd } = this
+    return (this.keptValue ??= viewBytes(page, contentStart(page, keyEnd), valueEnd))
+  }
+
+  get sequence(): number {
+    return sequenceOf(this.page, this.keyEnd)
+  }
+}
