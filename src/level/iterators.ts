@@ -1,4 +1,9 @@
-/** The iterators of a Level: entries, keys or values over one {@link RowPages}. */
+/**
+ * The iterators of a Level: entries, keys or values of the rows of one {@link RowPages}.
+ *
+ * abstract-level has a base class for each of the three. The methods that it calls are the same for
+ * all, and stand once, in {@link ItemMethods}.
+ */
 import {
   AbstractIterator,
   AbstractKeyIterator,
@@ -23,38 +28,79 @@ function keyOf(result: Result, isText: boolean): LevelKey {
   return inFormat(keyOfRow(result.row!), isText)
 }
 
-/** Takes what one row gives, or undefined of a row that has other columns only. */
-type Take<T> = (row: Result) => T | undefined
+/** The items of an iterator: what `take` makes of its rows. */
+class Items<T> {
+  readonly #pages: RowPages
+  readonly #take: (row: Result) => T | undefined
 
-/** The next item of `pages`; undefined at the end. */
-async function takeNext<T>(pages: RowPages, take: Take<T>): Promise<T | undefined> {
-  for (;;) {
-    const row = pages.takeReady() ?? (await pages.takeNext())
-    if (row === undefined) return undefined
-    const item = take(row)
-    if (item !== undefined) return item
+  /** `take` returns undefined for a row that has other columns only. */
+  constructor(pages: RowPages, take: (row: Result) => T | undefined) {
+    this.#pages = pages
+    this.#take = take
+  }
+
+  /** The next item; undefined at the end. */
+  async next(): Promise<T | undefined> {
+    for (;;) {
+      const row = this.#pages.takeReady() ?? (await this.#pages.takeNext())
+      if (row === undefined) return undefined
+      const item = this.#take(row)
+      if (item !== undefined) return item
+    }
+  }
+
+  /** The next up to `size` items; none at the end. */
+  async nextMany(size: number): Promise<T[]> {
+    for (;;) {
+      const rows = await this.#pages.takeMany(size)
+      const items: T[] = []
+      for (let i = 0; i < rows.length; i++) {
+        const item = this.#take(rows[i])
+        if (item !== undefined) items.push(item)
+      }
+      if (items.length > 0 || rows.length === 0) return items
+    }
+  }
+
+  seek(target: LevelKey): void {
+    this.#pages.seek(target)
+  }
+
+  close(): void {
+    this.#pages.close()
   }
 }
 
-/** The next up to `size` items; none at the end. */
-async function takeMany<T>(pages: RowPages, size: number, take: Take<T>): Promise<T[]> {
-  for (;;) {
-    const rows = await pages.takeMany(size)
-    const items: T[] = []
-    for (let i = 0; i < rows.length; i++) {
-      const item = take(rows[i])
-      if (item !== undefined) items.push(item)
-    }
-    if (items.length > 0 || rows.length === 0) return items
+/** Where an iterator keeps its items. */
+const itemsKey = Symbol('items')
+
+/** The methods that abstract-level calls; never made, see the end of this file. */
+class ItemMethods<T> {
+  declare readonly [itemsKey]: Items<T>
+
+  _next(): Promise<T | undefined> {
+    return this[itemsKey].next()
+  }
+
+  _nextv(size: number): Promise<T[]> {
+    return this[itemsKey].nextMany(size)
+  }
+
+  _seek(target: LevelKey): void {
+    this[itemsKey].seek(target)
+  }
+
+  async _close(): Promise<void> {
+    this[itemsKey].close()
   }
 }
 
 type Entry = [LevelKey | undefined, LevelKey | undefined]
 
-/** Entries. Private methods are called by abstract-level. */
+/** Entries. */
 export class CellarIterator<TDatabase, K, V> extends AbstractIterator<TDatabase, K, V> {
-  readonly #pages: RowPages
-  readonly #take: Take<Entry>
+  /** @internal */
+  readonly [itemsKey]: Items<Entry>
 
   /** @internal Made by `TableLevel.iterator`. */
   constructor(
@@ -69,42 +115,21 @@ export class CellarIterator<TDatabase, K, V> extends AbstractIterator<TDatabase,
     const isValueText = valueEncoding === textFormat
     const hasKeys = options.keys !== false
     const hasValues = options.values !== false
-    this.#pages = pages
-    this.#take = (row) => {
+    this[itemsKey] = new Items(pages, (row) => {
       const value = row.value(column)
       if (value === undefined) return undefined
       return [
         hasKeys ? keyOf(row, isKeyText) : undefined,
         hasValues ? inFormat(value, isValueText) : undefined,
       ]
-    }
-  }
-
-  /** @internal */
-  _next(): Promise<Entry | undefined> {
-    return takeNext(this.#pages, this.#take)
-  }
-
-  /** @internal */
-  _nextv(size: number): Promise<Entry[]> {
-    return takeMany(this.#pages, size, this.#take)
-  }
-
-  /** @internal */
-  _seek(target: LevelKey): void {
-    this.#pages.seek(target)
-  }
-
-  /** @internal */
-  async _close(): Promise<void> {
-    this.#pages.close()
+    })
   }
 }
 
 /** Keys alone. */
 export class CellarKeyIterator<TDatabase, K> extends AbstractKeyIterator<TDatabase, K> {
-  readonly #pages: RowPages
-  readonly #take: Take<LevelKey>
+  /** @internal */
+  readonly [itemsKey]: Items<LevelKey>
 
   /** @internal Made by `TableLevel.keys`. */
   constructor(
@@ -115,35 +140,14 @@ export class CellarKeyIterator<TDatabase, K> extends AbstractKeyIterator<TDataba
   ) {
     super(db, options)
     const isText = (options as Formats).keyEncoding === textFormat
-    this.#pages = pages
-    this.#take = (row) => (row.has(column) ? keyOf(row, isText) : undefined)
-  }
-
-  /** @internal */
-  _next(): Promise<LevelKey | undefined> {
-    return takeNext(this.#pages, this.#take)
-  }
-
-  /** @internal */
-  _nextv(size: number): Promise<LevelKey[]> {
-    return takeMany(this.#pages, size, this.#take)
-  }
-
-  /** @internal */
-  _seek(target: LevelKey): void {
-    this.#pages.seek(target)
-  }
-
-  /** @internal */
-  async _close(): Promise<void> {
-    this.#pages.close()
+    this[itemsKey] = new Items(pages, (row) => (row.has(column) ? keyOf(row, isText) : undefined))
   }
 }
 
 /** Values alone. */
 export class CellarValueIterator<TDatabase, K, V> extends AbstractValueIterator<TDatabase, K, V> {
-  readonly #pages: RowPages
-  readonly #take: Take<LevelKey>
+  /** @internal */
+  readonly [itemsKey]: Items<LevelKey>
 
   /** @internal Made by `TableLevel.values`. */
   constructor(
@@ -154,30 +158,14 @@ export class CellarValueIterator<TDatabase, K, V> extends AbstractValueIterator<
   ) {
     super(db, options)
     const isText = (options as Formats).valueEncoding === textFormat
-    this.#pages = pages
-    this.#take = (row) => {
+    this[itemsKey] = new Items(pages, (row) => {
       const value = row.value(column)
       return value === undefined ? undefined : inFormat(value, isText)
-    }
+    })
   }
+}
 
-  /** @internal */
-  _next(): Promise<LevelKey | undefined> {
-    return takeNext(this.#pages, this.#take)
-  }
-
-  /** @internal */
-  _nextv(size: number): Promise<LevelKey[]> {
-    return takeMany(this.#pages, size, this.#take)
-  }
-
-  /** @internal */
-  _seek(target: LevelKey): void {
-    this.#pages.seek(target)
-  }
-
-  /** @internal */
-  async _close(): Promise<void> {
-    this.#pages.close()
-  }
+const { _next, _nextv, _seek, _close } = Object.getOwnPropertyDescriptors(ItemMethods.prototype)
+for (const { prototype } of [CellarIterator, CellarKeyIterator, CellarValueIterator]) {
+  Object.defineProperties(prototype, { _next, _nextv, _seek, _close })
 }
