@@ -47,7 +47,7 @@ export function otherRuntimes(): Runtime[] {
   return paths.filter((path) => path !== '').map(runtimeAt)
 }
 
-/** The runtime that a program is, by what the program says of itself; throws if it does not start. */
+/** The runtime that a program is, by its own words; throws if it does not start. */
 export function runtimeAt(path: string): Runtime {
   const { stdout, error } = spawnSync(path, ['--version'], { encoding: 'utf8' })
   if (error !== undefined) throw error

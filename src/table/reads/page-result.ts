@@ -1,6 +1,6 @@
 /**
- * The result of the embedded engine: encoded cells in a page, decoded when the caller asks. Cells as
- * objects decode their members as late.
+ * The result of the embedded engine: encoded cells in a page, decoded when the caller asks. Cells
+ * as objects decode their members as late.
  *
  * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and the
  * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
