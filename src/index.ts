@@ -27,6 +27,7 @@ export {
   BatchError,
   CellarError,
   CellDecision,
+  columnsOf,
   CoprocessorPriority,
   encodings,
   ErrorCode,

@@ -46,9 +46,11 @@ export {
 export { ensureTable } from './ensure-table.js'
 export { readPage, type Page, type PageScan } from './pages.js'
 export {
+  columnsOf,
   SyncTypedTable,
   typedTable,
   TypedTable,
+  type FamilyColumns,
   type PropertyValue,
   type TypedColumn,
   type TypedColumns,

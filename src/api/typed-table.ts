@@ -11,7 +11,7 @@ import type { BytesLike } from '../cell/column-name.js'
 import type { AsyncRows } from './async-rows.js'
 import { decodeValue, encodeValue, encodingOf } from './encodings.js'
 import type { Encoding, EncodingOption, ValueOf } from './encodings.js'
-import type { Delete, DurabilityOption } from './mutations.js'
+import type { Check, CheckAction, Delete, DurabilityOption } from './mutations.js'
 import type { Get, Scan } from './reads.js'
 import type { Result } from './result.js'
 import type { SyncRows } from './sync-rows.js'
@@ -28,10 +28,37 @@ export interface TypedColumn<E extends EncodingOption = EncodingOption> {
 /** The properties of the rows of a typed table: a column, or a column with its encoding. */
 export type TypedColumns = Readonly<Record<string, string | TypedColumn>>
 
+/** The columns of {@link columnsOf}. */
+export type FamilyColumns<E extends Readonly<Record<string, EncodingOption>>> = {
+  readonly [K in keyof E]: {
+    /** `'family:qualifier'`. */
+    readonly column: string
+    /** The encoding of its values. */
+    readonly encoding: E[K]
+  }
+}
+
+/**
+ * Columns of one family for {@link typedTable}, from encodings by qualifier: `columnsOf('f', {
+ * name: 'utf8', visits: 'int64' })`.
+ */
+export function columnsOf<const E extends Readonly<Record<string, EncodingOption>>>(
+  family: string,
+  encodings: E,
+): FamilyColumns<E> {
+  const columns = Object.entries(checkObject(encodings, 'the encodings of a family')).map(
+    ([name, encoding]) => [name, { column: `${family}:${name}`, encoding }],
+  )
+  return Object.fromEntries(columns) as FamilyColumns<E>
+}
+
 /** The type of the values of one property. */
 export type PropertyValue<C> = C extends string
   ? string
-  : C extends { readonly encoding: infer E }
+  : C extends {
+        /** The encoding of the property. */
+        readonly encoding: infer E
+      }
     ? ValueOf<E>
     : string
 
@@ -41,12 +68,16 @@ export type TypedValues<C extends TypedColumns> = {
 }
 
 /** A row that was read: `row`, and the properties whose column has a value. */
-export type TypedRow<C extends TypedColumns> = { readonly row: string } & TypedValues<C>
+export type TypedRow<C extends TypedColumns> = {
+  /** Key of the row. */
+  readonly row: string
+} & TypedValues<C>
 
 /** Options of single mutations of a typed table. */
 export interface TypedPutOptions {
   /** Milliseconds. Default: the time of the engine's clock. */
   readonly timestamp?: number | bigint | undefined
+  /** Default: that of the table. */
   readonly durability?: DurabilityOption | undefined
 }
 
@@ -135,6 +166,22 @@ export class TypedTable<C extends TypedColumns> {
   }
 
   /**
+   * Sets a property if its stored value is the expected one; returns whether it was. Nothing comes
+   * in between. An expected `undefined` means that there is no value, as an expected empty text
+   * does; a `value` of `undefined` removes it. Values are compared as their encoding stores them.
+   * Errors as {@link put}.
+   */
+  async compareAndSet<K extends keyof C & string>(
+    row: BytesLike,
+    name: K,
+    expected: PropertyValue<C[K]> | undefined,
+    value: PropertyValue<C[K]> | undefined,
+  ): Promise<boolean> {
+    const { check, action } = this.checkOf(row, name, expected, value)
+    return (await this.table.checkAndMutate(check, action)).success
+  }
+
+  /**
    * Turns a result of {@link TypedTable.table} into a typed row. Throws `ERR_INVALID_ARGUMENT` if a
    * stored value does not fit its encoding.
    */
@@ -161,6 +208,28 @@ export class TypedTable<C extends TypedColumns> {
   deletionOf(row: BytesLike, names: readonly string[]): Delete {
     const columns = names.map((name) => this.property(name).column)
     return names.length === 0 ? { row } : { row, columns }
+  }
+
+  /** @internal */
+  checkOf(
+    row: BytesLike,
+    name: string,
+    expected: unknown,
+    value: unknown,
+  ): { readonly check: Check; readonly action: CheckAction } {
+    const { column, encoding } = this.property(name)
+    const bytesOf = (given: unknown): Uint8Array =>
+      encodeValue(encoding, given, `column '${column}'`)
+    return {
+      check:
+        expected === undefined
+          ? { row, column, notExists: true }
+          : { row, column, equals: bytesOf(expected) },
+      action:
+        value === undefined
+          ? { delete: { columns: [column] } }
+          : { put: { cells: { [column]: bytesOf(value) } } },
+    }
   }
 
   /** @internal */
@@ -212,6 +281,17 @@ export class SyncTypedTable<C extends TypedColumns> extends TypedTable<C> {
   /** As {@link TypedTable.delete}, before it returns. */
   deleteSync(row: BytesLike, ...names: readonly (keyof C & string)[]): void {
     this.table.deleteSync(this.deletionOf(row, names))
+  }
+
+  /** As {@link TypedTable.compareAndSet}, before it returns. */
+  compareAndSetSync<K extends keyof C & string>(
+    row: BytesLike,
+    name: K,
+    expected: PropertyValue<C[K]> | undefined,
+    value: PropertyValue<C[K]> | undefined,
+  ): boolean {
+    const { check, action } = this.checkOf(row, name, expected, value)
+    return this.table.checkAndMutateSync(check, action).success
   }
 
   /** As {@link TypedTable.increment}, before it returns. */

@@ -49,13 +49,18 @@ export class ChangeLog {
     for (const resolve of waiting) resolve()
   }
 
-  async *read(options: ChangeOptions): AsyncGenerator<Change, void> {
+  /** A feed; begins behind the last mutation of this moment. */
+  read(options: ChangeOptions): AsyncGenerator<Change, void> {
+    return this.#follow(options, this.#source.sequence + 1)
+  }
+
+  async *#follow(options: ChangeOptions, first: number): AsyncGenerator<Change, void> {
     this.#source.checkOpen()
     const { fromSequence, signal, tables } = readArguments(() => parseChangeOptions(options))
     for (const name of tables ?? []) {
       if (this.#source.tableOf(name) === undefined) throw noSuchTable(name)
     }
-    let next = Math.max(1, fromSequence ?? this.#source.sequence + 1)
+    let next = Math.max(1, fromSequence ?? first)
     for (;;) {
       this.#check(signal, next)
       const write = this.#firstFrom(next)

@@ -9,10 +9,18 @@ import type { Change, ChangedCell, ChangeOptions } from '../api/changes.js'
 import { parseChangeOptions } from '../api/checks/changes.js'
 import { noSuchTable } from '../api/checks/names.js'
 
-/** The feed; see `Database.changes`. */
-export async function* changes(
+/**
+ * The feed; see `Database.changes`. Begins behind the last mutation of this moment, although a
+ * generator runs only when it is asked.
+ */
+export function changes(engine: Engine, options: ChangeOptions): AsyncGenerator<Change, void> {
+  return follow(engine, options, engine.lastSequence + 1)
+}
+
+async function* follow(
   engine: Engine,
   options: ChangeOptions,
+  next: number,
 ): AsyncGenerator<Change, void> {
   engine.checkOpen()
   const { fromSequence, durability, signal, tables } = readArguments(() =>
@@ -20,7 +28,7 @@ export async function* changes(
   )
   const wanted = tables === undefined ? undefined : tablesWanted(engine, tables)
   const decoder = new ChangeDecoder(engine, wanted)
-  const start = Math.max(1, fromSequence ?? engine.lastSequence + 1)
+  const start = Math.max(1, fromSequence ?? next)
   for await (const mutation of readMutations(engine, start, durability, signal)) {
     const change = decoder.decode(mutation)
     if (change.cells.length > 0) yield change

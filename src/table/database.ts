@@ -5,6 +5,7 @@
  * without listener is ignored.
  */
 import {
+  checkArray,
   OptionNames,
   checkBoolean,
   checkFunction,
@@ -94,7 +95,9 @@ export interface CompactOptions {
   readonly startRow?: BytesLike | undefined
   /** Only files with rows before this one. Default: to the last. */
   readonly stopRow?: BytesLike | undefined
+  /** Called with the part that is done, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
+  /** Aborting it ends the compaction with `ERR_ABORTED`; nothing is lost. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -229,6 +232,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /** The table of that name, created if it is absent: `Admin.ensureTable`. */
   ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     return this.#admin.ensureTable(name, options)
+  }
+
+  /** Tables of the same options, as {@link ensureTable}, one after the other. */
+  async ensureTables(names: readonly string[], options: TableOptions): Promise<EmbeddedTable[]> {
+    const tables: EmbeddedTable[] = []
+    for (const name of checkArray(names, 'names'))
+      tables.push(await this.ensureTable(name, options))
+    return tables
   }
 
   /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
@@ -490,14 +501,29 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this.#engine.close().finally(() => this.#registry.hasClosed())
   }
 
+  /** As {@link close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
   /** Directory, state and names of the tables, for `JSON.stringify`. */
-  toJSON(): { directory: string; open: boolean; tables: string[] } {
+  toJSON(): {
+    /** Where the database lies. */
+    directory: string
+    /** Whether the database is open. */
+    open: boolean
+    /** Names of the tables. */
+    tables: string[]
+  } {
     const { directory, state, tables } = this.#engine
-    return { directory, open: state === 'open', tables: [...tables.keys()].sort() }
+    return {
+      /** Where the database lies. */
+      directory,
+      /** Whether the database is open. */
+      open: state === 'open',
+      /** Names of the tables. */
+      tables: [...tables.keys()].sort(),
+    }
   }
 
   /** The same, for `console.log`. */

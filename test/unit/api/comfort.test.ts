@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import {
   BatchError,
+  columnsOf,
   encodings,
   readPage,
   typedTable,
@@ -13,6 +14,7 @@ import {
   type Mutation,
   type Put,
 } from '../../../src/index.js'
+import { MemoryDatabase } from '../../../src/memory/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 async function filled(t: Test, rows: number): Promise<{ db: Database; table: EmbeddedTable }> {
@@ -297,4 +299,52 @@ void t.test('a cell decodes a member when it is asked for, once', async (t) => {
   t.ok(cell.sequence > 0)
   const [again] = (await table.get({ row: 'a\0b' })).cells()
   t.equal(inspect(again), inspect(cell))
+})
+
+void t.test('typed columns of one family, and compare-and-set of a property', async (t) => {
+  const { db } = await filled(t, 0)
+  const [users, again] = await db.ensureTables(['users', 'others'], { families: { f: {} } })
+  t.strictSame([users.name, again.name], ['users', 'others'])
+  await t.rejects(db.ensureTables('users' as never, { families: {} }), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+  const columns = columnsOf('f', {
+    name: 'utf8',
+    visits: 'int64',
+    tags: encodings.json<string[]>(),
+  })
+  const typed = typedTable(users, columns)
+  await typed.put('ada', { name: 'Ada', visits: 2n, tags: ['a'] })
+  t.strictSame(await typed.get('ada'), { row: 'ada', name: 'Ada', visits: 2n, tags: ['a'] })
+  t.equal((await users.get({ row: 'ada' })).value('f:visits', 'int64'), 2n)
+  t.equal(await typed.compareAndSet('ada', 'visits', 1n, 5n), false)
+  t.equal(await typed.compareAndSet('ada', 'visits', 2n, 5n), true)
+  t.equal(typed.compareAndSetSync('ada', 'tags', ['a'], ['b', 'c']), true)
+  t.equal(typed.compareAndSetSync('bob', 'name', undefined, 'Bob'), true)
+  t.equal(await typed.compareAndSet('bob', 'name', undefined, 'Eve'), false)
+  t.equal(await typed.compareAndSet('bob', 'name', 'Bob', undefined), true)
+  t.equal(await typed.get('bob'), undefined)
+  t.strictSame(await typed.get('ada'), { row: 'ada', name: 'Ada', visits: 5n, tags: ['b', 'c'] })
+  await t.rejects(typed.compareAndSet('ada', 'nme' as never, undefined, 'x' as never), {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /it has: name, visits, tags/,
+  })
+  await t.rejects(typed.compareAndSet('ada', 'visits', undefined, 'five' as never), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+  t.throws(() => columnsOf('f', undefined as never), { code: 'ERR_INVALID_ARGUMENT' })
+})
+
+void t.test('a feed begins with the first mutation after the call', async (t) => {
+  const { database: embedded } = await TestDatabase.open()
+  for (const db of [embedded, await MemoryDatabase.open()]) {
+    const table = await db.admin.ensureTable('t', { families: { f: {} } })
+    await table.put({ row: 'before', cells: { 'f:v': '1' } })
+    const feed = db.changes()
+    await table.put({ row: 'after', cells: { 'f:v': '2' } })
+    const { value } = await feed.next()
+    t.equal(String(value?.cells[0].row), 'after')
+    await feed.return()
+    await db.close()
+  }
 })
