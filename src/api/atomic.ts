@@ -20,6 +20,7 @@ export type AtomicCheck = Check & {
 export interface AtomicMutation {
   /** Name of a table, or a table of the same database. */
   readonly table: string | Table
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
   /** At least one mutation, each `{ put }` or `{ delete }`. */
   readonly mutations: readonly Mutation[]

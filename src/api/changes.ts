@@ -3,6 +3,7 @@ import type { Cell } from './result.js'
 
 /** A cell that a mutation wrote: a put or a delete marker. */
 export interface ChangedCell extends Cell {
+  /** Name of the table. */
   readonly table: string
   /** Cell TTL in milliseconds; 0 = none. */
   readonly ttlMilliseconds: number
@@ -17,12 +18,15 @@ export interface Change {
    * had its own.
    */
   readonly timestamp: number | undefined
+  /** In the order of the mutation; only those of the tables that the feed was asked for. */
   readonly cells: readonly ChangedCell[]
 }
 
 /** Which changes a feed yields, and when. */
 export interface ChangeOptions {
-  /** First sequence of the feed, inclusive. Default: the next mutation. */
+  /**
+   * First sequence of the feed, inclusive. Default: the first mutation after the call of `changes`.
+   */
   readonly fromSequence?: number | undefined
   /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
   readonly table?: string | readonly string[] | undefined

@@ -13,15 +13,35 @@ import type { SyncTable, Table } from './index.js'
 /** The endpoints that every table has, with the types of request and answer. */
 export interface Endpoints {
   /** Number of rows of a scan. */
-  rowCount: { request: Scan | undefined; answer: number }
+  rowCount: {
+    /** Which rows count. */
+    request: Scan | undefined
+    /** Number of rows. */
+    answer: number
+  }
   /**
    * Sum of the counters in a scan that names columns of one family; undefined if there are none.
    */
-  sum: { request: Scan; answer: bigint | undefined }
+  sum: {
+    /** Which cells count. */
+    request: Scan
+    /** The sum of the values. */
+    answer: bigint | undefined
+  }
   /** The smallest of these counters. */
-  min: { request: Scan; answer: bigint | undefined }
+  min: {
+    /** Which cells count. */
+    request: Scan
+    /** The smallest value; undefined if there is none. */
+    answer: bigint | undefined
+  }
   /** The largest of these counters. */
-  max: { request: Scan; answer: bigint | undefined }
+  max: {
+    /** Which cells count. */
+    request: Scan
+    /** The greatest value; undefined if there is none. */
+    answer: bigint | undefined
+  }
 }
 
 /** A function that runs next to the data of a table (HBase: coprocessor endpoint). */
@@ -38,7 +58,9 @@ export interface Coprocessor {
   readonly tables?: readonly string[] | undefined
   /** 0 to 2^31-1; lower priorities are called first. Default `CoprocessorPriority.user`. */
   readonly priority?: number | undefined
+  /** Is called around the operations of the table. */
   readonly observer?: Observer | undefined
+  /** Looks at cells in flushes and compactions. */
   readonly cellHook?: CellHookReference | undefined
   /** Endpoints by name; see `EmbeddedTable.callEndpoint`. */
   readonly endpoints?: Readonly<Record<string, Endpoint>> | undefined
@@ -50,16 +72,20 @@ export interface TableCoprocessor {
   readonly module: string
   /** JSON; passed to the functions of the module. */
   readonly options?: Readonly<Record<string, unknown>> | undefined
+  /** Coprocessors with smaller numbers are called first. */
   readonly priority?: number | undefined
 }
 
 /** The exports of a coprocessor module: at least one of these. */
 export interface CoprocessorModule {
+  /** Makes the cell hook of a job, in the thread that runs the job. */
   readonly createCellHook?: CreateCellHook | undefined
+  /** Makes the observer of a table. */
   readonly createObserver?: (setup: {
     readonly table: string
     readonly options: Readonly<Record<string, unknown>>
   }) => Observer
+  /** Functions that `callEndpoint` finds by name. */
   readonly endpoints?: Readonly<Record<string, Endpoint>> | undefined
 }
 

@@ -25,6 +25,7 @@ export interface Admin {
   deleteTable(name: string): Promise<void>
   /** Removes all rows of a table in one step. Throws `ERR_TABLE_NOT_FOUND`. */
   truncateTable(name: string): Promise<void>
+  /** Whether the table exists. */
   tableExists(name: string): Awaitable<boolean>
   /** Names of the tables, sorted. */
   listTableNames(): Awaitable<string[]>
@@ -52,7 +53,9 @@ export interface Admin {
  * A method that needs a missing capability throws `ERR_UNSUPPORTED`; see {@link Capabilities}.
  */
 export interface Database<T extends Table = Table> {
+  /** What this backend can do. */
   readonly capabilities: Capabilities
+  /** Schema and upkeep. */
   readonly admin: Admin
   /** Creates a table, as `Admin.createTable`. The table is durable when the promise resolves. */
   createTable(name: string, options: TableOptions): Promise<T>

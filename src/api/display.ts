@@ -45,6 +45,7 @@ export interface CellDisplay {
   readonly timestamp: number | string
   /** Absent for puts. */
   readonly type?: string | undefined
+  /** The value as text. */
   readonly value: string
 }
 
@@ -52,9 +53,13 @@ export interface CellDisplay {
 export interface ResultDisplay {
   /** Absent if the result has no cells. */
   readonly row?: string | undefined
+  /** In HBase's order. */
   readonly cells: readonly CellDisplay[]
+  /** Present if more cells of the row follow. */
   readonly partial?: true | undefined
+  /** As `Result.exists`. */
   readonly exists?: boolean | undefined
+  /** The present row of a scan that reports cursors. */
   readonly cursor?: string | undefined
 }
 

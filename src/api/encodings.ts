@@ -98,12 +98,23 @@ export type ValueOf<E> = E extends EncodingName
 
 /** The encodings of the package, for encoding single values and for naming types. */
 export const encodings: {
+  /** Text. */
   readonly utf8: Encoding<string>
+  /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
   readonly int64: Encoding<bigint>
+  /** Buffers as they are. */
   readonly bytes: Encoding<Uint8Array>
   /** JSON with values of type `T`. The type is not checked when values are read. */
   json<T = unknown>(): Encoding<T>
-} = { utf8, int64, bytes, json }
+} = {
+  /** Text. */
+  utf8,
+  /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
+  int64,
+  /** Buffers as they are. */
+  bytes,
+  json,
+}
 
 const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
 

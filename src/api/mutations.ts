@@ -18,7 +18,13 @@ export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_
 
 /** A value, or a value with its own timestamp. */
 export type PutValue =
-  BytesLike | { readonly value: BytesLike; readonly timestamp?: Timestamp | undefined }
+  | BytesLike
+  | {
+      /** The bytes, or text as UTF-8. */
+      readonly value: BytesLike
+      /** Milliseconds. Default: the timestamp of the put. */
+      readonly timestamp?: Timestamp | undefined
+    }
 
 /** One cell of a put, in the long form. */
 export interface PutCell {
@@ -48,15 +54,24 @@ export interface Put {
 
 /** A family, optionally with its own timestamp. */
 export type FamilyTarget =
-  BytesLike | { readonly family: BytesLike; readonly timestamp?: Timestamp | undefined }
+  | BytesLike
+  | {
+      /** Name of the family. */
+      readonly family: BytesLike
+      /** Milliseconds. Default: the timestamp of the delete. */
+      readonly timestamp?: Timestamp | undefined
+    }
 
 /** A column, optionally with its own timestamp. */
 export type ColumnTarget =
   | string
   | Uint8Array
   | {
+      /** Name of the family. */
       readonly family: BytesLike
+      /** The column's name within its family. */
       readonly qualifier?: BytesLike | undefined
+      /** Milliseconds. Default: the timestamp of the delete. */
       readonly timestamp?: Timestamp | undefined
     }
 
@@ -76,7 +91,13 @@ export interface Delete {
   readonly families?: readonly FamilyTarget[] | undefined
   /** All columns of these families, with timestamp t exactly (HBase: addFamilyVersion). */
   readonly familyVersions?:
-    readonly { readonly family: BytesLike; readonly timestamp: Timestamp }[] | undefined
+    | readonly {
+        /** Name of the family. */
+        readonly family: BytesLike
+        /** Milliseconds. */
+        readonly timestamp: Timestamp
+      }[]
+    | undefined
   /** All versions of these columns with timestamps <= t (HBase: addColumns). */
   readonly columns?: readonly ColumnTarget[] | undefined
   /**
@@ -99,7 +120,12 @@ export interface Increment {
   /** Amounts by column; an absent amount is 1. */
   readonly columns:
     | Readonly<Record<string, number | bigint>>
-    | readonly { readonly column: ColumnName; readonly amount?: number | bigint | undefined }[]
+    | readonly {
+        /** `'family:qualifier'`. */
+        readonly column: ColumnName
+        /** What is added. Default 1. */
+        readonly amount?: number | bigint | undefined
+      }[]
   /** Timestamp for counters that do not exist yet. Others get max(now, old timestamp + 1). */
   readonly timestamp?: Timestamp | undefined
   /** Only versions within the range count as the old value. Default: all. */
@@ -122,7 +148,12 @@ export interface Append {
   /** Bytes to append, by column. */
   readonly columns:
     | Readonly<Record<string, BytesLike>>
-    | readonly { readonly column: ColumnName; readonly value: BytesLike }[]
+    | readonly {
+        /** `'family:qualifier'`. */
+        readonly column: ColumnName
+        /** Bytes to append. */
+        readonly value: BytesLike
+      }[]
   /** Default: the clock; at least that of the stored value and 1. */
   readonly timestamp?: Timestamp | undefined
   /** Only versions inside the range serve as base. */
@@ -140,6 +171,7 @@ export interface Append {
  * `ERR_WRONG_ROW`.
  */
 export type RowOperation<T> = Omit<T, 'row' | 'durability'> & {
+  /** Default: the outer row. */
   readonly row?: BytesLike | undefined
 }
 
@@ -170,7 +202,12 @@ export interface BatchForms {
   /** Several mutations of one row. */
   readonly mutateRow: RowMutations
   /** A mutation under a condition. */
-  readonly checkAndMutate: { readonly check: Check; readonly action: CheckAction }
+  readonly checkAndMutate: {
+    /** The condition. */
+    readonly check: Check
+    /** Applied if the condition holds. */
+    readonly action: CheckAction
+  }
 }
 
 /** Objects that have exactly one of the members of `Forms`. */
@@ -206,7 +243,9 @@ export interface RowMutations {
 export interface MultiRowMutations {
   /** At least one. A row may be named several times. */
   readonly rows: readonly {
+    /** 1 to 32,767 bytes. */
     readonly row: BytesLike
+    /** Puts and deletes, at least one. */
     readonly mutations: readonly Mutation[]
   }[]
   /** If one check does not hold, nothing is applied. Default none. */
@@ -229,14 +268,30 @@ export interface CheckTarget {
 
 /** The condition of a {@link Check}: one of these forms, without members of the others. */
 export type CheckCondition =
-  | CheckOf<{ readonly column: ColumnName; readonly equals: BytesLike | null }>
-  | CheckOf<{ readonly column: ColumnName; readonly notExists: true }>
   | CheckOf<{
+      /** The column whose newest value is compared. */
       readonly column: ColumnName
+      /** Holds if the value has these bytes; null or empty also if there is no cell. */
+      readonly equals: BytesLike | null
+    }>
+  | CheckOf<{
+      /** The column whose newest value is compared. */
+      readonly column: ColumnName
+      /** Holds if there is no cell. */
+      readonly notExists: true
+    }>
+  | CheckOf<{
+      /** The column whose newest value is compared. */
+      readonly column: ColumnName
+      /** Compares `value operator stored`. */
       readonly operator: CompareOperator
+      /** What the stored value is compared with. */
       readonly value?: BytesLike | null | undefined
     }>
-  | CheckOf<{ readonly filter: Filter }>
+  | CheckOf<{
+      /** Holds if a get of the row with this filter returns a cell. */
+      readonly filter: Filter
+    }>
 
 /** The members by which the forms of a check differ. */
 export type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'value' | 'filter'
@@ -252,7 +307,12 @@ export type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]
 export type Check = CheckTarget & CheckCondition
 
 /** The mutations of a checkAndMutate, applied if the condition holds. */
-export type CheckAction = Mutation | { readonly mutations: readonly Mutation[] }
+export type CheckAction =
+  | Mutation
+  | {
+      /** At least one; all or none. */
+      readonly mutations: readonly Mutation[]
+    }
 
 /** The outcome of a checkAndMutate. */
 export interface CheckAndMutateResult {
@@ -270,8 +330,20 @@ export type BatchOperation = OneOf<BatchForms>
 
 /** The outcome of one operation of a batch, at the index of the operation. */
 export type BatchResult =
-  | { readonly ok: true; readonly result: Result; readonly success?: boolean | undefined }
-  | { readonly ok: false; readonly error: CellarError }
+  | {
+      /** Whether the operation was carried out. */
+      readonly ok: true
+      /** The cells that the operation returns; may be empty. */
+      readonly result: Result
+      /** Of a checkAndMutate: whether its condition held. */
+      readonly success?: boolean | undefined
+    }
+  | {
+      /** Whether the operation was carried out. */
+      readonly ok: false
+      /** Why the operation failed. */
+      readonly error: CellarError
+    }
 
 /**
  * Called with each outcome of a batch as soon as it is final (HBase: Batch.Callback). After all

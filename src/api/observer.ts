@@ -55,6 +55,7 @@ export interface BypassContext<T> extends ObserverContext {
 
 /** The mutations that one put, delete, row mutation or `mutateRows` applies under one sequence. */
 export interface MutationBatch {
+  /** In the order of the call. */
   readonly mutations: readonly Mutation[]
   /**
    * Adds a put or a delete of any row to the same sequence and log entry: all of them are applied
@@ -83,16 +84,21 @@ export interface Observer extends JobObserver {
   postOpen?(context: ObserverContext): void
   /** Called before the database closes, or after the coprocessor or the table was removed. */
   preClose?(context: ObserverContext): void
+  /** After the table was closed; the observer is not called again. */
   postClose?(): void
 
   /** (HBase: preGetOp.) */
   preGet?(context: BypassContext<Result>, get: Get): Get | void
+  /** After a get; may return another result. */
   postGet?(context: ObserverContext, get: Get, result: Result): Result | void
   /** `exists` calls these two methods, and between them the methods of its get. */
   preExists?(context: BypassContext<boolean>, get: Get): Get | void
+  /** After an existence check; may return another answer. */
   postExists?(context: ObserverContext, get: Get, exists: boolean): boolean | void
 
+  /** Before a scanner is opened; may change the scan. */
   preScannerOpen?(context: ObserverContext, scan: Scan): Scan | void
+  /** After a scanner was opened. */
   postScannerOpen?(context: ObserverContext, scan: ObservedScan): void
   /** Called once per result. `bypass(undefined)` ends the scan. */
   preScannerNext?(context: BypassContext<Result | undefined>, scan: ObservedScan): void
@@ -114,6 +120,7 @@ export interface Observer extends JobObserver {
   ): boolean | void
   /** Called when the scan ends: after its last row, by its consumer, or by an error. */
   preScannerClose?(context: ObserverContext, scan: ObservedScan): void
+  /** After a scanner was closed. */
   postScannerClose?(context: ObserverContext, scan: ObservedScan): void
 
   /**
@@ -122,8 +129,11 @@ export interface Observer extends JobObserver {
    * put or delete.
    */
   prePut?(context: BypassContext<void>, put: Put): Put | void
+  /** After a put was applied. */
   postPut?(context: ObserverContext, put: Put): void
+  /** As {@link prePut}. */
   preDelete?(context: BypassContext<void>, deletion: Delete): Delete | void
+  /** After a delete was applied. */
   postDelete?(context: ObserverContext, deletion: Delete): void
   /**
    * Called before a delete of one version without timestamp looks for that version.
@@ -134,18 +144,24 @@ export interface Observer extends JobObserver {
     deletion: Delete,
     column: ColumnTarget,
   ): void
+  /** Before an increment; may change it, or bypass it with a result. */
   preIncrement?(context: BypassContext<Result>, increment: Increment): Increment | void
   /**
    * Called once, after `preIncrement`, when the row is in memory and no other operation can come in
    * between. Increments and appends inside other operations do not call it.
    */
   preIncrementAfterRowLock?(context: BypassContext<Result>, increment: Increment): void
+  /** After an increment; may return another result. */
   postIncrement?(context: ObserverContext, increment: Increment, result: Result): Result | void
+  /** Before an append; may change it, or bypass it with a result. */
   preAppend?(context: BypassContext<Result>, append: Append): Append | void
   /** As {@link preIncrementAfterRowLock}. */
   preAppendAfterRowLock?(context: BypassContext<Result>, append: Append): void
+  /** After an append; may return another result. */
   postAppend?(context: ObserverContext, append: Append, result: Result): Result | void
+  /** Before a row mutation; may change it, or bypass it with a result. */
   preMutateRow?(context: BypassContext<Result>, mutations: RowMutations): RowMutations | void
+  /** After a row mutation was applied. */
   postMutateRow?(context: ObserverContext, mutations: RowMutations, result: Result): Result | void
 
   /**
@@ -153,6 +169,7 @@ export interface Observer extends JobObserver {
    * methods.
    */
   preBatchMutate?(context: ObserverContext, batch: MutationBatch): void
+  /** After the mutations of a batch were applied. */
   postBatchMutate?(context: ObserverContext, batch: MutationBatch): void
   /** Called whether or not the batch was applied, if `preBatchMutate` was called. */
   postBatchMutateIndispensably?(
@@ -165,8 +182,10 @@ export interface Observer extends JobObserver {
    * Called before files of these directories become part of the table (HBase: preBulkLoadHFile).
    */
   preBulkLoad?(context: ObserverContext, directories: readonly string[]): void
+  /** After files were loaded into the table. */
   postBulkLoad?(context: ObserverContext, directories: readonly string[]): void
 
+  /** Before the row of a checkAndMutate is read; may bypass the call with an outcome. */
   preCheckAndMutate?(
     context: BypassContext<CheckAndMutateResult>,
     check: Check,
@@ -182,6 +201,7 @@ export interface Observer extends JobObserver {
     action: CheckAction,
     matched: boolean,
   ): void
+  /** After a checkAndMutate; may return another outcome. */
   postCheckAndMutate?(
     context: ObserverContext,
     check: Check,

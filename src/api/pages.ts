@@ -17,6 +17,7 @@ export type PageScan = Omit<Scan, 'batch' | 'limit' | 'needCursorResult'> & {
 
 /** The rows of a page, and the token for the next page. */
 export interface Page {
+  /** In the order of the scan. */
   readonly rows: Result[]
   /** The `page` of the next call; undefined if this was the last page. Safe in URLs. */
   readonly next: string | undefined

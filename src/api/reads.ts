@@ -15,6 +15,7 @@ export interface Snapshot {
   readonly sequence: number
   /** Releases the view. Later reads with it throw `ERR_CLOSED`. */
   close(): void
+  /** As {@link close}, for `using`. */
   [Symbol.dispose](): void
 }
 
@@ -27,11 +28,13 @@ export interface ReadOptions {
    * keeps. Default 1.
    */
   readonly versions?: number | 'all' | undefined
+  /** Only versions within the range. Default: all. */
   readonly timeRange?: TimeRangeOption | undefined
   /** Only cells with exactly this timestamp. Not together with `timeRange`. */
   readonly timestamp?: Timestamp | undefined
   /** Time ranges of single families, in place of `timeRange`. */
   readonly familyTimeRanges?: Readonly<Record<string, TimeRangeOption>> | undefined
+  /** Decides which cells are returned; see `docs/filters.md`. */
   readonly filter?: Filter | undefined
   /**
    * Most cells per family and row, from 0 (HBase: setMaxResultsPerColumnFamily). A filter does not
@@ -59,6 +62,7 @@ export interface ReadOptions {
 
 /** Reads one row. */
 export interface Get extends ReadOptions {
+  /** 1 to 32,767 bytes. */
   readonly row: BytesLike
   /** Whether to return no cells and only set `exists` of the result. Default false. */
   readonly checkExistenceOnly?: boolean | undefined
@@ -129,6 +133,7 @@ export interface ScanMetrics {
   readonly rowsFiltered: number
   /** Results returned, without those that hold only a cursor. */
   readonly results: number
+  /** Cells that the scan returned. */
   readonly cells: number
   /** Bytes of the encoded keys and values of those cells. */
   readonly bytes: number

@@ -40,8 +40,11 @@ export interface Cell {
 
 /** The members of a result apart from its cells. */
 export interface ResultMarks {
+  /** See {@link Result.partial}. Default false. */
   readonly partial?: boolean | undefined
+  /** See {@link Result.exists}. */
   readonly exists?: boolean | undefined
+  /** See {@link Result.cursor}. */
   readonly cursor?: Buffer | undefined
 }
 
@@ -60,6 +63,7 @@ export abstract class Result {
    */
   readonly cursor: Buffer | undefined
 
+  /** For backends; see {@link Result.of} for cells as objects. */
   protected constructor(partial: boolean, exists: boolean | undefined, cursor: Buffer | undefined) {
     this.partial = partial
     this.exists = exists
@@ -131,6 +135,7 @@ export abstract class Result {
     return value !== undefined && value.length > 0
   }
 
+  /** The cells, as {@link cells}. */
   [Symbol.iterator](): IterableIterator<Cell> {
     return this.cells()[Symbol.iterator]()
   }

@@ -92,11 +92,17 @@ export interface TableOptions {
 
 /** A table with all defaults filled in. */
 export interface TableDescription {
+  /** Name of the table. */
   readonly name: string
+  /** Complete options by family. */
   readonly families: Readonly<Record<string, FamilyDescription>>
+  /** Of mutations that name none. */
   readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'>
+  /** Whether mutations are refused. */
   readonly readOnly: boolean
+  /** Memtable size at which a family is flushed. */
   readonly flushBytes: number
+  /** Texts of the application. */
   readonly metadata: Readonly<Record<string, string>>
   /** Absent if there are none. */
   readonly coprocessors?: readonly TableCoprocessor[] | undefined
@@ -110,9 +116,13 @@ export interface TableAlteration {
   readonly families?: Readonly<Record<string, FamilyOptions>> | undefined
   /** Families to drop with all their cells. */
   readonly dropFamilies?: readonly string[] | undefined
+  /** Of mutations that name none. */
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
+  /** Whether mutations are refused. */
   readonly readOnly?: boolean | undefined
+  /** Memtable size at which a family is flushed. */
   readonly flushBytes?: number | undefined
+  /** Texts of the application; replaces all earlier ones. */
   readonly metadata?: Readonly<Record<string, string>> | undefined
   /** Replaces the whole list; empty = none. */
   readonly coprocessors?: readonly TableCoprocessor[] | undefined

@@ -40,6 +40,7 @@ export class ManualClock implements Clock {
   /** What {@link now} returns; assign it to move time. */
   milliseconds: number
 
+  /** Starts at a number of milliseconds since 1970. */
   constructor(milliseconds = 1_000_000) {
     this.milliseconds = milliseconds
   }

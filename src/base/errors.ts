@@ -102,7 +102,9 @@ export interface CorruptionDetail {
 
 /** Optional facts that go with an error. */
 export interface CellarErrorOptions {
+  /** The error behind this one. */
   readonly cause?: unknown
+  /** Where damaged bytes lie. */
   readonly corruption?: CorruptionDetail | undefined
   /** Failures by position in the list that the caller passed, for `ERR_BATCH_FAILED`. */
   readonly failures?: ReadonlyMap<number, CellarError> | undefined
@@ -115,6 +117,7 @@ const brand = Symbol.for('cellardb.CellarError')
  * the same process.
  */
 export class CellarError extends Error {
+  /** 'CellarError'. */
   override readonly name: string = 'CellarError'
   /** The stable code. */
   readonly code: ErrorCode
@@ -122,8 +125,10 @@ export class CellarError extends Error {
   readonly corruption: CorruptionDetail | undefined
   /** Failures by list position, if the code is `ERR_BATCH_FAILED`. */
   readonly failures: ReadonlyMap<number, CellarError> | undefined
+  /** Marks the class across copies of the package. */
   readonly [brand] = true
 
+  /** For backends and coprocessors that report errors of their own. */
   constructor(code: ErrorCode, message: string, options: CellarErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
@@ -131,6 +136,7 @@ export class CellarError extends Error {
     this.failures = options.failures
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value
   }
@@ -144,10 +150,12 @@ export class BatchError extends CellarError {
   declare readonly code: typeof ErrorCode.batchFailed
   declare readonly failures: ReadonlyMap<number, CellarError>
 
+  /** Made by the calls that take lists. */
   constructor(message: string, failures: ReadonlyMap<number, CellarError>, cause?: unknown) {
     super(ErrorCode.batchFailed, message, { failures, cause })
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof CellarError && value.code === ErrorCode.batchFailed
   }

@@ -21,10 +21,15 @@ import { approximateTimestamp, joinTimestamp, type Timestamp } from './timestamp
 
 /** Where an entry lies: the part of a cursor that a view is set from. */
 export interface EntryRanges {
+  /** Holds key and value. */
   readonly buffer: Buffer
+  /** Where the key starts. */
   readonly keyStart: number
+  /** Where the key ends. */
   readonly keyEnd: number
+  /** Where the value starts, with its header. */
   readonly valueStart: number
+  /** Where the value ends. */
   readonly valueEnd: number
 }
 
@@ -32,20 +37,27 @@ export interface EntryRanges {
 export class CellView {
   /** Memory that holds key and value. */
   buffer: Buffer = Buffer.alloc(0)
+  /** Start of the key in {@link buffer}. */
   keyStart = 0
+  /** End of the key in {@link buffer}. */
   keyEnd = 0
   /** End of the escaped row, which starts at `keyStart`. */
   rowEnd = 0
   /** The escaped qualifier is `buffer[qualifierStart, qualifierEnd)`. */
   qualifierStart = 0
+  /** End of the escaped qualifier in {@link buffer}. */
   qualifierEnd = 0
+  /** Upper 32 bits of the timestamp. */
   timestampHigh = 0
+  /** Lower 32 bits of the timestamp. */
   timestampLow = 0
   /** One of the codes of `CellType`. */
   type = 0
+  /** Sequence of the mutation that wrote the cell. */
   sequence = 0
   /** The stored value (flags, TTL, content) is `buffer[valueStart, valueEnd)`. */
   valueStart = 0
+  /** End of the value in {@link buffer}. */
   valueEnd = 0
   /** Index of the cell's family in the list of families of the scan. */
   familyIndex = 0

@@ -23,7 +23,9 @@ export type ColumnName = string | Uint8Array | ColumnParts
 
 /** A column by its parts; without `qualifier` the whole family. */
 export interface ColumnParts {
+  /** Name of the family. */
   readonly family: BytesLike
+  /** The column's name within its family. */
   readonly qualifier?: BytesLike | undefined
 }
 

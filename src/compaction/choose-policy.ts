@@ -15,11 +15,17 @@ import { tieredOptions, tieredPolicy, type TieredOptions } from './tiered.js'
 
 /** The options of each policy. */
 export interface PolicyOptions {
+  /** Of the policy `exploring`. */
   readonly exploring: ExploringOptions
+  /** Of the policy `leveled`. */
   readonly leveled: LeveledOptions
+  /** Of the policy `tiered`. */
   readonly tiered: TieredOptions
+  /** Of the policy `lazy-leveled`. */
   readonly 'lazy-leveled': LazyLeveledOptions
+  /** Of the policy `fifo`. */
   readonly fifo: FifoOptions
+  /** Of the policy `date-tiered`. */
   readonly 'date-tiered': DateTieredOptions
 }
 

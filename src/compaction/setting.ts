@@ -8,7 +8,10 @@ import { choosePolicy, type PolicyOptions } from './choose-policy.js'
 
 /** A policy, with the options that differ from its defaults. */
 export type CompactionSetting = {
-  readonly [Name in PolicyName]: { readonly policy: Name } & Partial<PolicyOptions[Name]>
+  readonly [Name in PolicyName]: {
+    /** Name of the policy. */
+    readonly policy: Name
+  } & Partial<PolicyOptions[Name]>
 }[PolicyName]
 
 /** The policy of a family that names none; docs/decisions.md has the reason. */

@@ -45,7 +45,9 @@ export interface StoreJob {
   readonly kind: 'flush' | 'minor' | 'major'
   /** Whether a 'major' job reads all files of the store, not only those of some rows. */
   readonly wholeStore: boolean
+  /** Name of the table. */
   readonly table: string
+  /** Name of the family. */
   readonly family: string
   /** Time of the job in milliseconds since the Unix epoch. */
   readonly now: number
@@ -58,6 +60,7 @@ export interface StoreJob {
 
 /** The facts from which a cell hook is made. */
 export interface CellHookSetup {
+  /** What the job works on. */
   readonly job: StoreJob
   /** The options with which the coprocessor was registered; an empty object if there are none. */
   readonly options: Readonly<Record<string, unknown>>

@@ -15,7 +15,9 @@ export interface JobSummary extends Omit<
 
 /** Cells that the hook of a coprocessor dropped and replaced in finished jobs since the open. */
 export interface HookCounters {
+  /** Cells that the hook dropped. */
   readonly dropped: number
+  /** Cells whose value the hook replaced. */
   readonly replaced: number
 }
 

@@ -12,12 +12,15 @@ import type { StoreJob } from './cell-hook.js'
 export interface StoreJobOutcome {
   /** Files that replace the memtable or the inputs. */
   readonly files: number
+  /** Cells and markers that the job read. */
   readonly entriesRead: number
+  /** Cells and markers that the job wrote. */
   readonly entriesWritten: number
   /** Entries dropped by HBase's rules and by hooks. */
   readonly entriesDropped: number
   /** Cells that this coprocessor's hook dropped and replaced. */
   readonly hookDropped: number
+  /** Cells whose value a cell hook replaced. */
   readonly hookReplaced: number
   /** Cells kept without asking the hook, because an open snapshot sees them. */
   readonly hookNotAsked: number
@@ -32,15 +35,21 @@ export interface StoreJobOutcome {
 
 /** The facts about a file that an observer sees. */
 export interface StoreFileInfo {
+  /** Number in the name of the file. */
   readonly fileNumber: number
+  /** Size of the file. */
   readonly fileBytes: number
+  /** Level of the file; 0 holds what was flushed. */
   readonly level: number
+  /** Cells and markers in the file. */
   readonly entryCount: number
 }
 
 /** A selection of files for a compaction. */
 export interface CompactionSelection {
+  /** Name of the table. */
   readonly table: string
+  /** Name of the family. */
   readonly family: string
   /** Files of the store, newest first. */
   readonly files: readonly StoreFileInfo[]
@@ -60,6 +69,7 @@ export interface JobRetention {
   minVersions: number
   /** Time to live in seconds, above 0; Infinity = forever. */
   ttlSeconds: number
+  /** As the option of the family. */
   keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
   /** How long a major compaction keeps markers that it could drop, from 0. */
   timeToPurgeDeletesMilliseconds: number

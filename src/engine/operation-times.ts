@@ -38,19 +38,27 @@ export interface LatencyStatistics {
   readonly count: number
   /** Number of operations that were timed and ended without an error. */
   readonly timedCount: number
+  /** The mean. */
   readonly meanMicroseconds: number
+  /** Half of the operations took at most so long. */
   readonly p50Microseconds: number
+  /** 99 % of the operations took at most so long. */
   readonly p99Microseconds: number
+  /** 99.9 % of the operations took at most so long. */
   readonly p999Microseconds: number
+  /** The longest. */
   readonly maxMicroseconds: number
 }
 
 /** An operation that took at least `slowOperationMilliseconds`. */
 export interface SlowOperation {
+  /** Name of the table; undefined for the log. */
   readonly table: string
   /** The row that the operation names; undefined if it names none. */
   readonly row: Buffer | undefined
+  /** Which operation. */
   readonly kind: TimedOperationName
+  /** How long the operation took. */
   readonly milliseconds: number
 }
 

@@ -17,6 +17,7 @@ export type PressureState = 'none' | 'slow' | 'stop'
 
 /** The state of the back-pressure. */
 export interface Pressure {
+  /** What happens to writers. */
   readonly state: PressureState
   /** Debt divided by its limit: from 0.5 on `slow`, from 1 on `stop`. */
   readonly level: number

@@ -25,6 +25,7 @@ const timestampsNames = new OptionNames<{ readonly canHint?: boolean }>('a Times
  * four bytes, big-endian (HBase: KeyOnlyFilter).
  */
 export class KeyOnlyFilter extends KeyFilter {
+  /** Always true: values are not read. */
   readonly replacesValues = true
   private readonly lengthAsValue: boolean
   /** Returned for every cell; callers copy it at once. */

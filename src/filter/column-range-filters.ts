@@ -98,9 +98,11 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
 
 /** Options of {@link ColumnRangeFilter}; an absent bound is open. */
 export interface ColumnRangeOptions {
+  /** First qualifier. Default: no lower bound. */
   readonly min?: BytesLike | undefined
   /** Default true. */
   readonly minInclusive?: boolean | undefined
+  /** Last qualifier. Default: no upper bound. */
   readonly max?: BytesLike | undefined
   /** Default false. */
   readonly maxInclusive?: boolean | undefined

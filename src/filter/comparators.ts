@@ -51,20 +51,52 @@ import type { BigDecimal } from './big-decimal.js'
  */
 export type ComparatorOption =
   | BytesLike
-  | { readonly binary: BytesLike }
-  | { readonly binaryPrefix: BytesLike }
-  | { readonly binaryComponent: BytesLike; readonly offset: number }
-  | { readonly bit: BytesLike; readonly operator: 'AND' | 'OR' | 'XOR' }
-  | { readonly long: number | bigint }
-  | { readonly bigDecimal: string | bigint }
-  | { readonly null: true }
   | {
+      /** Compares bytes. */
+      readonly binary: BytesLike
+    }
+  | {
+      /** Compares the first bytes, as many as given. */
+      readonly binaryPrefix: BytesLike
+    }
+  | {
+      /** Compares bytes at {@link offset}. */
+      readonly binaryComponent: BytesLike
+      /** Where the bytes begin. */
+      readonly offset: number
+    }
+  | {
+      /** Combines the bytes with these; equal if a bit is left. */
+      readonly bit: BytesLike
+      /** How bits are combined. */
+      readonly operator: 'AND' | 'OR' | 'XOR'
+    }
+  | {
+      /** Compares signed numbers of 8 bytes. */
+      readonly long: number | bigint
+    }
+  | {
+      /** Compares numbers in the form of Java's BigDecimal. */
+      readonly bigDecimal: string | bigint
+    }
+  | {
+      /** Compares with the absence of a value. */
+      readonly null: true
+    }
+  | {
+      /** A regular expression as text. */
       readonly regexString: string | RegExp
+      /** Character set of the stored text. Default UTF-8. */
       readonly charset?: 'utf8' | 'latin1'
+      /** Whether upper and lower case count as equal. */
       readonly ignoreCase?: boolean
+      /** Whose regular expressions. */
       readonly engine?: RegularExpressionEngine
     }
-  | { readonly substring: string }
+  | {
+      /** Text that must occur; case is ignored. */
+      readonly substring: string
+    }
 
 /** The result of {@link makeComparator}. */
 export abstract class Comparator {

@@ -18,6 +18,7 @@ export interface DependentColumnOptions {
   readonly dropDependentColumn?: boolean | undefined
   /** With `value`: only reference cells whose value passes are considered. */
   readonly operator?: FilterOperator | undefined
+  /** What the value of the column is compared with. */
   readonly value?: ComparatorOption | undefined
 }
 

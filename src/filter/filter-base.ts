@@ -11,6 +11,7 @@ export abstract class FilterBase implements Filter {
   /** Whether rows come in descending order. */
   protected reversed = false
 
+  /** `hasFilterRow`: see {@link Filter.hasFilterRow}. */
   constructor(hasFilterRow = false) {
     this.hasFilterRow = hasFilterRow
   }

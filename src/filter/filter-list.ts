@@ -32,6 +32,7 @@ export type FilterListOperator = 'MUST_PASS_ALL' | 'MUST_PASS_ONE'
  */
 export class FilterList implements Filter {
   readonly hasFilterRow: boolean
+  /** Whether all filters or one must pass. */
   readonly operator: FilterListOperator
   private readonly members: readonly ListMember[]
   private hint: HintMemory | undefined = undefined

@@ -13,10 +13,15 @@ import type { CellView } from '../cell/cell-view.js'
 
 /** The answer of a filter about a cell. */
 export const FilterCode = {
+  /** Include the cell, go on with the next one. */
   include: 1,
+  /** Include the cell, leave older versions. */
   includeAndNextColumn: 2,
+  /** Include the cell, leave the rest of the row. */
   includeAndNextRow: 3,
+  /** Leave the cell, go on with the next one. */
   skip: 4,
+  /** Leave the cell and older versions. */
   nextColumn: 5,
   /** Leave this family's cells of the row; the other families are still read. */
   nextRow: 6,
@@ -27,6 +32,7 @@ export type FilterCode = (typeof FilterCode)[keyof typeof FilterCode]
 
 /** The place at which a scan should continue: the first cell at or after these coordinates. */
 export interface CellHint {
+  /** Key of the row, unescaped. */
   readonly row: Buffer
   /** Undefined: the start of the row. */
   readonly qualifier?: Buffer | undefined
@@ -35,11 +41,13 @@ export interface CellHint {
    * scan may ignore the timestamp; then the filter is asked about the next cell as usual.
    */
   readonly timestampHigh?: number | undefined
+  /** The lower half. */
   readonly timestampLow?: number | undefined
 }
 
 /** The collected cells of one row, for {@link Filter.filterRowCells}. */
 export interface RowCells {
+  /** Number of cells. */
   readonly count: number
   /** A view of cell `index`, borrowed until the next call. */
   cell(index: number): CellView
@@ -56,13 +64,17 @@ export interface Filter {
   readonly hasFilterRow: boolean
   /** Resets the state about the previous row. */
   reset(): void
+  /** Returns true to end the scan. */
   filterAllRemaining(): boolean
   /** Returns true to drop the row. `row` is unescaped and borrowed. */
   filterRowKey(row: Buffer): boolean
+  /** Judges a cell. */
   filterCell(cell: CellView): FilterCode
   /** Returns the value to emit in place of the cell's value, or undefined to keep it. */
   transformCell?(cell: CellView): Buffer | undefined
+  /** Called with the included cells of a row; may drop some. */
   filterRowCells?(cells: RowCells): void
+  /** Called at the end of a row; returns true to drop the row. */
   filterRow(): boolean
   /** Called after `seekUsingHint`; undefined means the next cell. */
   nextCellHint?(cell: CellView): CellHint | undefined

@@ -8,6 +8,7 @@ import { RowKeyFilter } from './filter-base.js'
 
 /** A pattern for rows. */
 export interface FuzzyPattern {
+  /** Bytes of the row key. */
   readonly key: BytesLike
   /** One number per byte of the key: 0 = the row must have this byte, 1 = any byte. */
   readonly mask: Uint8Array | readonly number[]

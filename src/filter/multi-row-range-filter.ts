@@ -18,7 +18,10 @@ export type RowRange =
       /** Default false. */
       readonly stopInclusive?: boolean
     }
-  | { readonly prefix: BytesLike }
+  | {
+      /** Rows that begin with these bytes. */
+      readonly prefix: BytesLike
+    }
 
 /** The properties of both forms. */
 interface RangeOptions {

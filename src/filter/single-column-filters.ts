@@ -17,7 +17,9 @@ import { FilterBase } from './filter-base.js'
 
 /** A condition on a column's value. */
 export interface ColumnCondition {
+  /** `'family:qualifier'`. */
   readonly column: ColumnName
+  /** Compares `stored operator value`. */
   readonly operator: FilterOperator
   /** Bytes, or another comparator. */
   readonly value: ComparatorOption

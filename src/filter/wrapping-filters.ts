@@ -14,6 +14,7 @@ import { FilterBase, isIncluded } from './filter-base.js'
 
 /** A filter around another one. */
 export abstract class WrappingFilter extends FilterBase {
+  /** The filter inside. */
   protected readonly inner: Filter
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
@@ -51,6 +52,7 @@ export abstract class WrappingFilter extends FilterBase {
     return this.inner.readsValue?.(cell) ?? true
   }
 
+  /** As the filter inside. */
   get replacesValues(): boolean {
     return this.inner.replacesValues ?? false
   }

@@ -20,7 +20,9 @@ export interface DirectoryBinding {
   readonly directory: string
   /** A path that leads to the directory wherever it was moved; undefined if the system has none. */
   readonly descriptorPath: string | undefined
+  /** Number of the file system. */
   readonly device: bigint
+  /** Number of the directory in its file system. */
   readonly inode: bigint
 }
 

@@ -12,6 +12,7 @@ import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './type
 
 /** A call that can fail. */
 export interface FaultyOperation {
+  /** What the operation does. */
   readonly kind:
     | 'open'
     | 'list'
@@ -40,6 +41,7 @@ export interface Fault {
   readonly failAt: number
   /** Whether all later calls fail too. Default false. */
   readonly persistent?: boolean | undefined
+  /** Code of the error, such as `'ENOSPC'`. */
   readonly errno: 'EIO' | 'ENOSPC' | 'EACCES' | 'EMFILE'
   /** Restricts both counting and failing to these calls. Default all. */
   readonly only?: ((operation: FaultyOperation) => boolean) | undefined
@@ -56,6 +58,7 @@ export interface Fault {
 
 /** A {@link FileSystem} that can lose unsynced bytes on demand, such as `MemoryFileSystem`. */
 export interface UnsyncedDroppingFileSystem extends FileSystem {
+  /** Forgets what was written and not synced, as a loss of power does. */
   dropUnsynced(path: string, pages: 'reverted' | 'clean'): void
 }
 
@@ -173,10 +176,12 @@ export class FaultyFileSystem implements FileSystem {
     return this.inner.runIdentity()
   }
 
+  /** As the file system below. */
   join(directory: string, name: string): string {
     return this.inner.join(directory, name)
   }
 
+  /** As the file system below, unless a fault is due. */
   openSync(path: string, mode: OpenMode): File {
     this.check('open', path)
     return new FaultyFile(this, path, this.inner.openSync(path, mode))

@@ -39,6 +39,7 @@ import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './type
 
 /** A mutating or syncing operation, as {@link MemoryFileSystem.beforeOperation} sees it. */
 export interface FileOperation {
+  /** What the operation did. */
   readonly kind:
     | 'create'
     | 'write'

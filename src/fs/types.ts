@@ -13,6 +13,7 @@ import type { DirectoryBinding } from './directory-handle.js'
 
 /** An open file. Offsets and lengths are bytes. */
 export interface File {
+  /** As it was opened. */
   readonly path: string
   /**
    * Reads up to `length` bytes at `position` into `target`. Returns the number of bytes read, which
@@ -46,7 +47,9 @@ export interface DirectoryLock {
 
 /** Kind and size in bytes of the file or directory at a path. */
 export interface FileStat {
+  /** Whether it is a file or a directory. */
   readonly kind: 'file' | 'directory' | 'other'
+  /** Bytes; 0 for a directory. */
   readonly size: number
 }
 
@@ -68,7 +71,9 @@ export interface FileSystem {
    * bytes written in between are still there. Undefined if the system does not tell.
    */
   runIdentity(): Buffer | undefined
+  /** Joins parts of a path. */
   join(directory: string, name: string): string
+  /** As `open`, blocking. */
   openSync(path: string, mode: OpenMode): File
   /** Names in the directory, unsorted. */
   listSync(directory: string): string[]

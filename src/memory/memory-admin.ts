@@ -63,6 +63,7 @@ export class MemoryAdmin implements Admin {
     this.#core.install(description, empty, id)
   }
 
+  /** Whether the table exists. */
   tableExists(name: string): boolean {
     this.#core.checkOpen()
     return this.#core.tables.has(plainTableName(name))

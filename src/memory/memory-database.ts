@@ -64,6 +64,7 @@ const optionNames = new OptionNames<MemoryDatabaseOptions>('a database in memory
 export class MemoryDatabase implements Database<MemoryTable> {
   /** The capabilities of this backend: all but coprocessors. */
   readonly capabilities = capabilities
+  /** Schema and upkeep. */
   readonly admin: MemoryAdmin
   readonly #core: MemoryCore
 

@@ -33,7 +33,12 @@ import type { StoredCell } from './reading-rules.js'
 import type { ReferenceTable } from './reference-table.js'
 
 /** An element of `checkAndMutateList`. */
-export type CheckWithAction = { readonly check: types.Check; readonly action: types.CheckAction }
+export type CheckWithAction = {
+  /** The condition. */
+  readonly check: types.Check
+  /** Applied if the condition holds. */
+  readonly action: types.CheckAction
+}
 
 /** A table of an open in-memory database. */
 export class MemoryTable implements types.Table, types.SyncTable {

@@ -2,49 +2,84 @@
 
 /** Durations of one kind of operations, as `Database.statistics` has them. */
 export interface MonitoredLatency {
+  /** Number of operations. */
   readonly count: number
+  /** Half of the operations took at most so long. */
   readonly p50Microseconds: number
+  /** 99 % of the operations took at most so long. */
   readonly p99Microseconds: number
+  /** 99.9 % of the operations took at most so long. */
   readonly p999Microseconds: number
+  /** The longest. */
   readonly maxMicroseconds: number
 }
 
 /** What monitors read of `Database.statistics`. Sizes are bytes; counters count since the open. */
 export interface MonitoredStatistics {
+  /** Counts and durations by kind of operation. */
   readonly latencies: Readonly<Record<string, MonitoredLatency>>
+  /** Number of SSTables. */
   readonly tableFiles: number
+  /** Bytes of all SSTables. */
   readonly tableFileBytes: number
+  /** Bytes of value files. */
   readonly valueFileBytes: number
+  /** Bytes of the log. */
   readonly logBytes: number
+  /** Bytes of memtables that are not in a table yet. */
   readonly memtableBytes: number
+  /** The block cache. */
   readonly blockCache: {
+    /** Bytes that the cache holds. */
     readonly bytesUsed: number
+    /** Blocks found in the cache. */
     readonly hits: number
+    /** Blocks that had to be read. */
     readonly misses: number
   }
+  /** Indexes and filters in memory. */
   readonly pinnedBytes: number
+  /** Bytes of blocks read from files. */
   readonly blockBytesRead: number
+  /** Questions to Bloom filters. */
   readonly filterChecks: number
+  /** Questions that a Bloom filter answered with no. */
   readonly filterNegatives: number
+  /** Flushes since the open. */
   readonly flushes: number
+  /** Bytes written by flushes. */
   readonly flushedBytes: number
+  /** Merges since the open. */
   readonly compactions: number
+  /** Bytes read by compactions. */
   readonly compactionBytesRead: number
+  /** Bytes written by compactions. */
   readonly compactedBytes: number
+  /** Compactions that run, wait or were asked for. */
   readonly compactionQueue: number
+  /** How often writers were held back because compactions were behind. */
   readonly compactionStalls: number
+  /** How often a writer waited for memory. */
   readonly stalls: number
+  /** Mutating calls that wait. */
   readonly waitingCalls: number
+  /** Encoded keys and values of all mutations. */
   readonly userBytes: number
+  /** Bytes written for each byte of mutations. */
   readonly writeAmplification: number
+  /** Most sorted runs of a family. */
   readonly readAmplification: number
+  /** Bytes of all SSTables by those of the largest runs. */
   readonly spaceAmplification: number
+  /** Snapshots that are not closed. */
   readonly openSnapshots: number
 }
 
 /** A database that can be monitored: `Database` of `cellardb`. */
 export interface MonitoredDatabase {
+  /** Becomes the label of the figures. */
   readonly directory: string
+  /** Reads all counters. */
   statistics(): MonitoredStatistics
 }
 

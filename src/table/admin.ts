@@ -48,6 +48,7 @@ import type {
 
 /** A snapshot of a table. */
 export interface SnapshotDescription {
+  /** Name of the snapshot. */
   readonly name: string
   /** The table that it was taken of. */
   readonly table: string
@@ -65,13 +66,17 @@ export interface BulkLoadOptions {
   readonly copy?: boolean | undefined
   /** Told now and then which part of the bytes is verified, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
+  /** Aborting it ends the load with `ERR_ABORTED`; nothing is loaded. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** What a bulk load made part of a table. */
 export interface BulkLoaded {
+  /** Number of files. */
   readonly files: number
+  /** Cells in them. */
   readonly cells: number
+  /** Size of the files. */
   readonly bytes: number
 }
 
@@ -161,6 +166,7 @@ export class Admin implements BackendAdmin {
     await this.#ddl.truncate(plainTableName(name))
   }
 
+  /** Whether the table exists. */
   tableExists(name: string): boolean {
     this.#engine.checkOpen()
     return this.#engine.tables.has(plainTableName(name))
@@ -178,6 +184,7 @@ export class Admin implements BackendAdmin {
     return this.listTableNames().filter((table) => namespaceOf(table) === namespace)
   }
 
+  /** The descriptions of all tables, by name. */
   listTableDescriptors(pattern?: RegExp): TableDescription[] {
     return this.listTableNames(pattern).map((name) => this.getDescriptor(name))
   }
@@ -226,14 +233,17 @@ export class Admin implements BackendAdmin {
     await this.#switch(name, true)
   }
 
+  /** Lets a disabled table be used again. */
   async enableTable(name: string): Promise<void> {
     await this.#switch(name, false)
   }
 
+  /** Whether the table can be used. */
   isTableEnabled(name: string): boolean {
     return !this.isTableDisabled(name)
   }
 
+  /** Whether calls to the table are refused. */
   isTableDisabled(name: string): boolean {
     this.#engine.checkOpen()
     return this.#find(name).settings.disabled
@@ -269,6 +279,7 @@ export class Admin implements BackendAdmin {
     return this.#namespaces.list()
   }
 
+  /** All namespaces, by name. */
   listNamespaceDescriptors(): NamespaceDescription[] {
     return this.listNamespaces().map((name) => this.#namespaces.get(name))
   }
@@ -456,6 +467,7 @@ export class Admin implements BackendAdmin {
     return this.#engine.background.enableCompaction(on)
   }
 
+  /** Whether background compactions run. */
   isCompactionEnabled(): boolean {
     this.#engine.checkOpen()
     return this.#engine.background.compactor.isEnabled

@@ -11,41 +11,95 @@ export interface DatabaseEvents {
   /** A write failed; the database is read-only until it is opened again. */
   poisoned: [error: CellarError]
   /** A memtable was written to disk. */
-  flush: [flush: { table: string; family: string; entries: number; bytes: number }]
+  flush: [
+    flush: {
+      /** Name of the table. */
+      table: string
+      /** Name of the family. */
+      family: string
+      /** Cells and markers written. */
+      entries: number
+      /** Bytes written. */
+      bytes: number
+    },
+  ]
   /** A running flush has come further; told about ten times a second. Bytes of memory. */
   flushProgress: [
-    progress: { table: string; family: string; bytesDone: number; bytesTotal: number },
+    progress: {
+      /** Name of the table. */
+      table: string
+      /** Name of the family. */
+      family: string
+      /** Bytes of memory done so far. */
+      bytesDone: number
+      /** Bytes of memory to do. */
+      bytesTotal: number
+    },
   ]
   /** A flush failed; it is tried again. Nothing was lost. */
-  flushError: [failure: { table: string; family: string; error: unknown }]
+  flushError: [
+    failure: {
+      /** Name of the table. */
+      table: string
+      /** Name of the family. */
+      family: string
+      /** Why the flush failed. */
+      error: unknown
+    },
+  ]
   /** A running compaction has come further; told about ten times a second. */
   compactionProgress: [
     progress: {
+      /** Name of the table. */
       table: string
+      /** Name of the family. */
       family: string
+      /** Whether all files of the family take part. */
       major: boolean
+      /** Number of files that are merged. */
       inputFiles: number
+      /** Bytes read so far. */
       bytesDone: number
+      /** Bytes to read. */
       bytesTotal: number
     },
   ]
   /** Files of a family were merged, moved to another level or dropped. */
   compaction: [
     compaction: {
+      /** Name of the table. */
       table: string
+      /** Name of the family. */
       family: string
+      /** What happened to the files. */
       kind: 'merge' | 'move' | 'drop'
+      /** Whether all files of the family took part. */
       major: boolean
+      /** Number of files that were replaced. */
       inputFiles: number
+      /** Number of files that replace them. */
       outputFiles: number
+      /** Their level. */
       outputLevel: number
+      /** Cells and markers written. */
       entries: number
+      /** Cells and markers dropped. */
       droppedEntries: number
+      /** Bytes written. */
       bytes: number
     },
   ]
   /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
-  compactionError: [failure: { table: string; family: string; error: unknown }]
+  compactionError: [
+    failure: {
+      /** Name of the table. */
+      table: string
+      /** Name of the family. */
+      family: string
+      /** Why the compaction failed. */
+      error: unknown
+    },
+  ]
   /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
   pressure: [pressure: Pressure]
   /** An operation took at least `slowOperationMilliseconds`. */

@@ -8,7 +8,9 @@ import { checkNamespaceName, systemNamespace } from '../../api/checks/names.js'
 
 /** A namespace. */
 export interface NamespaceDescription {
+  /** Name of the namespace. */
   readonly name: string
+  /** Texts of the application. */
   readonly properties: Readonly<Record<string, string>>
 }
 

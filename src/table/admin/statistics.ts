@@ -10,6 +10,7 @@ import { valueFilesOf } from '../../version/version.js'
 
 /** Sizes are bytes; counters count since the open. */
 export interface DatabaseStatistics {
+  /** Figures by name of the table. */
   readonly tables: Readonly<Record<string, TableStatistics>>
   /**
    * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment or
@@ -18,13 +19,17 @@ export interface DatabaseStatistics {
   readonly latencies: Readonly<Record<TimedOperationName, LatencyStatistics>>
   /** Files and bytes of all SSTables. */
   readonly tableFiles: number
+  /** Bytes of all SSTables. */
   readonly tableFileBytes: number
   /** Value files that the SSTables refer to, which count in no other figure. */
   readonly valueFiles: number
+  /** Bytes of these value files. */
   readonly valueFileBytes: number
   /** What the open found; as `Database.recovery`. */
   readonly recovery: Recovery
+  /** Files of the log. */
   readonly logSegments: number
+  /** Bytes of all segments. */
   readonly logBytes: number
   /** Memtables that are not in a table yet, frozen ones included. */
   readonly memtableBytes: number
@@ -45,41 +50,62 @@ export interface DatabaseStatistics {
   readonly compactionStalls: number
   /** How far compactions are behind now. */
   readonly pressure: Pressure
+  /** The block cache. */
   readonly blockCache: {
     /** Blocks and places of rows; not memory that waits to hold other blocks. */
     readonly bytesUsed: number
+    /** The limit. */
     readonly bytesMax: number
     /** Memory of the machine that `bytesMax` was derived from; undefined if it was given. */
     readonly sizedForBytes: number | undefined
+    /** Blocks found in the cache. */
     readonly hits: number
+    /** Blocks that had to be read. */
     readonly misses: number
   }
   /** Indexes and filters in memory. */
   readonly pinnedBytes: number
+  /** Blocks read from files. */
   readonly blocksRead: number
+  /** Stored bytes of these blocks. */
   readonly blockBytesRead: number
   /** Values read from value files, and their stored bytes. */
   readonly valuesRead: number
+  /** Stored bytes of these values. */
   readonly valueBytesRead: number
+  /** Questions to Bloom filters. */
   readonly filterChecks: number
+  /** Questions that a Bloom filter answered with no. */
   readonly filterNegatives: number
+  /** Memtables flushed. */
   readonly flushes: number
+  /** Cells and markers that flushes wrote. */
   readonly flushedEntries: number
+  /** Cells and markers that flushes dropped. */
   readonly droppedEntries: number
+  /** Bytes written by flushes. */
   readonly flushedBytes: number
   /** Merges; files are also moved to other levels and dropped as a whole, without being read. */
   readonly compactions: number
+  /** Files moved to another level. */
   readonly compactionMoves: number
+  /** Files dropped as a whole. */
   readonly compactionFileDrops: number
+  /** Bytes read by compactions. */
   readonly compactionBytesRead: number
+  /** Cells and markers that compactions read. */
   readonly compactionEntriesRead: number
+  /** Cells and markers that compactions wrote. */
   readonly compactionEntriesWritten: number
+  /** Bytes written by compactions. */
   readonly compactedBytes: number
+  /** Cells and markers that compactions dropped. */
   readonly compactionDroppedEntries: number
   /** Entries that flushes and compactions dropped, by reason. */
   readonly droppedBy: Readonly<DropCounts>
   /** Compactions that run, wait or were asked for. */
   readonly compactionQueue: number
+  /** Compactions that run now. */
   readonly compactionsRunning: number
   /** Families that are being flushed. */
   readonly flushesRunning: number
@@ -99,9 +125,13 @@ export interface DatabaseStatistics {
    * compacting everything could save. 1 without tables.
    */
   readonly spaceAmplification: number
+  /** Snapshots that are not closed. */
   readonly openSnapshots: number
+  /** Sequence of the last mutation. */
   readonly lastSequence: number
+  /** Where flushes and compactions run. */
   readonly executor: 'inline' | 'worker'
+  /** Which LZ4 codec is used. */
   readonly lz4: 'lz4-napi' | 'native-free'
 }
 
@@ -109,21 +139,33 @@ export interface DatabaseStatistics {
 export interface TableStatistics {
   /** What cell hooks dropped and replaced in installed jobs, by coprocessor. */
   readonly hooks: Readonly<Record<string, HookCounters>>
+  /** Figures by name of the family. */
   readonly families: Readonly<
     Record<
       string,
       {
+        /** Number of SSTables. */
         readonly files: number
+        /** Bytes of the SSTables. */
         readonly fileBytes: number
         /** Value files that the family's SSTables refer to; clones of a table share them. */
         readonly valueFiles: number
+        /** Bytes of these value files. */
         readonly valueFileBytes: number
         /** Files and bytes by level, level 0 first. */
-        readonly levels: readonly { readonly files: number; readonly fileBytes: number }[]
+        readonly levels: readonly {
+          /** Files of the level. */
+          readonly files: number
+          /** Bytes of the level. */
+          readonly fileBytes: number
+        }[]
         /** Sorted runs: files of level 0, and deeper levels that have any. */
         readonly runs: number
+        /** Cells and markers in SSTables. */
         readonly entries: number
+        /** Cells and markers in memtables. */
         readonly memtableEntries: number
+        /** Bytes of memtables. */
         readonly memtableBytes: number
       }
     >

@@ -81,10 +81,15 @@ export interface BulkWriterOptions {
 
 /** What a bulk writer has written. */
 export interface BulkSummary {
+  /** Where the files lie. */
   readonly directory: string
+  /** Number of files. */
   readonly files: number
+  /** Rows in them. */
   readonly rows: number
+  /** Cells in them. */
   readonly cells: number
+  /** Size of the files. */
   readonly bytes: number
 }
 
@@ -151,7 +156,9 @@ interface EncodedCell {
 export class BulkWriter {
   /** Rows and cells added so far. */
   rows = 0
+  /** Cells written so far. */
   cells = 0
+  /** Where the files lie. */
   readonly directory: string
   readonly #fileSystem: FileSystem
   readonly #families: readonly string[]

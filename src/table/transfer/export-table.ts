@@ -28,7 +28,9 @@ import type { BytesLike, Snapshot, TimeRangeOption } from '../../api/index.js'
 
 /** How far an export or an import is. */
 export interface TransferProgress {
+  /** Rows so far. */
   readonly rows: number
+  /** Cells so far. */
   readonly cells: number
   /** Keys and values, uncompressed. */
   readonly bytes: number
@@ -40,6 +42,7 @@ export interface ExportOptions {
   readonly versions?: number | 'all' | undefined
   /** Only cells of this time, `[min, max)`. */
   readonly timeRange?: TimeRangeOption | undefined
+  /** First row, inclusive. Default: the first of the table. */
   readonly startRow?: BytesLike | undefined
   /** Exclusive. */
   readonly stopRow?: BytesLike | undefined
@@ -53,6 +56,7 @@ export interface ExportOptions {
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
   /** Told after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  /** Aborting it ends the export with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 

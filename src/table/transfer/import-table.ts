@@ -42,11 +42,13 @@ export interface ImportOptions {
   readonly source?: string | undefined
   /** Told after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  /** Aborting it ends the import with `ERR_ABORTED`; rows that were written stay. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** What was imported. */
 export interface Imported extends TransferProgress {
+  /** Name of the table. */
   readonly table: string
 }
 
