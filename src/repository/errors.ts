@@ -59,6 +59,14 @@ export const RepositoryErrorCode = {
   forbidden: 'ERR_FORBIDDEN',
   /** The search server did not answer, or not as it should; the call may be repeated. */
   searchServer: 'ERR_SEARCH_SERVER',
+  /** The configuration of an index cannot be; the message names the place. */
+  indexConfiguration: 'ERR_INDEX_CONFIGURATION',
+  /** No index of that name was defined. */
+  indexNotFound: 'ERR_INDEX_NOT_FOUND',
+  /** An index of that name exists already. */
+  indexExists: 'ERR_INDEX_EXISTS',
+  /** Somebody else changed the definition of the index meanwhile, or its state forbids the call. */
+  indexState: 'ERR_INDEX_STATE',
   /** The repository is closed. */
   closed: 'ERR_REPOSITORY_CLOSED',
 } as const

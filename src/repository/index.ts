@@ -123,6 +123,41 @@ export {
   scanFromJson,
   scanToJson,
 } from './json/scan-json.js'
+export type {
+  DynamicFieldRule,
+  FieldMatch,
+  FieldNode,
+  FieldRule,
+  ForEachRule,
+  Formatter,
+  IncludeRule,
+  IndexConfiguration,
+  IndexedRecord,
+  IndexValue,
+  MatchRule,
+  RecordFilterRules,
+  RecordMatch,
+  ValueFunction,
+} from './indexer/definition/configuration.js'
+export { readXmlConfiguration } from './indexer/definition/xml-configuration.js'
+export type { ContentExtractor } from './indexer/documents/content-extraction.js'
+export type {
+  BuildArguments,
+  BuildReport,
+  IncrementalState,
+  IndexDefinition,
+  StoredConfiguration,
+} from './indexer/index-definition.js'
+export type { BuildProgress } from './indexer/batch-build.js'
+export type { RefusedDocument } from './indexer/index-rows.js'
+export { SearchIndex } from './indexer/search-index.js'
+export type { IndexCounts } from './indexer/record-indexer.js'
+export {
+  SearchIndexes,
+  type SearchIndexesOptions,
+  type SearchIndexInput,
+  type SearchIndexUpdate,
+} from './indexer/search-indexes.js'
 export {
   reservedFields,
   type RejectedDocument,

@@ -1,5 +1,5 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import type { Database, Table } from '../api/index.js'
+import type { Clock, Database, Table } from '../api/index.js'
 import { requireCapability } from '../api/index.js'
 import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
@@ -34,6 +34,21 @@ import { SchemaRows } from './schema/schema-rows.js'
 import { TypeManager } from './schema/type-manager.js'
 import { ValueTypes } from './values/value-types.js'
 
+/** What the indexes of records share with the manager. @internal */
+export interface ManagerParts {
+  readonly database: Database
+  readonly tablePrefix: string
+  readonly clock: Clock
+  /** What a subscription has stored. */
+  readonly stateOf: (subscription: string) => SubscriptionState
+}
+
+/** Is told of what is dropped: no record of it can be read any more. @internal */
+export interface DropObserver {
+  tableDropped(repository: string, table: string): Promise<void>
+  repositoryDeleted(repository: string): Promise<void>
+}
+
 /** Repositories of one database. Every method but `open` fails when it is closed. */
 export class RepositoryManager {
   /** Field types and record types, which all repositories share. */
@@ -52,6 +67,7 @@ export class RepositoryManager {
   /** Record tables by repository and name. */
   readonly #tables = new Map<string, Map<string, RecordTable>>()
   readonly #subscriptions = new Map<string, Subscription>()
+  readonly #dropObservers = new Set<DropObserver>()
   #isClosed = false
 
   private constructor(
@@ -218,6 +234,22 @@ export class RepositoryManager {
   }
 
   /** @internal */
+  get parts(): ManagerParts {
+    this.#checkOpen()
+    const { tablePrefix, clock } = this.#settings
+    const table = this.#database.table(`${tablePrefix}.subscriptions`)
+    const stateOf = (name: string): SubscriptionState => new SubscriptionState(table, name)
+    return { database: this.#database, tablePrefix, clock, stateOf }
+  }
+
+  /** Tells of drops from now on; the function ends that. @internal */
+  observeDrops(observer: DropObserver): () => void {
+    this.#checkOpen()
+    this.#dropObservers.add(observer)
+    return () => void this.#dropObservers.delete(observer)
+  }
+
+  /** @internal */
   tablesOf(repository: string): string[] {
     this.#checkOpen()
     return [...(this.#tables.get(repository)?.keys() ?? [])].sort()
@@ -307,6 +339,7 @@ export class RepositoryManager {
   }
 
   async #endRepository(repository: string, tables: readonly string[]): Promise<void> {
+    for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
     for (const table of tables) await this.#endTable(repository, table)
     this.#tables.delete(repository)
     await this.#rows.remove(repository, undefined)
@@ -315,6 +348,7 @@ export class RepositoryManager {
   /** Removes everything that belongs to a record table; the row that asks for it goes last. */
   async #endTable(repository: string, name: string): Promise<void> {
     this.#tables.get(repository)?.delete(name)
+    for (const observer of this.#dropObservers) await observer.tableDropped(repository, name)
     const physical = this.#physicalName(repository, name)
     const key = Buffer.from(`${repository}/${name}`)
     this.#fieldIndexes.forget(key)

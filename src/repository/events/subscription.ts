@@ -26,6 +26,11 @@ export interface SubscriptionOptions {
   readonly lanes?: number | undefined
   /** Where a new subscription begins. Default: every record that exists is told first. */
   readonly from?: 'beginning' | 'now' | undefined
+  /**
+   * Called before the position is stored: makes lasting what the handler has done so far. If it
+   * fails, the subscription ends, and its events come again the next time.
+   */
+  readonly beforePosition?: (() => Promise<void>) | undefined
 }
 
 /** What a subscription is made of. */
@@ -44,6 +49,7 @@ const optionNames = new OptionNames<SubscriptionOptions>('a subscription', {
   retryMilliseconds: true,
   lanes: true,
   from: true,
+  beforePosition: true,
 })
 /** Events that wait in all lanes; beyond, the feed waits. */
 const waitingMax = 100
@@ -56,6 +62,7 @@ export class Subscription {
   readonly #parts: SubscriptionParts
   readonly #handler: EventHandler
   readonly #from: 'beginning' | 'now'
+  readonly #beforePosition: (() => Promise<void>) | undefined
   readonly #retriesMax: number
   readonly #retryMilliseconds: number
   readonly #lanes: Promise<void>[]
@@ -85,6 +92,7 @@ export class Subscription {
     this.#parts = parts
     this.#handler = handler
     this.#from = options.from ?? 'beginning'
+    this.#beforePosition = options.beforePosition
     this.#retriesMax = retriesMax
     this.#retryMilliseconds = retryMilliseconds
     this.#lanes = Array.from({ length: Math.max(1, lanes) }, () => Promise.resolve())
@@ -107,7 +115,11 @@ export class Subscription {
   async start(): Promise<void> {
     const { database, state } = this.#parts
     const now = newest(database)
-    const start = (await state.position()) ?? (this.#from === 'now' ? now : undefined)
+    let start = await state.position()
+    if (start === undefined && this.#from === 'now') {
+      await state.setPosition(now)
+      start = now
+    }
     this.#running = this.#run(start).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#failure = errorOf(error)
       this.#wake()
@@ -300,10 +312,12 @@ export class Subscription {
 
   async #storePosition(): Promise<void> {
     this.#unstored = 0
-    if (this.#position <= this.#stored) return
-    this.#stored = this.#position
+    const position = this.#position
+    if (position <= this.#stored) return
+    this.#stored = position
     try {
-      await this.#parts.state.setPosition(this.#stored)
+      await this.#beforePosition?.()
+      if (position === this.#stored) await this.#parts.state.setPosition(position)
     } catch (error) {
       this.#failure ??= errorOf(error)
     }

@@ -2,7 +2,7 @@
  * Rows of the link index: every link twice, by its source and by its target, for each version tag
  * (src/repository/FORMAT.md).
  */
-import { endOfPart, terminated } from '../records/ordered-row.js'
+import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
 import { RecordId } from '../record-id.js'
 
 /** A record of any table. */
@@ -76,16 +76,7 @@ export function parseLinkRow(row: Buffer): IndexedLink {
 function readPlace(row: Buffer, start: number): [RecordPlace, number] {
   const middle = endOfPart(row, start)
   const end = endOfPart(row, middle)
-  const table = unescaped(row.subarray(start, middle - 2)).toString('utf8')
-  const id = RecordId.fromBytes(unescaped(row.subarray(middle, end - 2)))
+  const table = unterminated(row.subarray(start, middle - 2)).toString('utf8')
+  const id = RecordId.fromBytes(unterminated(row.subarray(middle, end - 2)))
   return [{ table, id }, end]
-}
-
-function unescaped(bytes: Buffer): Buffer {
-  const out: number[] = []
-  for (let at = 0; at < bytes.length; at++) {
-    out.push(bytes[at])
-    if (bytes[at] === 0) at++
-  }
-  return Buffer.from(out)
 }

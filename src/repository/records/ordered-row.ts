@@ -21,6 +21,16 @@ export function terminated(bytes: Uint8Array): Buffer {
   return out
 }
 
+/** Undoes {@link terminated}; `bytes` is without the terminator. */
+export function unterminated(bytes: Buffer): Buffer {
+  const out: number[] = []
+  for (let at = 0; at < bytes.length; at++) {
+    out.push(bytes[at])
+    if (bytes[at] === 0) at++
+  }
+  return Buffer.from(out)
+}
+
 /** Offset behind the terminator of a part that begins at `start`; -1 if there is none. */
 export function endOfPart(row: Buffer, start: number): number {
   for (let at = start; at + 1 < row.length; at++) {

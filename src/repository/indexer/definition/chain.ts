@@ -1,0 +1,152 @@
+/**
+ * Chains: `{n}author=>{n}address=>{n}city` follows a link, then a record inside a field, and ends
+ * in a field. Other steps are `master`, `-lang` (the variant without a property) and `+lang` or
+ * `+lang=en` (the variants with one more).
+ */
+import { systemNamespace } from '../../qualified-name.js'
+import { splitEscaped, unescaped } from '../../record-id.js'
+import { leafOf } from '../../schema/rule-checks.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+
+/** A step from a record to others. */
+export type ChainStep =
+  /** Id of a field with links, or with records. */
+  | { readonly kind: 'link' | 'record'; readonly field: string }
+  | { readonly kind: 'master' }
+  | { readonly kind: 'less'; readonly names: readonly string[] }
+  /** Properties that are added; null = with any value. */
+  | { readonly kind: 'more'; readonly properties: Readonly<Record<string, string | null>> }
+
+/** Where a chain ends. */
+export type ChainEnd =
+  | { readonly kind: 'field'; readonly field: string }
+  | { readonly kind: 'system'; readonly name: SystemField }
+
+/** A chain; without an end it leads to records. */
+export interface Chain {
+  readonly steps: readonly ChainStep[]
+  readonly end: ChainEnd | undefined
+}
+
+/** Local names of the system fields. */
+export const systemFields = [
+  'id',
+  'link',
+  'version',
+  'recordType',
+  'recordTypeName',
+  'recordTypeNamespace',
+  'recordTypeVersion',
+  'recordTypeWithVersion',
+  'supertypes',
+  'supertypeNames',
+  'supertypeNamespaces',
+  'supertypeVersions',
+  'supertypesWithVersion',
+  'recordTypes',
+  'recordTypeNames',
+  'recordTypeNamespaces',
+  'recordTypeVersions',
+  'recordTypesWithVersion',
+] as const
+
+/** A system field. */
+export type SystemField = (typeof systemFields)[number]
+
+const stepsMax = 32
+
+/** The chain of a value. `inRecord`: it begins at a record inside a field. Throws if it is none. */
+export function parseChain(text: string, schema: SchemaCache, inRecord: boolean): Chain {
+  const tokens = tokensOf(text)
+  const steps: ChainStep[] = []
+  let inside = inRecord
+  for (const token of tokens.slice(0, -1)) {
+    const step = parseStep(token, schema)
+    checkPlace(step, token, inside)
+    steps.push(step)
+    inside = step.kind === 'record'
+  }
+  const last = tokens[tokens.length - 1]
+  if (parseVariantStep(last) !== undefined) {
+    throw new Error(`a value must end in a field, not in ${last}`)
+  }
+  return { steps, end: parseEnd(last, schema, inside) }
+}
+
+/** The chain of a `forEach`, which leads to records; whether those are inside a field. */
+export function parseRecordChain(
+  text: string,
+  schema: SchemaCache,
+  inRecord: boolean,
+): { readonly chain: Chain; readonly isInRecord: boolean } {
+  let inside = inRecord
+  const steps = tokensOf(text).map((token) => {
+    const step = parseStep(token, schema)
+    checkPlace(step, token, inside)
+    inside = step.kind === 'record'
+    return step
+  })
+  return { chain: { steps, end: undefined }, isInRecord: inside }
+}
+
+function tokensOf(text: string): string[] {
+  const tokens = text.split('=>').map((token) => token.trim())
+  if (tokens.includes('')) throw new Error(`the value '${text}' has an empty part`)
+  if (tokens.length > stepsMax) throw new Error(`a value has at most ${stepsMax} parts`)
+  return tokens
+}
+
+function checkPlace(step: ChainStep, token: string, inRecord: boolean): void {
+  if (!inRecord || step.kind === 'link' || step.kind === 'record') return
+  throw new Error(`${token} cannot follow a record inside a field, which has no variants`)
+}
+
+function parseStep(token: string, schema: SchemaCache): ChainStep {
+  const variant = parseVariantStep(token)
+  if (variant !== undefined) return variant
+  if (systemFieldOf(token) !== undefined) throw new Error(`${token} cannot be followed`)
+  const field = schema.field(token)
+  const { base } = leafOf(field)
+  if (base === 'LINK') return { kind: 'link', field: field.id }
+  if (base === 'RECORD') return { kind: 'record', field: field.id }
+  throw new Error(`${token} is ${field.valueType}; only links and records can be followed`)
+}
+
+function parseVariantStep(token: string): ChainStep | undefined {
+  if (token === 'master') return { kind: 'master' }
+  if (!/^[+-]/.test(token)) return undefined
+  const parts = splitEscaped(token, ',').map((part) => part.trim())
+  const [sign] = token
+  if (parts.some((part) => part[0] !== sign || part.length === 1)) {
+    throw new Error(`${token} must have one of + and - before each property`)
+  }
+  const names = parts.map((part) => part.slice(1))
+  if (sign === '-') return { kind: 'less', names: names.map((name) => unescaped(name, token)) }
+  const properties: Record<string, string | null> = {}
+  for (const part of names) {
+    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
+    if (name === '' || value === '' || more.length > 0) throw new Error(`${token} is no step`)
+    properties[unescaped(name, token)] =
+      (value as string | undefined) === undefined ? null : unescaped(value, token)
+  }
+  return { kind: 'more', properties }
+}
+
+/** The system field of a name; undefined for a name of another namespace. Throws for no field. */
+export function systemFieldOf(name: string): SystemField | undefined {
+  const prefix = `{${systemNamespace}}`
+  if (!name.startsWith(prefix)) return undefined
+  const local = name.slice(prefix.length)
+  const found = systemFields.find((each) => each === local)
+  if (found === undefined) throw new Error(`there is no system field ${local}`)
+  return found
+}
+
+function parseEnd(token: string, schema: SchemaCache, inRecord: boolean): ChainEnd {
+  const name = systemFieldOf(token)
+  if (name === undefined) return { kind: 'field', field: schema.field(token).id }
+  if (inRecord && (name === 'id' || name === 'link')) {
+    throw new Error(`a record inside a field has no ${name}`)
+  }
+  return { kind: 'system', name }
+}

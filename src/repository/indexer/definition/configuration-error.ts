@@ -1,0 +1,30 @@
+/** The error of a configuration that cannot be, with the place in it. */
+import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+
+/** Makes an `ERR_INDEX_CONFIGURATION`. */
+export function configurationError(
+  place: string,
+  problem: string,
+  cause?: unknown,
+): RepositoryError {
+  const code = RepositoryErrorCode.indexConfiguration
+  return new RepositoryError(code, `${problem}, at ${place}`, cause)
+}
+
+/** Runs `work`; what it refuses is an error of the place. */
+export function atPlace<T>(place: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const isOwn =
+      error instanceof RepositoryError && error.code === RepositoryErrorCode.indexConfiguration
+    if (isOwn) throw error
+    throw configurationError(place, error instanceof Error ? error.message : String(error), error)
+  }
+}
+
+/** Where a part of a configuration was written: `line 3, column 5`, or its path. */
+export type Places = (node: object, path: string) => string
+
+/** The places of configurations in code. */
+export const placesByPath: Places = (_, path) => path

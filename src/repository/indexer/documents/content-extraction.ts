@@ -1,0 +1,62 @@
+/** The text of blobs, by a function of the program. */
+import type { Blob } from '../../values/blob-value.js'
+import type { IndexValue } from '../definition/configuration.js'
+
+/**
+ * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
+ * document and is told to `onExtractionFailure`.
+ */
+export type ContentExtractor = (
+  content: AsyncIterable<Uint8Array>,
+  mediaType: string,
+  name?: string,
+) => Promise<string>
+
+/** Characters of extracted text that are kept. */
+export const extractedCharactersMax = 500_000
+
+/** What extraction needs. */
+export interface ExtractionParts {
+  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
+  /** Undefined: blobs have no text. */
+  readonly extract: ContentExtractor | undefined
+  readonly onFailure: (blob: Blob, error: unknown) => void
+}
+
+/** The blobs in values, at any depth of lists and paths; and the values without blobs. */
+export function splitBlobs(values: readonly IndexValue[]): {
+  readonly blobs: Blob[]
+  readonly others: IndexValue[]
+} {
+  const blobs: Blob[] = []
+  const others: IndexValue[] = []
+  const collect = ({ value, type }: IndexValue): void => {
+    if (type.base === 'BLOB') blobs.push(value as Blob)
+    else for (const each of value as unknown[]) collect({ value: each, type: type.element! })
+  }
+  for (const each of values) {
+    let leaf = each.type
+    while (leaf.element !== undefined) leaf = leaf.element
+    if (leaf.base === 'BLOB') collect(each)
+    else others.push(each)
+  }
+  return { blobs, others }
+}
+
+/** The text of each blob; those whose text cannot be had are left out. */
+export async function extractTexts(
+  blobs: readonly Blob[],
+  { readBlob, extract, onFailure }: ExtractionParts,
+): Promise<string[]> {
+  const texts: string[] = []
+  if (extract === undefined) return texts
+  for (const blob of blobs) {
+    try {
+      const text = await extract(readBlob(blob), blob.mediaType, blob.name)
+      if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
+    } catch (error) {
+      onFailure(blob, error)
+    }
+  }
+  return texts
+}

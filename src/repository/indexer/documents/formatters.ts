@@ -1,0 +1,100 @@
+/** Formatters: values as the texts of a document. */
+import type { FieldType } from '../../schema/field-type.js'
+import type { Blob } from '../../values/blob-value.js'
+import type { EmbeddedRecord } from '../../values/nested-types.js'
+import type { ValueType } from '../../values/value-type.js'
+import type { Formatter, IndexValue } from '../definition/configuration.js'
+
+/** Finds a field type by its name, of fields inside records. */
+export type FieldFinder = (name: string) => FieldType
+
+/** Values one by one: those of a list each for itself. */
+export function flattened(value: unknown, type: ValueType): IndexValue[] {
+  if (type.base !== 'LIST') return [{ value, type }]
+  return (value as readonly unknown[]).map((each) => ({ value: each, type: type.element! }))
+}
+
+/** The text of one value; '' for one that has none. */
+export function textOf({ value, type }: IndexValue, find: FieldFinder): string {
+  if (type.element !== undefined) {
+    const element = type.element
+    const parts = (value as readonly unknown[]).map((each) => {
+      return textOf({ value: each, type: element }, find)
+    })
+    return type.base === 'PATH'
+      ? parts.map((part) => `/${part}`).join('')
+      : parts.filter((part) => part !== '').join(' ')
+  }
+  switch (type.base) {
+    case 'RECORD':
+      return Object.entries((value as EmbeddedRecord).fields)
+        .map(([name, each]) => textOf({ value: each, type: find(name).type }, find))
+        .filter((part) => part !== '')
+        .join(' ')
+    case 'DATE':
+      return `${value as string}T00:00:00Z/DAY`
+    case 'DATETIME':
+      return (value as Date).toISOString()
+    case 'BLOB':
+      return (value as Blob).name ?? ''
+    default: {
+      const json = type.toJson(value)
+      return typeof json === 'string' ? json : String(json)
+    }
+  }
+}
+
+function withoutEmpty(texts: readonly string[]): string[] {
+  return texts.filter((text) => text !== '')
+}
+
+/** `foo/bar` becomes `0/foo` and `1/foo/bar`. */
+function facetsOf(path: string): string[] {
+  const parts = path.split('/').filter((part) => part !== '')
+  return parts.map((_, level) => `${level}/${parts.slice(0, level + 1).join('/')}`)
+}
+
+function jsonOf(value: unknown, type: ValueType, find: FieldFinder): unknown {
+  if (type.element !== undefined) {
+    return (value as readonly unknown[]).map((each) => jsonOf(each, type.element!, find))
+  }
+  if (type.base === 'RECORD') return shallowRecord(value as EmbeddedRecord, find)
+  const json = type.toJson(value)
+  return typeof json === 'bigint' ? String(json) : json
+}
+
+function leafOf(type: ValueType): ValueType {
+  return type.element === undefined ? type : leafOf(type.element)
+}
+
+/** Fields by their local names, without records inside them. */
+function shallowRecord({ fields }: EmbeddedRecord, find: FieldFinder): unknown {
+  const shown = Object.entries(fields).flatMap(([name, value]) => {
+    const { type } = find(name)
+    if (leafOf(type).base === 'RECORD') return []
+    return [[name.slice(name.indexOf('}') + 1), jsonOf(value, type, find)] as const]
+  })
+  return Object.fromEntries(shown)
+}
+
+/** The built-in formatters by their names, also those of the classes in the XML form. */
+export function builtInFormatters(find: FieldFinder): ReadonlyMap<string, Formatter> {
+  const text: Formatter = (values) => withoutEmpty(values.map((value) => textOf(value, find)))
+  const first: Formatter = (values) => text(values.slice(0, 1))
+  const json: Formatter = (values) => {
+    return values.map(({ value, type }) => JSON.stringify(jsonOf(value, type, find)))
+  }
+  const facets: Formatter = (values) => [...new Set(text(values).flatMap(facetsOf))]
+  const named: readonly (readonly [string, string, Formatter])[] = [
+    ['default', 'DefaultFormatter', text],
+    ['firstValue', 'FirstValueFormatter', first],
+    ['shallowJson', 'ShallowJsonFormatter', json],
+    ['hierarchicalFacetPrefix', 'HierarchicalFacetPrefixFormatter', facets],
+  ]
+  const formatters = new Map<string, Formatter>()
+  for (const [name, className, formatter] of named) {
+    formatters.set(name, formatter)
+    formatters.set(className, formatter)
+  }
+  return formatters
+}

@@ -1,0 +1,266 @@
+/** An index that runs: it follows the writes of records, and builds documents when asked to. */
+import type { Clock } from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
+import type { Subscription, SubscriptionOptions } from '../events/subscription.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { RecordTable } from '../records/record-table.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { SearchBackend, SearchQuery, SearchResult } from '../search/search-backend.js'
+import type { Blob } from '../values/blob-value.js'
+import { BatchBuild, type BuildProgress } from './batch-build.js'
+import type { PreparedConfiguration } from './definition/compile.js'
+import type { ContentExtractor } from './documents/content-extraction.js'
+import { DocumentBuilder } from './documents/document-builder.js'
+import { RecordSource } from './documents/record-source.js'
+import type {
+  BuildArguments,
+  BuildReport,
+  IndexDefinition,
+  IndexDefinitions,
+} from './index-definition.js'
+import type { IndexRows, RefusedDocument } from './index-rows.js'
+import { IndexWriter } from './index-writer.js'
+import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.js'
+
+/** What an index is made of. */
+export interface IndexParts {
+  readonly definition: IndexDefinition
+  readonly configuration: PreparedConfiguration
+  readonly definitions: IndexDefinitions
+  readonly rows: IndexRows
+  readonly backend: SearchBackend
+  readonly schema: SchemaCache
+  readonly clock: Clock
+  readonly findTable: (name: string) => RecordTable | undefined
+  readonly tables: () => readonly RecordTable[]
+  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
+  readonly extract: ContentExtractor | undefined
+  readonly lanes: number
+  readonly retryMilliseconds: number
+  readonly commitMilliseconds: number
+  readonly subscribe: (
+    handler: (event: RecordEvent) => Promise<void>,
+    options: SubscriptionOptions,
+  ) => Promise<Subscription>
+  /** Sequence of the newest write of the database. */
+  readonly newest: () => number
+  readonly onExtractionFailure: ((index: string, blob: Blob, error: unknown) => void) | undefined
+}
+
+/** The attribute of a write that keeps it away from indexes, with the value 'false'. */
+export const indexingAttribute = 'lily.mq'
+
+/** A running index; made by `SearchIndexes.index`. */
+export class SearchIndex {
+  readonly name: string
+  readonly #parts: IndexParts
+  readonly #counts: IndexCounts = {
+    documentsWritten: 0,
+    documentsRemoved: 0,
+    documentsRefused: 0,
+    dependantsUpdated: 0,
+    extractionFailures: 0,
+    eventsSkipped: 0,
+  }
+  readonly #writer: IndexWriter
+  readonly #indexer: RecordIndexer
+  readonly #refused = new Set<string>()
+  readonly #stop = new AbortController()
+  #subscription: Subscription | undefined
+  /** Writes up to here may have been handled in part before the index was opened. */
+  #recovery = 0
+  #build: BatchBuild | undefined
+  #building: Promise<BuildReport | undefined> = Promise.resolve(undefined)
+  #buildFailure: Error | undefined
+
+  /** @internal */
+  constructor(parts: IndexParts) {
+    const { backend, retryMilliseconds, commitMilliseconds, configuration, schema } = parts
+    this.name = parts.definition.name
+    this.#parts = parts
+    this.#writer = new IndexWriter(backend, { retryMilliseconds, commitMilliseconds })
+    const source = new RecordSource(parts.findTable)
+    const onFailure = (blob: Blob, error: unknown): void => {
+      this.#counts.extractionFailures++
+      parts.onExtractionFailure?.(this.name, blob, error)
+    }
+    const extraction = { readBlob: parts.readBlob, extract: parts.extract, onFailure }
+    const builder = new DocumentBuilder({ configuration, schema, source, extraction })
+    const { rows, clock } = parts
+    const counts = this.#counts
+    const writer = this.#writer
+    const refused = this.#refused
+    const common = { configuration, schema, source, builder, rows, writer, clock, counts, refused }
+    this.#indexer = new RecordIndexer(common)
+  }
+
+  /** Begins to follow, and goes on with a build. @internal */
+  async start(): Promise<void> {
+    const { definition, rows, findTable, lanes, retryMilliseconds } = this.#parts
+    await rows.create()
+    for (const { key } of await rows.refused()) this.#refused.add(key)
+    for (const table of await rows.tables()) {
+      if (findTable(table) === undefined) await this.removeTable(table)
+    }
+    if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
+      this.#recovery = this.#parts.newest()
+      this.#subscription = await this.#parts.subscribe((event) => this.#handle(event), {
+        lanes,
+        retryMilliseconds,
+        from: 'now',
+        beforePosition: () => this.#writer.commit(),
+      })
+    }
+    if (definition.build === 'BUILDING') {
+      this.startBuild(definition.buildArguments ?? definition.defaultBuild)
+    }
+  }
+
+  /** Whether it follows the writes of records. */
+  get isFollowing(): boolean {
+    return this.#subscription?.isRunning === true
+  }
+
+  /** Writes of the database between the newest one and the one up to which documents follow. */
+  get lag(): number {
+    return this.#subscription?.lag ?? 0
+  }
+
+  /** What was done since the index was opened. */
+  get counts(): Readonly<IndexCounts> {
+    return { ...this.#counts }
+  }
+
+  /**
+   * The last failure: of the search server while it is tried again, or the one by which the index
+   * has ceased to follow. Undefined while all is well.
+   */
+  get failure(): Error | undefined {
+    return this.#subscription?.failure ?? this.#writer.failure ?? this.#buildFailure
+  }
+
+  /** How far the build under way has come; undefined without one. */
+  get buildProgress(): BuildProgress | undefined {
+    return this.#build?.progress
+  }
+
+  /**
+   * Resolves when searches see a write: by its sequence, as `WriteResult` has it; default the
+   * newest one. `ERR_INVALID_ARGUMENT` if the index does not follow the writes of records.
+   */
+  async waitFor(sequence?: number): Promise<void> {
+    if (this.#subscription === undefined) {
+      throw invalidArgument(`the index ${this.name} does not follow the writes of records`)
+    }
+    await this.#subscription.caughtUp(sequence)
+    await this.#writer.commit()
+  }
+
+  /** Searches. `ERR_INVALID_ARGUMENT` for a query with an error. */
+  search(query: SearchQuery): Promise<SearchResult> {
+    return this.#parts.backend.search(query)
+  }
+
+  /** Builds the documents of some records again, and makes them visible. */
+  async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
+    for (const id of ids) await this.#indexer.update({ table, id: RecordId.of(id) }, allDocuments)
+    await this.#writer.commit()
+  }
+
+  /** Resolves at the end of the build under way; its report, undefined if it was broken off. */
+  built(): Promise<BuildReport | undefined> {
+    return this.#building
+  }
+
+  /** Events that failed too often, in the order of the writes. */
+  async deadLetters(): Promise<DeadLetter[]> {
+    return this.#subscription?.deadLetters() ?? []
+  }
+
+  /** Handles the dead letters again; how many succeeded. */
+  async retryDeadLetters(): Promise<number> {
+    const handled = (await this.#subscription?.retryDeadLetters()) ?? 0
+    await this.#writer.commit()
+    return handled
+  }
+
+  /** Documents that the server refused, and records whose documents a build could not make. */
+  refusedDocuments(): Promise<RefusedDocument[]> {
+    return this.#parts.rows.refused()
+  }
+
+  /** Builds the refused documents again; how many are refused no more. */
+  async retryRefusedDocuments(): Promise<number> {
+    const { rows } = this.#parts
+    const refused = await rows.refused()
+    for (const { table, id } of refused) {
+      // What fails again stays as it is.
+      const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
+      await updated.catch(() => undefined)
+    }
+    await this.#writer.commit()
+    return Math.max(0, refused.length - (await rows.refused()).length)
+  }
+
+  /** What is stored of the records of the index, for checks. */
+  storedRows(): Promise<string[]> {
+    return this.#parts.rows.all()
+  }
+
+  /** Removes what the index has of a table, and builds again what showed its records. @internal */
+  async removeTable(table: string): Promise<void> {
+    const { rows } = this.#parts
+    for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
+    const dependants = await rows.tableDependants(table)
+    await this.#indexer.updateTableDependants(dependants)
+    await this.#writer.commit()
+  }
+
+  /** @internal */
+  startBuild(args: BuildArguments): void {
+    const { name } = this
+    const { definitions } = this.#parts
+    const build = new BatchBuild({
+      ...this.#parts,
+      name,
+      indexer: this.#indexer,
+      writer: this.#writer,
+      refused: this.#refused,
+      signal: this.#stop.signal,
+    })
+    this.#build = build
+    this.#buildFailure = undefined
+    this.#building = build.run(args).then(async (report) => {
+      if (report !== undefined) {
+        await definitions.change(name, undefined, () => {
+          return { build: 'INACTIVE', buildArguments: undefined, lastBuild: report }
+        })
+        await definitions.setProgress(name, undefined)
+      }
+      this.#build = undefined
+      return report
+    })
+    this.#building.catch((error: unknown) => {
+      this.#buildFailure = error instanceof Error ? error : new Error(String(error))
+    })
+  }
+
+  /** Ends; a build is broken off, and goes on with the next start. @internal */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    this.#writer.stopRetrying()
+    await this.#building.catch(() => undefined)
+    await this.#subscription?.close()
+  }
+
+  async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
+    if (event.repository !== this.#parts.definition.repository) return
+    // A replay tells of the last write only, and earlier ones may have been for the index.
+    if (!isReplay && event.attributes?.[indexingAttribute] === 'false') {
+      this.#counts.eventsSkipped++
+      return
+    }
+    await this.#indexer.handle(event, isReplay || sequence <= this.#recovery)
+  }
+}
