@@ -1,164 +1,29 @@
 /**
- * Power cuts at every step of writes of records with blobs in files: record, blob and event are
- * there together or not at all, no bytes are without a row that leads to them, and a sweep leaves
- * exactly the blobs that records have.
+ * Power cuts and failing calls at every step of writes of records with blobs, unique values, links
+ * and field indexes: all of it is there together or not at all (repository-scene.ts). And a process
+ * that is killed.
  */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { ManualClock } from '../../src/base/clock.js'
+import { FaultyFileSystem, type Fault } from '../../src/fs/faulty-fs.js'
 import { crashPolicies } from '../../src/fs/power-cut.js'
-import { Database, MemoryFileSystem } from '../../src/index.js'
-import {
-  FileBlobStore,
-  RepositoryManager,
-  TableBlobStore,
-  type Blob,
-  type RecordTable,
-} from '../../src/repository/index.js'
+import { Database, MemoryFileSystem, NodeFileSystem } from '../../src/index.js'
+import { FileBlobStore, RepositoryManager, type Blob } from '../../src/repository/index.js'
+import { childEnvironment } from '../helpers/child-environment.js'
 import { lengthOf } from '../helpers/length.js'
 import { randomFrom, seed } from '../unit/version/fixtures.js'
+import { act, closeScene, judge, openScene, prepareScene } from './repository-scene.js'
 
-const id = 'USER.a'
-const field = (name: string): string => `{n}${name}`
-
-interface Opened {
-  readonly database: Database
-  readonly manager: RepositoryManager
-  readonly table: RecordTable
-}
-
-async function open(fileSystem: MemoryFileSystem): Promise<Opened> {
-  const clock = new ManualClock()
-  const database = await Database.open('/database', {
-    executor: 'inline',
-    compactionEnabled: false,
-    clock,
-    fileSystem,
-  })
-  const durability = 'FSYNC_WAL'
-  await database.ensureTable('repository.blobdata', { families: { b: {} } })
-  const inTable = new TableBlobStore(database.table('repository.blobdata'), durability)
-  const manager = await RepositoryManager.open(database, {
-    clock,
-    durability,
-    inlineBlobBytesMax: 10,
-    blobStores: [
-      { store: inTable, bytesMax: 1000 },
-      { store: new FileBlobStore(fileSystem, '/blobs'), bytesMax: Infinity },
-    ],
-  })
-  return { database, manager, table: manager.repository().table() }
-}
-
-function bytesOf(size: number, value: number): Buffer {
-  return Buffer.alloc(size, value)
-}
-
-async function prepare({ manager, table }: Opened): Promise<void> {
-  const { types } = manager
-  await types.createFieldType({ name: field('table'), valueType: 'BLOB', scope: 'VERSIONED' })
-  await types.createFieldType({ name: field('file'), valueType: 'BLOB' })
-  await types.createFieldType({ name: field('step'), valueType: 'INTEGER' })
-  await types.createRecordType({ name: field('doc') })
-  await table.create({ id: 'USER.z', type: field('doc'), fields: { [field('step')]: 0 } })
-}
-
-/** Steps of one record; each is acknowledged before the next begins. */
-async function act({ manager, table }: Opened, done: (step: number) => void): Promise<void> {
-  const upload = (size: number, value: number): Promise<Blob> => {
-    return manager.blobs.upload(bytesOf(size, value), { mediaType: 'a/b' })
-  }
-  for (const step of [1, 2]) {
-    const fields = {
-      [field('table')]: await upload(500, step),
-      [field('file')]: await upload(2000, step),
-      [field('step')]: step,
-    }
-    await table.createOrUpdate({ id, type: field('doc'), fields })
-    done(step)
-  }
-  await table.delete(id)
-  done(3)
-}
-
-async function contentOf(manager: RepositoryManager, blob: Blob): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for await (const piece of manager.blobs.read(blob)) parts.push(piece)
-  return Buffer.concat(parts)
-}
-
-function filesBelow(fileSystem: MemoryFileSystem, path: string): string[] {
-  const stat = fileSystem.statSync(path)
-  if (stat === undefined) return []
-  if (stat.kind === 'file') return [path.split('/').at(-1)!]
-  return fileSystem
-    .listSync(path)
-    .flatMap((name) => filesBelow(fileSystem, fileSystem.join(path, name)))
-}
-
-/** Keys of all bytes that are stored anywhere, in hexadecimal. */
-async function storedKeys(database: Database, fileSystem: MemoryFileSystem): Promise<string[]> {
-  const rows = await database.table('repository.blobdata').scan().all()
-  const inTable = new Set(rows.map(({ row }) => row!.toString('hex', 0, 16)))
-  return [...inTable, ...filesBelow(fileSystem, '/blobs')].sort()
-}
-
-/** What is wrong with what was found. */
-async function judge(fileSystem: MemoryFileSystem, acknowledged: number): Promise<string[]> {
-  const complaints: string[] = []
-  const opened = await open(fileSystem)
-  const { database, manager, table } = opened
-  const row = await database.table('repository.r.default..record').get({ row: '\0a' })
-  const event = row.value('r:e', 'json') as { type: string; versionCreated?: number } | undefined
-  let step = 0
-  if (await table.exists(id)) {
-    const { fields, version } = await table.read(id)
-    step = fields[field('step')] as number
-    if (version !== step) complaints.push(`version ${version} at step ${step}`)
-    if (event?.versionCreated !== step) complaints.push('the event is of another write')
-    for (const [name, size] of [
-      ['table', 500],
-      ['file', 2000],
-    ] as const) {
-      const content = await contentOf(manager, fields[field(name)] as Blob)
-      if (!content.equals(bytesOf(size, step))) complaints.push(`${name} has other bytes`)
-    }
-    const [first] = await table.readVersions(id, [1])
-    const old = await contentOf(manager, first.fields[field('table')] as Blob)
-    if (!old.equals(bytesOf(500, 1))) complaints.push('the first version has other bytes')
-  } else if (event !== undefined) {
-    step = 3
-    if (event.type !== 'record-deleted') complaints.push('the event is of another write')
-  }
-  if (step < acknowledged || step > acknowledged + 1) {
-    complaints.push(`step ${step} is found, ${acknowledged} was acknowledged`)
-  }
-  const known = [...(await manager.blobs.states()).keys()].map((key) => key.slice(0, 32))
-  const lost = (await storedKeys(database, fileSystem)).filter((key) => !known.includes(key))
-  if (lost.length > 0) complaints.push(`nothing leads to the bytes of ${lost.join()}`)
-  await manager.blobs.sweep({ ageMillisecondsMin: 0 })
-  const used = [...(await manager.blobs.states()).values()]
-  if (used.some(({ kind }) => kind !== 'used'))
-    complaints.push('a sweep leaves more than used blobs')
-  const wanted = step === 0 || step === 3 ? 0 : step + 1
-  const left = await storedKeys(database, fileSystem)
-  if (used.length !== wanted || left.length !== wanted) {
-    complaints.push(`${used.length} states and ${left.length} blobs at step ${step}`)
-  }
-  // Nothing stands in the way of the same writes once more.
-  await act(opened, () => undefined)
-  await manager.close()
-  await database.close()
-  return complaints
-}
-
-void t.test('a power cut at any step leaves record, blob and event together', async (t) => {
+void t.test('a power cut at any step leaves all of a write or nothing', async (t) => {
   const fileSystem = new MemoryFileSystem()
-  const opened = await open(fileSystem)
-  await prepare(opened)
+  const opened = await openScene(fileSystem)
+  await prepareScene(opened)
   const random = randomFrom(seed)
   const images: { name: string; image: () => MemoryFileSystem; acknowledged: number }[] = []
   let acknowledged = 0
-  const chosen = lengthOf('CELLAR_REPOSITORY_CUTS', 0.06, 1)
+  const chosen = lengthOf('CELLAR_REPOSITORY_CUTS', 0.02, 1)
   fileSystem.beforeOperation = ({ kind, path }) => {
     for (const policy of crashPolicies) {
       if (random() >= chosen) continue
@@ -168,11 +33,128 @@ void t.test('a power cut at any step leaves record, blob and event together', as
   }
   await act(opened, (step) => void (acknowledged = step))
   fileSystem.beforeOperation = undefined
-  await opened.manager.close()
-  await opened.database.close()
+  await closeScene(opened)
   t.comment(`seed ${seed}, ${images.length} images`)
-  t.ok(images.length >= 10)
+  t.ok(images.length >= 2)
   for (const { name, image, acknowledged: step } of images) {
     t.strictSame(await judge(image(), step), [], name)
   }
+})
+
+const faults: readonly Omit<Fault, 'failAt'>[] = [
+  { errno: 'EIO' },
+  { errno: 'EIO', partialWrite: true },
+  { errno: 'ENOSPC', persistent: true },
+  { errno: 'EIO', syncFailure: 'revert' },
+]
+
+/** Lets one call of the steps fail; the complaints, and how many calls there are. */
+async function withFault(fault: Fault): Promise<{ complaints: string[]; calls: number }> {
+  const fileSystem = new MemoryFileSystem()
+  const faulty = new FaultyFileSystem(fileSystem)
+  const scene = await openScene(faulty)
+  await prepareScene(scene)
+  faulty.arm(fault)
+  let acknowledged = 0
+  const complaints: string[] = []
+  try {
+    await act(scene, (step) => void (acknowledged = step))
+  } catch (error) {
+    // A failure is told as one of the file system or of the database, never as a mistake of ours.
+    const { code } = error as { code?: unknown }
+    if (typeof code !== 'string') complaints.push(`an error without code: ${String(error)}`)
+  }
+  const { callCount: calls } = faulty
+  faulty.disarm()
+  await closeScene(scene)
+  complaints.push(...(await judge(fileSystem, acknowledged)))
+  return { complaints, calls }
+}
+
+void t.test('a call that fails leaves all of a write or nothing', async (t) => {
+  const random = randomFrom(seed + 1)
+  const chosen = lengthOf('CELLAR_REPOSITORY_FAULTS', 0.02, 1)
+  let runs = 0
+  for (const fault of faults) {
+    const { calls } = await withFault({ ...fault, failAt: Number.MAX_SAFE_INTEGER })
+    for (let failAt = 1; failAt <= calls; failAt++) {
+      if (random() >= chosen) continue
+      runs++
+      const { complaints } = await withFault({ ...fault, failAt })
+      t.strictSame(complaints, [], `${JSON.stringify(fault)} at call ${failAt}, seed ${seed}`)
+    }
+  }
+  t.comment(`seed ${seed}, ${runs} runs`)
+  t.ok(runs >= 1)
+})
+
+const childPath = fileURLToPath(new URL('repository-child.js', import.meta.url))
+
+/** Runs a process that writes records, and kills it; the versions that it has acknowledged. */
+async function runAndKill(home: string, milliseconds: number): Promise<Map<string, number>> {
+  const child = spawn(process.execPath, [childPath, home], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: childEnvironment,
+  })
+  let output = ''
+  child.stdout.on('data', (data: Buffer) => {
+    if (output === '') setTimeout(() => child.kill('SIGKILL'), milliseconds)
+    output += data.toString()
+  })
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  if (code !== null) throw new Error(`the child ended with code ${code}`)
+  const acknowledged = new Map<string, number>()
+  // Behind the last newline there is nothing, or half a line.
+  for (const line of output.split('\n').slice(0, -1)) {
+    const [id, version] = line.split(' ')
+    if (version !== undefined) acknowledged.set(id, Number(version))
+  }
+  return acknowledged
+}
+
+void t.test('a process that is killed leaves whole records', async (t) => {
+  const home = t.testdir()
+  const random = randomFrom(seed + 2)
+  const told = new Map<string, number>()
+  for (let round = 0; round < lengthOf('CELLAR_REPOSITORY_KILLS', 1, 20); round++) {
+    const acknowledged = await runAndKill(home, 20 + random() * 200)
+    const database = await Database.open(join(home, 'database'))
+    const store = new FileBlobStore(new NodeFileSystem(), join(home, 'blobs'))
+    const blobStores = [{ store, bytesMax: Infinity }]
+    const manager = await RepositoryManager.open(database, { blobStores, inlineBlobBytesMax: 10 })
+    const table = manager.repository().table()
+    for (const [id, version] of acknowledged) {
+      const found = (await table.read(id)).version ?? 0
+      // A write that was not acknowledged may be there.
+      t.ok(found === version || found === version + 1, `${id}: ${found}, not ${version}`)
+    }
+    let blobs = 0
+    for await (const { id, fields, version } of table.scan()) {
+      const blob = fields['{n}blob'] as Blob
+      const parts: Buffer[] = []
+      for await (const piece of manager.blobs.read(blob)) parts.push(piece)
+      const content = Buffer.concat(parts)
+      if (!content.equals(Buffer.alloc(blob.size, `${id.text} ${version}`))) t.fail(id.text)
+      blobs += version ?? 0
+    }
+    const { missing, surplus } = await table.indexes.check('numbers')
+    t.same([missing, surplus], [0, 0], 'the index is that of the records')
+    await manager.blobs.sweep({ ageMillisecondsMin: 0 })
+    t.equal((await manager.blobs.states()).size, blobs, 'each version has its blob, and no other')
+    const own = await manager.subscribe('audit', ({ event }) => {
+      told.set(event.id, Math.max(told.get(event.id) ?? 0, event.versionCreated ?? 0))
+    })
+    const following = await manager.followLinks()
+    await Promise.all([own.caughtUp(), following.caughtUp()])
+    for await (const { id, version } of table.scan()) {
+      if (told.get(id.text) !== version) t.fail(`no event of version ${version} of ${id.text}`)
+    }
+    await following.close()
+    const followed = await manager.links.rows()
+    await manager.links.rebuild()
+    t.strictSame(await manager.links.rows(), followed, 'links are those of a rebuild')
+    await manager.close()
+    await database.close()
+  }
+  t.ok(told.size > 0, `${told.size} records`)
 })
