@@ -14,7 +14,11 @@ import { isText } from './text.js'
 const userKind = 0
 const uuidKind = 1
 const uuidBytes = 16
+const userPrefixLength = 'USER.'.length
 const idBytesMax = 16_384
+/** Texts of masters that users have chosen, without anything that is escaped or refused. */
+const plainUserPattern = /^USER\.[\w:@/+-]+$/
+const noProperties: VariantProperties = Object.freeze({})
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Properties of a variant: language and country, for example. */
@@ -35,9 +39,21 @@ export class RecordId {
   readonly #own: string
   #bytes: Buffer | undefined
 
-  private constructor(kind: number, own: string, properties: [string, string][]) {
+  /** `plainText`: the text form, of a master that has no character to be escaped. */
+  private constructor(
+    kind: number,
+    own: string,
+    properties: [string, string][],
+    plainText?: string,
+  ) {
     this.#kind = kind
     this.#own = own
+    if (plainText !== undefined) {
+      this.variantProperties = noProperties
+      this.master = this
+      this.text = plainText
+      return
+    }
     const prefix = kind === userKind ? 'USER' : 'UUID'
     const masterText = `${prefix}.${kind === userKind ? escaped(own) : own}`
     this.variantProperties = Object.freeze(Object.fromEntries(properties))
@@ -74,6 +90,9 @@ export class RecordId {
   /** The id of a text. `ERR_INVALID_ARGUMENT`. */
   static parse(text: string): RecordId {
     if (typeof text !== 'string') throw invalidArgument(`an id must be a text, got ${shown(text)}`)
+    if (plainUserPattern.test(text)) {
+      return new RecordId(userKind, text.slice(userPrefixLength), [], text)
+    }
     const [kind, own, variant, ...more] = splitEscaped(text, '.')
     if (more.length > 0 || own === undefined) throw badId(text)
     const master = masterOf(text, kind, own)
@@ -145,6 +164,13 @@ export class RecordId {
   }
 
   #encode(): Buffer {
+    if (this.variantProperties === noProperties && this.#own.length < idBytesMax) {
+      // All characters are ASCII.
+      const bytes = Buffer.allocUnsafe(1 + this.#own.length)
+      bytes[0] = this.#kind
+      bytes.write(this.#own, 1, 'latin1')
+      return bytes
+    }
     const own =
       this.#kind === userKind
         ? Buffer.from(this.#own)

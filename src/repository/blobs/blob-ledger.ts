@@ -33,7 +33,7 @@ export class BlobLedger implements CommitPart {
     this.#remove = remove
   }
 
-  async prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> {
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const byKey = new Map<string, Reference[]>()
     for (const changed of changes) {
       for (const reference of referenceChanges(changed.change, changed.context.schema)) {
@@ -41,8 +41,10 @@ export class BlobLedger implements CommitPart {
         byKey.set(name, [...(byKey.get(name) ?? []), { ...reference, changed }])
       }
     }
-    if (byKey.size === 0) return undefined
-    const groups = [...byKey.values()]
+    return byKey.size === 0 ? undefined : this.#prepare([...byKey.values()])
+  }
+
+  async #prepare(groups: readonly Reference[][]): Promise<PartWrites> {
     const gets = groups.map(([{ key }]) => ({ row: key, columns: [stateColumn] }))
     const rows = await this.#table.getList(gets)
     const checks: CommitCheck[] = []

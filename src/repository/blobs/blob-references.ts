@@ -57,10 +57,15 @@ export function referenceChanges(change: RecordChange, schema: SchemaCache): Ref
     }
   }
   const { before, after, versions, versionsBefore } = change
-  count(before?.fields, -1)
-  count(before?.latest?.fields, -1)
-  count(after.fields, 1)
-  count(after.latest?.fields, 1)
+  // What a write leaves as it was is the same object.
+  if (before?.fields !== after.fields) {
+    count(before?.fields, -1)
+    count(after.fields, 1)
+  }
+  if (before?.latest?.fields !== after.latest?.fields) {
+    count(before?.latest?.fields, -1)
+    count(after.latest?.fields, 1)
+  }
   for (const [version, state] of versions) {
     count(versionsBefore.get(version)?.fields, -1)
     count(state?.fields, 1)

@@ -23,8 +23,7 @@ function targetsOf({ context, change }: TableChange): Target[] {
   const type = schema.recordTypeAt(after.type.ordinal, after.type.version)
   if (type === undefined) return []
   const targets: Target[] = []
-  for (const { field: id, linkTarget } of schema.effectiveFields(type).values()) {
-    if (linkTarget === undefined) continue
+  for (const { field: id, linkTarget } of schema.ruledFields(type).linked) {
     const field = schema.fieldById(id)
     const cellOf = (state: typeof before): FieldCell | undefined => {
       return state?.fields.get(field.ordinal) ?? state?.latest?.fields.get(field.ordinal)
@@ -40,13 +39,21 @@ function targetsOf({ context, change }: TableChange): Target[] {
 
 /** The part of commits that checks the targets of links, in the state that the batch meets. */
 export class LinkTargets implements CommitPart {
-  async prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> {
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
+    const targets = changes.flatMap((changed) => {
+      return targetsOf(changed).map((target) => ({ changed, target }))
+    })
+    return targets.length === 0 ? undefined : this.#prepare(changes, targets)
+  }
+
+  async #prepare(
+    changes: readonly TableChange[],
+    targets: readonly { readonly changed: TableChange; readonly target: Target }[],
+  ): Promise<PartWrites | undefined> {
     const checks: CommitCheck[] = []
-    for (const changed of changes) {
-      for (const target of targetsOf(changed)) {
-        const check = await this.#checkTarget(changed, target, changes)
-        if (check !== undefined) checks.push(check)
-      }
+    for (const { changed, target } of targets) {
+      const check = await this.#checkTarget(changed, target, changes)
+      if (check !== undefined) checks.push(check)
     }
     return checks.length === 0 ? undefined : { checks, mutations: [] }
   }

@@ -90,6 +90,7 @@ export function withOwnMetadata(
   fieldAt: (ordinal: number) => FieldType,
   state: RecordState,
 ): PreparedInput {
+  if (input.metadata.size === 0) return input
   const sets = new Map(input.sets)
   for (const ordinal of input.metadata.keys()) {
     if (sets.has(ordinal) || input.deletes.has(ordinal)) continue

@@ -33,6 +33,7 @@ export type VersionSelection =
   readonly number[] | { readonly from?: number | undefined; readonly to?: number | undefined }
 
 const versionsAtOnce = 1000
+const headColumns = [headColumn]
 
 /** A head as it is stored. */
 export interface StoredHead {
@@ -50,7 +51,8 @@ export class RecordReader {
 
   /** The head of a record, which may be a deleted one. */
   async head(id: RecordId): Promise<StoredHead> {
-    const bytes = await this.#headBytes(id)
+    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
+    const bytes = row.value(headColumn)
     return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
   }
 
@@ -64,7 +66,8 @@ export class RecordReader {
     const id = RecordId.of(idLike)
     const wanted = this.wanted(options.fields)
     if (options.version !== undefined) return this.#readVersion(id, options.version, wanted)
-    const bytes = await this.#headBytes(id)
+    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
+    const bytes = row.value(headColumn)
     if (bytes === undefined) throw recordNotFound(id)
     return this.#context.views.newest(id, bytes, wanted)
   }
@@ -202,7 +205,7 @@ export class RecordReader {
   }
 
   async #headBytes(id: RecordId): Promise<Buffer | undefined> {
-    const row = await this.#context.table.get({ row: id.bytes, columns: [headColumn] })
+    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
     return row.value(headColumn)
   }
 

@@ -91,11 +91,20 @@ function readType(reader: ByteReader): TypeReference | undefined {
   return ordinal === 0 ? undefined : { ordinal, version }
 }
 
+/** The fields in the order of their numbers; stored ones are in it already. */
+function inOrder(fields: FieldCells): Iterable<[number, FieldCell]> {
+  let last = 0
+  for (const ordinal of fields.keys()) {
+    if (ordinal < last) return [...fields].sort(([a], [b]) => a - b)
+    last = ordinal
+  }
+  return fields
+}
+
 function writeFields(writer: ByteWriter, fields: FieldCells): void {
   writer.varint(fields.size)
   // One order for equal states, whatever order the fields were given in.
-  for (const ordinal of [...fields.keys()].sort((a, b) => a - b)) {
-    const { value, metadata } = fields.get(ordinal)!
+  for (const [ordinal, { value, metadata }] of inOrder(fields)) {
     writer.varint(ordinal)
     writer.bytes(value)
     writer.varint(metadata?.length ?? 0)

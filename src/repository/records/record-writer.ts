@@ -133,7 +133,8 @@ export class RecordWriter {
     createNames.check(options)
     const { schema, clock, randomBytes } = this.#context
     const id = given.id === undefined ? RecordId.random(randomBytes) : RecordId.of(given.id)
-    const input = await this.#hooked(given, id, undefined)
+    const { hooks } = this.#context
+    const input = hooks.length === 0 ? given : await this.#hooked(given, id, undefined)
     const prepared = prepareInput(input, schema)
     if (prepared.type === undefined) throw invalidRecord('a new record needs a record type')
     const type = this.#chooseType(prepared, undefined, options.useLatestRecordType)
@@ -172,8 +173,8 @@ export class RecordWriter {
     const { state } = head
     if (state === undefined || state.isDeleted) throw recordNotFound(id)
     checkRevision(id, state, options.revision)
-    const input = await this.#hooked(given, id, state)
-    const { schema } = this.#context
+    const { schema, hooks } = this.#context
+    const input = hooks.length === 0 ? given : await this.#hooked(given, id, state)
     const prepared = withOwnMetadata(
       prepareInput(input, schema),
       (ordinal) => schema.fieldAt(ordinal)!,
@@ -371,7 +372,6 @@ export class RecordWriter {
     state: RecordState | undefined,
   ): Promise<RecordInput> {
     const { hooks, repository, name: table } = this.#context
-    if (hooks.length === 0) return given
     const stored = state === undefined ? undefined : this.#shown(id, state, undefined)
     let input = given
     for (const hook of hooks) {

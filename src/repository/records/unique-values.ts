@@ -25,18 +25,20 @@ function notUnique(field: FieldType, id: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.notUnique, message)
 }
 
+const none: ReadonlyMap<FieldType, Buffer> = new Map()
+
 /** The encoded values of the unique fields that a state has. */
 function valuesOf(
   { context }: TableChange,
   state: RecordState | undefined,
-): Map<FieldType, Buffer> {
-  const found = new Map<FieldType, Buffer>()
-  if (state === undefined || state.isDeleted) return found
+): ReadonlyMap<FieldType, Buffer> {
+  if (state === undefined || state.isDeleted) return none
   const { schema } = context
   const type = schema.recordTypeAt(state.type.ordinal, state.type.version)
-  if (type === undefined) return found
-  for (const { field: id, unique } of schema.effectiveFields(type).values()) {
-    if (unique !== true) continue
+  const entries = type === undefined ? [] : schema.ruledFields(type).unique
+  if (entries.length === 0) return none
+  const found = new Map<FieldType, Buffer>()
+  for (const { field: id } of entries) {
     const field = schema.fieldById(id)
     const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
     if (cell !== undefined) found.set(field, cell.value)
@@ -49,6 +51,7 @@ function claimsOf(changed: TableChange): Claim[] {
   const before = valuesOf(changed, change.before)
   const after = valuesOf(changed, change.after)
   const claims: Claim[] = []
+  if (before.size === 0 && after.size === 0) return claims
   const add = (field: FieldType, bytes: Buffer, isTaken: boolean): void => {
     const value = decodeField(field, bytes, context.schema)
     const ordered = field.type.orderedBytes!(value as never)
@@ -66,9 +69,12 @@ function claimsOf(changed: TableChange): Claim[] {
 
 /** The part of commits that keeps unique values. */
 export class UniqueValues implements CommitPart {
-  async prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> {
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const claims = changes.flatMap(claimsOf)
-    if (claims.length === 0) return undefined
+    return claims.length === 0 ? undefined : this.#prepare(changes, claims)
+  }
+
+  async #prepare(changes: readonly TableChange[], claims: readonly Claim[]): Promise<PartWrites> {
     const { database, indexTable } = changes[0].context
     const rows = claims.map(({ row }) => ({ row, columns: [column] }))
     const stored = await database.table(indexTable).getList(rows)

@@ -37,8 +37,7 @@ export function validate(
   schema: SchemaCache,
 ): void {
   const entries = schema.effectiveFields(type)
-  for (const { field: id, mandatory } of entries.values()) {
-    if (!mandatory) continue
+  for (const { field: id } of schema.ruledFields(type).mandatory) {
     const { ordinal, name } = schema.fieldById(id)
     if (state.fields.has(ordinal) || version?.fields.has(ordinal) === true) continue
     throw invalidRecord(`the field ${name} is mandatory in ${type.name}`)

@@ -21,6 +21,13 @@ export function recordTypeNotFound(name: unknown, version?: number): RepositoryE
   return new RepositoryError(RepositoryErrorCode.recordTypeNotFound, message)
 }
 
+/** Fields of a type by the rules that they have. */
+export interface RuledFields {
+  readonly unique: readonly FieldEntry[]
+  readonly linked: readonly FieldEntry[]
+  readonly mandatory: readonly FieldEntry[]
+}
+
 /** The types of a schema. */
 export class SchemaCache implements ValueSchema {
   readonly #fieldsById = new Map<string, FieldType>()
@@ -30,6 +37,7 @@ export class SchemaCache implements ValueSchema {
   /** All versions by id; the newest is the last. */
   readonly #types = new Map<string, RecordType[]>()
   readonly #typesByOrdinal: (string | undefined)[] = []
+  readonly #ruled = new WeakMap<RecordType, RuledFields>()
   readonly #effective = new WeakMap<RecordType, ReadonlyMap<string, FieldEntry>>()
 
   field(name: string): FieldType {
@@ -99,6 +107,21 @@ export class SchemaCache implements ValueSchema {
     if (found === undefined) {
       found = this.#collect(type)
       this.#effective.set(type, found)
+    }
+    return found
+  }
+
+  /** The fields of a type and its supertypes that have rules which other records matter for. */
+  ruledFields(type: RecordType): RuledFields {
+    let found = this.#ruled.get(type)
+    if (found === undefined) {
+      const entries = [...this.effectiveFields(type).values()]
+      found = {
+        unique: entries.filter(({ unique }) => unique === true),
+        linked: entries.filter(({ linkTarget }) => linkTarget !== undefined),
+        mandatory: entries.filter(({ mandatory }) => mandatory),
+      }
+      this.#ruled.set(type, found)
     }
     return found
   }

@@ -81,7 +81,9 @@ export function arrayTypes(base: 'LIST' | 'PATH'): ValueTypeFactory {
       },
       read: (reader, schema) => {
         checkEncoding(reader, encoding)
-        return Array.from({ length: reader.count() }, () => element.read(reader, schema))
+        const values: unknown[] = []
+        for (let left = reader.count(); left > 0; left--) values.push(element.read(reader, schema))
+        return values
       },
       toJson: (value) => (value as unknown[]).map((each) => element.toJson(each)),
       fromJson: (json) => accept(json).map((each) => element.fromJson(each)),
