@@ -81,3 +81,25 @@ void t.test('a result as maps, and what is empty in it', async (t) => {
   t.same([result.hasEmpty('f:x'), result.hasNonEmpty('f:x')], [false, false])
   await test.close()
 })
+
+void t.test('timestamps and rows of cells come back exactly', async (t) => {
+  const test = await TestDatabase.open()
+  const table = await test.database.createTable('times', { families: { f: { versions: 20 } } })
+  const exact = [0, 1, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1].map(BigInt)
+  for (const more of [2n ** 53n, 2n ** 53n + 1n, 2n ** 54n + 3n, 2n ** 63n - 2n]) exact.push(more)
+  for (const timestamp of exact) table.putSync({ row: 'a\0b', timestamp, cells: { 'f:v': 'x' } })
+  const result = table.getSync({ row: 'a\0b', versions: 'all' })
+  const cells = result.cells()
+  t.same(
+    cells.map(({ timestampExact }) => timestampExact),
+    exact.reverse(),
+  )
+  t.same(
+    cells.map(({ timestamp }) => timestamp),
+    exact.map(Number),
+  )
+  t.ok(cells.every(({ row }) => row.toString('latin1') === 'a\0b'))
+  t.same(cells[0].row, result.row)
+  t.same(result.cell('f:v')?.row, Buffer.from('a\0b'))
+  await test.close()
+})
