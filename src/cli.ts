@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-/** The command `cellar`: `cellar serve` and `cellar messaging`; options by `commander`. */
+/** The command `cellar`: its server, and tools for single systems; options by `commander`. */
 import type { Command } from 'commander'
 import { requirePackage } from './api/index.js'
 import { Database } from './index.js'
+import { addRepositoryCommands } from './repository-cli.js'
 import { debugMessaging, type DebugView } from './server/messaging-debugger.js'
 import { serve } from './serve.js'
 
@@ -11,12 +12,13 @@ function program(): Command {
   const cellar = new Command('cellar').description('Cellar: servers and tools')
   cellar
     .command('serve')
-    .description('serve transactional messaging over HTTP')
+    .description('serve transactional messaging and the content repository over HTTP')
     .option('-d, --directory <path>', 'directory of the database', 'data/cellar')
     .option('--host <address>', 'address to listen at', '127.0.0.1')
     .option('-p, --port <number>', 'port to listen at; 0 = one that is free', '11015')
     .option('--standby', 'wait while another process has the database open, and take over')
     .option('--token <text>', 'demanded of every request')
+    .option('--access <file>', 'JSON with principals: their tokens and permissions')
     .option('--durability <where>', "'disk', or 'system' for its cache", 'disk')
     .action(serve)
   cellar
@@ -42,6 +44,7 @@ function program(): Command {
         }
       },
     )
+  addRepositoryCommands(cellar)
   return cellar
 }
 

@@ -1,7 +1,9 @@
-/** `cellar serve`: transactional messaging over HTTP, from one directory. */
+/** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
+import { readFile } from 'node:fs/promises'
 import { Database } from './index.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
-import { CellarServer, messagingRoutes } from './server/index.js'
+import { RepositoryManager } from './repository/index.js'
+import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
 import {
   PruneState,
   pruneStatePlugin,
@@ -15,12 +17,15 @@ export interface ServeOptions {
   readonly host: string
   readonly port: string
   readonly token?: string
+  readonly access?: string
   readonly durability: string
   readonly standby?: boolean
 }
 
 /** What is served, and what ends it. */
 interface Served extends Leadership {
+  /** Undefined while another process leads. */
+  readonly repository: () => RepositoryManager | undefined
   readonly close: () => Promise<void>
 }
 
@@ -43,14 +48,19 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
     plugins: [pruneStatePlugin(pruneState, () => ['tms.message'])],
   })
   pruning.start()
+  const repository = await RepositoryManager.open(database, {
+    durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+  })
+  await repository.followLinks()
   const close = async (): Promise<void> => {
     await pruning.stop()
+    await repository.close()
     await messaging.close()
     await manager.close()
     await pruneState.settled()
     await database.close()
   }
-  return { messaging, close }
+  return { messaging, close, repository: () => repository }
 }
 
 /** Waits while another process has the database open. */
@@ -60,12 +70,23 @@ async function follow(
   complain: (error: unknown) => void,
 ): Promise<Served> {
   const { directory } = options
+  let served: Served | undefined
   const messaging = await StandbyMessaging.start({
-    open: () => lead(options),
+    open: async () => (served = await lead(options)),
     changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
-  return { messaging, close: () => messaging.stop() }
+  const repository = (): RepositoryManager | undefined => served?.repository()
+  return { messaging, close: () => messaging.stop(), repository }
+}
+
+/** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
+async function principalsOf({ access }: ServeOptions): Promise<readonly Principal[]> {
+  if (access === undefined) return []
+  const json = JSON.parse(await readFile(access, 'utf8')) as { principals?: unknown }
+  const principals = Array.isArray(json) ? (json as unknown) : json.principals
+  if (Array.isArray(principals)) return principals as readonly Principal[]
+  throw new Error(`${access} has no array of principals`)
 }
 
 /** Serves until SIGINT or SIGTERM. */
@@ -76,14 +97,19 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`cellar: ${String(error)}\n`)
     process.exitCode = 1
   }
-  const { messaging, close } = await (standby === true
+  const principals = await principalsOf(options)
+  const { messaging, close, repository } = await (standby === true
     ? follow(options, say, complain)
     : lead(options))
-  const server = await CellarServer.start([messagingRoutes(messaging)], {
-    host,
-    port: Number(port),
-    ...(token === undefined ? {} : { token }),
-  })
+  const server = await CellarServer.start(
+    [messagingRoutes(messaging), repositoryRoutes(repository)],
+    {
+      host,
+      port: Number(port),
+      ...(token === undefined ? {} : { token }),
+      principals,
+    },
+  )
   say(`serves ${directory} at ${server.url}`)
   const stop = async (): Promise<void> => {
     await server.close()

@@ -179,3 +179,17 @@ export {
   type QueryClause,
   type QueryNode,
 } from './search/query-syntax.js'
+export {
+  importRecords,
+  type ImportCounts,
+  type ImportFailure,
+  type ImportOptions,
+  type ImportSource,
+} from './import/import.js'
+export {
+  describeRow,
+  rowHtml,
+  rowText,
+  type RecordRow,
+  type RowCell,
+} from './records/record-row.js'

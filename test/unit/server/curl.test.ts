@@ -1,4 +1,7 @@
-/** The command lines of docs/messaging.md work as they stand, against `cellar serve`. */
+/**
+ * The command lines of docs/messaging.md and docs/repository.md work as they stand, against `cellar
+ * serve`.
+ */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,11 +49,33 @@ function serve(...words: string[]): Serving {
   return { child, lines, said, end }
 }
 
-/** The blocks of shell commands that speak to the server. */
-function commands(): string {
-  const page = readFileSync(join(projectRoot, 'docs/messaging.md'), 'utf8')
-  const blocks = [...page.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block)
-  return blocks.filter((block) => block.includes('curl ')).join('\n')
+/** The blocks of shell commands of a page that have a word. */
+function commands(page: string, word: string): string {
+  const text = readFileSync(join(projectRoot, 'docs', page), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block)
+  return blocks.filter((block) => block.includes(word)).join('\n')
+}
+
+/** An answer with a status of 400 or more fails, and so does the script. */
+const preamble = `set -e
+curl() { command curl -sS --fail-with-body "$@"; }
+npx() { shift; '${process.execPath}' '${cli}' "$@"; }
+`
+
+interface Outcome {
+  readonly code: number | null
+  readonly output: string
+}
+
+/** Runs a script in a directory. */
+async function run(script: string, cwd: string): Promise<Outcome> {
+  const shell = spawn('sh', ['-c', preamble + script], { cwd, env: childEnvironment })
+  let output = ''
+  for (const stream of [shell.stdout, shell.stderr]) {
+    stream.on('data', (text: Buffer) => (output += text.toString('latin1')))
+  }
+  const code = await new Promise<number | null>((resolve) => shell.once('close', resolve))
+  return { code, output }
 }
 
 void t.test(
@@ -61,20 +86,42 @@ void t.test(
     const serving = serve('--directory', join(directory, 'data'))
     try {
       const [, port] = await serving.said(/:(\d+)$/)
-      // An answer with a status of 400 or more fails, and so does the script.
-      const preamble = 'set -e\ncurl() { command curl -sS --fail-with-body "$@"; echo; }\n'
-      const script = preamble + commands().replaceAll('11015', port)
+      const script = commands('messaging.md', 'curl ').replaceAll('11015', port)
       t.ok(script.split('\n').filter((line) => line.includes('curl ')).length > 15)
-      const shell = spawn('sh', ['-c', script], { cwd: directory })
-      let output = ''
-      shell.stdout.on('data', (text: Buffer) => (output += text.toString('latin1')))
-      shell.stderr.on('data', (text: Buffer) => (output += text.toString('latin1')))
-      const code = await new Promise((resolve) => shell.once('close', resolve))
+      const { code, output } = await run(script, directory)
       t.equal(code, 0, output)
       t.match(output, /"payload":"aGVsbG8="/, 'the message that was published')
       t.match(output, /"rollbackRange"/, 'the answer to a transactional publish')
       t.match(output, /hello in Avro/, 'an answer in Avro')
       t.match(output, /cellar_messaging_topics 0/)
+    } finally {
+      t.equal(await serving.end('SIGTERM'), 0, 'it ends by itself')
+      rmSync(directory, { recursive: true, force: true })
+    }
+  },
+)
+
+void t.test(
+  'from an empty directory to records over HTTP',
+  { skip: hasCurl ? false : 'curl is not installed' },
+  async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'cellar-repository-'))
+    const imported = await run(commands('repository.md', 'npx cellar repository'), directory)
+    t.equal(imported.code, 0, imported.output)
+    t.match(imported.output, /2 created, 0 updated, 0 as they were, 0 failed/)
+    t.match(imported.output, /default\/record USER\.notes \{org\.library\}author/, 'a link')
+    t.match(imported.output, /r:h @1, \d+ bytes/, 'a row')
+    const serving = serve('--directory', join(directory, 'data/cellar'))
+    try {
+      const [, port] = await serving.said(/:(\d+)$/)
+      const script = commands('repository.md', 'curl ').replaceAll('11015', port)
+      const { code, output } = await run(script, directory)
+      t.equal(code, 0, output)
+      t.match(output, /"ns1\$title":"Notes by the translator"/)
+      t.match(output, /"before":"Notes","after":"Notes by the translator"/)
+      t.match(output, /"ns1\$year":1842/, 'a record that a scan has found')
+      t.match(output, /cellar_repository_requests_total\{method="DELETE",status="204"\} 1/)
+      t.equal(readFileSync(join(directory, 'part.png')).length, 100)
     } finally {
       t.equal(await serving.end('SIGTERM'), 0, 'it ends by itself')
       rmSync(directory, { recursive: true, force: true })

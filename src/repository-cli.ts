@@ -1,0 +1,258 @@
+/** `cellar repository`: the command line of the content repository, on a database of its own. */
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { Database } from './index.js'
+import {
+  describeRow,
+  importRecords,
+  NameReader,
+  NameWriter,
+  parseJson,
+  recordToJson,
+  RecordId,
+  RepositoryManager,
+  rowHtml,
+  rowText,
+  scanFromJson,
+  type RecordScan,
+  type RecordTable,
+} from './repository/index.js'
+
+/** Options that all verbs have. */
+interface Common {
+  readonly directory: string
+  readonly repository: string
+  readonly table: string
+}
+
+type Verb<T> = (manager: RepositoryManager, options: T & Common) => Promise<void>
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+/** Runs a verb with the repositories of a directory, which no other process may have open. */
+async function opened<T>(options: T & Common, verb: Verb<T>): Promise<void> {
+  const database = await Database.open(options.directory)
+  try {
+    const manager = await RepositoryManager.open(database)
+    try {
+      await verb(manager, options)
+    } finally {
+      await manager.close()
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+function tableOf(manager: RepositoryManager, { repository, table }: Common): RecordTable {
+  return manager.repository(repository).table(table)
+}
+
+function numberOf(text: string, what: string): number {
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text)
+  throw new Error(`${what} must be a whole number, got '${text}'`)
+}
+
+/** Adds the command `repository` with its verbs. */
+export function addRepositoryCommands(cellar: Command): void {
+  const repository = cellar
+    .command('repository')
+    .description('records of a database that is not open elsewhere')
+  const verb = (usage: string, description: string): Command => {
+    return repository
+      .command(usage)
+      .description(description)
+      .option('-d, --directory <path>', 'directory of the database', 'data/cellar')
+      .option('-r, --repository <name>', 'the repository', 'default')
+      .option('-t, --table <name>', 'the record table', 'record')
+  }
+  addImport(verb)
+  addScan(verb)
+  addTables(verb)
+  addTools(verb)
+}
+
+type AddVerb = (usage: string, description: string) => Command
+
+interface ImportWords {
+  readonly format: string
+  readonly workers: string
+  readonly schemaOnly?: boolean
+  readonly quiet?: boolean
+  readonly ignoreEmptyFields?: boolean
+  readonly ignoreAndDeleteEmptyFields?: boolean
+  readonly maxErrors: string
+}
+
+function addImport(verb: AddVerb): void {
+  verb('import', 'make types and records of a JSON file')
+    .argument('<file>', "JSON; '-' for the standard input")
+    .option('-f, --format <name>', "'json', or 'json_lines' for a record a line", 'json')
+    .option('-w, --workers <number>', 'records that are written at the same time', '4')
+    .option('-s, --schema-only', 'make types only')
+    .option('-q, --quiet', 'say errors only')
+    .option('--ignore-empty-fields', 'empty texts, lists and records count as absent')
+    .option('--ignore-and-delete-empty-fields', 'empty ones remove the field that is stored')
+    .option('--max-errors <number>', 'records that fail before the import stops', '1')
+    .action((file: string, options: ImportWords & Common) => {
+      return opened(options, (manager) => runImport(manager, file, options))
+    })
+}
+
+async function runImport(
+  manager: RepositoryManager,
+  file: string,
+  options: ImportWords & Common,
+): Promise<void> {
+  const { format, workers, maxErrors, schemaOnly, quiet } = options
+  if (format !== 'json' && format !== 'json_lines') throw new Error(`no format '${format}'`)
+  const source = file === '-' ? process.stdin : createReadStream(file)
+  const counts = await importRecords(manager.types, tableOf(manager, options), source, {
+    format: format === 'json' ? 'object' : 'lines',
+    workers: numberOf(workers, 'workers'),
+    failuresMax: numberOf(maxErrors, 'max-errors'),
+    schemaOnly,
+    ignoreEmptyFields: options.ignoreEmptyFields,
+    ignoreAndDeleteEmptyFields: options.ignoreAndDeleteEmptyFields,
+    failed: ({ place, id, code, message }) => {
+      process.stderr.write(`${place}: ${id ?? 'a record'}: ${code}: ${message}\n`)
+    },
+  })
+  if (counts.failed > 0) process.exitCode = 1
+  if (quiet === true) return
+  const { fieldTypes, recordTypes, created, updated, unchanged, failed } = counts
+  say(`types: ${fieldTypes} of fields, ${recordTypes} of records`)
+  say(
+    `records: ${created} created, ${updated} updated, ${unchanged} as they were, ${failed} failed`,
+  )
+}
+
+interface ScanWords {
+  readonly count?: boolean
+  readonly print?: boolean
+  readonly limit?: string
+  readonly start?: string
+  readonly stop?: string
+  readonly recordType?: string
+  readonly config?: string
+}
+
+function addScan(verb: AddVerb): void {
+  verb('scan-records', 'count records, or print them as JSON, one a line')
+    .option('-c, --count', 'say how many there are (the default)')
+    .option('-p, --print', 'print them')
+    .option('-l, --limit <number>', 'most records')
+    .option('--start <id>', 'first id')
+    .option('--stop <id>', 'where to stop; this id is no longer shown')
+    .option('--record-type <name>', '{namespace}local')
+    .option('--config <file>', 'a scan as JSON, for filters and fields')
+    .action((options: ScanWords & Common) => opened(options, runScan))
+}
+
+async function runScan(manager: RepositoryManager, options: ScanWords & Common): Promise<void> {
+  const { start, stop, recordType, limit, config } = options
+  const { schema } = manager.types
+  const namespaces = new NameReader()
+  const given: RecordScan =
+    config === undefined
+      ? {}
+      : scanFromJson(parseJson(await readFile(config)), { schema, namespaces })
+  const scan: RecordScan = {
+    ...given,
+    ...(start === undefined ? {} : { startId: start }),
+    ...(stop === undefined ? {} : { stopId: stop }),
+    ...(limit === undefined ? {} : { limit: numberOf(limit, 'limit') }),
+    ...(recordType === undefined ? {} : { filter: { recordType } }),
+  }
+  let count = 0
+  for await (const record of tableOf(manager, options).scan(scan)) {
+    count++
+    if (options.print !== true) continue
+    say(JSON.stringify(recordToJson(record, { schema, names: new NameWriter() })))
+  }
+  if (options.print !== true || options.count === true) say(`${count} records`)
+}
+
+function addTables(verb: AddVerb): void {
+  verb('list-tables', 'names of the record tables').action((options: Common) => {
+    return opened(options, async (manager) => {
+      for (const name of manager.repository(options.repository).listTables()) say(name)
+    })
+  })
+  verb('create-table', 'make a record table')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return opened(options, async (manager) => {
+        await manager.repository(options.repository).createTable(name)
+      })
+    })
+  verb('drop-table', 'remove a record table with its records, blobs and links')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return opened(options, (manager) => manager.repository(options.repository).dropTable(name))
+    })
+  verb('list-repositories', 'names of the repositories').action((options: Common) => {
+    return opened(options, async (manager) => {
+      for (const name of manager.listRepositories()) say(name)
+    })
+  })
+  verb('add-repository', 'make a repository')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return opened(options, async (manager) => {
+        await manager.createRepository(name)
+      })
+    })
+  verb('delete-repository', 'remove a repository with its tables')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return opened(options, (manager) => manager.deleteRepository(name))
+    })
+}
+
+function addTools(verb: AddVerb): void {
+  verb('query-linkindex', 'records that lead to a record, or to which it leads')
+    .argument('<id>', 'the id of a record')
+    .option('--forward', 'the records to which it leads')
+    .option('--tag <name>', 'version tag', 'last')
+    .option('--field <name>', '{namespace}local of the field with the link')
+    .action((id: string, options: LinkWords & Common) => {
+      return opened(options, (manager) => runLinks(manager, id, options))
+    })
+  verb('visualize-row', 'the cells of the row of a record')
+    .argument('<id>', 'the id of a record')
+    .option('--html', 'as a page')
+    .action((id: string, options: { html?: boolean } & Common) => {
+      return opened(options, async (manager) => {
+        const row = await describeRow(tableOf(manager, options), RecordId.parse(id))
+        process.stdout.write(options.html === true ? rowHtml(row) : rowText(row))
+      })
+    })
+}
+
+interface LinkWords {
+  readonly forward?: boolean
+  readonly tag: string
+  readonly field?: string
+}
+
+async function runLinks(
+  manager: RepositoryManager,
+  id: string,
+  options: LinkWords & Common,
+): Promise<void> {
+  const { forward, tag, field } = options
+  const following = await manager.followLinks()
+  await following.caughtUp()
+  const table = tableOf(manager, options)
+  const query = { tag, field }
+  const found = await (forward === true
+    ? manager.links.linksOf(table, id, query)
+    : manager.links.referrers(table, id, query))
+  for (const link of found) {
+    say(`${link.repository}/${link.table} ${link.id.text} ${link.field}`)
+  }
+}

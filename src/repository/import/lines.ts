@@ -1,0 +1,35 @@
+/** Lines of a text that comes in pieces. */
+import { invalidArgument } from '../errors.js'
+
+const lineBytesMax = 64 << 20
+
+/** The lines, without their ends. `ERR_INVALID_ARGUMENT` for one that is too long, or no UTF-8. */
+export async function* splitLines(
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
+): AsyncGenerator<string, void> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const take = (): string => {
+    const line = Buffer.concat(parts)
+    parts = []
+    bytes = 0
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(line)
+    } catch {
+      throw invalidArgument('a line is no UTF-8')
+    }
+  }
+  for await (const piece of pieces) {
+    const buffer = Buffer.from(piece as string)
+    let start = 0
+    for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, start)) {
+      parts.push(buffer.subarray(start, end))
+      yield take()
+      start = end + 1
+    }
+    parts.push(buffer.subarray(start))
+    bytes += buffer.length - start
+    if (bytes > lineBytesMax) throw invalidArgument(`a line has at most ${lineBytesMax} bytes`)
+  }
+  if (bytes > 0) yield take()
+}
