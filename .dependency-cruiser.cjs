@@ -168,7 +168,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: `^src/((codec|${builtOnTables.join('|')})/|(filter/regular-expression|cli)\\.ts$)`,
+        pathNot: `^src/((codec|${builtOnTables.join('|')})/|(filter/regular-expression|cli|repository-cli)\\.ts$)`,
       },
       to: { dependencyTypes: packageTypes },
     },
@@ -188,11 +188,15 @@ module.exports = {
     },
     {
       name: 'file-system-is-injected',
-      comment: 'Only the file system of the machine and its lock import node:fs.',
+      comment:
+        'Only the file system of the machine and its lock import node:fs, and the command line ' +
+        'for the files that its caller names.',
       severity: 'error',
       from: {
         path: '^(src|native-free)/',
-        pathNot: '^src/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket)\\.ts$',
+        pathNot:
+          '^src/(fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket)|' +
+          'serve|repository-cli)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { Database } from './index.js'
 import {
   describeRow,
+  EmbeddedSearch,
   importRecords,
   NameReader,
   NameWriter,
@@ -15,6 +16,8 @@ import {
   rowHtml,
   rowText,
   scanFromJson,
+  SearchIndexes,
+  type IndexConfiguration,
   type RecordScan,
   type RecordTable,
 } from './repository/index.js'
@@ -26,7 +29,11 @@ interface Common {
   readonly table: string
 }
 
-type Verb<T> = (manager: RepositoryManager, options: T & Common) => Promise<void>
+type Verb<T> = (
+  manager: RepositoryManager,
+  options: T & Common,
+  database: Database,
+) => Promise<void>
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -38,7 +45,7 @@ async function opened<T>(options: T & Common, verb: Verb<T>): Promise<void> {
   try {
     const manager = await RepositoryManager.open(database)
     try {
-      await verb(manager, options)
+      await verb(manager, options, database)
     } finally {
       await manager.close()
     }
@@ -73,6 +80,7 @@ export function addRepositoryCommands(cellar: Command): void {
   addScan(verb)
   addTables(verb)
   addTools(verb)
+  addIndexes(verb)
 }
 
 type AddVerb = (usage: string, description: string) => Command
@@ -255,4 +263,93 @@ async function runLinks(
   for (const link of found) {
     say(`${link.repository}/${link.table} ${link.id.text} ${link.field}`)
   }
+}
+
+/** Runs a verb with the indexes of a directory. */
+function indexed<T>(
+  options: T & Common,
+  verb: (indexes: SearchIndexes) => Promise<void>,
+): Promise<void> {
+  return opened(options, async (manager, _options, database) => {
+    const backend = ({ name }: { readonly name: string }): Promise<EmbeddedSearch> => {
+      return EmbeddedSearch.open(database, { name })
+    }
+    const indexes = await SearchIndexes.open(manager, { backend })
+    try {
+      await verb(indexes)
+    } finally {
+      await indexes.close()
+    }
+  })
+}
+
+/** The configuration of an index in a file: XML, or JSON. */
+async function configurationOf(
+  file: string,
+): Promise<{ readonly xml: string } | { readonly configuration: IndexConfiguration }> {
+  const text = await readFile(file, 'utf8')
+  if (text.trimStart().startsWith('<')) return { xml: text }
+  return { configuration: JSON.parse(text) as IndexConfiguration }
+}
+
+function addIndexes(verb: AddVerb): void {
+  verb('add-index', 'make an index of the records, and build it')
+    .argument('<name>')
+    .argument('<file>', 'its configuration as XML or JSON')
+    .action((name: string, file: string, options: Common) => {
+      return indexed(options, async (indexes) => {
+        const { repository } = options
+        const given = await configurationOf(file)
+        const index = await indexes.create({ name, repository, build: true, ...given })
+        sayBuilt(await index.built())
+      })
+    })
+  verb('update-index', 'give an index another configuration, and build it again')
+    .argument('<name>')
+    .argument('<file>', 'its configuration as XML or JSON')
+    .action((name: string, file: string, options: Common) => {
+      return indexed(options, async (indexes) => {
+        const given = await configurationOf(file)
+        await indexes.update(name, { ...given, build: true, buildArguments: { clear: true } })
+        sayBuilt(await indexes.index(name).built())
+      })
+    })
+  verb('build-index', 'build an index again')
+    .argument('<name>')
+    .option('--clear', 'remove all documents first')
+    .action((name: string, options: { clear?: boolean } & Common) => {
+      return indexed(options, async (indexes) => {
+        const buildArguments = { clear: options.clear ?? false }
+        await indexes.update(name, { build: true, buildArguments })
+        sayBuilt(await indexes.index(name).built())
+      })
+    })
+  verb('delete-index', 'remove an index with its documents')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return indexed(options, (indexes) => indexes.delete(name))
+    })
+  verb('list-indexes', 'names and states of the indexes').action((options: Common) => {
+    return indexed(options, async (indexes) => {
+      for (const { name, repository, incremental, build } of await indexes.list()) {
+        say(`${name} of ${repository}: ${incremental}, build ${build}`)
+      }
+    })
+  })
+  verb('index-status', 'how far an index follows, and what it has refused')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return indexed(options, async (indexes) => {
+        const index = indexes.index(name)
+        const refused = await index.refusedDocuments()
+        const { version, lastBuild } = await indexes.get(name)
+        const { lag, failure } = index
+        const status = { version, lag, failure: failure?.message, refused, lastBuild }
+        say(JSON.stringify(status, undefined, 2))
+      })
+    })
+}
+
+function sayBuilt(report: { readonly records: number; readonly failed: number } | undefined): void {
+  say(`${report?.records ?? 0} records indexed, ${report?.failed ?? 0} failed`)
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Database } from './index.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
-import { RepositoryManager } from './repository/index.js'
+import { EmbeddedSearch, RepositoryManager, SearchIndexes } from './repository/index.js'
 import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
 import {
   PruneState,
@@ -26,6 +26,7 @@ export interface ServeOptions {
 interface Served extends Leadership {
   /** Undefined while another process leads. */
   readonly repository: () => RepositoryManager | undefined
+  readonly indexes: () => SearchIndexes | undefined
   readonly close: () => Promise<void>
 }
 
@@ -52,15 +53,19 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
     durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
   })
   await repository.followLinks()
+  const indexes = await SearchIndexes.open(repository, {
+    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
+  })
   const close = async (): Promise<void> => {
     await pruning.stop()
+    await indexes.close()
     await repository.close()
     await messaging.close()
     await manager.close()
     await pruneState.settled()
     await database.close()
   }
-  return { messaging, close, repository: () => repository }
+  return { messaging, close, repository: () => repository, indexes: () => indexes }
 }
 
 /** Waits while another process has the database open. */
@@ -77,7 +82,8 @@ async function follow(
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
   const repository = (): RepositoryManager | undefined => served?.repository()
-  return { messaging, close: () => messaging.stop(), repository }
+  const indexes = (): SearchIndexes | undefined => served?.indexes()
+  return { messaging, close: () => messaging.stop(), repository, indexes }
 }
 
 /** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
@@ -98,11 +104,11 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.exitCode = 1
   }
   const principals = await principalsOf(options)
-  const { messaging, close, repository } = await (standby === true
+  const { messaging, close, repository, indexes } = await (standby === true
     ? follow(options, say, complain)
     : lead(options))
   const server = await CellarServer.start(
-    [messagingRoutes(messaging), repositoryRoutes(repository)],
+    [messagingRoutes(messaging), repositoryRoutes(repository, { indexes })],
     {
       host,
       port: Number(port),

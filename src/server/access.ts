@@ -201,9 +201,14 @@ export class TableAccess {
     )
   }
 
+  /** Whether some field may be read. */
+  get readsRecords(): boolean {
+    return this.isAdministrator || this.#rules.some(({ read }) => isSome(read))
+  }
+
   /** `ERR_FORBIDDEN` if no field may be read. */
   checkReadsRecords(): void {
-    if (this.isAdministrator || this.#rules.some(({ read }) => isSome(read))) return
+    if (this.readsRecords) return
     throw forbidden('the records of this table cannot be read')
   }
 

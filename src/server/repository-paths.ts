@@ -190,6 +190,32 @@ export function repositoryPaths(): Record<string, unknown> {
       get: operation('repositories', { 200: 'names' }),
       post: operation('create a repository', { ...changed, 409: 'exists already' }, named),
     },
+    '/index': {
+      get: operation('indexes', { 200: 'names and states' }),
+      post: operation(
+        'create an index',
+        { 201: 'created', 400: 'a bad one', 409: 'exists' },
+        named,
+      ),
+    },
+    '/index/{name}': {
+      get: operation('definition and state', { 200: 'the index', 404: 'not found' }),
+      put: operation(
+        'change, or build again',
+        { ...changed, 409: 'a build is under way' },
+        {
+          type: 'object',
+        },
+      ),
+      delete: operation('delete with its documents', changed),
+    },
+    '/index/{name}/search': {
+      get: operation('search by q, with filter, field, sort, offset, limit and wait', {
+        200: 'total, and the records found',
+        400: 'a bad query',
+        404: 'not found',
+      }),
+    },
     '/repositories/{name}': { delete: operation('delete a repository', changed) },
   })
   return paths

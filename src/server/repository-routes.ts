@@ -8,7 +8,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { OptionNames } from '../api/index.js'
 import { downloadBlob, uploadBlob } from './repository-blobs.js'
 import { Call, type RepositorySource } from './repository-call.js'
+import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
 import { RepositoryCounters } from './repository-metrics.js'
+import { pagePaths, registerPage } from './repository-page.js'
 import { repositoryPaths } from './repository-paths.js'
 import {
   createRecord,
@@ -47,11 +49,14 @@ import type { ServerSystem } from './server.js'
 
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions {
+  /** The indexes that are searched; they stay the caller's. Default: none. */
+  readonly indexes?: IndexesSource
   /** Bytes of a blob that is uploaded. Default 10 GiB. */
   readonly blobBytesMax?: number | undefined
 }
 
 const optionNames = new OptionNames<RepositoryRoutesOptions>('the routes of a repository', {
+  indexes: true,
   blobBytesMax: true,
 })
 
@@ -110,6 +115,17 @@ function schemaRoutes(suffix: string, by: By): (readonly [Method, string, Handle
   ]
 }
 
+function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handler])[] {
+  return [
+    ['get', '', (call) => handlers.list(call)],
+    ['post', '', (call) => handlers.create(call)],
+    ['get', '/:name', (call) => handlers.read(call)],
+    ['put', '/:name', (call) => handlers.update(call)],
+    ['delete', '/:name', (call) => handlers.remove(call)],
+    ['get', '/:name/search', (call) => handlers.search(call)],
+  ]
+}
+
 /**
  * The routes of the repositories of a manager, which stays the caller's. The source is asked with
  * every request; while it has no manager the status is 503.
@@ -118,12 +134,13 @@ export function repositoryRoutes(
   source: RepositorySource,
   options: RepositoryRoutesOptions = {},
 ): ServerSystem {
-  const { blobBytesMax = 10 * 2 ** 30 } = optionNames.check(options)
+  const { blobBytesMax = 10 * 2 ** 30, indexes } = optionNames.check(options)
   const counters = new RepositoryCounters(source)
   return {
     name: 'repository',
     paths: repositoryPaths(),
     sharedPrefix: base,
+    publicPaths: pagePaths,
     metrics: () => counters.text(),
     register: (app) => {
       const add = (
@@ -143,6 +160,8 @@ export function repositoryRoutes(
       for (const form of forms) for (const route of recordRoutes) add(form, route)
       for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
       for (const route of globalRoutes) add('', route)
+      for (const route of indexRoutes(new IndexHandlers(indexes))) add('/index', route)
+      registerPage(app)
       for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
         add('', route)
       void app.register(async (scope) => {

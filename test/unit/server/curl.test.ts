@@ -110,6 +110,7 @@ void t.test(
     t.equal(imported.code, 0, imported.output)
     t.match(imported.output, /2 created, 0 updated, 0 as they were, 0 failed/)
     t.match(imported.output, /default\/record USER\.notes \{org\.library\}author/, 'a link')
+    t.match(imported.output, /2 records indexed, 0 failed/)
     t.match(imported.output, /r:h @1, \d+ bytes/, 'a row')
     const serving = serve('--directory', join(directory, 'data/cellar'))
     try {
@@ -119,6 +120,8 @@ void t.test(
       t.equal(code, 0, output)
       t.match(output, /"ns1\$title":"Notes by the translator"/)
       t.match(output, /"before":"Notes","after":"Notes by the translator"/)
+      t.match(output, /"total":1,"results":\[\{"id":"UUID/, 'a search')
+      t.match(output, /"total":1,"results":\[\{"id":"USER\.notes"/, 'a search behind a link')
       t.match(output, /"ns1\$year":1842/, 'a record that a scan has found')
       t.match(output, /cellar_repository_requests_total\{method="DELETE",status="204"\} 1/)
       t.equal(readFileSync(join(directory, 'part.png')).length, 100)

@@ -1,0 +1,277 @@
+/**
+ * The page of the repository: lists, shows, edits and searches records. HTML, a style and a script,
+ * without anything from elsewhere. Values of records are set as text, never as HTML.
+ */
+import type { FastifyInstance } from 'fastify'
+
+const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Cellar repository</title>
+<link rel="stylesheet" href="ui.css">
+<header>
+  <form id="place">
+    <label>Token <input id="token" type="password" autocomplete="off"></label>
+    <label>Repository <input id="repository" value="default"></label>
+    <label>Table <input id="table" value="record"></label>
+    <button>Show</button>
+  </form>
+  <form id="find">
+    <label>Id <input id="id" placeholder="USER.x"></label>
+    <button>Open</button>
+    <button id="create" type="button">New</button>
+  </form>
+  <form id="search">
+    <label>Index <input id="index" value="default"></label>
+    <label>Search <input id="query"></label>
+    <button>Search</button>
+  </form>
+</header>
+<p id="message" role="status"></p>
+<main>
+  <nav><ul id="list"></ul><button id="more" type="button" hidden>More</button></nav>
+  <section id="record"></section>
+</main>
+<script src="ui.js"></script>
+</html>
+`
+
+const css = `body { font: 15px system-ui, sans-serif; margin: 1rem; }
+header form { display: inline-block; margin: 0 1rem 0.5rem 0; }
+main { display: grid; grid-template-columns: 18rem 1fr; gap: 1rem; }
+ul { list-style: none; padding: 0; }
+li button { border: 0; background: none; padding: 2px; cursor: pointer; text-align: left; }
+table { border-collapse: collapse; }
+td, th { border: 1px solid #ccc; padding: 4px; text-align: left; vertical-align: top; }
+td { white-space: pre-wrap; overflow-wrap: anywhere; }
+textarea { width: 100%; height: 16rem; font-family: monospace; }
+#message.error { color: #b00; }
+`
+
+/** The script. It makes elements and sets their text; it knows no HTML. */
+export const pageScript = String.raw`'use strict'
+const element = (id) => document.getElementById(id)
+const state = { scan: undefined, tag: undefined, id: undefined }
+
+function base() {
+  const part = (id) => encodeURIComponent(element(id).value)
+  return '/repository/' + part('repository') + '/table/' + part('table')
+}
+
+async function send(method, path, body, headers) {
+  const token = element('token').value
+  const response = await fetch(path, {
+    method,
+    headers: {
+      ...(token === '' ? {} : { authorization: 'Bearer ' + token }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const text = await response.text()
+  const json = text === '' ? undefined : JSON.parse(text)
+  if (!response.ok) {
+    const why = json && json.code ? json.code + ': ' + json.message : 'conflict'
+    throw new Error(response.status + ' ' + why)
+  }
+  return { json, headers: response.headers, status: response.status }
+}
+
+function say(text, isError) {
+  element('message').textContent = text
+  element('message').className = isError ? 'error' : ''
+}
+
+/** Runs what the user has asked for, and says what went wrong. */
+async function run(work) {
+  say('')
+  try {
+    await work()
+  } catch (error) {
+    say(error.message, true)
+  }
+}
+
+function make(tag, text, children) {
+  const made = document.createElement(tag)
+  if (text !== undefined) made.textContent = text
+  for (const child of children || []) made.append(child)
+  return made
+}
+
+function button(text, work) {
+  const made = make('button', text)
+  made.type = 'button'
+  made.addEventListener('click', () => run(work))
+  return made
+}
+
+const recordPath = (id) => base() + '/record/' + encodeURIComponent(id)
+const plain = 'nsprefixes=false'
+
+async function list() {
+  element('list').replaceChildren()
+  const scan = { returnFields: { type: 'NONE' } }
+  const { headers } = await send('POST', base() + '/scan', scan)
+  state.scan = headers.get('location')
+  await more()
+}
+
+async function more() {
+  const { json, status } = await send('GET', state.scan + '?batch=50&' + plain)
+  const records = status === 204 ? [] : json.results
+  for (const { id } of records) addEntry(id, id)
+  element('more').hidden = records.length < 50
+}
+
+function addEntry(text, id) {
+  element('list').append(make('li', undefined, [button(text, () => show(id))]))
+}
+
+async function show(id, version) {
+  const end = version === undefined ? '' : '/version/' + version
+  const { json, headers } = await send('GET', recordPath(id) + end + '?' + plain)
+  const versions = await send('GET', recordPath(id) + '/version?max-results=1000&fields={org.lilyproject.vtag}last')
+  state.id = id
+  state.tag = headers.get('etag')
+  element('id').value = id
+  const rows = Object.entries(json.fields).map(([name, value]) => {
+    return make('tr', undefined, [make('th', name), make('td', shown(value))])
+  })
+  const history = versions.json.results.map((each) => {
+    const isShown = each.version === json.version
+    return make('li', undefined, [
+      button((isShown ? '• ' : '') + 'version ' + each.version, () => show(id, each.version)),
+    ])
+  })
+  const isOld = version !== undefined && version !== versions.json.results.length
+  element('record').replaceChildren(
+    make('h1', id),
+    make('p', json.type.name + ', type version ' + json.type.version),
+    make('table', undefined, rows),
+    make('h2', 'Versions'),
+    make('ul', undefined, history),
+    ...(version === undefined
+      ? editor(json.fields, (fields, removed) => save(id, fields, removed))
+      : [button('Restore this version', () => restore(id, version))]),
+    button('Delete', () => remove(id)),
+  )
+}
+
+function shown(value) {
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
+}
+
+function editor(fields, store) {
+  const text = make('textarea')
+  text.value = JSON.stringify(fields, undefined, 2)
+  const work = async () => {
+    const edited = JSON.parse(text.value)
+    const removed = Object.keys(fields).filter((name) => !Object.hasOwn(edited, name))
+    await store(edited, removed)
+  }
+  return [make('h2', 'Fields as JSON'), text, button('Save', work)]
+}
+
+async function save(id, fields, fieldsToDelete) {
+  const body = { fields, fieldsToDelete }
+  await send('PUT', recordPath(id), body, { 'if-match': state.tag })
+  await show(id)
+  say('saved')
+}
+
+async function restore(id, version) {
+  await send('POST', recordPath(id), { action: 'restore', version }, { 'if-match': state.tag })
+  await show(id)
+  say('restored')
+}
+
+async function remove(id) {
+  if (!window.confirm('Delete ' + id + '?')) return
+  await send('DELETE', recordPath(id), undefined, { 'if-match': state.tag })
+  element('record').replaceChildren()
+  await list()
+  say('deleted')
+}
+
+async function create() {
+  const type = make('input')
+  type.placeholder = '{namespace}type'
+  const id = element('id').value
+  const store = async (fields) => {
+    const path = id === '' ? base() + '/record' : recordPath(id)
+    const record = { type: type.value, fields }
+    const { json } =
+      id === ''
+        ? await send('POST', path, { action: 'create', record })
+        : await send('PUT', path, record, { 'if-none-match': '*' })
+    await show(json.id)
+    say('created')
+  }
+  element('record').replaceChildren(make('h1', id || 'A new record'), type, ...editor({}, store))
+}
+
+async function search() {
+  const index = encodeURIComponent(element('index').value)
+  const query = encodeURIComponent(element('query').value)
+  const path = '/repository/index/' + index + '/search?wait=true&limit=100&q=' + query
+  const { json } = await send('GET', path)
+  element('list').replaceChildren()
+  element('more').hidden = true
+  for (const { id, table, repository } of json.results) {
+    const open = async () => {
+      element('repository').value = repository
+      element('table').value = table
+      await show(id)
+    }
+    element('list').append(make('li', undefined, [button(id, open)]))
+  }
+  say(json.total + ' found')
+}
+
+function onSubmit(form, work) {
+  element(form).addEventListener('submit', (event) => {
+    event.preventDefault()
+    return run(work)
+  })
+}
+
+onSubmit('place', async () => {
+  sessionStorage.setItem('token', element('token').value)
+  await list()
+})
+onSubmit('find', () => show(element('id').value))
+onSubmit('search', search)
+element('create').addEventListener('click', () => run(create))
+element('more').addEventListener('click', () => run(more))
+element('token').value = sessionStorage.getItem('token') || ''
+const wanted = decodeURIComponent(location.hash.slice(1))
+if (wanted !== '') run(() => show(wanted))
+`
+
+const pages: readonly (readonly [path: string, type: string, content: string])[] = [
+  ['/repository/ui', 'text/html; charset=utf-8', html],
+  ['/repository/ui.css', 'text/css; charset=utf-8', css],
+  ['/repository/ui.js', 'text/javascript; charset=utf-8', pageScript],
+]
+
+/** Addresses of the page, which needs no token: it asks for one. */
+export const pagePaths: readonly string[] = pages.map(([path]) => path)
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+  "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+/** Adds the page. */
+export function registerPage(app: FastifyInstance): void {
+  for (const [path, type, content] of pages) {
+    app.get(path, async (_request, reply) => {
+      void reply.type(type).header('content-security-policy', policy)
+      void reply
+        .header('x-content-type-options', 'nosniff')
+        .header('referrer-policy', 'no-referrer')
+      return reply.send(content)
+    })
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * The page of the repository: its script runs here with a document of a few lines against a real
+ * server. Where a browser is installed it opens the page too.
+ */
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createContext, runInContext } from 'node:vm'
+import t, { type Test } from 'tap'
+import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/repository/index.js'
+import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
+
+const token = 'token-of-the-page'
+const hostile = '<img src=x onerror="alert(1)">'
+
+async function open(withToken: boolean) {
+  const database = await Database.open('/d', {
+    fileSystem: new MemoryFileSystem(),
+    executor: 'inline',
+  })
+  const manager = await RepositoryManager.open(database)
+  await manager.types.createFieldType({ name: '{n}title', scope: 'VERSIONED' })
+  await manager.types.createRecordType({ name: '{n}page', fields: [{ name: '{n}title' }] })
+  const indexes = await SearchIndexes.open(manager, {
+    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
+  })
+  const configuration = {
+    recordFilter: { includes: [{ versionTags: ['last'] }] },
+    fields: [{ name: 'title_t', value: '{n}title' }],
+  }
+  await indexes.create({ name: 'default', configuration })
+  const table = manager.repository().table()
+  for (let i = 0; i < 60; i++) {
+    await table.create({ id: `USER.${100 + i}`, type: '{n}page', fields: { '{n}title': hostile } })
+  }
+  const server = await CellarServer.start([repositoryRoutes(manager, { indexes })], {
+    port: 0,
+    ...(withToken ? { token } : {}),
+  })
+  const close = async (): Promise<void> => {
+    await server.close()
+    await indexes.close()
+    await manager.close()
+    await database.close()
+  }
+  return { table, url: server.url, close }
+}
+
+/** What the script asks of an element. */
+class Element {
+  readonly tag: string
+  value = ''
+  className = ''
+  hidden = false
+  type = ''
+  placeholder = ''
+  children: Element[] = []
+  #text = ''
+  readonly #listeners = new Map<string, (event: object) => unknown>()
+
+  constructor(tag: string) {
+    this.tag = tag
+  }
+
+  get textContent(): string {
+    return this.#text + this.children.map((child) => child.textContent).join('\n')
+  }
+
+  set textContent(text: string) {
+    this.#text = String(text)
+    this.children = []
+  }
+
+  append(...children: Element[]): void {
+    this.children.push(...children)
+  }
+
+  replaceChildren(...children: Element[]): void {
+    this.#text = ''
+    this.children = children
+  }
+
+  addEventListener(type: string, listener: (event: object) => unknown): void {
+    this.#listeners.set(type, listener)
+  }
+
+  async fire(type: string): Promise<void> {
+    await this.#listeners.get(type)!({ preventDefault: () => undefined })
+  }
+
+  /** The button inside with a text. */
+  button(text: string): Element {
+    const found = this.all().find((each) => each.tag === 'button' && each.textContent === text)
+    if (found === undefined) throw new Error(`no button ${text} in ${this.textContent}`)
+    return found
+  }
+
+  all(): Element[] {
+    return [this, ...this.children.flatMap((child) => child.all())]
+  }
+}
+
+/** Loads the page as a browser does, from the server. */
+async function load(t: Test, url: string): Promise<(id: string) => Element> {
+  const response = await fetch(`${url}/repository/ui`)
+  t.equal(response.status, 200, 'without a token')
+  t.match(response.headers.get('content-security-policy'), /default-src 'none'; script-src 'self'/)
+  const html = await response.text()
+  t.notMatch(html, /https?:|\son\w+=|<style|<script>/, 'nothing from elsewhere, nothing inline')
+  const elements = new Map<string, Element>()
+  for (const [, tag, attributes] of html.matchAll(/<(\w+)([^>]*\bid="[^>]*)>/g)) {
+    const element = new Element(tag)
+    element.value = /value="([^"]*)"/.exec(attributes)?.[1] ?? ''
+    elements.set(/\bid="([^"]*)"/.exec(attributes)![1], element)
+  }
+  const script = await (await fetch(`${url}/repository/ui.js`)).text()
+  t.notMatch(script, /innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/)
+  t.equal((await fetch(`${url}/repository/ui.css`)).status, 200)
+  const stored = new Map<string, string>()
+  const context = createContext({
+    document: {
+      getElementById: (id: string) => elements.get(id),
+      createElement: (tag: string) => new Element(tag),
+    },
+    sessionStorage: {
+      getItem: (key: string) => stored.get(key) ?? null,
+      setItem: (key: string, value: string) => stored.set(key, value),
+    },
+    location: { hash: '' },
+    window: { confirm: () => true },
+    fetch: (path: string, options: RequestInit) => fetch(`${url}${path}`, options),
+  })
+  runInContext(script, context)
+  return (id) => elements.get(id)!
+}
+
+void t.test('records are listed, shown, edited, restored, searched and deleted', async (t) => {
+  const { table, url, close } = await open(true)
+  const element = await load(t, url)
+  const message = (): string => element('message').textContent
+  await element('place').fire('submit')
+  t.match(message(), /^401 ERR_UNAUTHORIZED/)
+  element('token').value = token
+  await element('place').fire('submit')
+  t.equal(message(), '')
+  t.equal(element('list').children.length, 50)
+  await element('more').fire('click')
+  t.equal(element('list').children.length, 60)
+  t.ok(element('more').hidden)
+
+  await element('list').button('USER.100').fire('click')
+  t.equal(message(), '')
+  const record = element('record')
+  const cells = record.all().filter(({ tag }) => tag === 'td' || tag === 'th')
+  t.same(
+    cells.map((cell) => cell.textContent),
+    ['{n}title', hostile],
+    'as text',
+  )
+  const text = (): Element => record.all().find(({ tag }) => tag === 'textarea')!
+  text().value = '{"{n}title": "a brown fox"}'
+  await record.button('Save').fire('click')
+  t.equal(message(), 'saved')
+  t.equal((await table.read('USER.100')).fields['{n}title'], 'a brown fox')
+  await table.update({ id: 'USER.100', fields: { '{n}title': 'faster' } })
+  text().value = '{"{n}title": "too late"}'
+  await record.button('Save').fire('click')
+  t.match(message(), /^412 ERR_CONCURRENT_RECORD_UPDATE/)
+
+  await record.button('version 1').fire('click')
+  t.match(record.textContent, /onerror/)
+  await record.button('Restore this version').fire('click')
+  t.equal(message(), 'restored')
+  t.equal((await table.read('USER.100')).fields['{n}title'], hostile)
+  element('id').value = 'USER.100'
+  await element('find').fire('submit')
+  await record.button('version 2').fire('click')
+  await record.button('Restore this version').fire('click')
+  t.equal(message(), 'restored')
+  t.equal((await table.read('USER.100')).fields['{n}title'], 'a brown fox')
+
+  element('query').value = 'title_t:fox'
+  await element('search').fire('submit')
+  t.equal(message(), '1 found')
+  await element('list').button('USER.100').fire('click')
+  await record.button('Delete').fire('click')
+  t.equal(message(), 'deleted')
+  t.notOk(await table.exists('USER.100'))
+
+  element('id').value = 'USER.new'
+  await element('create').fire('click')
+  record.all().find(({ tag }) => tag === 'input')!.value = '{n}page'
+  text().value = '{"{n}title": "new"}'
+  await record.button('Save').fire('click')
+  t.equal(message(), 'created')
+  t.equal((await table.read('USER.new')).version, 1)
+  text().value = '{'
+  await record.button('Save').fire('click')
+  t.ok(element('message').className === 'error', message())
+  await close()
+})
+
+const browser = ['chromium', 'chromium-browser', 'google-chrome'].find((name) => {
+  return spawnSync(name, ['--version']).status === 0
+})
+
+void t.test(
+  'a browser shows a record, and runs nothing of it',
+  { skip: browser === undefined ? 'chromium is not installed' : false },
+  async (t) => {
+    const { url, close } = await open(false)
+    const profile = mkdtempSync(join(tmpdir(), 'cellar-browser-'))
+    const words = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${profile}`]
+    const dump = ['--virtual-time-budget=5000', '--dump-dom', `${url}/repository/ui#USER.100`]
+    const { stdout } = await promisify(execFile)(browser!, [...words, ...dump])
+    t.match(stdout, /<th>\{n\}title<\/th><td>&lt;img src=x onerror/)
+    rmSync(profile, { recursive: true, force: true })
+    await close()
+  },
+)
