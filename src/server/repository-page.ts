@@ -132,7 +132,8 @@ function addEntry(text, id) {
 async function show(id, version) {
   const end = version === undefined ? '' : '/version/' + version
   const { json, headers } = await send('GET', recordPath(id) + end + '?' + plain)
-  const versions = await send('GET', recordPath(id) + '/version?max-results=1000&fields={org.lilyproject.vtag}last')
+  const few = '/version?max-results=1000&fields={org.lilyproject.vtag}last'
+  const versions = await send('GET', recordPath(id) + few)
   state.id = id
   state.tag = headers.get('etag')
   element('id').value = id

@@ -171,7 +171,8 @@ void t.test('imports', async (t) => {
   const manager = await open()
   const table = manager.repository().table()
   const fields = '{"x$title":"","x$tags":[],"x$size":1,"x$inner":{"fields":{"x$title":""}}}'
-  const one = `{"namespaces":{"n":"x"},"records":[{"id":"USER.a","type":"x$page","fields":${fields}}]}`
+  const record = `{"id":"USER.a","type":"x$page","fields":${fields}}`
+  const one = `{"namespaces":{"n":"x"},"records":[${record}]}`
   const ignoring = { ignoreEmptyFields: true }
   t.match(await importRecords(manager.types, table, one, ignoring), { created: 1 })
   t.same((await table.read('USER.a')).fields, { '{n}size': 1n })
