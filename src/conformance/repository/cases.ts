@@ -4,6 +4,7 @@ import type { RepositoryCase } from './case.js'
 import { conditionAndMetadataCases } from './condition-cases.js'
 import { eventCases } from './event-cases.js'
 import { fieldCases } from './field-cases.js'
+import { importCases } from './import-cases.js'
 import { ownCases } from './own-cases.js'
 import { recordCases } from './record-cases.js'
 import { restCases } from './rest-cases.js'
@@ -21,4 +22,5 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...eventCases,
   ...fieldCases,
   ...restCases,
+  ...importCases,
 ].sort((a, b) => a.number - b.number)
