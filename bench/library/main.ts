@@ -1,13 +1,14 @@
 /**
  * `npm run library [rounds] [seed]`: the packages that npm has installed here as records with
  * versions, links and blobs. A process adds and changes them, and is killed at random moments,
- * again and again; at the end field indexes, links and blobs must agree with the records.
+ * again and again; at the end field indexes, links, the search index and blobs must agree with the
+ * records.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openLibrary, field, idOf, type Library } from './program.js'
+import { openLibrary, field, idOf, searchName, type Library } from './program.js'
 import { readPackages } from './packages.js'
 import { numbers } from './random.js'
 import { verify } from './verify.js'
@@ -28,8 +29,9 @@ async function runAndKill(directory: string, seed: number, milliseconds: number)
 }
 
 /** What a reader would ask. */
-async function ask({ manager, table, following }: Library): Promise<void> {
-  await following.caughtUp()
+async function ask({ manager, table, following, searches }: Library): Promise<void> {
+  const index = searches.index(searchName)
+  await Promise.all([following.caughtUp(), index.waitFor()])
   const start = performance.now()
   const mit = await table.query({ equals: { [field('licence')]: 'MIT' }, limit: 3 })
   const names = mit.records.map(({ fields }) => fields[field('name')] as string)
@@ -46,7 +48,10 @@ async function ask({ manager, table, following }: Library): Promise<void> {
   say(`needs most: ${mostName}, ${links.length} packages, ${known} of them here`)
   const referrers = await manager.links.referrers(table, idOf('typescript'))
   say(`${referrers.length} packages need typescript`)
-  say(`four questions in ${(performance.now() - start).toFixed(1)} ms`)
+  const query = 'description_t:parser needs_t_mv:parser'
+  const { total } = await index.search({ query, limit: 1 })
+  say(`${total} packages are parsers, or need one`)
+  say(`five questions in ${(performance.now() - start).toFixed(1)} ms`)
 }
 
 async function main(rounds: number, seed: number): Promise<boolean> {
@@ -65,7 +70,8 @@ async function main(rounds: number, seed: number): Promise<boolean> {
     const found = await verify(library)
     await library.close()
     say(`${found.records} records with ${found.versions} versions that can be read`)
-    say(`${found.links} links, ${found.indexRows} rows of field indexes`)
+    const { links, indexRows, documents } = found
+    say(`${links} links, ${indexRows} rows of field indexes, ${documents} documents to search`)
     say(`${found.blobs} blobs, ${(found.blobBytes / 1e6).toFixed(1)} MB, all as they were written`)
     say(`${found.sweptBlobs} uploads of killed processes were removed`)
     say(`compared with a full rebuild in ${((performance.now() - start) / 1000).toFixed(1)} s`)

@@ -4,11 +4,14 @@ import { Database, NodeFileSystem } from '../../src/index.js'
 import {
   applySchema,
   defineRecordType,
+  EmbeddedSearch,
   FileBlobStore,
   Link,
   RecordId,
   RepositoryManager,
+  SearchIndexes,
   type Blob,
+  type IndexConfiguration,
   type RecordInput,
   type RecordTable,
   type Subscription,
@@ -33,6 +36,20 @@ const packageType = defineRecordType('{npm}package', {
 /** Indexes of the library, by name. */
 export const indexNames = ['keywords', 'licences', 'needs'] as const
 
+/** Name of the search index. */
+export const searchName = 'packages'
+
+/** What is searched: the words of a package, and those of the packages that it needs. */
+const documents: IndexConfiguration = {
+  recordFilter: { includes: [{ versionTags: ['last'] }] },
+  fields: [
+    { name: 'name_s', value: field('name') },
+    { name: 'description_t', value: field('description') },
+    { name: 'keywords_s_mv', value: field('keywords') },
+    { name: 'needs_t_mv', value: `${field('needs')}=>${field('description')}` },
+  ],
+}
+
 /** An open library. */
 export interface Library {
   readonly database: Database
@@ -40,6 +57,8 @@ export interface Library {
   readonly table: RecordTable
   /** Keeps the links. */
   readonly following: Subscription
+  /** Finds packages by words, also by those of the packages that they need. */
+  readonly searches: SearchIndexes
   close(): Promise<void>
 }
 
@@ -59,11 +78,18 @@ export async function openLibrary(directory: string): Promise<Library> {
   const most = { field: field('needsCount'), order: 'DESCENDING' } as const
   await indexes.create({ name: 'needs', fields: [most] })
   const following = await manager.followLinks({ lanes: 4 })
+  const searches = await SearchIndexes.open(manager, {
+    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
+  })
+  if ((await searches.list()).length === 0) {
+    await searches.create({ name: searchName, configuration: documents })
+  }
   const close = async (): Promise<void> => {
+    await searches.close()
     await manager.close()
     await database.close()
   }
-  return { database, manager, table, following, close }
+  return { database, manager, table, following, searches, close }
 }
 
 /** The record of a package. */

@@ -1,6 +1,6 @@
 /** Compares everything that is kept beside the records with what the records say. */
 import type { Blob } from '../../src/repository/index.js'
-import { field, indexNames, type Library } from './program.js'
+import { field, indexNames, searchName, type Library } from './program.js'
 
 /** What a library has, and what does not agree. */
 export interface Findings {
@@ -12,6 +12,7 @@ export interface Findings {
   readonly sweptBlobs: number
   readonly links: number
   readonly indexRows: number
+  readonly documents: number
   readonly problems: readonly string[]
 }
 
@@ -20,6 +21,30 @@ async function readAll(library: Library, blob: Blob): Promise<number> {
   // Behind the last piece the checksum is compared.
   for await (const piece of library.manager.blobs.read(blob)) size += piece.length
   return size
+}
+
+/** All documents of the search index, in the order of their keys. */
+async function allDocuments({ searches }: Library): Promise<string[]> {
+  const { hits } = await searches.index(searchName).search({ query: '*:*', limit: 10_000 })
+  return hits.map(({ key, fields }) => `${key} ${JSON.stringify(fields)}`).sort()
+}
+
+/** Compares the index that followed every write with one that is built anew. */
+async function verifySearch(library: Library, problems: string[]): Promise<number> {
+  const { searches } = library
+  const index = searches.index(searchName)
+  await index.waitFor()
+  const letters = await index.deadLetters()
+  if (letters.length > 0) problems.push(`${letters.length} records could not be indexed`)
+  const followed = await allDocuments(library)
+  await searches.update(searchName, { build: true, buildArguments: { clear: true } })
+  await searches.index(searchName).built()
+  const known = new Set(await allDocuments(library))
+  const others = followed.filter((document) => !known.has(document)).length
+  if (others > 0 || followed.length !== known.size) {
+    problems.push(`${followed.length} documents, ${known.size} of a build, ${others} differ`)
+  }
+  return followed.length
 }
 
 /** Reads all versions with their blobs, and checks indexes, links and the states of blobs. */
@@ -53,6 +78,7 @@ export async function verify(library: Library): Promise<Findings> {
     indexRows += rows
     if (missing + surplus > 0) problems.push(`${name}: ${missing} missing, ${surplus} surplus`)
   }
+  const documents = await verifySearch(library, problems)
   await following.caughtUp()
   await following.close()
   const followed = await manager.links.rows()
@@ -69,6 +95,7 @@ export async function verify(library: Library): Promise<Findings> {
     sweptBlobs: swept.removed,
     links: followed.length / 2,
     indexRows,
+    documents,
     problems,
   }
 }

@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database, NodeFileSystem } from '../../src/index.js'
 import {
+  EmbeddedSearch,
   FileBlobStore,
   Link,
   RepositoryManager,
+  SearchIndexes,
   type Blob,
   type RecordTable,
   type StoredRecord,
@@ -92,6 +94,85 @@ function indexLag(manager: RepositoryManager, table: RecordTable, count: number)
   }
 }
 
+/** Opens the search indexes with the embedded backend; nothing is committed by a timer. */
+function openSearch(database: Database, manager: RepositoryManager): Promise<SearchIndexes> {
+  return SearchIndexes.open(manager, {
+    backend: ({ name: index }) => EmbeddedSearch.open(database, { name: index }),
+    commitMilliseconds: 0,
+  })
+}
+
+/** Records that show a field of one record: from its update until searches see all of them. */
+function fanOut(
+  database: Database,
+  manager: RepositoryManager,
+  count: number,
+  rounds: number,
+): OwnWorkload {
+  return {
+    name: 'fan-out-to-dependants',
+    run: async (call) => {
+      const table = await manager.repository().createTable('fans')
+      const target = recordId('target')
+      await table.create({ id: target, type, fields: { [title]: 'first' } })
+      for (let i = 0; i < count; i++) {
+        const fields = { [counter]: i, [name('to')]: Link.to(target) }
+        await table.create({ id: recordId(`fan-${i}`), type, fields })
+      }
+      const indexes = await openSearch(database, manager)
+      const index = await indexes.create({
+        name: 'fans',
+        configuration: {
+          recordFilter: { includes: [{ tables: ['fans'], versionTags: ['last'] }] },
+          fields: [{ name: 'target_t', value: `${name('to')}=>${title}` }],
+        },
+        build: true,
+      })
+      await index.built()
+      for (let round = 0; round < rounds; round++) {
+        await call(async () => {
+          const fields = { [title]: `round${round}` }
+          const { sequence } = await table.update({ id: target, fields })
+          await index.waitFor(sequence)
+        })
+        const { total } = await index.search({ query: `target_t:round${round}`, limit: 1 })
+        if (total !== count) throw new Error(`${total} dependants of ${count} have changed`)
+      }
+      await indexes.close()
+      return rounds * count
+    },
+  }
+}
+
+/** From a write until searches see the record. */
+function searchLag(database: Database, manager: RepositoryManager, count: number): OwnWorkload {
+  return {
+    name: 'search-index-lag',
+    run: async (call) => {
+      const table = await manager.repository().createTable('lag')
+      const indexes = await openSearch(database, manager)
+      const index = await indexes.create({
+        name: 'lag',
+        configuration: {
+          recordFilter: { includes: [{ tables: ['lag'], versionTags: ['last'] }] },
+          fields: [{ name: 'body_t', value: body }],
+        },
+      })
+      for (let i = 0; i < count; i++) {
+        await call(async () => {
+          const fields = { [body]: `lag${i}` }
+          const { sequence } = await table.create({ id: recordId(`${i}`), type, fields })
+          await index.waitFor(sequence)
+        })
+      }
+      const { total } = await index.search({ query: `body_t:lag${count - 1}`, limit: 1 })
+      if (total !== 1) throw new Error('the last record is not found')
+      await indexes.close()
+      return count
+    },
+  }
+}
+
 /** A database of so many record types with a field each, and the time to open it. */
 function manyTypes(directory: string, count: number): OwnWorkload {
   return {
@@ -134,6 +215,7 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
     await database.close()
   }
   let blobs = 0
+  let search: SearchIndexes | undefined
   const blobParts: Pick<Subject, 'writeBlob' | 'readBlob' | 'close'> = {
     writeBlob: async (pieces) => {
       const blob = await manager.blobs.upload(pieces, { mediaType: 'a/b' })
@@ -191,8 +273,30 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
       const { records } = await table.query({ range, limit, fields: 'none' })
       return records.map(({ id }) => id.text.slice('USER.'.length))
     },
+    prepareSearch: async () => {
+      search = await openSearch(database, manager)
+      const index = await search.create({
+        name: 'words',
+        configuration: {
+          recordFilter: { includes: [{ versionTags: ['last'] }] },
+          fields: [
+            { name: 'words_t_mv', value: title },
+            { name: 'words_t_mv', value: body },
+          ],
+        },
+        build: true,
+      })
+      await index.built()
+    },
+    search: async (words) => {
+      const query = words.map((word) => `+words_t_mv:${word}`).join(' ')
+      return (await search!.index('words').search({ query, limit: 1 })).total
+    },
+    endSearch: () => search?.close(),
     own: [
       indexLag(manager, table, isQuick ? 20 : 5000),
+      searchLag(database, manager, isQuick ? 10 : 500),
+      fanOut(database, manager, isQuick ? 20 : 1000, isQuick ? 2 : 5),
       manyTypes(directory, isQuick ? 50 : 20_000),
     ],
   }

@@ -32,6 +32,8 @@ export interface Subject {
   /** How many documents have both words in their title or body. */
   prepareSearch?(documents: readonly BenchDocument[]): Awaitable<unknown>
   search?(words: readonly [string, string]): Awaitable<number>
+  /** What was indexed need not follow later writes. */
+  endSearch?(): Awaitable<unknown>
   writeBlob?(pieces: AsyncIterable<Buffer>): Promise<unknown>
   /** The bytes of a blob, in pieces; how many there are. */
   readBlob?(blob: unknown, piece: (bytes: Buffer) => void): Awaitable<number>
