@@ -21,6 +21,7 @@ const folder = 'build/package'
 const workers = {
   'job-worker': 'build/src/job/job-worker.js',
   'prune-job/prune-hook': 'build/src/messaging/prune-job/prune-hook.js',
+  'extraction-worker': 'build/src/repository/extraction/extraction-worker.js',
   'prune-job/processor-hook': 'build/src/transactions/prune-job/processor-hook.js',
 }
 

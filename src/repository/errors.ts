@@ -57,6 +57,8 @@ export const RepositoryErrorCode = {
   tooManyScanners: 'ERR_TOO_MANY_SCANNERS',
   /** Whoever asks has no permission. */
   forbidden: 'ERR_FORBIDDEN',
+  /** A document whose text cannot be extracted, or only beyond a limit. */
+  extraction: 'ERR_EXTRACTION',
   /** The search server did not answer, or not as it should; the call may be repeated. */
   searchServer: 'ERR_SEARCH_SERVER',
   /** The configuration of an index cannot be; the message names the place. */

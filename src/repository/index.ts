@@ -171,6 +171,12 @@ export {
 } from './search/search-backend.js'
 export { EmbeddedSearch, type EmbeddedSearchStatus } from './search/embedded/embedded-search.js'
 export type { EmbeddedSearchOptions } from './search/embedded/embedded-options.js'
+export {
+  TextExtraction,
+  type ExtractedText,
+  type TextExtractionOptions,
+} from './extraction/text-extraction.js'
+export type { ExtractionModule } from './extraction/extraction-worker.js'
 export { SolrSearch, type SolrSearchOptions } from './search/solr-search.js'
 export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
 export {

@@ -1,0 +1,84 @@
+/** The thread that extracts texts: one document at a time. */
+import { parentPort } from 'node:worker_threads'
+import { extractMarkup } from './formats/markup.js'
+import { extractOffice } from './formats/office.js'
+import { extractPdf } from './formats/pdf.js'
+import { extractPlainText } from './formats/plain-text.js'
+import { formatOf } from './media-types.js'
+import { EnoughText, TextSink } from './text-sink.js'
+
+/** A document to read. */
+export interface ExtractionTask {
+  readonly content: Uint8Array
+  readonly mediaType: string | undefined
+  readonly name: string | undefined
+  readonly charactersMax: number
+  readonly inflatedBytesMax: number
+  /** Address of a module that reads this media type; undefined: the built-in formats. */
+  readonly module: string | undefined
+}
+
+/** The text, or why there is none. */
+export type ExtractionAnswer =
+  { readonly text: string; readonly isCut: boolean } | { readonly problem: string }
+
+/** What a module for a media type exports. */
+export interface ExtractionModule {
+  /** Calls `write` with the text, piece by piece. `write` throws when there is enough. */
+  readonly extractText: (
+    content: Uint8Array,
+    write: (text: string) => void,
+    hint: { readonly mediaType: string | undefined; readonly name: string | undefined },
+  ) => void | Promise<void>
+}
+
+async function extract(task: ExtractionTask, sink: TextSink): Promise<void> {
+  const { content, mediaType, name } = task
+  if (task.module !== undefined) {
+    const { extractText } = (await import(task.module)) as ExtractionModule
+    await extractText(content, (text) => sink.write(text), { mediaType, name })
+    return
+  }
+  const format = formatOf(content, { mediaType, name })
+  switch (format) {
+    case 'text':
+      extractPlainText(content, mediaType, sink)
+      return
+    case 'html':
+    case 'xml':
+      await extractMarkup(content, mediaType, format, sink)
+      return
+    case 'zip':
+      await extractOffice(content, sink, task.inflatedBytesMax)
+      return
+    case 'pdf':
+      await extractPdf(content, sink)
+      return
+    case undefined:
+      throw new Error(`there is no text in a document of the type ${mediaType ?? 'unknown'}`)
+  }
+}
+
+async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
+  const sink = new TextSink(task.charactersMax)
+  try {
+    await extract(task, sink)
+  } catch (error) {
+    // A library may hide the error of a full sink in one of its own.
+    if (!(error instanceof EnoughText) && !sink.isCut) return { problem: problemOf(error) }
+  }
+  return { text: sink.text(), isCut: sink.isCut }
+}
+
+function problemOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  if (code === 'ERR_MODULE_NOT_FOUND') {
+    const name = /package '([^']+)'/.exec(String(message))?.[1]
+    return `a package is missing: ${name ?? String(message)}`
+  }
+  return String(message ?? error).slice(0, 500)
+}
+
+parentPort?.on('message', (task: ExtractionTask) => {
+  void answer(task).then((done) => parentPort?.postMessage(done))
+})

@@ -1,0 +1,100 @@
+/** Texts out of HTML and XML. Entities of a document type are not expanded. */
+import type { TextSink } from '../text-sink.js'
+import { decoded } from './plain-text.js'
+
+/** The part of the package htmlparser2 that is used. */
+interface ParserModule {
+  readonly Parser: new (
+    handler: {
+      onopentagname?(name: string): void
+      onopentag?(name: string, attributes: Record<string, string>): void
+      onclosetag?(name: string): void
+      ontext?(text: string): void
+    },
+    options: { xmlMode: boolean; decodeEntities: boolean },
+  ) => MarkupParser
+}
+
+/** Takes markup in pieces. */
+export interface MarkupParser {
+  write(chunk: string): void
+  end(): void
+}
+
+/** What text of a kind of XML is wanted. */
+export interface MarkupRules {
+  readonly isXml: boolean
+  /** Only text within these elements; undefined: all text. */
+  readonly within?: ReadonlySet<string>
+  /** Elements whose text is left out. */
+  readonly without?: ReadonlySet<string>
+  /** Elements that end a line. */
+  readonly lines?: ReadonlySet<string>
+  /** Elements that stand for text. */
+  readonly texts?: Readonly<Record<string, string>>
+  /** Element to skip, by its attributes. */
+  readonly skips?: (name: string, attributes: Readonly<Record<string, string>>) => boolean
+}
+
+const breaks =
+  'address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 ' +
+  'h3 h4 h5 h6 header hr li main nav ol option p pre section table td th title tr ul'
+
+/** Rules for HTML. */
+export const htmlRules: MarkupRules = {
+  isXml: false,
+  without: new Set(['script', 'style', 'noscript', 'template']),
+  lines: new Set(breaks.split(' ')),
+}
+
+/** Rules for any XML: every element ends a line. */
+export const xmlRules: MarkupRules = { isXml: true }
+
+/** A parser that writes the wanted text. `ERR_MISSING_PACKAGE` by Node if htmlparser2 is absent. */
+export async function markupParser(rules: MarkupRules, sink: TextSink): Promise<MarkupParser> {
+  const name = 'htmlparser2'
+  const { Parser } = (await import(name)) as ParserModule
+  const { within, without, lines, texts, skips } = rules
+  let inside = 0
+  let outside = 0
+  const skipped: string[] = []
+  return new Parser(
+    {
+      onopentag: (tag, attributes) => {
+        if (within?.has(tag) === true) inside++
+        if (without?.has(tag) === true) outside++
+        if (skips?.(tag, attributes) === true) {
+          skipped.push(tag)
+          outside++
+        }
+        const text = texts !== undefined && Object.hasOwn(texts, tag) ? texts[tag] : undefined
+        if (text !== undefined && outside === 0) sink.write(text)
+      },
+      onclosetag: (tag) => {
+        if (within?.has(tag) === true) inside--
+        if (without?.has(tag) === true) outside--
+        if (skipped.length > 0 && skipped.at(-1) === tag) {
+          skipped.pop()
+          outside--
+        }
+        if (lines === undefined || lines.has(tag)) sink.write('\n')
+      },
+      ontext: (text) => {
+        if (outside === 0 && (within === undefined || inside > 0)) sink.write(text)
+      },
+    },
+    { xmlMode: rules.isXml, decodeEntities: true },
+  )
+}
+
+/** Writes the text of an HTML or XML document. */
+export async function extractMarkup(
+  content: Uint8Array,
+  mediaType: string | undefined,
+  format: 'html' | 'xml',
+  sink: TextSink,
+): Promise<void> {
+  const parser = await markupParser(format === 'html' ? htmlRules : xmlRules, sink)
+  for (const text of decoded(content, mediaType)) parser.write(text)
+  parser.end()
+}

@@ -1,0 +1,84 @@
+/** Office documents that are ZIP archives of XML: OOXML, OpenDocument, EPUB. */
+import type { TextSink } from '../text-sink.js'
+import { htmlRules, markupParser, type MarkupRules } from './markup.js'
+import { inflated, InflateLimit, zipEntries, type ZipEntry } from './zip.js'
+
+/** The entries of a kind of document that have text, and how. */
+interface OfficePart {
+  readonly entries: RegExp
+  readonly rules: MarkupRules
+}
+
+const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
+
+const word: MarkupRules = {
+  isXml: true,
+  within: set('w:t'),
+  lines: set('w:p'),
+  texts: { 'w:tab': '\t', 'w:br': '\n', 'w:cr': '\n' },
+}
+const slides: MarkupRules = { isXml: true, within: set('a:t'), lines: set('a:p') }
+const openDocument: MarkupRules = {
+  isXml: true,
+  within: set('office:body'),
+  lines: set('text:p text:h'),
+  texts: { 'text:tab': '\t', 'text:line-break': '\n', 'text:s': ' ' },
+}
+
+const parts: readonly OfficePart[] = [
+  {
+    entries: /^word\/(document|footnotes|endnotes|comments|header\d*|footer\d*)\.xml$/,
+    rules: word,
+  },
+  { entries: /^ppt\/(slides|notesSlides)\/[^/]+\.xml$/, rules: slides },
+  {
+    entries: /^xl\/sharedStrings\.xml$/,
+    rules: { isXml: true, within: set('t'), lines: set('si') },
+  },
+  {
+    entries: /^xl\/worksheets\/[^/]+\.xml$/,
+    rules: {
+      isXml: true,
+      within: set('v t'),
+      lines: set('c'),
+      // A shared text has its number as value; the text itself is in sharedStrings.xml.
+      skips: (name, attributes) => name === 'c' && attributes['t'] === 's',
+    },
+  },
+  { entries: /^content\.xml$/, rules: openDocument },
+  { entries: /\.x?html?$/, rules: htmlRules },
+]
+
+/** Writes the text of an archive; fails if it is no document of a known kind. */
+export async function extractOffice(
+  content: Uint8Array,
+  sink: TextSink,
+  inflatedBytesMax: number,
+): Promise<void> {
+  const limit = new InflateLimit(inflatedBytesMax)
+  const found = zipEntries(content).flatMap((entry) => {
+    const part = parts.find(({ entries }) => entries.test(entry.name))
+    return part === undefined ? [] : [{ entry, rules: part.rules }]
+  })
+  if (found.length === 0) throw new Error('the archive is no document of a known kind')
+  found.sort((a, b) => naturalOrder.compare(a.entry.name, b.entry.name))
+  for (const { entry, rules } of found) await extractEntry(entry, rules, sink, limit)
+}
+
+/** slide2 before slide10. */
+const naturalOrder = new Intl.Collator('en', { numeric: true })
+
+async function extractEntry(
+  entry: ZipEntry,
+  rules: MarkupRules,
+  sink: TextSink,
+  limit: InflateLimit,
+): Promise<void> {
+  const parser = await markupParser(rules, sink)
+  const decoder = new TextDecoder('utf-8')
+  for await (const piece of inflated(entry, limit)) {
+    parser.write(decoder.decode(piece, { stream: true }))
+  }
+  parser.write(decoder.decode())
+  parser.end()
+}

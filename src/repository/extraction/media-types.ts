@@ -1,0 +1,75 @@
+/** Which format a document has, by its media type, its name and its first bytes. */
+
+/** Formats whose text can be extracted without further modules. */
+export type DocumentFormat = 'text' | 'html' | 'xml' | 'pdf' | 'zip'
+
+/** What is known of a document beside its bytes. */
+export interface DocumentHint {
+  /** For instance `text/html; charset=utf-8`. */
+  readonly mediaType?: string | undefined
+  /** For instance `report.pdf`. */
+  readonly name?: string | undefined
+}
+
+const byMediaType: Readonly<Record<string, DocumentFormat>> = {
+  'application/json': 'text',
+  'application/javascript': 'text',
+  'application/x-yaml': 'text',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+  'text/xml': 'xml',
+  'application/xml': 'xml',
+  'application/pdf': 'pdf',
+  'application/epub+zip': 'zip',
+}
+
+const byEnding: Readonly<Record<string, DocumentFormat>> = {
+  txt: 'text',
+  csv: 'text',
+  tsv: 'text',
+  md: 'text',
+  json: 'text',
+  html: 'html',
+  htm: 'html',
+  xhtml: 'html',
+  xml: 'xml',
+  pdf: 'pdf',
+  docx: 'zip',
+  xlsx: 'zip',
+  pptx: 'zip',
+  odt: 'zip',
+  ods: 'zip',
+  odp: 'zip',
+  epub: 'zip',
+}
+
+/** The media type without parameters, in lower case; empty if there is none. */
+export function plainMediaType(mediaType: string | undefined): string {
+  return (mediaType ?? '').split(';')[0].trim().toLowerCase()
+}
+
+/** The format of a document; undefined if it is not known. */
+export function formatOf(content: Uint8Array, hint: DocumentHint): DocumentFormat | undefined {
+  // The first bytes are right where the declared type is not.
+  const begin = Buffer.from(content.buffer, content.byteOffset, Math.min(content.length, 1024))
+  if (begin.subarray(0, 4).equals(Buffer.from('PK\x03\x04', 'latin1'))) return 'zip'
+  if (begin.subarray(0, 5).equals(Buffer.from('%PDF-'))) return 'pdf'
+  // The container of the older formats of Office, which may be declared as anything.
+  if (begin.subarray(0, 4).equals(Buffer.from([0xd0, 0xcf, 0x11, 0xe0]))) return undefined
+  const mediaType = plainMediaType(hint.mediaType)
+  const named = Object.hasOwn(byMediaType, mediaType) ? byMediaType[mediaType] : undefined
+  if (named === 'text' || named === 'html' || named === 'xml') return named
+  if (mediaType.startsWith('text/')) return 'text'
+  if (mediaType.endsWith('+xml')) return 'xml'
+  if (named !== undefined) return named
+  const isGeneric = mediaType === '' || mediaType === 'application/octet-stream'
+  const ending = /\.([a-z]+)$/i.exec(hint.name ?? '')?.[1].toLowerCase() ?? ''
+  return isGeneric && Object.hasOwn(byEnding, ending) ? byEnding[ending] : undefined
+}
+
+/** The name of the character set that a media type or a byte order mark gives. */
+export function charsetOf(content: Uint8Array, mediaType: string | undefined): string {
+  if (content[0] === 0xff && content[1] === 0xfe) return 'utf-16le'
+  if (content[0] === 0xfe && content[1] === 0xff) return 'utf-16be'
+  return /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(mediaType ?? '')?.[1] ?? 'utf-8'
+}

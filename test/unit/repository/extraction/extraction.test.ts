@@ -1,0 +1,138 @@
+/** Texts of documents of all formats, and documents that mean harm. */
+import t from 'tap'
+import { TextExtraction } from '../../../../src/repository/index.js'
+import { docxOf, pdfOf, zipOf } from './documents.js'
+
+/** A module of a program, as an address. */
+const moduleOf = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`
+
+const code = 'ERR_EXTRACTION'
+
+void t.test('texts', async (t) => {
+  const extraction = new TextExtraction({
+    modules: {
+      'application/x-words': moduleOf(
+        'export function extractText(content, write, { name }) {' +
+          " write(name + ':' + Buffer.from(content).toString('hex')) }",
+      ),
+    },
+  })
+  t.teardown(() => extraction.close())
+  const { extract } = extraction
+  const of = (text: string, mediaType?: string, name?: string): Promise<string> =>
+    extract(Buffer.from(text), mediaType, name)
+
+  t.equal(await of('grün', 'text/plain'), 'grün')
+  t.equal(await extract(Buffer.from('grün', 'latin1'), 'text/plain; charset=iso-8859-1'), 'grün')
+  t.equal(await extract(Buffer.from('\ufeffgrün', 'utf16le'), 'text/plain'), 'grün')
+  t.equal(await of('a,b\n1,2', 'text/csv'), 'a,b\n1,2')
+  t.equal(await of('# title', 'application/octet-stream', 'read.md'), '# title')
+  const html = '<p>one<b> two</b></p><script>three()</script><style>x</style>f&ouml;ur &amp; five'
+  t.equal((await of(html, 'text/html')).trim(), 'one two\nföur & five')
+  t.equal((await of('<a x="no"><b>one</b>&lt;<c>two</c></a>', 'text/xml')).trim(), 'one\n<two')
+  t.equal((await of('<svg><text>x</text></svg>', 'image/svg+xml')).trim(), 'x')
+
+  t.equal(await extract(docxOf(['one', 'two &amp; three'])), 'one\ntwo & three\n')
+  const slides = zipOf({
+    'ppt/slides/slide10.xml': '<p:sld><a:p><a:r><a:t>last</a:t></a:r></a:p></p:sld>',
+    'ppt/slides/slide2.xml': '<p:sld><a:p><a:r><a:t>first</a:t></a:r></a:p></p:sld>',
+  })
+  t.equal(await extract(slides, 'application/x'), 'first\nlast\n')
+  const cells = zipOf({
+    'xl/sharedStrings.xml': '<sst><si><t>name</t></si></sst>',
+    'xl/worksheets/sheet1.xml':
+      '<worksheet><row><c t="s"><v>0</v></c><c><v>1.5</v></c>' +
+      '<c t="inlineStr"><is><t>own</t></is></c></row></worksheet>',
+  })
+  t.same((await extract(cells)).split('\n').filter(Boolean), ['name', '1.5', 'own'])
+  const odt = zipOf({
+    mimetype: 'application/vnd.oasis.opendocument.text',
+    'content.xml':
+      '<office:document-content><office:body><office:text><text:h>head</text:h>' +
+      '<text:p>one<text:s/>two<text:tab/>x</text:p></office:text></office:body>' +
+      '</office:document-content>',
+  })
+  t.equal(await extract(odt), 'head\none two\tx\n')
+  t.match(await extract(zipOf({ 'c1.xhtml': '<p>page</p>', 'x.css': 'never' })), /^page\s*$/)
+  t.match(await extract(pdfOf(['first page', 'second page'])), /first page\s+second page/)
+  t.equal(await of('ab', 'application/x-words', 'n'), 'n:6162')
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('in ')
+    yield Buffer.from('pieces')
+  }
+  t.equal(await extract(pieces(), 'text/plain'), 'in pieces')
+  for (const unknown of ['image/png', 'application/octet-stream', undefined]) {
+    await t.rejects(of('x', unknown), { code })
+  }
+  await t.rejects(extract(Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 1]), 'text/plain'), { code })
+})
+
+void t.test('documents that are damaged or mean harm', async (t) => {
+  const extraction = new TextExtraction({
+    charactersMax: 1000,
+    timeMillisecondsMax: 20_000,
+    heapMebibytesMax: 64,
+    contentBytesMax: 1_000_000,
+    inflatedBytesMax: 3_000_000,
+  })
+  t.teardown(() => extraction.close())
+  const { extract } = extraction
+
+  const long = await extraction.extractText(Buffer.from('ä'.repeat(5000)), 'text/plain')
+  t.same([long.text.length, long.isCut], [1000, true], 'the beginning is kept')
+  const pairs = await extract(Buffer.from(`x${'😀'.repeat(800)}`), 'text/plain')
+  t.equal(pairs, `x${'😀'.repeat(499)}`, 'no half character')
+  const bomb = docxOf([`found${'a'.repeat(2_000_000)}`])
+  t.ok(bomb.length < 10_000)
+  t.match(await extract(bomb), /^founda{995}$/, 'inflated as far as it is wanted')
+  const empty = zipOf({ 'word/document.xml': `<w:document>${' '.repeat(4_000_000)}</w:document>` })
+  await t.rejects(extract(empty), { code, message: /too many bytes/ })
+  const entities =
+    '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">' +
+    '<!ENTITY c SYSTEM "file:///etc/passwd">]><x>&b;&c;</x>'
+  const kept = (await extract(Buffer.from(entities), 'text/xml')).trim()
+  t.match(kept, /&b;&c;$/, 'not expanded')
+  t.ok(kept.length < entities.length)
+  const deep = '<a>'.repeat(20_000)
+  t.match(await extract(Buffer.from(`${deep}x`), 'text/xml'), /x/)
+  for (const damaged of [
+    docxOf(['one']).subarray(0, 100),
+    Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(100)]),
+    zipOf({ 'other.bin': 'x' }),
+    Buffer.from('%PDF-1.4 nothing'),
+  ]) {
+    await t.rejects(extract(damaged), { code })
+  }
+  await t.rejects(extract(Buffer.alloc(1_000_001), 'text/plain'), { code, message: /more than/ })
+  t.equal(await extract(Buffer.from('still'), 'text/plain'), 'still')
+})
+
+void t.test('a thread that takes too long or too much is replaced', async (t) => {
+  const modules = {
+    'x/endless': moduleOf('export function extractText() { for (;;); }'),
+    'x/memory': moduleOf(
+      'export function extractText() { const all = []; for (;;) all.push({ all: [1, 2] }) }',
+    ),
+    'x/exit': moduleOf('export function extractText() { process.exit() }'),
+    'x/throws': moduleOf('export function extractText() { throw new Error("no such page") }'),
+  }
+  const extraction = new TextExtraction({ heapMebibytesMax: 16, modules })
+  const { extract } = extraction
+  const asked = ['x/memory', 'x/exit', 'x/throws'].map((mediaType) =>
+    extract(Buffer.from('x'), mediaType),
+  )
+  const after = extract(Buffer.from('after'), 'text/plain')
+  await t.rejects(asked[0], { code, message: /memory/ })
+  await t.rejects(asked[1], { code, message: /ended/ })
+  await t.rejects(asked[2], { code, message: /no such page/ })
+  t.equal(await after, 'after')
+  const hasty = new TextExtraction({ timeMillisecondsMax: 300, modules })
+  const endless = hasty.extract(Buffer.from('x'), 'x/endless')
+  await t.rejects(endless, { code, message: /more than 300 ms/ })
+  await hasty.close()
+  await extraction.close()
+  await t.rejects(extract(Buffer.from('x'), 'text/plain'), { code: 'ERR_REPOSITORY_CLOSED' })
+  t.throws(() => new TextExtraction({ charactersMax: 0 }), { code: 'ERR_INVALID_ARGUMENT' })
+  const unknown = { threads: 3 } as object
+  t.throws(() => new TextExtraction(unknown), { code: 'ERR_INVALID_ARGUMENT' })
+})
