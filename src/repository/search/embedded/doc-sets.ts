@@ -26,27 +26,29 @@ export function intersection(a: Int32Array, b: Int32Array): Int32Array {
   return found.subarray(0, size)
 }
 
-/** Numbers that at least one list has. */
+/** Numbers that at least one list has; all are less than `size`. */
 export function union(lists: readonly Int32Array[], size: number): Int32Array {
   if (lists.length === 0) return new Int32Array(0)
-  if (lists.length === 1) return lists[0]
-  if (lists.length === 2) return unionOfTwo(lists[0], lists[1])
-  const marks = new Uint8Array(size)
-  let count = 0
-  for (const list of lists) {
-    for (const doc of list) {
-      count += 1 - marks[doc]
-      marks[doc] = 1
-    }
+  const total = lists.reduce((sum, list) => sum + list.length, 0)
+  if (lists.length <= 2 || total * 16 < size) {
+    const sorted = [...lists].sort((a, b) => a.length - b.length)
+    return sorted.reduce((all, list) => unionOfTwo(all, list))
   }
-  return marked(marks, count)
+  const marks = new Uint8Array(size)
+  for (const list of lists) for (const doc of list) marks[doc] = 1
+  return marked(marks, Math.min(total, size))
 }
 
-/** The places of the marks that are 1, of which there are `count`. */
-export function marked(marks: Uint8Array, count: number): Int32Array {
-  const docs = new Int32Array(count)
-  for (let doc = 0, at = 0; at < count; doc++) if (marks[doc] === 1) docs[at++] = doc
-  return docs
+/** The places of the marks that are 1, of which there are `countMax` at most. */
+export function marked(marks: Uint8Array, countMax: number): Int32Array {
+  // Every place is written, and the next one over it unless it is marked: no branch to guess.
+  const docs = new Int32Array(countMax + 1)
+  let size = 0
+  for (let doc = 0; doc < marks.length; doc++) {
+    docs[size] = doc
+    size += marks[doc]
+  }
+  return docs.subarray(0, size)
 }
 
 function unionOfTwo(a: Int32Array, b: Int32Array): Int32Array {

@@ -73,7 +73,7 @@ export function embeddedSettings(options: EmbeddedSearchOptions): EmbeddedSearch
     cacheBytesMax = 64 << 20,
   } = options
   for (const [what, value] of Object.entries({ tablePrefix, name })) {
-    if (typeof value === 'string' && /^[A-Za-z0-9_][\w-]{0,99}$/.test(value)) continue
+    if (typeof value === 'string' && /^\w[\w.-]{0,99}$/.test(value)) continue
     throw invalidArgument(`${what} cannot be ${shown(value)}`)
   }
   for (const [what, value] of Object.entries({ bufferBytesMax, cacheBytesMax })) {

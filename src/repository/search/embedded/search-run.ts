@@ -11,6 +11,7 @@ import { phraseCounts, type CountedDocs } from './phrases.js'
 import type { BooleanNode, PhraseNode, PlanNode, TermNode } from './plan.js'
 import { docsInRange } from './ranges.js'
 import type { SegmentReader } from './segment-reader.js'
+import { sharesOf } from './shares.js'
 
 /** A segment as a commit has it. */
 export interface SegmentView {
@@ -20,20 +21,16 @@ export interface SegmentView {
 }
 
 /** What a leaf of the plan has in one segment. */
-interface Leaf extends CountedDocs {
-  /** By document; undefined: lengths do not count. */
-  readonly lengths: Int32Array | undefined
+interface Leaf {
+  readonly docs: Int32Array
+  /** What the words of each document are worth; undefined: they are not scored. */
+  readonly shares: Float64Array | undefined
 }
 
-/** What a leaf is worth. */
-interface Weight {
-  readonly factor: number
-  readonly averageLength: number
-}
-
-const k1 = 1.2
-const b = 0.75
 const none = new Int32Array(0)
+
+/** Memory of scores, which one call after the other uses. */
+let scratch = new Float64Array(1024)
 
 /** A search whose parts are in memory. */
 export class SearchRun {
@@ -42,7 +39,8 @@ export class SearchRun {
   readonly #filters: readonly PlanNode[]
   /** By segment. */
   readonly #leaves = new Map<PlanNode, Leaf[]>()
-  readonly #weights = new Map<PlanNode, Weight>()
+  /** What a leaf is worth in all segments. */
+  readonly #factors = new Map<PlanNode, number>()
   readonly #matches: Map<PlanNode, Int32Array>[]
 
   private constructor(views: readonly SegmentView[], plan: PlanNode, filters: readonly PlanNode[]) {
@@ -72,9 +70,10 @@ export class SearchRun {
     return removed === undefined ? docs : docs.filter((doc) => !removed.has(doc))
   }
 
-  /** Scores of documents that match, ascending. */
+  /** Scores of documents that match, ascending; until the next call of any run. */
   score(segment: number, docs: Int32Array): Float64Array {
-    const scores = new Float64Array(docs.length)
+    if (scratch.length < docs.length) scratch = new Float64Array(2 * docs.length)
+    const scores = scratch.subarray(0, docs.length).fill(0)
     this.#addScores(this.#plan, segment, docs, scores)
     return scores
   }
@@ -92,7 +91,7 @@ export class SearchRun {
         const leaves: Leaf[] = []
         for (const { reader } of this.#views) {
           const docs = await docsInRange(reader, node)
-          leaves.push({ docs, counts: undefined, lengths: undefined })
+          leaves.push({ docs, shares: undefined })
         }
         this.#leaves.set(node, leaves)
         return
@@ -107,7 +106,7 @@ export class SearchRun {
     const { field } = node
     const terms = node.type === 'term' ? [node.term] : node.terms
     const frequencies = new Map<string, number>()
-    const leaves: Leaf[] = []
+    const found: CountedDocs[] = []
     let fieldDocs = 0
     let fieldWords = 0
     for (const { reader } of this.#views) {
@@ -120,16 +119,17 @@ export class SearchRun {
         isWhole &&= postings !== undefined
         frequencies.set(term, (frequencies.get(term) ?? 0) + (postings?.docs.length ?? 0))
       }
-      let found: CountedDocs = { docs: none, counts: undefined }
-      if (isWhole) {
-        found =
-          node.type === 'term'
-            ? (await reader.postings(field, node.term))!
-            : await phraseCounts(reader, node)
-      }
-      const hasLengths = isScored && described?.kind === 'text' && found.docs.length > 0
-      const lengths = hasLengths ? await reader.lengths(field) : undefined
-      leaves.push({ docs: found.docs, counts: found.counts, lengths })
+      if (!isWhole) found.push({ docs: none, counts: undefined })
+      else if (node.type === 'phrase') found.push(await phraseCounts(reader, node))
+      else found.push((await reader.postings(field, node.term))!)
+    }
+    const averageLength = fieldDocs === 0 ? 1 : fieldWords / fieldDocs
+    const leaves: Leaf[] = []
+    for (const [segment, counted] of found.entries()) {
+      const { reader } = this.#views[segment]
+      const isNeeded = isScored && counted.docs.length > 0
+      const shares = isNeeded ? await sharesOf(counted, reader, field, averageLength) : undefined
+      leaves.push({ docs: counted.docs, shares })
     }
     this.#leaves.set(node, leaves)
     let factor = 0
@@ -137,8 +137,7 @@ export class SearchRun {
       const frequency = frequencies.get(term)!
       factor += Math.log(1 + (fieldDocs - frequency + 0.5) / (frequency + 0.5))
     }
-    const averageLength = fieldDocs === 0 ? 1 : fieldWords / fieldDocs
-    this.#weights.set(node, { factor: factor * node.boost, averageLength })
+    this.#factors.set(node, factor * node.boost)
   }
 
   /** Documents of a node, removed ones too. */
@@ -207,20 +206,20 @@ export class SearchRun {
     docs: Int32Array,
     scores: Float64Array,
   ): void {
-    const { docs: found, counts, lengths } = this.#leaves.get(node)![segment]
-    const { factor, averageLength } = this.#weights.get(node)!
-    const scale = (k1 * b) / averageLength
-    const base = k1 * (1 - b)
-    // The loop runs over all documents found: no calls in it.
+    const { docs: found, shares } = this.#leaves.get(node)![segment]
+    if (shares === undefined) return
+    const factor = this.#factors.get(node)!
+    // The loops run over all documents found: no calls in them.
+    if (docs === found) {
+      for (let i = 0; i < docs.length; i++) scores[i] += factor * shares[i]
+      return
+    }
     const isSparse = docs.length * 8 < found.length
     for (let i = 0, at = 0; i < docs.length && at < found.length; i++) {
       const doc = docs[i]
       if (isSparse) at = gallop(found, at, doc)
       else while (at < found.length && found[at] < doc) at++
-      if (found[at] !== doc) continue
-      const count = counts === undefined ? 1 : counts[at]
-      const norm = lengths === undefined ? k1 : base + scale * lengths[doc]
-      scores[i] += (factor * count) / (count + norm)
+      if (found[at] === doc) scores[i] += factor * shares[at]
     }
   }
 

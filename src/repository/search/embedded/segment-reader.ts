@@ -85,7 +85,8 @@ export class SegmentReader {
     const place = await this.#find(key)
     if (place === undefined) return undefined
     const postings = this.#decode(place.block, place.index, await this.#readerOf(place))
-    this.#cache.set(name, postings, 100 + postings.docs.length * (postings.counts ? 8 : 4))
+    // With the shares that a search keeps beside them.
+    this.#cache.set(name, postings, 200 + postings.docs.length * (postings.counts ? 16 : 12))
     return postings
   }
 
