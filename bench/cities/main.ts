@@ -8,7 +8,14 @@ import { CellarError, Database } from '../../src/index.js'
 import { loadRound, type LoadFigures } from './load.js'
 import { expectSame, Mismatch } from './mismatch.js'
 import { parseSettings, usage, UsageError, type Settings } from './options.js'
-import { formatCount, formatDuration, formatRate, Reporter } from './report.js'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatMoment,
+  formatRate,
+  Reporter,
+} from './report.js'
 import { Rounds } from './rounds.js'
 import type { Round } from './schema.js'
 import { readCities, type City } from './source.js'
@@ -78,7 +85,9 @@ class Job {
     reporter.title('timings')
     reporter.timingTable()
     const { cellCount, cityCount } = verification
-    reporter.line(`\nverified ${cellCount} cells of ${cityCount} cities: OK`)
+    const counts = `${formatCount(cellCount)} cells of ${formatCount(cityCount)} cities`
+    reporter.line(`\nverified ${counts}: OK`)
+    reporter.line(`\n${closing(directory)}`)
   }
 
   /** Closes the database if it is open. */
@@ -140,17 +149,17 @@ class Job {
     const { reporter, signal } = this
     reporter.title('major compaction')
     const before = database.statistics()
-    const progress = reporter.progress('compacting', 'per mille', 1000)
-    const onProgress = (part: number): void => progress.update(Math.floor(part * 1000))
+    const progress = reporter.progress('compacting', '%', 100)
+    const onProgress = (part: number): void => progress.update(Math.floor(part * 100))
     await reporter.time('major compaction', () =>
       database.compact(undefined, { major: true, signal, onProgress }),
     )
-    progress.update(1000)
+    progress.update(100)
     progress.stop()
     const after = database.statistics()
     reporter.line(
-      `${before.tableFiles} files with ${formatCount(before.tableFileBytes)} bytes became ` +
-        `${after.tableFiles} files with ${formatCount(after.tableFileBytes)} bytes; ` +
+      `${before.tableFiles} files with ${formatBytes(before.tableFileBytes)} became ` +
+        `${after.tableFiles} files with ${formatBytes(after.tableFileBytes)}; ` +
         `${formatCount(after.compactionDroppedEntries - before.compactionDroppedEntries)} cells ` +
         'and markers dropped that nobody can see any more',
     )
@@ -160,11 +169,29 @@ class Job {
     const { cityCount, milliseconds, loopDelayMilliseconds } = figures
     this.reporter.line(
       `${formatCount(cityCount)} cities in ${formatDuration(milliseconds)}, ` +
-        `${formatRate(cityCount, milliseconds)} cities/s; timestamp ${round.timestamp}; ` +
+        `${formatRate(cityCount, milliseconds)} cities/s; ` +
+        `their timestamp is ${formatMoment(round.timestamp)}; ` +
         `event loop delayed by ${loopDelayMilliseconds.p99.toFixed(1)} ms (p99), ` +
         `${loopDelayMilliseconds.max.toFixed(1)} ms at most`,
     )
   }
+}
+
+/** What was shown, and where to read on. */
+function closing(directory: string): string {
+  return [
+    'Shown were bulk puts with progress, scans by prefix, backwards and by time, counters,',
+    'compare-and-set, snapshots, a major compaction, and a reopen after which every cell was read',
+    'back. Run the same command again: the next load becomes a second version of each population.',
+    'Kill it in between, and the run after that goes on where it was.',
+    `\n\nThe database stays in ${directory}; --help lists the options.`,
+    '\nREADME.md        what Cellar is, and when to take another store',
+    '\ndocs/guide.md    twelve everyday tasks, each a small program',
+    '\ndocs/examples    longer programs: time series, orders with an index, backups',
+    '\nbench/README.md  Cellar beside LevelDB, LMDB, SQLite and RocksDB: npm run bench',
+  ]
+    .join(' ')
+    .replaceAll(' \n', '\n')
 }
 
 /** Runs the job of a command line and resolves to the exit code. */

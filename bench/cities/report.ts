@@ -2,12 +2,14 @@
  * What the job prints: titles, lines, tables, and progress as a bar on a terminal or as a plain
  * line every ten per cent elsewhere.
  */
-import { Presets, SingleBar } from 'cli-progress'
+import { Presets, SingleBar, type ValueFormatter } from 'cli-progress'
 import CliTable from 'cli-table3'
 
 /** Where to print: `process.stdout`, or anything like it. */
 export interface Output {
   readonly isTTY?: boolean
+  /** Width of a terminal. */
+  readonly columns?: number
   write(text: string): unknown
 }
 
@@ -24,6 +26,11 @@ export type TableRow = readonly (string | number)[]
 /** A number with thousands separated. */
 export function formatCount(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 0 })
+}
+
+/** A moment, for people: `2026-11-22 19:24:05 UTC`. */
+export function formatMoment(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
 /** Bytes in a unit that keeps the figure short. */
@@ -55,8 +62,10 @@ export class Reporter {
     this.output = output
   }
 
+  /** Prints paragraphs, wrapped at the width of a terminal. */
   line(text = ''): void {
-    this.output.write(`${text}\n`)
+    const columns = this.output.isTTY === true ? widthOf(this.output) : Infinity
+    for (const paragraph of text.split('\n')) this.output.write(`${wrap(paragraph, columns)}\n`)
   }
 
   /** A line that starts a section. */
@@ -74,7 +83,7 @@ export class Reporter {
     for (const row of rows) {
       table.push(row.map((cell) => (typeof cell === 'number' ? formatCount(cell) : cell)))
     }
-    this.line(table.toString())
+    this.output.write(`${table.toString()}\n`)
   }
 
   /** Runs a step and keeps its duration for {@link timingTable}. */
@@ -91,11 +100,14 @@ export class Reporter {
     this.table(['step', 'time'], rows)
   }
 
-  /** Progress of a step that starts at `first` of `total`. REQUIRES `total` > 0. */
+  /**
+   * Progress of a step that starts at `first` of `total`; the unit `%` goes with a total of 100.
+   * REQUIRES `total` > 0.
+   */
   progress(what: string, unit: string, total: number, first = 0): Progress {
     const isTerminal = this.output.isTTY === true
     return isTerminal
-      ? barProgress(what, unit, total, first)
+      ? barProgress(what, unit, total, first, widthOf(this.output))
       : this.lineProgress(what, unit, total, first)
   }
 
@@ -108,16 +120,63 @@ export class Reporter {
         if (tenth < nextTenth) return
         nextTenth = tenth + 1
         const rate = formatRate(value - first, performance.now() - start)
-        this.line(`${what}: ${tenth * 10} %, ${formatCount(value)} ${unit}, ${rate}/s`)
+        const done = unit === '%' ? '' : `, ${formatCount(value)} ${unit}, ${rate}/s`
+        this.line(`${what}: ${tenth * 10} %${done}`)
       },
       stop: () => {},
     }
   }
 }
 
-function barProgress(what: string, unit: string, total: number, first: number): Progress {
-  const format = `${what} {bar} {percentage} % | {value}/{total} ${unit} | {rate}/s | {eta} s left`
-  const bar = new SingleBar({ format, hideCursor: true }, Presets.shades_classic)
+/** Width where nothing says how wide it is. */
+const columnsDefault = 80
+
+function widthOf({ columns = columnsDefault }: Output): number {
+  return columns < 40 ? columnsDefault : columns
+}
+
+/** The text in lines of at most `columns`; all but the first are indented. */
+function wrap(text: string, columns: number): string {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > columns && line.trim() !== '') {
+      lines.push(line)
+      line = `  ${word}`
+    } else {
+      line = line === '' ? word : `${line} ${word}`
+    }
+  }
+  return [...lines, line].join('\n')
+}
+
+const bars = Presets.shades_classic
+const barColumnsMin = 8
+const barColumnsMax = 40
+
+/** A bar that fits the terminal with all that stands beside it. */
+function barProgress(
+  what: string,
+  unit: string,
+  total: number,
+  first: number,
+  columns: number,
+): Progress {
+  const counts = unit === '%' ? '' : ` {value}/{total} ${unit} {rate}/s`
+  const format = `${what} {bar} {percentage} %${counts} {eta} s left`
+  const widest = format
+    .replace('{bar}', '')
+    .replace('{percentage}', '100')
+    .replace('{value}', formatCount(total))
+    .replace('{total}', formatCount(total))
+    .replace('{rate}', '999,999')
+    .replace('{eta}', '999')
+  const room = columns - 1 - widest.length
+  const barsize = Math.min(barColumnsMax, Math.max(barColumnsMin, room))
+  const formatValue: ValueFormatter = (value, _options, type) => {
+    return type === 'value' || type === 'total' ? formatCount(value) : String(value)
+  }
+  const bar = new SingleBar({ format, barsize, formatValue, hideCursor: true }, bars)
   const start = performance.now()
   bar.start(total, first, { rate: '-' })
   return {

@@ -6,7 +6,7 @@
 import { Demonstration, type CountryTotal, type TourContext } from './demonstration.js'
 import { expectSame } from './mismatch.js'
 import { pause } from './pause.js'
-import { formatCount, formatDuration } from './report.js'
+import { formatCount, formatDuration, formatMoment } from './report.js'
 import type { Rounds } from './rounds.js'
 import {
   citiesTable,
@@ -120,7 +120,7 @@ async function showTimeRanges({ database, rounds, reporter }: TourContext): Prom
       population += decodeInteger(result.value(populationColumn))
     }
     expectSame(`populations of round ${number}`, cellCount, loadedCount)
-    rows.push([`round ${number}`, new Date(timestamp).toISOString(), cellCount, population])
+    rows.push([`round ${number}`, formatMoment(timestamp), cellCount, population])
   }
   reporter.line('population cells by the load that wrote them:')
   reporter.table(['load', 'timestamp', 'cells', 'population'], rows)

@@ -55,8 +55,8 @@ function randomNumbers(start: number): () => number {
 
 /** Cells that a run says it has verified; NaN if it does not end with the line that says so. */
 function verifiedCells(output: string): number {
-  const match = /\nverified (\d+) cells of 2000 cities: OK\n$/.exec(output)
-  return Number(match?.[1] ?? NaN)
+  const match = /\nverified ([\d,]+) cells of 2,000 cities: OK\n\nShown were /.exec(output)
+  return Number(match?.[1].replaceAll(',', '') ?? NaN)
 }
 
 void t.test('a second run goes on with the data of the first', async (t) => {
