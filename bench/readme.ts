@@ -1,6 +1,6 @@
 /**
  * Writes the tables of README.md, docs/performance.md and bench/README.md from the recorded
- * results, or checks them:
+ * results and the page of pictures bench/results/index.html, or checks the tables:
  *
  *     npm run bench:readme [-- --check]
  *
@@ -9,6 +9,7 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { formatOverview } from './harness/overview.js'
 import type { Report, ResultRecord } from './harness/record.js'
 import { suiteEntries } from './harness/registry.js'
 import { formatCount, groupResults, isNodePeer } from './harness/table.js'
@@ -172,6 +173,19 @@ export function replaceSection(
   return `${text.slice(0, begin + beginMark.length)}\n\n${content}\n${text.slice(end)}`
 }
 
+/** The page of pictures, from a folder of results. */
+export function overviewOf(folder: string): string {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => name.slice(0, -'.json'.length))
+    .sort()
+  const reportOf = (name: string): Report | undefined => {
+    if (!names.includes(name)) return undefined
+    return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as Report
+  }
+  return formatOverview(reportOf('scale'), reportOf('latency'), names)
+}
+
 function main(words: readonly string[]): number {
   if (words.some((word) => word !== '--check')) {
     process.stderr.write('usage: npm run bench:readme [-- --check]\n')
@@ -189,6 +203,9 @@ function main(words: readonly string[]): number {
       process.stderr.write(`${section.path} differs from bench/results: run npm run bench:readme\n`)
       code = 1
     }
+  }
+  if (words.length === 0) {
+    writeFileSync(join(root, 'bench/results/index.html'), overviewOf(join(root, 'bench/results')))
   }
   return code
 }

@@ -9,6 +9,7 @@ const labelWidth = 170
 const barWidthMax = 520
 const barHeight = 16
 const gap = 3
+const figureWidth = labelWidth + barWidthMax + 110
 
 /** Colours by name, so that an engine has the same one on every page. */
 const knownColours: Readonly<Record<string, string>> = {
@@ -28,7 +29,13 @@ const knownColours: Readonly<Record<string, string>> = {
 
 const otherColour = '#8d99ae'
 
-function escapeHtml(text: string): string {
+/** The colour of an engine. */
+export function colourOf(engine: string): string {
+  return knownColours[engine] ?? otherColour
+}
+
+/** Text as HTML shows it. */
+export function escapeHtml(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
   return text.replace(/[&<>"]/g, (character) => entities[character])
 }
@@ -41,7 +48,7 @@ function bar(result: ResultRecord, position: number, fastest: number): string {
   const end = width(result.opsPerSecond)
   const low = labelWidth + width(result.spread.low)
   const high = labelWidth + width(result.spread.high)
-  const colour = knownColours[result.engine] ?? otherColour
+  const colour = colourOf(result.engine)
   const text = `${formatCount(result.opsPerSecond)}/s`
   const parts = [
     `<text x="${labelWidth - 6}" y="${middle}" class="name">${escapeHtml(result.engine)}</text>`,
@@ -72,7 +79,7 @@ function figure(group: readonly ResultRecord[]): string {
     `${escapeHtml(workload)} <small>${durability}, ${formatCount(operations)} operations, ` +
     `${formatCount(records)} records</small>`
   return `<figure><figcaption>${caption}</figcaption>
-<svg width="${labelWidth + barWidthMax + 110}" height="${height}" role="img">
+<svg width="${figureWidth}" height="${height}" viewBox="0 0 ${figureWidth} ${height}" role="img">
 ${bars}
 </svg></figure>`
 }
@@ -80,7 +87,7 @@ ${bars}
 const style = `
 body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 60em; color: #222 }
 figure { margin: 0 0 1.4em } figcaption { font-weight: 600; margin-bottom: .3em }
-small { font-weight: 400; color: #666 } svg { max-width: 100% }
+small { font-weight: 400; color: #666 } svg { max-width: 100%; height: auto }
 text { font-size: 12px; dominant-baseline: central } text.name { text-anchor: end }
 line { stroke: #222; stroke-width: 1.5 }
 `
@@ -94,7 +101,8 @@ export function formatPage(report: Report): string {
     `commit ${commit ?? 'unknown'}, ${date}`
   const absent = leftOut.map(({ engine, reason }) => `<li>${escapeHtml(`${engine}: ${reason}`)}`)
   return `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Cellar: ${suite}</title>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Cellar: ${suite}</title>
 <style>${style}</style>
 <h1>${suite}</h1>
 <p>Operations per second, longer is better; medians, the line spans all repetitions.<br>

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { formatOverview } from '../../bench/harness/overview.js'
 import { formatPage } from '../../bench/harness/plot.js'
 import type { Report, ResultRecord } from '../../bench/harness/record.js'
 import { formatGlance, formatSection, replaceSection, sections } from '../../bench/readme.js'
@@ -109,4 +110,32 @@ void t.test('wrong options of the generator end with code 2 and change nothing',
   const { code, stderr } = await runProgram(process.execPath, [script, '--nothing'])
   t.equal(code, 2)
   t.match(stderr, 'usage: npm run bench:readme')
+})
+
+void t.test('the overview draws growth over records and latencies by percentile', (t) => {
+  const sized = [10_000, 40_000].flatMap((records) =>
+    ['cellar', 'lmdb'].map((engine) => ({ ...recordOf(engine, 5000), workload: 'get', records })),
+  )
+  const timed = {
+    ...recordOf('cellar', 1000),
+    workload: 'writes',
+    p50us: 9,
+    p99us: 80,
+    p999us: 700,
+  }
+  const page = formatOverview(
+    { ...report, results: sized },
+    { ...report, results: [timed, { ...recordOf('lmdb', 1000), workload: 'no-latencies' }] },
+    ['scale', 'latency'],
+  )
+  t.equal(page.split('<figure>').length - 1, 2, 'one picture a workload that has figures')
+  for (const text of ['aria-label="get"', 'aria-label="writes"', 'p99.9', 'Some &lt;CPU&gt;']) {
+    t.ok(page.includes(text), text)
+  }
+  t.ok(page.includes('<a href="scale.html">'))
+  t.notMatch(page, /NaN|undefined|<script/)
+  const { engine } = sized[0]
+  t.notMatch(formatOverview(undefined, undefined, []), `<figure>.*${engine}`)
+  for (const svg of page.match(/<svg [^>]*>/g) ?? []) t.match(svg, 'viewBox="0 0 480 320"')
+  t.end()
 })
