@@ -60,7 +60,7 @@ export type ComparatorOption =
       readonly binaryPrefix: BytesLike
     }
   | {
-      /** Compares bytes at {@link offset}. */
+      /** Compares bytes at `offset`. */
       readonly binaryComponent: BytesLike
       /** Where the bytes begin. */
       readonly offset: number

@@ -1,5 +1,5 @@
 /** Checks the requests of publishers and consumers. */
-import { shown, type BytesLike } from '../api/index.js'
+import { shown, type BytesLike, OptionNames } from '../api/index.js'
 import { Transaction, startOf } from '../transactions/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import { decodeMessageId, parseMessageId } from './message-id.js'
@@ -98,9 +98,19 @@ export function checkAge(pointer: bigint, now: number, lifetimeMilliseconds: num
   throw new MessagingError(MessagingErrorCode.transactionTooOld, message)
 }
 
+const fetchNames = new OptionNames<FetchOptions>('a fetch', {
+  from: true,
+  time: true,
+  inclusive: true,
+  transaction: true,
+  limit: true,
+  waitMilliseconds: true,
+  signal: true,
+})
+
 /** Checks the options of a fetch that do not depend on the topic. `ERR_INVALID_ARGUMENT`. */
 export function checkFetch(options: FetchOptions): void {
-  const { from, time, limit, transaction, waitMilliseconds } = options
+  const { from, time, limit, transaction, waitMilliseconds } = fetchNames.check(options)
   if (from !== undefined && time !== undefined) {
     throw invalidArgument('a fetch starts at a message or at a time, not at both')
   }

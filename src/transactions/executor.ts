@@ -1,4 +1,5 @@
 /** Runs work in transactions, and again if it conflicts (Tephra: TransactionExecutor). */
+import { OptionNames } from '../api/index.js'
 import { TransactionContext } from './context.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
 import type { StartOptions } from './manager.js'
@@ -13,6 +14,13 @@ export interface ExecutorOptions extends StartOptions {
   readonly retryMilliseconds?: number | undefined
 }
 
+const names = new OptionNames<ExecutorOptions>('a run of a transaction', {
+  timeoutMilliseconds: true,
+  client: true,
+  retriesMax: true,
+  retryMilliseconds: true,
+})
+
 /**
  * Runs `work` within a transaction over the participants and commits. An error of `work` aborts and
  * is thrown. A conflict aborts and runs the work again; other failures do not.
@@ -23,7 +31,7 @@ export async function runTransaction<T>(
   work: (transaction: Transaction) => T | Promise<T>,
   options: ExecutorOptions = {},
 ): Promise<T> {
-  const { retriesMax = 20, retryMilliseconds = 100, ...start } = options
+  const { retriesMax = 20, retryMilliseconds = 100, ...start } = names.check(options)
   const context = new TransactionContext(client, participants)
   for (let retries = 0; ; retries++) {
     const transaction = await context.start(start)

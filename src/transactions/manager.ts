@@ -17,6 +17,7 @@
  * Failure behaviour: if state cannot be written, all further calls fail with
  * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
  */
+import { OptionNames } from '../api/index.js'
 import type { AtomicMutation, Database } from '../api/index.js'
 import { ChangeSets, conflictError, restoreCommits, type ChangeSet } from './change-sets.js'
 import { invalidArgument, notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
@@ -40,6 +41,13 @@ export interface StartOptions {
   readonly client?: string | undefined
 }
 
+const startNames = new OptionNames<StartOptions>('a start', {
+  timeoutMilliseconds: true,
+  client: true,
+})
+
+const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', { client: true })
+
 /** What is committed together with the transaction. */
 export interface CommitOptions {
   /** Writes of the client that become part of the frame of the commit. */
@@ -50,6 +58,8 @@ export interface CommitOptions {
    */
   readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
 }
+
+const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
 
 /** See the file header. */
 export class TransactionManager {
@@ -94,6 +104,7 @@ export class TransactionManager {
 
   /** Starts a transaction that detects conflicts. `ERR_INVALID_ARGUMENT` for its timeout. */
   async startShort(options: StartOptions = {}): Promise<Transaction> {
+    startNames.check(options)
     const { timeoutMilliseconds = this.#settings.timeoutMilliseconds, client } = options
     checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
     if (timeoutMilliseconds > this.#settings.timeoutMillisecondsMax) {
@@ -106,6 +117,7 @@ export class TransactionManager {
 
   /** Starts a transaction without conflicts that cannot be rolled back. */
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
+    longNames.check(options)
     return this.#start('LONG', this.#settings.longTimeoutMilliseconds, options.client)
   }
 
@@ -131,6 +143,7 @@ export class TransactionManager {
    * the transaction still runs. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
+    commitNames.check(options)
     this.#log.checkOpen()
     const running = this.#find(transaction.transactionId, 'commit')
     const changes = running.committing ?? []

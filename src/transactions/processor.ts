@@ -7,6 +7,7 @@
  * Failure behaviour: a source that throws never fails a job; nothing is dropped then, and `onError`
  * is told.
  */
+import { OptionNames } from '../api/index.js'
 import type {
   Coprocessor,
   Observer,
@@ -37,10 +38,19 @@ export interface TransactionProcessorOptions {
   readonly onError?: (error: unknown) => void
 }
 
+const names = new OptionNames<TransactionProcessorOptions>('a transaction processor', {
+  tables: true,
+  transactions: true,
+  state: true,
+  onProcessed: true,
+  onError: true,
+})
+
 /**
  * Makes the coprocessor of transactional tables; to be registered whenever the database is open.
  */
 export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
+  names.check(options)
   const module = new URL('./prune-job/processor-hook.js', import.meta.url).href
   return {
     name: `transactions of ${options.tables.join(', ')}`,

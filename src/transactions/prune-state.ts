@@ -21,6 +21,7 @@
  *
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */
+import { OptionNames } from '../api/index.js'
 import type { Table } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { inactiveBound } from './transaction-snapshot.js'
@@ -53,6 +54,13 @@ export interface PruneStateOptions {
   readonly onError?: (error: unknown) => void
 }
 
+const names = new OptionNames<PruneStateOptions>('a prune state', {
+  table: true,
+  lifetimeMilliseconds: true,
+  graceMilliseconds: true,
+  onError: true,
+})
+
 const hourMilliseconds = 3_600_000
 const stateFamily = 'd'
 const stateQualifier = 's'
@@ -71,6 +79,7 @@ export class PruneState {
   #writes: Promise<void> = Promise.resolve()
 
   private constructor(options: PruneStateOptions) {
+    names.check(options)
     this.#table = options.table
     this.#lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
     this.#graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')

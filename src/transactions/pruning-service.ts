@@ -2,7 +2,7 @@
  * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up
  * to which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
  */
-import { systemClock, type Clock } from '../api/index.js'
+import { systemClock, type Clock, OptionNames } from '../api/index.js'
 import type { TransactionManager } from './manager.js'
 import type { PruneState } from './prune-state.js'
 import { inactiveBound } from './transaction-snapshot.js'
@@ -30,6 +30,14 @@ export interface PruningServiceOptions {
   readonly onError?: (error: unknown) => void
 }
 
+const names = new OptionNames<PruningServiceOptions>('a pruning service', {
+  manager: true,
+  plugins: true,
+  clock: true,
+  bufferMilliseconds: true,
+  onError: true,
+})
+
 /** The plugin of tables whose prunings keep their books in a `PruneState`. */
 export function pruneStatePlugin(
   state: Pick<PruneState, 'bound'>,
@@ -51,7 +59,7 @@ export class TransactionPruningService {
   #running: Promise<unknown> = Promise.resolve()
 
   constructor(options: PruningServiceOptions) {
-    this.#options = options
+    this.#options = names.check(options)
     this.#clock = options.clock ?? systemClock
   }
 

@@ -23,6 +23,7 @@ import {
   type ResultScanner,
   type Scan,
   type Table,
+  OptionNames,
 } from '../api/index.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
 import type { TransactionParticipant } from './participant.js'
@@ -60,6 +61,12 @@ export interface TransactionalTableOptions {
   /** Refuses writes of transactions that are too old, as `TransactionManager.checkLifetime`. */
   readonly checkLifetime?: ((pointer: bigint) => void) | undefined
 }
+
+const names = new OptionNames<TransactionalTableOptions>('a transactional table', {
+  conflictLevel: true,
+  bufferBytesMax: true,
+  checkLifetime: true,
+})
 
 /** Key of the TTL, in milliseconds, in the metadata of a transactional family. */
 export const ttlMetadata = 'transaction.ttl.milliseconds'
@@ -101,7 +108,7 @@ export class TransactionalTable implements TransactionParticipant {
 
   /** `ERR_TABLE_NOT_FOUND`. */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
-    const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20 } = options
+    const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20 } = names.check(options)
     if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
       throw invalidArgument(`conflictLevel must be ROW, COLUMN or NONE, got ${conflictLevel}`)
     }

@@ -7,7 +7,7 @@
  * A filter of the user is asked about visible cells only; of both answers the more restrictive
  * counts.
  */
-import { FilterCode, type CellView, type Filter, type RowCells } from '../api/index.js'
+import { FilterCode, type CellView, type Filter, type RowCells, OptionNames } from '../api/index.js'
 import { idsPerMillisecond, type Transaction } from './transaction.js'
 
 /** Timestamps below it are plain milliseconds, from before a table became transactional. */
@@ -19,6 +19,11 @@ export interface VisibilityOptions {
   readonly ttlMilliseconds?: Readonly<Record<string, number>> | undefined
   readonly filter?: Filter | undefined
 }
+
+const names = new OptionNames<VisibilityOptions>('a visibility filter', {
+  ttlMilliseconds: true,
+  filter: true,
+})
 
 /** The write pointer of a transactional cell; that of its time for a plain one. */
 export function pointerOfTimestamp(timestamp: bigint): bigint {
@@ -35,6 +40,7 @@ export class TransactionVisibilityFilter implements Filter {
   #familyDelete = -1n
 
   constructor(transaction: Transaction, options: VisibilityOptions = {}) {
+    names.check(options)
     this.#transaction = transaction
     this.#filter = options.filter
     this.#ttl = options.ttlMilliseconds ?? {}

@@ -3,6 +3,7 @@
  * collector). A ledger is collected only if a complete listing lacks it; with verification, which
  * is the default, only if reading it also says that there is no such ledger.
  */
+import { OptionNames } from '../../api/index.js'
 import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
@@ -18,6 +19,8 @@ export interface CollectionOptions {
   readonly verify?: boolean | undefined
 }
 
+const names = new OptionNames<CollectionOptions>('a collection', { verify: true })
+
 /**
  * Those of `localLedgers` (in any order) that are to be deleted, ascending. A listing that fails
  * rejects with its error and yields nothing. A ledger that was created after the caller took
@@ -28,6 +31,7 @@ export async function collectLedgers(
   localLedgers: readonly bigint[],
   options: CollectionOptions = {},
 ): Promise<bigint[]> {
+  names.check(options)
   const local = [...localLedgers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   const candidates: bigint[] = []
   let at = 0

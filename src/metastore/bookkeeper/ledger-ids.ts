@@ -9,7 +9,7 @@
  * An id is the bucket's number in the top seven of 63 bits and the count below. Generators that
  * use different numbers of buckets can share a table.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
 import type { MetaStore, MetastoreTable } from './types.js'
@@ -35,6 +35,12 @@ export interface LedgerIdOptions {
   readonly firstBucket?: number | undefined
 }
 
+const names = new OptionNames<LedgerIdOptions>('a generator of ledger ids', {
+  buckets: true,
+  blockSize: true,
+  firstBucket: true,
+})
+
 /** Hands out ledger ids. */
 export class LedgerIdGenerator {
   readonly #table: MetastoreTable
@@ -47,7 +53,7 @@ export class LedgerIdGenerator {
   #refill: Promise<void> | undefined
 
   private constructor(table: MetastoreTable, options: LedgerIdOptions) {
-    const { buckets = 1, blockSize = 1000, firstBucket = 0 } = options
+    const { buckets = 1, blockSize = 1000, firstBucket = 0 } = names.check(options)
     checkInteger('buckets', buckets, 1, bucketsMax)
     checkInteger('blockSize', blockSize, 1, Number.MAX_SAFE_INTEGER)
     checkInteger('firstBucket', firstBucket, 0, buckets - 1)

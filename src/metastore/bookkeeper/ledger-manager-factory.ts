@@ -6,7 +6,7 @@
  * Differences from BookKeeper: the layout lies in the MetaStore, not in ZooKeeper; `format` and
  * `validateAndNukeExistingCluster` look at the layout before they change anything.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
 import { chooseFactory } from './factory-choice.js'
 import { layoutMismatch } from './ledger-errors.js'
 import type { LedgerIdGenerator, LedgerIdOptions } from './ledger-ids.js'
@@ -53,6 +53,12 @@ export interface LedgerFactoryOptions {
   readonly factories?: Readonly<Record<string, new () => LedgerManagerFactory>> | undefined
 }
 
+const names = new OptionNames<LedgerFactoryOptions>('a ledger manager factory', {
+  store: true,
+  managerFactoryClass: true,
+  factories: true,
+})
+
 const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 
 /**
@@ -66,7 +72,7 @@ const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 export async function createLedgerManagerFactory(
   options: LedgerFactoryOptions,
 ): Promise<LedgerManagerFactory> {
-  const { store, managerFactoryClass } = options
+  const { store, managerFactoryClass } = names.check(options)
   const record = await LedgerLayoutRecord.open(store)
   try {
     const { factory, layout } = await chooseFactory<LedgerManagerFactory, LedgerLayout>(record, {

@@ -6,7 +6,7 @@
  * `ERR_LEDGER_EXISTS`, a wrong version on remove is `ERR_LEDGER_METADATA_VERSION`, `write` never
  * creates, ids of 63 bits are in order, a listing is complete or fails.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
 import { cleanTable } from './clean-table.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
@@ -39,6 +39,13 @@ export interface LedgerManagerOptions<M> {
   readonly waitToRetry?: (() => Promise<void>) | undefined
 }
 
+const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager', {
+  codec: true,
+  metastoreMaxEntriesPerScan: true,
+  removeIsIdempotent: true,
+  waitToRetry: true,
+})
+
 /** Creates, reads, writes, removes and lists ledgers. Errors are `LedgerError`s. */
 export class LedgerManager<M = LedgerMetadata> {
   readonly #table: MetastoreScannableTable
@@ -48,6 +55,7 @@ export class LedgerManager<M = LedgerMetadata> {
   readonly #listeners: LedgerListeners<M>
 
   private constructor(table: MetastoreScannableTable, options: LedgerManagerOptions<M>) {
+    names.check(options)
     const pageSize = options.metastoreMaxEntriesPerScan ?? 50
     if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
       throw new CellarError(

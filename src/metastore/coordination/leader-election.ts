@@ -1,4 +1,5 @@
 /** One leader among the sessions that take part: an ephemeral record with the leader's value. */
+import { copyOfOptions } from '../pulsar/arguments.js'
 import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
@@ -16,6 +17,12 @@ export interface LeaderElectionOptions {
   readonly retryMilliseconds?: number | undefined
   /** How long reads wait for an election to end. Default 30,000. */
   readonly readTimeoutMilliseconds?: number | undefined
+}
+
+const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
+  clock: true,
+  retryMilliseconds: true,
+  readTimeoutMilliseconds: true,
 }
 
 /** A participant of an election; see the file header. */
@@ -53,7 +60,7 @@ export class LeaderElection<T> {
     this.#store = store
     this.#serde = serde
     this.#listener = listener
-    this.#options = options
+    this.#options = copyOfOptions(options, names, 'a leader election')
     this.#clock = options.clock ?? systemClock
     this.#unregister = [
       store.registerListener((event) => {

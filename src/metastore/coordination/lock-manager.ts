@@ -4,6 +4,7 @@
  * A lock is an ephemeral record. Nobody takes a lock because its value is equal to his own: only
  * the session that created the record owns it, or an owner that the manager recognises.
  */
+import { copyOfOptions } from '../pulsar/arguments.js'
 import { systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
@@ -22,6 +23,12 @@ export interface LockOptions<T> {
    * over at once instead of `ERR_METADATA_LOCK_BUSY`. Default: nobody is recognised.
    */
   readonly ownerOf?: ((value: T) => string) | undefined
+}
+
+const names: Readonly<Record<keyof LockOptions<unknown>, true>> = {
+  clock: true,
+  retryMilliseconds: true,
+  ownerOf: true,
 }
 
 /** The locks of all managers of a handle, so that one path has one lock in a session. */
@@ -44,7 +51,7 @@ export class LockManager<T> {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: LockOptions<T> = {}) {
     this.#store = store
     this.#serde = serde
-    this.#options = options
+    this.#options = copyOfOptions(options, names, 'a lock manager')
     this.#cache = new MetadataCache(store, serde, { clock: options.clock })
     this.#unregister = [
       store.registerListener(({ type, path }) => {

@@ -1,4 +1,5 @@
 /** All values below a prefix in memory, kept up to date. */
+import { copyOfOptions } from '../pulsar/arguments.js'
 import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CacheSink, CachingStore } from '../pulsar/cache-sink.js'
@@ -33,6 +34,18 @@ export interface TableViewOptions<T> {
   readonly random?: (() => number) | undefined
 }
 
+const names: Readonly<Record<keyof TableViewOptions<unknown>, true>> = {
+  prefix: true,
+  filter: true,
+  isAllowed: true,
+  onExisting: true,
+  onChange: true,
+  onOutdated: true,
+  clearsWhenOutdated: true,
+  clock: true,
+  random: true,
+}
+
 interface Item<T> {
   readonly value: T
   readonly stat: Stat
@@ -53,7 +66,7 @@ export class MetadataTableView<T> implements CacheSink {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
     this.#store = store
     this.#serde = serde
-    this.#options = options
+    this.#options = copyOfOptions(options, names, 'a table view')
   }
 
   /** Fills the view. */

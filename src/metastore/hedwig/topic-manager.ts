@@ -13,6 +13,7 @@
  *
  * Calls for one topic are carried out in order. Listeners are told before a call returns.
  */
+import { OptionNames } from '../../api/index.js'
 import { Version } from '../bookkeeper/version.js'
 import { HedwigError, statusOf, type StatusName } from './errors.js'
 import { isSameHub } from './hub-info.js'
@@ -58,6 +59,15 @@ export interface TopicManagerOptions {
   /** Topics unused for so long are idle. Default: never. */
   readonly retentionMilliseconds?: number | undefined
 }
+
+const names = new OptionNames<TopicManagerOptions>('a topic manager', {
+  ownership: true,
+  hubs: true,
+  registration: true,
+  now: true,
+  topicsMax: true,
+  retentionMilliseconds: true,
+})
 
 /** Lost races: the record is not what was read a moment ago. */
 const lostRaces: ReadonlySet<StatusName | undefined> = new Set([
@@ -106,6 +116,7 @@ export class TopicManager {
   #isSuspended = false
 
   constructor(options: TopicManagerOptions) {
+    names.check(options)
     this.#ownership = options.ownership
     this.#hubs = options.hubs
     this.#registration = options.registration

@@ -1,5 +1,5 @@
 /** Checks of arguments. They throw; stores reject with the errors. */
-import type { BytesLike } from '../../api/index.js'
+import { OptionNames, type BytesLike } from '../../api/index.js'
 import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
 import type { BatchOperation, Expected, PutOptions, ReadOptions } from './types.js'
@@ -78,9 +78,23 @@ export function copyOfOptions<T extends object>(
     throw new InvalidArgumentError(`the options of ${what} cannot be read`, error)
   }
   for (const name of Object.keys(copy)) {
-    if (!(name in names)) throw new InvalidArgumentError(`unknown option '${name}' of ${what}`)
+    if (!Object.hasOwn(names, name)) throw unknownName(copy, names, what)
   }
   return copy
+}
+
+/** The refusal of the first unknown name, which says what may have been meant. */
+function unknownName<T extends object>(
+  options: T,
+  names: Readonly<Record<keyof T, true>>,
+  what: string,
+): InvalidArgumentError {
+  try {
+    new OptionNames<T>(what, names).check(options)
+  } catch (error) {
+    return new InvalidArgumentError((error as Error).message)
+  }
+  return new InvalidArgumentError(`unknown option of ${what}`)
 }
 
 function checkFlag(value: unknown, name: string): void {

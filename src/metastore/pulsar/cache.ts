@@ -5,6 +5,7 @@
  * when its record changed is thrown away, so an old value cannot replace a newer one. An old value
  * stays visible until the new one is there.
  */
+import { copyOfOptions } from './arguments.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import {
   Backoff,
@@ -76,6 +77,16 @@ export const metadataCacheDefaults = Object.freeze({
 
 const entryBytes = 256
 
+const names: Readonly<Record<keyof MetadataCacheOptions<unknown>, true>> = {
+  refreshAfterMilliseconds: true,
+  expireAfterMilliseconds: true,
+  bytesMax: true,
+  backoff: true,
+  onReload: true,
+  clock: true,
+  random: true,
+}
+
 /** Typed values of a store; see the file header. */
 export class MetadataCache<T> implements CacheSink {
   readonly #store: CachingStore
@@ -90,7 +101,7 @@ export class MetadataCache<T> implements CacheSink {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: MetadataCacheOptions<T> = {}) {
     this.#store = store
     this.#serde = serde
-    this.#options = options
+    this.#options = copyOfOptions(options, names, 'a metadata cache')
     this.#clock = options.clock ?? systemClock
     this.#unregister = store.registerCache(this)
   }

@@ -1,7 +1,4 @@
-/**
- * Each call is asked which options it has, by an option that no call has. Then each option is given
- * with a typo, and the refusal must name it and the option that was meant.
- */
+/** Misspelt options of the calls of databases and tables. */
 import t from 'tap'
 import {
   BulkWriter,
@@ -15,29 +12,8 @@ import {
   typedTable,
 } from '../../../src/index.js'
 import { MemoryDatabase } from '../../../src/memory/index.js'
+import { checkTypos, type CallWith } from '../../helpers/typos.js'
 import { TestDatabase } from '../../helpers/test-database.js'
-
-/** A call with options that are `base` and one more. */
-type Call = (more: Record<string, unknown>) => unknown
-
-/** What a call throws or rejects with. */
-async function refusalOf(call: Call, name: string): Promise<Error> {
-  try {
-    await call({ [name]: 1 })
-  } catch (error) {
-    return error as Error
-  }
-  throw new Error(`the option ${name} was taken`)
-}
-
-/** Exchanges two letters in the middle of a name. */
-function misspelt(name: string): string {
-  const at = Math.floor(name.length / 2)
-  const [a, b] = [name[at - 1], name[at]]
-  return `${name.slice(0, at - 1)}${b}${a}${name.slice(at + 1)}`
-}
-
-const absurd = 'xqzwxqzwxqzwxqzwxqzw'
 
 void t.test('every option of every call is named when it is misspelt', async (t) => {
   const test = await TestDatabase.open()
@@ -51,7 +27,7 @@ void t.test('every option of every call is named when it is misspelt', async (t)
   const mutation = { put: { cells: { 'f:v': 'v' } } }
   const { admin } = db
   const as = <T>(value: unknown): T => value as T
-  const calls: Record<string, Call> = {
+  const calls: Record<string, CallWith> = {
     open: (more) => Database.open('/new', { fileSystem, ...more }),
     restore: (more) => Database.restore('/b', '/r', { fileSystem, ...more }),
     backup: (more) => db.backup('/backup', more),
@@ -102,23 +78,7 @@ void t.test('every option of every call is named when it is misspelt', async (t)
     DependentColumnFilter: (more) => new DependentColumnFilter(as({ column: 'f:v', ...more })),
     MemoryDatabase: (more) => MemoryDatabase.open(more),
   }
-  let options = 0
-  for (const [name, call] of Object.entries(calls)) {
-    const { message } = await refusalOf(call, absurd)
-    const known = /; it has: (.*)$/.exec(message)?.[1].split(', ')
-    t.ok(known !== undefined && known.length > 0, `${name}: ${message}`)
-    for (const option of known ?? []) {
-      // In shorter names another one may be as near.
-      if (option.length < 5) continue
-      const typo = misspelt(option)
-      if (typo === option) continue
-      options++
-      const refusal = await refusalOf(call, typo)
-      const expected = new RegExp(`^unknown option '${typo}' of .*; did you mean '${option}'\\?$`)
-      if (!expected.test(refusal.message)) t.fail(`${name}, ${option}: ${refusal.message}`)
-      t.equal((refusal as { code?: string }).code, 'ERR_INVALID_ARGUMENT')
-    }
-  }
+  const options = await checkTypos(t, calls)
   t.ok(options > 150, `${options} options`)
   t.same(await table.scan().all(), [], 'nothing was written')
   t.same(db.listTables(), ['t'], 'nothing was made')
