@@ -32,8 +32,8 @@ function draw({ title, unit, categories, series }: Picture): string {
   chart.setOption({
     animation: false,
     title: { text: title, subtext: unit, textStyle: { fontSize: 14 }, left: 0 },
-    legend: { bottom: 0, itemWidth: 14, textStyle: { fontSize: 11 } },
-    grid: { left: 8, right: 24, top: 60, bottom: 64, containLabel: true },
+    legend: { bottom: 0, itemWidth: 12, itemGap: 12, textStyle: { fontSize: 10 } },
+    grid: { left: 8, right: 24, top: 76, bottom: 36, containLabel: true },
     xAxis:
       categories === undefined
         ? { type: 'log', name: '', axisLabel: { formatter: count }, min: 'dataMin', max: 'dataMax' }
