@@ -85,7 +85,8 @@ ${bars}
 }
 
 const style = `
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 60em; color: #222 }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 60em }
+body { padding: 0 8px; color: #222 }
 figure { margin: 0 0 1.4em } figcaption { font-weight: 600; margin-bottom: .3em }
 small { font-weight: 400; color: #666 } svg { max-width: 100%; height: auto }
 text { font-size: 12px; dominant-baseline: central } text.name { text-anchor: end }
