@@ -38,6 +38,7 @@ export class KeyOnlyFilter extends KeyFilter {
     this.lengthAsValue = checkFlag(lengthAsValue, 'lengthAsValue', false)
   }
 
+  /** Returns an empty value, or the length of the stored one. */
   transformCell(cell: CellView): Buffer {
     if (!this.lengthAsValue) return emptyBytes
     this.length.writeUInt32BE(cell.contentBytes)
@@ -83,6 +84,7 @@ export class TimestampsFilter extends KeyFilter {
     return FilterCode.seekUsingHint
   }
 
+  /** The next of the timestamps. */
   nextCellHint(cell: CellView): CellHint | undefined {
     this.lookUp(cell)
     if (this.older === 0) return undefined

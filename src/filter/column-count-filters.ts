@@ -80,6 +80,7 @@ export class ColumnPaginationFilter extends KeyFilter {
     return this.columns <= this.offset ? FilterCode.nextColumn : FilterCode.includeAndNextColumn
   }
 
+  /** The column at the offset. */
   nextCellHint(cell: CellView): CellHint | undefined {
     const qualifier = this.qualifier
     return qualifier === undefined ? undefined : { row: cell.copyRow(), qualifier }

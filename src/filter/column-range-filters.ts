@@ -40,6 +40,7 @@ export class ColumnPrefixFilter extends KeyFilter {
     return order < 0 ? jumpInRow(cell) : FilterCode.nextRow
   }
 
+  /** The prefix. */
   nextCellHint(cell: CellView): CellHint {
     return { row: cell.copyRow(), qualifier: this.prefix }
   }
@@ -91,6 +92,7 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
     return FilterCode.nextRow
   }
 
+  /** The next of the prefixes. */
   nextCellHint(cell: CellView): CellHint {
     return { row: cell.copyRow(), qualifier: this.prefixes[this.index] }
   }
@@ -149,6 +151,7 @@ export class ColumnRangeFilter extends KeyFilter {
     return order === 0 && !this.minInclusive ? FilterCode.nextColumn : FilterCode.include
   }
 
+  /** The first qualifier of the range. */
   nextCellHint(cell: CellView): CellHint | undefined {
     return this.min === undefined ? undefined : { row: cell.copyRow(), qualifier: this.min }
   }

@@ -64,10 +64,12 @@ export class DependentColumnFilter extends FilterBase {
     return this.drop ? FilterCode.skip : FilterCode.include
   }
 
+  /** True for cells of the column, if their value is compared. */
   readsValue(cell: CellView): boolean {
     return this.comparison !== undefined && isInColumn(cell, this.column)
   }
 
+  /** Keeps the cells whose timestamps the column has. */
   filterRowCells(cells: RowCells): void {
     const keep: boolean[] = []
     for (let i = 0; i < cells.count; i++) {

@@ -51,6 +51,7 @@ export abstract class FilterBase implements Filter {
  * `readsValue`.
  */
 export abstract class KeyFilter extends FilterBase {
+  /** Always false: values are not looked at. */
   readsValue(cell: CellView): boolean {
     void cell
     return false
@@ -115,8 +116,19 @@ export abstract class RowKeyFilter extends KeyFilter {
     return this.hint === undefined ? FilterCode.nextRow : FilterCode.seekUsingHint
   }
 
-  nextCellHint(): { row: Buffer } | undefined {
-    return this.hint === undefined ? undefined : { row: this.hint }
+  /** The next row that can pass. */
+  nextCellHint():
+    | {
+        /** Key of that row. */
+        row: Buffer
+      }
+    | undefined {
+    return this.hint === undefined
+      ? undefined
+      : {
+          /** Key of that row. */
+          row: this.hint,
+        }
   }
 
   /** Tells MUST_PASS_ONE lists that this member keeps nothing of the row. */

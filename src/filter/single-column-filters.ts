@@ -102,6 +102,7 @@ export class SingleColumnValueFilter extends FilterBase {
     return this.found ? !this.matched : this.filterIfMissing
   }
 
+  /** True for cells of the column. */
   readsValue(cell: CellView): boolean {
     return isInColumn(cell, this.column)
   }
@@ -117,6 +118,7 @@ export class SingleColumnValueFilter extends FilterBase {
  * SingleColumnValueExcludeFilter).
  */
 export class SingleColumnValueExcludeFilter extends SingleColumnValueFilter {
+  /** Drops the cells of the column. */
   filterRowCells(cells: RowCells): void {
     const keep: boolean[] = []
     let complete = true
@@ -161,10 +163,12 @@ export class ColumnValueFilter extends FilterBase {
     return this.comparison.passesValue(cell) ? FilterCode.include : FilterCode.skip
   }
 
+  /** True for cells of the column. */
   readsValue(cell: CellView): boolean {
     return isInColumn(cell, this.column)
   }
 
+  /** The column. */
   nextCellHint(cell: CellView): CellHint {
     return { row: cell.copyRow(), qualifier: this.plainQualifier }
   }

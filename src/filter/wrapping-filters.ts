@@ -36,18 +36,22 @@ export abstract class WrappingFilter extends FilterBase {
     return this.inner.filterAllRemaining()
   }
 
+  /** As the filter inside. */
   transformCell(cell: CellView): Buffer | undefined {
     return this.inner.transformCell?.(cell)
   }
 
+  /** As the filter inside. */
   filterRowCells(cells: RowCells): void {
     this.inner.filterRowCells?.(cells)
   }
 
+  /** As the filter inside. */
   nextCellHint(cell: CellView): CellHint | undefined {
     return this.inner.nextCellHint?.(cell)
   }
 
+  /** As the filter inside. */
   readsValue(cell: CellView): boolean {
     return this.inner.readsValue?.(cell) ?? true
   }
@@ -57,6 +61,7 @@ export abstract class WrappingFilter extends FilterBase {
     return this.inner.replacesValues ?? false
   }
 
+  /** As the filter inside. */
   isFamilyEssential(family: string): boolean {
     return this.inner.isFamilyEssential?.(family) ?? true
   }

@@ -150,7 +150,11 @@ export class FaultyFileSystem implements FileSystem {
   private readonly inner: FileSystem
   private readonly logging: boolean
 
-  /** @param options.log whether to keep {@link log}; default false */
+  /**
+   * Passes calls on to `inner`.
+   *
+   * @param options.log whether to keep {@link log}; default false
+   */
   constructor(inner: FileSystem, fault?: Fault, options: { readonly log?: boolean } = {}) {
     this.fault = fault
     this.callCount = 0

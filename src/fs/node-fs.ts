@@ -250,6 +250,8 @@ export class NodeFileSystem implements FileSystem {
   private readonly paths: BoundPaths | undefined
 
   /**
+   * A file system over `node:fs`.
+   *
    * @param system for tests: replacements of functions of `node:fs`
    * @param binding a directory that somebody holds; see `boundTo`
    * @param isHeld whether it still is held

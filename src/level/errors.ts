@@ -17,10 +17,12 @@ export type LevelErrorCode = (typeof LevelErrorCode)[keyof typeof LevelErrorCode
 
 /** An error with a code of abstract-level. */
 export class LevelError extends Error {
+  /** 'LevelError', or 'AbortError' for a read that a signal ended. */
   override readonly name: string
   /** The stable code. */
   readonly code: LevelErrorCode
 
+  /** Made by the calls of a Level. */
   constructor(code: LevelErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = code === LevelErrorCode.aborted ? 'AbortError' : 'LevelError'

@@ -18,6 +18,7 @@ import { LevelError, LevelErrorCode } from './errors.js'
  * `compact`, which the embedded engine has.
  */
 export interface LevelDatabase extends Database {
+  /** Merges the files that hold rows of a range. */
   compact?(
     tableName: string,
     range: { readonly startRow?: BytesLike; readonly stopRow?: BytesLike },
