@@ -189,7 +189,8 @@ export class HubHistory {
     const ownership = await TopicOwnershipManager.open(store)
     const plain = { store, timer, hubs, registration, ownership, isFenced: true }
     const parts: HubParts = { ...plain, ...this.#plant(plain) }
-    const manager = new TopicManager(parts)
+    const { ownership: owned, hubs: registry, registration: own } = parts
+    const manager = new TopicManager({ ownership: owned, hubs: registry, registration: own })
     manager.addTopicOwnershipChangeListener({
       acquiredTopic: () => void this.acquisitions++,
       lostTopic: () => undefined,
