@@ -10,7 +10,7 @@
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
  *    child number, so callers list newer sources first.
  * 2. With a prefix, `heads[i]` is the number of child i's current key.
- * 3. The public fields mirror the first child, which is settled if it is a deferred one
+ * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
  *    (deferred-cursor.ts).
  *
  * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
@@ -49,7 +49,7 @@ export class MergeCursor implements BackwardCursor {
    */
   private prefixLength = 0
   private prefix: Buffer = Buffer.allocUnsafe(64)
-  /** While going backwards: the child that is mirrored, as all others stand before it. */
+  /** While going backwards: the child whose entry is shown, as all others stand before it. */
   private greatest = -1
 
   /**
@@ -167,7 +167,7 @@ export class MergeCursor implements BackwardCursor {
       if (children[i].valid && (best < 0 || this.compareKeys(i, best) >= 0)) best = i
     }
     this.greatest = best
-    if (best >= 0) this.mirror(children[best])
+    if (best >= 0) this.showEntryOf(children[best])
     else this.valid = false
   }
 
@@ -221,10 +221,10 @@ export class MergeCursor implements BackwardCursor {
         return
       }
     }
-    this.mirror(this.children[this.sorted[0]])
+    this.showEntryOf(this.children[this.sorted[0]])
   }
 
-  private mirror(child: Cursor): void {
+  private showEntryOf(child: Cursor): void {
     this.buffer = child.buffer
     this.keyStart = child.keyStart
     this.keyEnd = child.keyEnd

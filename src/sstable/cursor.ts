@@ -128,9 +128,9 @@ export class SsTableCursor implements BackwardCursor {
   }
 
   /** Remembers the entry at hand as the first of a row; see {@link RowLocations.note}. */
-  noteLocation(hash: Hash64, tableSet: number, table: number): void {
+  noteLocation(hash: Hash64, tablesId: number, table: number): void {
     const block = this.block!
-    this.reader.cache.rows.note(hash, tableSet, table, block.index, this.slot)
+    this.reader.cache.rows.note(hash, tablesId, table, block.index, this.slot)
   }
 
   seekBefore(key: Uint8Array, length: number): void {

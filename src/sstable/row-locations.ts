@@ -48,13 +48,13 @@ export class RowLocations {
   }
 
   /** Looks for a row by its hash; true if the fields are set. */
-  find(hash: Hash64, tableSet: number): boolean {
+  find(hash: Hash64, tablesId: number): boolean {
     const { places } = this
     if (places === undefined) return false
-    let at = this.placeOf(hash, tableSet)
-    if (places[at] !== hash.high || places[at + 1] !== tableSet) {
+    let at = this.placeOf(hash, tablesId)
+    if (places[at] !== hash.high || places[at + 1] !== tablesId) {
       at += numbersPerPlace
-      if (places[at] !== hash.high || places[at + 1] !== tableSet) return false
+      if (places[at] !== hash.high || places[at + 1] !== tablesId) return false
     }
     const where = places[at + 2]
     this.table = where >>> blockBits
@@ -64,20 +64,20 @@ export class RowLocations {
   }
 
   /** Remembers where a row begins. What is too large for the form is not remembered. */
-  note(hash: Hash64, tableSet: number, table: number, block: number, slot: number): void {
+  note(hash: Hash64, tablesId: number, table: number, block: number, slot: number): void {
     if (this.capacity === 0 || table > tableMax || block > blockMax) return
     const places = this.places ?? this.allocate()
-    const at = this.placeOf(hash, tableSet)
+    const at = this.placeOf(hash, tablesId)
     places.copyWithin(at + numbersPerPlace, at, at + numbersPerPlace)
     places[at] = hash.high
-    places[at + 1] = tableSet
+    places[at + 1] = tablesId
     places[at + 2] = (table << blockBits) | block
     places[at + 3] = slot
   }
 
   /** Families share rows, so the set takes part. */
-  private placeOf(hash: Hash64, tableSet: number): number {
-    return ((hash.low ^ Math.imul(tableSet, 0x9e3779b1)) & this.mask) * numbersPerPlace
+  private placeOf(hash: Hash64, tablesId: number): number {
+    return ((hash.low ^ Math.imul(tablesId, 0x9e3779b1)) & this.mask) * numbersPerPlace
   }
 
   private allocate(): Int32Array {

@@ -97,12 +97,12 @@ export class DeferredTableCursor implements DeferredCursor {
   seekBefore(key: Buffer, length: number): void {
     this.cursor.seekBefore(key, length)
     this.deferred = false
-    this.mirror()
+    this.showEntry()
   }
 
   next(): void {
     this.cursor.next()
-    this.mirror()
+    this.showEntry()
   }
 
   /** Stands at the later of the asked key and the best place in the column `this.key[0, end)`. */
@@ -134,10 +134,10 @@ export class DeferredTableCursor implements DeferredCursor {
 
   private seekNow(key: Buffer, length: number): void {
     this.cursor.seek(key, length)
-    this.mirror()
+    this.showEntry()
   }
 
-  private mirror(): void {
+  private showEntry(): void {
     const { cursor } = this
     this.valid = cursor.valid
     if (!cursor.valid) return

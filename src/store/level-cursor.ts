@@ -45,7 +45,7 @@ export class LevelCursor implements BackwardCursor {
     if (index === this.tables.length) return
     const child = this.childAt(index)
     child.seek(key, length)
-    this.mirror(child)
+    this.showEntryOf(child)
   }
 
   seekBefore(key: Uint8Array, length: number): void {
@@ -63,7 +63,7 @@ export class LevelCursor implements BackwardCursor {
     if (low === 0) return
     const child = this.childAt(low - 1)
     child.seekBefore(key, length)
-    this.mirror(child)
+    this.showEntryOf(child)
   }
 
   next(): void {
@@ -71,7 +71,7 @@ export class LevelCursor implements BackwardCursor {
     if (!this.entering) {
       child.next()
       if (child.valid) {
-        this.mirror(child)
+        this.showEntryOf(child)
         return
       }
       if (this.index + 1 === this.tables.length) {
@@ -83,7 +83,7 @@ export class LevelCursor implements BackwardCursor {
     }
     child.seek(emptyBytes, 0)
     this.entering = false
-    this.mirror(child)
+    this.showEntryOf(child)
   }
 
   previous(): void {
@@ -91,7 +91,7 @@ export class LevelCursor implements BackwardCursor {
     if (!this.entering) {
       child.previous()
       if (child.valid) {
-        this.mirror(child)
+        this.showEntryOf(child)
         return
       }
       if (this.index === 0) {
@@ -103,7 +103,7 @@ export class LevelCursor implements BackwardCursor {
     }
     child.seekLast()
     this.entering = false
-    this.mirror(child)
+    this.showEntryOf(child)
   }
 
   private childAt(index: number): SsTableCursor {
@@ -116,7 +116,7 @@ export class LevelCursor implements BackwardCursor {
     return child
   }
 
-  private mirror(child: SsTableCursor): void {
+  private showEntryOf(child: SsTableCursor): void {
     this.buffer = child.buffer
     this.keyStart = child.keyStart
     this.keyEnd = child.keyEnd

@@ -293,8 +293,8 @@ export class SourceSelection implements StoreRowRead {
    * The name of the tables for locations: another one for columns, so that one of a row never leads
    * into the middle of it.
    */
-  private locationSet({ tableSet }: StoreSources): number {
-    return this.isColumn ? ~tableSet : tableSet
+  private locationSet({ tablesId }: StoreSources): number {
+    return this.isColumn ? ~tablesId : tablesId
   }
 
   private findCandidates({ tables, levelEnds }: StoreSources): void {

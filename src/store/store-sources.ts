@@ -11,20 +11,20 @@ export interface StoreSources {
   /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
   readonly levelEnds: readonly number[]
   /** Names the tables: no other set of tables of this process has the number, or its complement. */
-  readonly tableSet: number
+  readonly tablesId: number
 }
 
 /** The tables of a store by level, as `StoreVersion.levels` orders their files. */
 export type LeveledTables = readonly (readonly SsTableReader[])[]
 
-let lastTableSet = 0
+let lastTablesId = 0
 
 /** The tables of all levels in one list, under a name of their own. */
 export function flattenTables(levels: LeveledTables): Omit<StoreSources, 'memtables'> {
   let end = 0
   const levelEnds = levels.map((level) => (end += level.length))
-  lastTableSet = (lastTableSet + 1) | 0
-  return { tables: levels.flat(), levelEnds, tableSet: lastTableSet }
+  lastTablesId = (lastTablesId + 1) | 0
+  return { tables: levels.flat(), levelEnds, tablesId: lastTablesId }
 }
 
 /** Undoes {@link flattenTables}. */

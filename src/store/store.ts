@@ -225,9 +225,9 @@ export class Store {
   }
 
   private publishSources(set: Omit<StoreSources, 'memtables'>): void {
-    const { tables, levelEnds, tableSet } = set
+    const { tables, levelEnds, tablesId } = set
     if (checksInvariants) checkLevels(set)
-    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tableSet }
+    this.sources = { memtables: [this.active, ...this.frozen], tables, levelEnds, tablesId }
     this.measureMarkers()
     if (!this.kept.isEmpty) this.kept.refresh(this.sources.memtables)
   }
