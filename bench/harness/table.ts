@@ -2,9 +2,9 @@
 import Table from 'cli-table3'
 import type { ResultRecord } from './record.js'
 
-/** Engines that a Node program can use; ratios are taken against the best of them. */
+/** Engines beside Cellar that a Node program can use durably; ratios are taken to the best. */
 export const isNodePeer = (engine: string): boolean =>
-  engine !== 'cellar' && engine !== 'rocksdb-cpp'
+  !engine.startsWith('cellar') && !['rocksdb-cpp', 'bare table.put', 'map'].includes(engine)
 
 /** 1234567 as `1.23 M`, three digits. */
 export function formatCount(value: number): string {

@@ -1,6 +1,7 @@
 /** The process of one subject: gets a task, sends its measurements, ends. */
+import { rmSync } from 'node:fs'
 import { openSubject, subjectEntries } from './subjects.js'
-import type { SubjectSettings } from './subject.js'
+import type { SubjectEntry, SubjectSettings } from './subject.js'
 import { runWorkloads, type Measurement, type Sizes } from './workloads.js'
 
 /** What a process is asked to do. */
@@ -19,9 +20,34 @@ function send(message: SubjectMessage): void {
   process.send!(message)
 }
 
+/** Sizes of the run before the one that counts. */
+const warmSizes: Sizes = {
+  topics: 1_000,
+  single: 500,
+  outstanding: 1_000,
+  rounds: 10,
+  listings: 500,
+  listeners: 1_000,
+  changes: 20,
+  ephemeral: 1_000,
+}
+
+/** Runs everything on a small store, so that what is measured is compiled code. */
+async function warmUp(entry: SubjectEntry, settings: SubjectSettings): Promise<void> {
+  const directory = `${settings.directory}-warm`
+  const opened = await openSubject(entry, { ...settings, directory })
+  try {
+    await runWorkloads(opened, entry, directory, warmSizes, () => undefined)
+  } finally {
+    await opened.close()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
 async function run({ subject, settings, sizes }: SubjectTask): Promise<void> {
   const entry = subjectEntries.find(({ name }) => name === subject)
   if (entry === undefined) throw new Error(`there is no subject ${subject}`)
+  if (sizes.single > warmSizes.single) await warmUp(entry, settings)
   const opened = await openSubject(entry, settings)
   try {
     await runWorkloads(opened, entry, settings.directory, sizes, (measurement) => {

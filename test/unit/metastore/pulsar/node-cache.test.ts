@@ -2,8 +2,11 @@
 import t from 'tap'
 import { NodeCache } from '../../../../src/metastore/pulsar/node-cache.js'
 import { absentNode, type Node } from '../../../../src/metastore/pulsar/rows.js'
+import type { AtomicBatch, Database as AnyDatabase } from '../../../../src/api/index.js'
 import { Database, MemoryFileSystem } from '../../../../src/index.js'
+import { MemoryDatabase } from '../../../../src/memory/index.js'
 import { metadataStoreOf } from '../../../../src/metastore/pulsar/index.js'
+import { withMembers } from '../../../helpers/planted.js'
 
 function nodeOf(value: Buffer, children = 0): Node {
   const times = { creationSequence: 1, created: 1, modified: 1 }
@@ -51,4 +54,25 @@ void t.test('a write knows the nodes of the writes before it, also of failed one
   t.strictSame(await store.getChildren('/a'), ['b'])
   await store.close()
   await database.close()
+})
+
+void t.test('what a failed commit has left is read again before the next write', async (t) => {
+  const inner = await MemoryDatabase.open()
+  let isFailing = false
+  const database = withMembers<AnyDatabase>(inner, {
+    // The commit is stored, and its writer is told that it failed.
+    atomic: async (batch: AtomicBatch) => {
+      const result = await inner.atomic(batch)
+      if (!isFailing) return result
+      isFailing = false
+      throw new Error('the disk is full')
+    },
+  })
+  const store = await metadataStoreOf(database)
+  await store.put('/a', 'first')
+  isFailing = true
+  await t.rejects(store.put('/a', 'second', 0), { code: 'ERR_METADATA_STORE_FAILURE' })
+  t.equal((await store.put('/a', 'third', 1)).version, 2)
+  await store.close()
+  await inner.close()
 })
