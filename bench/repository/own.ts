@@ -292,7 +292,11 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
       const query = words.map((word) => `+words_t_mv:${word}`).join(' ')
       return (await search!.index('words').search({ query, limit: 1 })).total
     },
-    endSearch: () => search?.close(),
+    endSearch: async () => {
+      // Else it would follow all that comes, in the measurements of others.
+      await search?.delete('words')
+      await search?.close()
+    },
     own: [
       indexLag(manager, table, isQuick ? 20 : 5000),
       searchLag(database, manager, isQuick ? 10 : 500),
