@@ -55,6 +55,7 @@ export class Fixture {
   readonly suite: SuiteDatabase
   database: Database
   #managers: RepositoryManager[] = []
+  #others: { close(): Promise<void> }[] = []
 
   constructor(suite: SuiteDatabase, clock: SuiteClock) {
     this.suite = suite
@@ -87,7 +88,14 @@ export class Fixture {
     this.database = await this.suite.reopen()
   }
 
+  /** Closes something with the case, before the managers. */
+  closeLater(other: { close(): Promise<void> }): void {
+    this.#others.push(other)
+  }
+
   async end(): Promise<void> {
+    for (const other of this.#others) await other.close()
+    this.#others = []
     for (const manager of this.#managers) await manager.close()
     this.#managers = []
   }

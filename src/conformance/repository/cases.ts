@@ -5,6 +5,8 @@ import { conditionAndMetadataCases } from './condition-cases.js'
 import { eventCases } from './event-cases.js'
 import { fieldCases } from './field-cases.js'
 import { importCases } from './import-cases.js'
+import { indexCases } from './index-cases.js'
+import { indexConfigurationCases } from './index-configuration-cases.js'
 import { ownCases } from './own-cases.js'
 import { recordCases } from './record-cases.js'
 import { restCases } from './rest-cases.js'
@@ -20,6 +22,8 @@ export const repositoryCases: readonly RepositoryCase[] = [
   ...ownCases,
   ...blobCases,
   ...eventCases,
+  ...indexCases,
+  ...indexConfigurationCases,
   ...fieldCases,
   ...restCases,
   ...importCases,

@@ -43,7 +43,7 @@ const memory: RepositoryBackend = {
   },
 }
 
-const casesExpected = 137
+const casesExpected = 156
 
 // The plain backend runs the same cases where there is time for them.
 const backends = lengthOf('CELLAR_REPOSITORY_BACKENDS', 1, 2)
