@@ -72,12 +72,12 @@ async function createTypes({ types }: RepositoryManager): Promise<void> {
 /** Makes random writes; the codes of those that were refused. */
 function writer(random: () => number): (tables: readonly RecordTable[]) => Promise<unknown> {
   const pick = (count: number): number => Math.floor(random() * count)
-  const id = (): string => `USER.${pick(6)}${['', '', '.lang=en', '.lang=nl'][pick(4)]}`
+  const id = (): string => `USER.${pick(3)}${['', '', '.lang=en', '.lang=nl'][pick(4)]}`
   const link = (): Link => {
     const kind = random()
     if (kind < 0.1) return Link.parse('.')
-    if (kind < 0.2) return Link.parse(`other:USER.${pick(6)}.!*`)
-    return Link.parse(`USER.${pick(6)}${random() < 0.3 ? '.-lang' : ''}`)
+    if (kind < 0.2) return Link.parse(`other:USER.${pick(3)}.!*`)
+    return Link.parse(`USER.${pick(3)}${random() < 0.3 ? '.-lang' : ''}`)
   }
   const values = (): Record<string, unknown> => ({
     ...(random() < 0.4 ? { '{n}title': random() < 0.1 ? 'hidden' : `t${pick(4)}` } : {}),
@@ -101,9 +101,12 @@ function writer(random: () => number): (tables: readonly RecordTable[]) => Promi
       return table.update({ id: own, fieldsToDelete: [`{n}${names[pick(names.length)]}`] })
     }
     if (kind < 0.6) return table.update({ id: own, fields: values() })
-    if (kind < 0.7) return table.update({ id: own, fields: values() }, { version: 1 + pick(3) })
+    if (kind < 0.7) {
+      const fields = { ...values(), '{n}mutable': `m${pick(9)}` }
+      return table.update({ id: own, fields }, { version: 1 + pick(3) })
+    }
     if (kind < 0.75) return table.update({ id: own, fields: values() }, { autosave: true })
-    if (kind < 0.85) return table.tag(own, `${tags}live`, pick(6))
+    if (kind < 0.85) return table.tag(own, `${tags}live`, 1 + pick(4))
     if (kind < 0.9) return table.untag(own, `${tags}live`)
     if (kind < 0.94) return table.pruneVersions(own, { keep: 2 })
     if (kind < 0.96) return table.undelete(own)
@@ -137,14 +140,26 @@ void t.test('documents after random writes are those of a rebuild', async (t) =>
     })
   let indexes = await openIndexes()
   await indexes.create({ name: 'followed', configuration })
+  // Often, because a later write of the same record mends what an earlier one has missed.
+  const compare = async (): Promise<number> => {
+    const followed = indexes.index('followed')
+    await followed.waitFor()
+    const built = await indexes.create({ name: 'built', configuration, build: true })
+    t.equal((await built.built())?.failed, 0)
+    const { documents } = server('followed')
+    t.strictSame(server('built').documents, documents, 'no difference')
+    t.strictSame(await built.storedRows(), await followed.storedRows())
+    await indexes.delete('built')
+    return documents.length
+  }
   const write = writer(random)
   const codes = new Set<string>()
-  const rounds = lengthOf('CELLAR_INDEXER_WRITES', 150, 5000)
+  const rounds = lengthOf('CELLAR_INDEXER_WRITES', 150, 2000)
   for (let round = 0; round < rounds; round++) {
     const tables = ['record', 'other'].map((name) => manager.repository().table(name))
     await write(tables).catch((error: unknown) => codes.add((error as { code: string }).code))
     if (random() < 0.05) server('followed').failures = 2
-    if (random() < 0.02) await indexes.index('followed').waitFor()
+    if (round % 8 === 7) await compare()
     if (round % 100 !== 50) continue
     // Closed in the middle: what the server had not committed is lost, and comes again.
     await indexes.close()
@@ -154,16 +169,9 @@ void t.test('documents after random writes are those of a rebuild', async (t) =>
     manager = await RepositoryManager.open(database, { undeleteMilliseconds: 1e9 })
     indexes = await openIndexes()
   }
-  const followed = indexes.index('followed')
-  await followed.waitFor()
-  t.strictSame(await followed.deadLetters(), [])
-  const built = await indexes.create({ name: 'built', configuration, build: true })
-  const report = await built.built()
-  t.equal(report?.failed, 0)
-  const documents = server('followed').documents
-  t.ok(documents.length > 10, `${documents.length} documents`)
-  t.strictSame(server('built').documents, documents, 'no difference')
-  t.strictSame(await built.storedRows(), await followed.storedRows())
+  t.strictSame(await indexes.index('followed').deadLetters(), [])
+  const count = await compare()
+  t.ok(count > 10, `${count} documents`)
   const known = ['ERR_INVALID_RECORD', 'ERR_RECORD_NOT_FOUND', 'ERR_VERSION_NOT_FOUND']
   t.strictSame(
     [...codes].filter((code) => !known.includes(code)),
