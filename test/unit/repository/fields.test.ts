@@ -199,7 +199,7 @@ void t.test('queries find what a naive scan finds', async (t) => {
   t.comment(`seed ${seed}`)
   const { database, manager, table } = await open(new MemoryFileSystem())
   await createTypes(manager)
-  const rounds = lengthOf('CELLAR_REPOSITORY_INDEXES', 8, 400)
+  const rounds = lengthOf('CELLAR_REPOSITORY_INDEXES', 8, 60)
   let answers = 0
   for (let round = 0; round < rounds; round++) {
     const parts = randomParts()

@@ -15,7 +15,7 @@ import { childEnvironment } from '../../helpers/child-environment.js'
 import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
-const rounds = lengthOf('CELLAR_HOSTILE_BODIES', 80, 20_000)
+const rounds = lengthOf('CELLAR_HOSTILE_BODIES', 80, 6000)
 const namespace = 'default'
 const kept = { namespace, topic: 'kept' }
 const target = { namespace, topic: 'target' }

@@ -364,7 +364,7 @@ async function mutated(t: Test, { url, table }: Served): Promise<void> {
   const below = (end: number): number => Math.floor(random() * end)
   t.comment(`seed ${seed}`)
   const good = Buffer.from(JSON.stringify({ ...page, fields: { ...page.fields, '{n}size': 12 } }))
-  for (let round = 0; round < lengthOf('CELLAR_HOSTILE_BODIES', 150, 20_000); round++) {
+  for (let round = 0; round < lengthOf('CELLAR_HOSTILE_BODIES', 150, 4000); round++) {
     let body = Buffer.from(good)
     for (let change = below(3); change >= 0; change--) {
       const at = below(body.length)

@@ -60,7 +60,7 @@ void t.test('random queries either parse or are refused', (t) => {
   const random = seededRandom(seed)
   const parts = ['a', 'f:', '"', '(', ')', '[', ']', '{', '}', ' ', ' TO ', '*', '\\', '^2', '~']
   parts.push('+', '-', '!', '&&', '||', ' AND ', ' OR ', 'NOT ', ':', '/', '\ud800', 'é', '\\u00')
-  for (let round = 0; round < lengthOf('CELLAR_SEARCH_ROUNDS', 5000, 500_000); round++) {
+  for (let round = 0; round < lengthOf('CELLAR_SEARCH_QUERIES', 5000, 100_000); round++) {
     const length = 1 + Math.floor(random() * 12)
     const query = Array.from({ length }, () => parts[Math.floor(random() * parts.length)]).join('')
     try {

@@ -109,7 +109,7 @@ void t.test('random documents, changes and queries', async (t) => {
     return { text: `(${inner})`, holds }
   }
 
-  const rounds = lengthOf('CELLAR_SEARCH_ROUNDS', 60, 600)
+  const rounds = lengthOf('CELLAR_SEARCH_ROUNDS', 60, 200)
   for (let round = 0; round < rounds; round++) {
     const documents = Array.from({ length: pick(random() < 0.1 ? 60 : 8) }, document)
     const removedKeys = Array.from({ length: pick(3) }, () => document().key)
