@@ -19,11 +19,11 @@ const alone =
 
 /**
  * Faults, kills, power cuts, long histories beside the model; planted defects that suites of cases
- * must find; abstract-level's suite over further backends; the benchmarks' harness; the package and
- * its declarations as users compile them: minutes, even in short form.
+ * must find; abstract-level's suite over further backends; the benchmarks' harness, the demonstration
+ * of `npm start`; the package and its declarations as users compile them: minutes, even in short form.
  */
 const campaigns =
-  /^build\/test\/(crash\/(?!found)|model\/long|bench\/harness|rules\/(packaging|public)|conformance\/(level\/(injected|memory)|\w+\/planted))/
+  /^build\/test\/(crash\/(?!found)|model\/long|bench\/harness|rules\/(packaging|public)|unit\/(cities|metastore\/bench)|conformance\/(level\/(injected|memory)|\w+\/planted))/
 
 const files =
   process.argv.length > 2

@@ -14,7 +14,7 @@ const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const withoutPool = findPool() === undefined && 'piscina is not installed'
 
 /** Tests that run on threads too; the long form takes all of them. */
-let threadTests = lengthOf('CELLAR_PRUNING_THREAD_TESTS', 4, Infinity)
+let threadTests = lengthOf('CELLAR_PRUNING_THREAD_TESTS', 2, Infinity)
 
 /** Runs a test with both executors. */
 function both(name: string, body: (t: Test, tables: MessagingTables) => Promise<void>): void {

@@ -16,7 +16,7 @@ import { History } from './histories.js'
 import { isLinearizable, type Operation } from './linearizability.js'
 import { lengthOf } from '../../helpers/length.js'
 
-const histories = lengthOf('CELLAR_HISTORIES', 500, 5000)
+const histories = lengthOf('CELLAR_HISTORIES', 200, 5000)
 const shape = { clients: 4, operationsPerClient: 6, rows: 2 }
 
 function put(start: number, end: number, expected: string, version: string): Operation {

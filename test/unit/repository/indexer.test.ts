@@ -154,7 +154,7 @@ void t.test('documents after random writes are those of a rebuild', async (t) =>
   }
   const write = writer(random)
   const codes = new Set<string>()
-  const rounds = lengthOf('CELLAR_INDEXER_WRITES', 150, 600)
+  const rounds = lengthOf('CELLAR_INDEXER_WRITES', 80, 600)
   for (let round = 0; round < rounds; round++) {
     const tables = ['record', 'other'].map((name) => manager.repository().table(name))
     await write(tables).catch((error: unknown) => codes.add((error as { code: string }).code))

@@ -29,6 +29,7 @@ import {
 import { findPool } from '../../../src/job/worker-executor.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'
+import { lengthOf } from '../../helpers/length.js'
 
 const mebibyte = 1024 * 1024
 const seed = Number(process.env['CELLAR_SCANS_SEED'] ?? Date.now() % 1_000_000)
@@ -149,7 +150,7 @@ for (const executor of executors) {
     const families = { f: { versions: 2, blockBytes: 4096 }, g: { blockBytes: 4096 } }
     const table = await database.createTable('t', { families })
     let scans: OpenScan[] = []
-    for (let round = 0; round < 7; round++) {
+    for (let round = 0; round < lengthOf('CELLAR_SCANS_ROUNDS', 3, 7); round++) {
       writeSome(table, 400)
       for (let i = 0; i < 6; i++) scans.push(open(table))
       for (const scan of scans) if (chance(0.6)) await step(scan, integer(4))
