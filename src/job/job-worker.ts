@@ -20,7 +20,9 @@ import { JobCancelled, JobControl, type Job, type JobResult } from './job.js'
 
 /** The message of the pool to a thread. */
 export interface WorkerTask {
+  /** The flush or compaction, as plain data. */
   readonly job: Job
+  /** Shared with the pool: how the pool cancels the job while it runs. */
   readonly control: SharedArrayBuffer
   /** The held directory of the job; undefined = use the path as it is. */
   readonly binding: DirectoryBinding | undefined
@@ -28,12 +30,24 @@ export interface WorkerTask {
 
 /** The answer of a thread. */
 export type WorkerAnswer =
-  | { readonly outcome: 'done'; readonly result: JobResult }
-  | { readonly outcome: 'cancelled' }
   | {
+      /** How the job ended. A cancelled job has left no file. */
+      readonly outcome: 'done'
+      /** The files that the job has written, and its counters. */
+      readonly result: JobResult
+    }
+  | {
+      /** How the job ended. A cancelled job has left no file. */
+      readonly outcome: 'cancelled'
+    }
+  | {
+      /** How the job ended. A cancelled job has left no file. */
       readonly outcome: 'failed'
+      /** Code of the `CellarError`; undefined for any other error. */
       readonly code: ErrorCode | undefined
+      /** Message of the error. */
       readonly message: string
+      /** Where damaged bytes lie, for `ERR_CORRUPTION`. */
       readonly corruption: CorruptionDetail | undefined
     }
 

@@ -35,9 +35,12 @@ export type MessagingErrorCode = (typeof MessagingErrorCode)[keyof typeof Messag
 
 /** An error of messaging. */
 export class MessagingError extends Error {
+  /** Always `'MessagingError'`. */
   override readonly name = 'MessagingError'
+  /** The stable code. */
   readonly code: MessagingErrorCode
 
+  /** For implementations of `Messaging`. `cause` is the error behind this one. */
   constructor(code: MessagingErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code

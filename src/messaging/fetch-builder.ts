@@ -12,6 +12,7 @@ export class FetchBuilder {
   #start: Pick<FetchOptions, 'from' | 'inclusive' | 'time'> = {}
   #options: FetchOptions = {}
 
+  /** Made by `prepareFetch`. */
   constructor(messaging: Messaging, id: TopicId) {
     this.#messaging = messaging
     this.#id = id

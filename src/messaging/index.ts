@@ -45,7 +45,12 @@ export type {
   PublishResponse,
   TopicProperties,
 } from './types.js'
-export { MessagingService, type MessagingStatistics } from './service.js'
+export {
+  MessagingService,
+  type CurrentTopicStatistics,
+  type MessagingStatistics,
+  type TopicCounters,
+} from './service.js'
 export type { CommitPublish } from './publishing.js'
 export { StandbyMessaging, type Leadership, type StandbyOptions } from './standby.js'
 export type { MessagingOptions } from './options.js'

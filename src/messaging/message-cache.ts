@@ -12,14 +12,19 @@ import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js
 
 /** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
 export interface CacheLimits {
+  /** A reduction keeps at least this weight, if there is so much. */
   readonly minRetain: number
+  /** Above this weight the end of a scan reduces the cache. */
   readonly reduceTrigger: number
+  /** Above this weight an addition reduces the cache at once. */
   readonly hardLimit: number
 }
 
 /** How a cache orders and weighs its entries. */
 export interface CacheEntries<E> {
+  /** Order of two entries: below 0, 0 or above 0. Must stay the same as long as the cache lives. */
   compare(a: E, b: E): number
+  /** Weight of an entry, 0 or more, in the unit of the limits. */
   weigh(entry: E): number
 }
 
@@ -30,6 +35,7 @@ export type CacheFilter<E> = (entry: E) => 'accept' | 'skip' | 'hold'
 export interface CacheScan<E> {
   /** The first entry of the cache at the time of the scan; undefined if it was empty. */
   readonly first: E | undefined
+  /** The accepted entries, in order. */
   readonly entries: readonly E[]
   /** Ends the scan, and reduces the cache if that is due. */
   close(): void
@@ -37,16 +43,23 @@ export interface CacheScan<E> {
 
 /** Counters of a cache, under the names of CDAP's metrics. */
 export interface CacheCounts {
+  /** Entries that were added. */
   added: number
+  /** Entries that went, for whatever reason. */
   removed: number
+  /** Calls of `addAll`. */
   addRequests: number
+  /** Entries whose addition went beyond `hardLimit` and pushed older ones out. */
   addReduceWeight: number
+  /** Calls of `scan`. */
   scanRequests: number
+  /** Scans whose end reduced the cache to `minRetain`. */
   scanReduceWeight: number
 }
 
 /** See the file header. */
 export class MessageCache<E> {
+  /** Counters since the cache was made. */
   readonly counts: CacheCounts = {
     added: 0,
     removed: 0,
@@ -63,6 +76,10 @@ export class MessageCache<E> {
   #weight = 0
   #isAdding = false
 
+  /**
+   * An empty cache. `ERR_INVALID_ARGUMENT` unless 0 <= `minRetain` <= `reduceTrigger` <=
+   * `hardLimit`.
+   */
   constructor(entries: CacheEntries<E>, limits: CacheLimits) {
     this.#of = entries
     this.#limits = checkLimits(limits)

@@ -13,9 +13,15 @@ export const messageIdBytes = 20
 
 /** The numbers of a message id. Times are milliseconds; sequences are 0 to 65535. */
 export interface MessageIdParts {
+  /** When the message was published, since the Unix epoch. */
   readonly publishTimestamp: number
+  /** Place among the messages of that millisecond. */
   readonly sequenceId: number
+  /**
+   * When the payload was stored ahead of its publish; 0 for a message that was published itself.
+   */
   readonly payloadWriteTimestamp: number
+  /** Place among the payloads of that millisecond; 0 for a message that was published itself. */
   readonly payloadSequenceId: number
 }
 

@@ -3,10 +3,15 @@ import type { Message, MessageIterator } from './types.js'
 
 /** A source of messages in their order. */
 export interface MessageSource {
+  /**
+   * Whether the source ended at a transaction that was still running for the reader's transaction.
+   */
   readonly isHeld: boolean
+  /** Whether no further step can bring a message. */
   readonly isDone: boolean
   /** At most `count` messages; none does not mean the end. */
   step(count: number): Promise<Message[]>
+  /** Called once, when the iterator ends or is closed. */
   close?(): void
 }
 

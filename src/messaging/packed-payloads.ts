@@ -16,9 +16,11 @@ const payloadsMax = 65_536
 
 /** See the file header. Immutable; `value` must not be changed. */
 export class PackedPayloads {
+  /** Number of payloads, at least 1. */
   readonly count: number
   /** Whether `value` is in the packed form; if not, it is the one payload. */
   readonly isPacked: boolean
+  /** All payloads and their lengths, as the payload table stores them. */
   readonly value: Buffer
 
   private constructor(count: number, isPacked: boolean, value: Buffer) {

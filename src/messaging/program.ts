@@ -25,6 +25,7 @@ export class MessagePublisher implements TransactionParticipant {
   #buffered = new Map<string, { id: TopicId; messages: BytesLike[] }>()
   #published: { id: TopicId; response: PublishResponse | undefined }[] = []
 
+  /** Publishes by `messaging`, which stays the caller's to close. */
   constructor(messaging: Messaging) {
     this.#messaging = messaging
   }
@@ -112,6 +113,7 @@ export class MessageFetcher implements TransactionParticipant {
   readonly #messaging: Messaging
   #transaction: Transaction | undefined
 
+  /** Reads by `messaging`, which stays the caller's to close. */
   constructor(messaging: Messaging) {
     this.#messaging = messaging
   }
@@ -176,6 +178,7 @@ export class MessagingAdmin {
   readonly #messaging: Messaging
   readonly #namespace: string
 
+  /** Works by `messaging`, which stays the caller's to close, on the topics of `namespace`. */
   constructor(messaging: Messaging, namespace: string) {
     this.#messaging = messaging
     this.#namespace = namespace
@@ -196,6 +199,7 @@ export class MessagingAdmin {
     await this.#messaging.updateTopic({ namespace: this.#namespace, topic }, properties)
   }
 
+  /** Deletes a topic; its messages are gone at once. `ERR_TOPIC_NOT_FOUND`. */
   async deleteTopic(topic: string): Promise<void> {
     await this.#messaging.deleteTopic({ namespace: this.#namespace, topic })
   }

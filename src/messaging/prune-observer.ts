@@ -50,8 +50,14 @@ export interface MessagingPruningOptions {
 
 /** What a finished job did. */
 export interface PrunedJob {
+  /** Name of the message or payload table. */
   readonly table: string
+  /**
+   * Whether memory was flushed, or files were merged; a major compaction merges all files of a
+   * store.
+   */
   readonly kind: 'flush' | 'minor' | 'major'
+  /** Cells that the job dropped, negated, or kept for want of knowledge. */
   readonly counts: PruneCounts
 }
 

@@ -12,7 +12,9 @@ import type { PublishRequest, PublishResponse } from './types.js'
 
 /** Messages for one topic of a commit. */
 export interface CommitPublish {
+  /** Topic that gets the messages. */
   readonly id: TopicId
+  /** The messages in their order; strings are UTF-8. */
   readonly messages: PublishRequest['messages']
 }
 

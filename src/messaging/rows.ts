@@ -14,6 +14,7 @@ import { generationMax, parseTopicPrefix, topicPrefix, type TopicId } from './to
 
 /** Coordinates of a message. */
 export interface MessageRow {
+  /** Topic of the message. */
   readonly id: TopicId
   /** 1 to 2^31-1. */
   readonly generation: number
@@ -25,6 +26,7 @@ export interface MessageRow {
 
 /** Coordinates of a payload that waits for its message. */
 export interface PayloadRow {
+  /** Topic that the payload was stored for. */
   readonly id: TopicId
   /** 1 to 2^31-1. */
   readonly generation: number

@@ -22,7 +22,7 @@ import { rollBackRows } from './rollback.js'
 import { withGeneration } from './topic-properties.js'
 import { TopicRegistry, type MessagingTables } from './topic-registry.js'
 import type { TopicState, TopicStatistics } from './topic-state.js'
-import type { TopicId } from './topic.js'
+import type { TopicId, TopicRecord } from './topic.js'
 import type {
   FetchOptions,
   Message,
@@ -34,12 +34,35 @@ import type {
   TopicProperties,
 } from './types.js'
 
+/** Counters of a topic since the service was opened, and what the topic holds now. */
+export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
+  /** Fetches that wait for a message. */
+  readonly waiting: number
+  /** Bytes that the cache holds. */
+  readonly cacheBytes: number
+  /** Rows that the cache holds. */
+  readonly cacheEntries: number
+}
+
+/** A topic and its counters. */
+export interface TopicCounters {
+  /** Namespace and name of the topic. */
+  readonly id: TopicId
+  /** Counters since the service was opened; they go on counting. */
+  readonly counts: Readonly<TopicStatistics>
+}
+
 /** Numbers of a service. */
 export interface MessagingStatistics {
+  /** Topics that exist. */
   readonly topics: number
+  /** Fetches that wait for a message. */
   readonly waiting: number
+  /** Bytes that wait to be written. */
   readonly queueBytes: number
+  /** Bytes that the caches of all topics hold. */
   readonly cacheBytes: number
+  /** Rows that the caches of all topics hold. */
   readonly cacheEntries: number
 }
 
@@ -134,7 +157,7 @@ export class MessagingService implements Messaging {
   }
 
   /** All topics with their generations; those that were deleted have negative ones. */
-  async scanTopics(): Promise<{ id: TopicId; generation: number }[]> {
+  async scanTopics(): Promise<Pick<TopicRecord, 'id' | 'generation'>[]> {
     this.#checkOpen()
     return [...this.#topics.all()].map(({ id, generation }) => ({ id, generation }))
   }
@@ -197,17 +220,13 @@ export class MessagingService implements Messaging {
   }
 
   /** Counters of a topic since the service was opened. */
-  topicStatistics(id: TopicId): Readonly<TopicStatistics> & {
-    readonly waiting: number
-    readonly cacheBytes: number
-    readonly cacheEntries: number
-  } {
+  topicStatistics(id: TopicId): CurrentTopicStatistics {
     const { statistics, waiting, cache } = this.#topics.find(id)
     return { ...statistics, waiting, cacheBytes: cache.weight, cacheEntries: cache.size }
   }
 
   /** Counters of the topics that were used since the service was opened. */
-  topicCounters(): { id: TopicId; counts: Readonly<TopicStatistics> }[] {
+  topicCounters(): TopicCounters[] {
     return [...this.#topics.all()]
       .filter(({ exists, statistics }) => {
         return exists && statistics.publishRequested + statistics.fetches > 0

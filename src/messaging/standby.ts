@@ -21,6 +21,7 @@ import type {
 
 /** What an instance has open while it leads. */
 export interface Leadership {
+  /** The service of the instance that leads. */
   readonly messaging: Messaging
   /** Closes the service and the database. */
   close(): Promise<void>

@@ -13,18 +13,27 @@ import type { MessageRange, PublishResponse, TopicProperties } from './types.js'
 export interface TopicStatistics {
   /** Requests to publish, and those that were written or failed. */
   publishRequested: number
+  /** Requests whose messages were written. */
   publishSucceeded: number
+  /** Requests whose write failed. */
   publishFailed: number
+  /** Messages of the requests that were written. */
   messagesPublished: number
+  /** Bytes of the requests that were written. */
   bytesPublished: number
+  /** Payloads of transactions that were stored ahead of their publish. */
   payloadsStored: number
+  /** Messages that were rolled back. */
   rolledBack: number
   /** Fetches, and those that ended at a running transaction. */
   fetches: number
+  /** Fetches that ended at a transaction which was still running for the reader. */
   fetchesHeld: number
+  /** Messages that were handed to readers. */
   messagesFetched: number
   /** Steps of fetches that the cache answered. */
   cacheHits: number
+  /** Steps of fetches that read the table. */
   cacheMisses: number
   /** Milliseconds since the epoch; 0 = none. */
   lastPublishTime: number

@@ -24,6 +24,7 @@ export interface TopicState {
 
 /** A topic and what is known of it, as the metadata table holds it. */
 export interface TopicRecord extends TopicState {
+  /** Namespace and name of the topic. */
   readonly id: TopicId
 }
 

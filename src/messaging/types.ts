@@ -26,16 +26,21 @@ export interface PublishRequest {
 
 /** Rows of one publish; both ends are inclusive. */
 export interface MessageRange {
+  /** Publish time of the first row, in milliseconds since the Unix epoch. */
   readonly startTimestamp: number
   /** 0 to 65535. */
   readonly startSequenceId: number
+  /** Publish time of the last row, in milliseconds since the Unix epoch. */
   readonly endTimestamp: number
+  /** 0 to 65535. */
   readonly endSequenceId: number
 }
 
 /** Outcome of a publish that is transactional or has a producer; what `rollback` takes. */
 export interface PublishResponse {
+  /** Write pointer of the transaction; undefined for a publish without one. */
   readonly transactionWritePointer: bigint | undefined
+  /** The rows of the publish. */
   readonly rollbackRange: MessageRange
 }
 
@@ -43,6 +48,7 @@ export interface PublishResponse {
 export interface Message {
   /** 20 bytes; in text, hexadecimal. Encoded anew each time it is asked for. */
   readonly id: Buffer
+  /** The bytes that were published. */
   readonly payload: Buffer
 }
 
@@ -70,6 +76,7 @@ export type MessageIterator = AsyncIterableIterator<Message> & {
   nextBatch(count: number): Promise<Message[]>
   /** Whether it ended at a transaction that was still running for the reader's transaction. */
   readonly isHeld: boolean
+  /** Ends the iterator early. A second call does nothing. */
   close(): void
 }
 

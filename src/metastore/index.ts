@@ -35,6 +35,7 @@ export {
   createLedgerManagerFactory,
   type LedgerFactoryOptions,
   type LedgerManagerFactory,
+  type LedgerManagerFactoryClass,
 } from './bookkeeper/ledger-manager-factory.js'
 export { MSLedgerManagerFactory } from './bookkeeper/ms-ledger-manager-factory.js'
 export { LedgerLayoutRecord, type LedgerLayout } from './bookkeeper/ledger-layout.js'
@@ -73,6 +74,7 @@ export {
   type FactoryOptions,
   type MetadataConfiguration,
   type MetadataManagerFactory,
+  type MetadataManagerFactoryClass,
 } from './hedwig/metadata-manager-factory.js'
 export { MsMetadataManagerFactory } from './hedwig/ms-metadata-manager-factory.js'
 export { FactoryLayout } from './hedwig/layout.js'

@@ -26,11 +26,13 @@ export class ByteReader {
     return this.#end - this.#at
   }
 
+  /** A number from 0 to 255. */
   byte(): number {
     this.#need(1)
     return this.#bytes[this.#at++]
   }
 
+  /** A number from 0 to 2^53-1, in seven bits a byte, the lowest first. */
   varint(): number {
     let value = 0
     let scale = 1
@@ -53,18 +55,21 @@ export class ByteReader {
     return count
   }
 
+  /** Four bytes, signed. */
   int32(): number {
     this.#need(4)
     this.#at += 4
     return this.#bytes.readInt32BE(this.#at - 4)
   }
 
+  /** Eight bytes, signed. */
   int64(): bigint {
     this.#need(8)
     this.#at += 8
     return this.#bytes.readBigInt64BE(this.#at - 8)
   }
 
+  /** Eight bytes, IEEE 754. */
   double(): number {
     this.#need(8)
     this.#at += 8
@@ -78,10 +83,12 @@ export class ByteReader {
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
 
+  /** A length as a varint, then so many bytes. They share memory with the source. */
   bytes(): Buffer {
     return this.raw(this.varint())
   }
 
+  /** A length in bytes as a varint, then UTF-8. */
   text(): string {
     const length = this.varint()
     this.#need(length)

@@ -5,10 +5,12 @@ export class ByteWriter {
   #bytes: Buffer
   #length = 0
 
+  /** `capacity` are the bytes that fit before the first copy, at least 1. */
   constructor(capacity = 256) {
     this.#bytes = Buffer.allocUnsafe(capacity)
   }
 
+  /** Bytes written so far. */
   get length(): number {
     return this.#length
   }
@@ -18,6 +20,7 @@ export class ByteWriter {
     this.#length = 0
   }
 
+  /** A number from 0 to 255. */
   byte(value: number): void {
     this.#reserve(1)
     this.#bytes[this.#length++] = value
@@ -34,21 +37,25 @@ export class ByteWriter {
     this.#bytes[this.#length++] = rest
   }
 
+  /** Four bytes, signed. */
   int32(value: number): void {
     this.#reserve(4)
     this.#length = this.#bytes.writeInt32BE(value, this.#length)
   }
 
+  /** Eight bytes, signed. */
   int64(value: bigint): void {
     this.#reserve(8)
     this.#length = this.#bytes.writeBigInt64BE(value, this.#length)
   }
 
+  /** Eight bytes, IEEE 754. */
   double(value: number): void {
     this.#reserve(8)
     this.#length = this.#bytes.writeDoubleBE(value, this.#length)
   }
 
+  /** The bytes alone, without their length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
     this.#bytes.set(bytes, this.#length)

@@ -78,9 +78,12 @@ export type RepositoryErrorCode = (typeof RepositoryErrorCode)[keyof typeof Repo
 
 /** An error of the content repository. Nothing was changed. */
 export class RepositoryError extends Error {
+  /** Always `'RepositoryError'`. */
   override readonly name = 'RepositoryError'
+  /** The stable code. */
   readonly code: RepositoryErrorCode
 
+  /** For hooks, value types and stores of the caller. `cause` is the error behind this one. */
   constructor(code: RepositoryErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code

@@ -54,7 +54,12 @@ export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export { ByteReader } from './byte-reader.js'
 export { ByteWriter } from './byte-writer.js'
-export { RecordTable, type BatchWrite, type BlobPlace } from './records/record-table.js'
+export {
+  RecordTable,
+  type BatchWrite,
+  type BlobContent,
+  type BlobPlace,
+} from './records/record-table.js'
 export { TypedRecords, type TypedRecord } from './records/typed-records.js'
 export {
   RecordDraft,

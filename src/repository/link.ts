@@ -11,9 +11,20 @@ import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from '.
 
 /** What a link does with one variant property. */
 export type LinkRule =
-  | { readonly kind: 'set'; readonly value: string }
-  | { readonly kind: 'copy' }
-  | { readonly kind: 'remove' }
+  | {
+      /** The property gets a value. */
+      readonly kind: 'set'
+      /** The value of the property, not empty. */
+      readonly value: string
+    }
+  | {
+      /** The property is copied from the holder, also without `copyAll`. */
+      readonly kind: 'copy'
+    }
+  | {
+      /** The property of the holder is not copied. */
+      readonly kind: 'remove'
+    }
 
 /** Parts of a {@link Link}. */
 export interface LinkParts {
@@ -23,13 +34,17 @@ export interface LinkParts {
   readonly master?: RecordIdLike | undefined
   /** Whether variant properties of the holder are copied. Default true. */
   readonly copyAll?: boolean | undefined
+  /** Rules by name of a variant property. Default: none. */
   readonly rules?: Readonly<Record<string, LinkRule>> | undefined
 }
 
 /** A link; immutable. */
 export class Link {
+  /** Name of the record table; undefined = the table of the holder. */
   readonly table: string | undefined
+  /** The master that the link leads to; undefined = that of the holder. */
   readonly master: RecordId | undefined
+  /** Whether variant properties of the holder are copied. */
   readonly copyAll: boolean
   /** Sorted by name. */
   readonly rules: Readonly<Record<string, LinkRule>>
@@ -98,14 +113,17 @@ export class Link {
     return (this.master ?? holder.master).variant(properties)
   }
 
+  /** Whether the text forms are equal. */
   equals(other: Link): boolean {
     return this.text === other.text
   }
 
+  /** The text form. */
   toString(): string {
     return this.text
   }
 
+  /** The text form. */
   toJSON(): string {
     return this.text
   }

@@ -123,6 +123,7 @@ export class RecordId {
     return id instanceof RecordId ? id : RecordId.parse(id)
   }
 
+  /** Whether the id has variant properties. */
   get isVariant(): boolean {
     return this.master !== this
   }
@@ -151,14 +152,17 @@ export class RecordId {
     return this.#bytes
   }
 
+  /** Whether the text forms are equal. */
   equals(other: RecordId): boolean {
     return this.text === other.text
   }
 
+  /** The text form. */
   toString(): string {
     return this.text
   }
 
+  /** The text form. */
   toJSON(): string {
     return this.text
   }

@@ -8,6 +8,7 @@ import type { RepositoryManager } from './repository-manager.js'
 
 /** A repository; made by `RepositoryManager.repository`. */
 export class Repository {
+  /** Unique in the repository manager. */
   readonly name: string
   readonly #manager: RepositoryManager
 
@@ -45,6 +46,10 @@ export class Repository {
     return this.#manager.tablesOf(this.name)
   }
 
+  /**
+   * Whether there is a record table of this name. `ERR_INVALID_ARGUMENT` for a name that no table
+   * can have.
+   */
   tableExists(name: string): boolean {
     checkTableName(name)
     return this.#manager.findTable(this.name, name) !== undefined

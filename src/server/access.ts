@@ -37,6 +37,7 @@ export interface AccessRule {
 export interface Principal {
   /** Unique; scanners belong to it. */
   readonly name: string
+  /** Sent as `Authorization: Bearer TOKEN`. Unique. */
   readonly token: string
   /** Whether everything is allowed, also other systems of the server. Default false. */
   readonly administrator?: boolean | undefined

@@ -28,6 +28,7 @@ import { keepAliveFetch, type Fetch, type FetchAnswer } from './keep-alive-fetch
 export interface MessagingClientOptions {
   /** Where the server listens, such as `http://127.0.0.1:11015`. */
   readonly url: string
+  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
   readonly token?: string | undefined
   /** Default 'json'. */
   readonly encoding?: 'json' | 'avro' | undefined
@@ -53,6 +54,7 @@ export class MessagingClient implements Messaging {
   readonly #avro: AvroForms | undefined
   readonly #fetch: Fetch
 
+  /** Connects with the first call. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: MessagingClientOptions) {
     names.check(options)
     this.#base = `${options.url.replace(/\/$/, '')}/v3/namespaces`

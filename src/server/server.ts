@@ -17,6 +17,7 @@ import { errorAnswer, invalidArgument } from './http-errors.js'
 
 /** A part of the server: the routes of one system. */
 export interface ServerSystem {
+  /** Name of the system in metrics and in messages. */
   readonly name: string
   /** Adds routes. */
   register(app: FastifyInstance): void
@@ -50,6 +51,7 @@ export interface ServerOptions {
   readonly principals?: readonly Principal[] | undefined
   /** Bytes of a body as it is sent, and after decompression. Default 10 MiB and 64 MiB. */
   readonly requestBytesMax?: number | undefined
+  /** Bytes of a body after decompression. Default 64 MiB. */
   readonly decompressedBytesMax?: number | undefined
   /** Milliseconds after which a consumer that reads nothing is cut off. Default 60 s. */
   readonly stallMilliseconds?: number | undefined

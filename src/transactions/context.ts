@@ -22,6 +22,7 @@ export class TransactionContext {
   readonly #participants: TransactionParticipant[]
   #current: Transaction | undefined
 
+  /** Runs transactions of `client`; `participants` are told in the order given. */
   constructor(client: TransactionClient, participants: Iterable<TransactionParticipant> = []) {
     this.#client = client
     this.#participants = [...participants]

@@ -28,6 +28,7 @@ export type TransactionErrorCode = (typeof TransactionErrorCode)[keyof typeof Tr
 
 /** What a conflict was about. */
 export interface ConflictDetail {
+  /** The transaction that was refused. */
   readonly transactionId: bigint
   /** The key that both changed, as text: UTF-8 if it is, else hexadecimal. */
   readonly key: string
@@ -37,13 +38,16 @@ export interface ConflictDetail {
 
 /** An error of the transaction system. */
 export class TransactionError extends Error {
+  /** Always `'TransactionError'`. */
   override readonly name = 'TransactionError'
+  /** The stable code. */
   readonly code: TransactionErrorCode
   /** For `ERR_TRANSACTION_CONFLICT`. */
   readonly conflict: ConflictDetail | undefined
   /** Errors that followed the first one, for instance of rollbacks. */
   readonly suppressed: unknown[] = []
 
+  /** For clients of other backends. `conflict` goes with `ERR_TRANSACTION_CONFLICT`. */
   constructor(
     code: TransactionErrorCode,
     message: string,

@@ -5,14 +5,23 @@ import { Transaction, type TransactionType, type VisibilityLevel } from './trans
 
 /** The JSON of a transaction. */
 export interface TransactionJson {
+  /** {@link Transaction.transactionId} in decimal digits. */
   readonly transactionId: string
+  /** {@link Transaction.readPointer} in decimal digits. */
   readonly readPointer: string
+  /** {@link Transaction.writePointer} in decimal digits. Absent = the id. */
   readonly writePointer?: string
+  /** {@link Transaction.invalids} in decimal digits, in any order. Absent = none. */
   readonly invalids?: readonly string[]
+  /** {@link Transaction.inProgress} in decimal digits, in any order. Absent = none. */
   readonly inProgress?: readonly string[]
+  /** {@link Transaction.firstShortInProgress} in decimal digits. Absent = the largest pointer. */
   readonly firstShortInProgress?: string
+  /** Absent = SHORT. */
   readonly type?: TransactionType
+  /** {@link Transaction.checkpointWritePointers} in decimal digits. Absent = none. */
   readonly checkpointWritePointers?: readonly string[]
+  /** Absent = SNAPSHOT. */
   readonly visibilityLevel?: VisibilityLevel
 }
 

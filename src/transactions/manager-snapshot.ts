@@ -7,12 +7,20 @@ import type { TransactionType } from './transaction.js'
 
 /** A running transaction in a snapshot. */
 export interface SnapshotTransaction {
+  /** Identity of the transaction: its first write pointer. */
   readonly id: bigint
+  /** SHORT or LONG. */
   readonly type: TransactionType
   /** Milliseconds since the epoch. */
   readonly expiration: number
+  /**
+   * Every pointer up to the bound was final at the start: visible to all later transactions, or
+   * invalid.
+   */
   readonly visibilityUpperBound: bigint
+  /** Later write pointers of the transaction, ascending. */
   readonly checkpoints: readonly bigint[]
+  /** Name that the client gave itself at the start; undefined without one. */
   readonly client: string | undefined
 }
 
@@ -20,9 +28,11 @@ export interface SnapshotTransaction {
 export interface ManagerSnapshot extends TransactionSnapshot {
   /** Milliseconds since the epoch. */
   readonly time: number
+  /** The largest id or checkpoint that was handed out. */
   readonly writePointer: bigint
   readonly invalid: BigInt64Array
   readonly inProgress: PointerList
+  /** The running transactions, in the order of their ids. */
   readonly running: readonly SnapshotTransaction[]
   /** Change sets of `canCommit`, keys as latin1 text, by transaction. */
   readonly committing: ReadonlyMap<bigint, readonly string[]>
@@ -32,15 +42,23 @@ export interface ManagerSnapshot extends TransactionSnapshot {
 
 /** Numbers of a manager. */
 export interface ManagerStatistics {
+  /** Transactions that run at this moment. */
   readonly inProgress: number
+  /** Pointers on the invalid list. */
   readonly invalid: number
+  /** Transactions between `canCommit` and the end. */
   readonly committing: number
+  /** Change sets of finished transactions that are kept for the detection of conflicts. */
   readonly committedSets: number
   /** Counters since the open. */
   readonly started: number
+  /** Transactions that were committed. */
   readonly committed: number
+  /** Transactions that were aborted by their clients. */
   readonly aborted: number
+  /** Transactions that became invalid: by a client, or because their time was over. */
   readonly invalidated: number
+  /** Checks of `canCommit` and `commit` that found a conflict. */
   readonly conflicts: number
 }
 

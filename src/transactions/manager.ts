@@ -61,6 +61,14 @@ export interface CommitOptions {
 
 const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
 
+/** What was taken off the invalid list. */
+export interface PrunedPointers {
+  /** Number of pointers. */
+  readonly pruned: number
+  /** The largest of them; undefined if there is none. */
+  readonly largest: bigint | undefined
+}
+
 /** See the file header. */
 export class TransactionManager {
   readonly #settings: ManagerSettings
@@ -251,8 +259,8 @@ export class TransactionManager {
     return this.#truncate((pointer) => pointer < bound)
   }
 
-  /** Takes all pointers up to a bound off the invalid list; how many, and the largest. */
-  async pruneInvalid(bound: bigint): Promise<{ pruned: number; largest: bigint | undefined }> {
+  /** Takes all pointers up to a bound, inclusive, off the invalid list. */
+  async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
     this.#log.checkOpen()
     const gone = this.#invalid.toArray().filter((pointer) => pointer <= bound)
     await this.#truncate((pointer) => pointer <= bound)

@@ -33,10 +33,16 @@ export interface TransactionParticipant {
 
 /** The calls of a transaction manager that clients need. */
 export interface TransactionClient {
+  /** As {@link TransactionManager.startShort}. */
   startShort(options?: StartOptions): Promise<Transaction>
+  /** As {@link TransactionManager.canCommit}. */
   canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void>
+  /** As {@link TransactionManager.commit}. */
   commit(transaction: Transaction, options?: CommitOptions): Promise<void>
+  /** As {@link TransactionManager.abort}. */
   abort(transaction: Transaction): Promise<void>
+  /** As {@link TransactionManager.invalidate}. */
   invalidate(transactionId: bigint): Promise<boolean>
+  /** As {@link TransactionManager.checkpoint}. */
   checkpoint(transaction: Transaction): Promise<Transaction>
 }

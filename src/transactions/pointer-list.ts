@@ -96,6 +96,7 @@ export class PointerList implements Iterable<bigint> {
     return this.#flat
   }
 
+  /** The pointers in ascending order. */
   [Symbol.iterator](): IterableIterator<bigint> {
     return this.toArray()[Symbol.iterator]()
   }

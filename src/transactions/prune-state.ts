@@ -29,7 +29,14 @@ import { inactiveBound } from './transaction-snapshot.js'
 /** What is remembered of one table. */
 export interface PruneRecord {
   /** The last major compaction that knew the transactions: its time, and its bound. */
-  readonly rewritten: { readonly time: number; readonly bound: bigint } | undefined
+  readonly rewritten:
+    | {
+        /** When the compaction started, in milliseconds since the Unix epoch. */
+        readonly time: number
+        /** Pointers up to this bound were negated or dropped in all files. */
+        readonly bound: bigint
+      }
+    | undefined
   /** When the last flush started that left nothing behind, or found nothing in memory. */
   readonly flushedTime: number | undefined
   /** Transactions up to it may be forgotten as far as this table goes; -1 = none. */

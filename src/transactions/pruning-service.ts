@@ -20,7 +20,9 @@ export interface PruningPlugin {
 
 /** Options of {@link TransactionPruningService}. */
 export interface PruningServiceOptions {
+  /** The manager whose invalid list gets shorter. */
   readonly manager: Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
+  /** Each says up to which pointer its tables are free of invalid writes; the lowest counts. */
   readonly plugins: readonly PruningPlugin[]
   /** Default: the machine's clock. */
   readonly clock?: Clock | undefined
@@ -58,6 +60,7 @@ export class TransactionPruningService {
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<unknown> = Promise.resolve()
 
+  /** Does nothing before a run is asked for. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: PruningServiceOptions) {
     this.#options = names.check(options)
     this.#clock = options.clock ?? systemClock

@@ -20,16 +20,23 @@ export type VisibilityLevel = 'SNAPSHOT' | 'SNAPSHOT_EXCLUDE_CURRENT' | 'SNAPSHO
 
 /** What a {@link Transaction} is made of; the lists may be in any order. */
 export interface TransactionFields {
+  /** The largest pointer that may be visible. */
   readonly readPointer: bigint
+  /** Identity in all calls to the manager. */
   readonly transactionId: bigint
   /** Default: `transactionId`. */
   readonly writePointer?: bigint
+  /** Transactions whose writes must not be seen. Default: none. */
   readonly invalids?: Iterable<bigint>
+  /** Transactions that ran at the start, with their checkpoints. Default: none. */
   readonly inProgress?: Iterable<bigint>
   /** Default: the largest pointer. */
   readonly firstShortInProgress?: bigint
+  /** Default SHORT. */
   readonly type?: TransactionType
+  /** Ascending. Default: none. */
   readonly checkpointWritePointers?: readonly bigint[]
+  /** Default SNAPSHOT. */
   readonly visibilityLevel?: VisibilityLevel
 }
 
@@ -47,10 +54,14 @@ export class Transaction {
   readonly inProgress: PointerList
   /** The first of them that is not LONG, or the largest pointer. */
   readonly firstShortInProgress: bigint
+  /** SHORT detects conflicts and times out, LONG does neither. */
   readonly type: TransactionType
+  /** Write pointers of the checkpoints, ascending; empty without checkpoints. */
   readonly checkpointWritePointers: readonly bigint[]
+  /** Which of its own writes the transaction sees. */
   readonly visibilityLevel: VisibilityLevel
 
+  /** For clients that received the parts; `TransactionManager` starts transactions. */
   constructor(fields: TransactionFields) {
     this.readPointer = fields.readPointer
     this.transactionId = fields.transactionId

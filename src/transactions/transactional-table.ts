@@ -46,7 +46,9 @@ export type TransactionalScan = Omit<
 >
 /** Writes within a transaction, which gives the timestamps. */
 export interface TransactionalPut {
+  /** Row that is written; text is UTF-8. */
   readonly row: BytesLike
+  /** Values by column, `'family:qualifier'`. */
   readonly cells: Readonly<Record<string, BytesLike>>
 }
 /** Deletes columns or families; without both, the row. */

@@ -17,6 +17,7 @@ const plainTimestampMax = 10_000_000_000_000n
 export interface VisibilityOptions {
   /** Milliseconds that cells live, by family; absent or 0 = forever. */
   readonly ttlMilliseconds?: Readonly<Record<string, number>> | undefined
+  /** Asked about the cells that are visible. Default: all pass. */
   readonly filter?: Filter | undefined
 }
 
@@ -39,6 +40,7 @@ export class TransactionVisibilityFilter implements Filter {
   #oldest = 0n
   #familyDelete = -1n
 
+  /** Shows what `transaction` may see. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(transaction: Transaction, options: VisibilityOptions = {}) {
     names.check(options)
     this.#transaction = transaction

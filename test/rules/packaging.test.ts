@@ -69,6 +69,17 @@ void t.test('the package holds what it exports and what that imports', async (t)
   t.strictSame(lost, [], 'modules of threads lie where they are looked for')
 })
 
+void t.test('the reference describes what the package exports', (t) => {
+  const text = readFileSync(join(projectRoot, '.typedoc.json'), 'utf8')
+  const { entryPoints } = JSON.parse(text) as { readonly entryPoints: readonly string[] }
+  const sources = Object.values(description.exports).flatMap((target) => {
+    if (typeof target === 'string') return []
+    return [target.types.replace(/^\.\/build\/(.*)\.d\.ts$/, '$1.ts')]
+  })
+  t.strictSame([...entryPoints].sort(), sources.sort())
+  t.end()
+})
+
 void t.test('what the package exports is bundled, one copy of each class', (t) => {
   for (const [name, target] of Object.entries(description.exports)) {
     if (typeof target === 'string') continue

@@ -8,20 +8,25 @@ import {
 
 /** The parts of tap's `t` that the suite uses. */
 export interface SuiteTest {
+  /** Runs a test below this one; a text for `skip` is the reason to leave it out. */
   test(
     name: string,
     options: { readonly skip?: string | false },
     body: (t: SuiteTest) => Promise<unknown>,
   ): unknown
+  /** Fails the test unless both are the same value. */
   equal(found: unknown, wanted: unknown): unknown
+  /** Text for the reader of the results. */
   comment(text: string): unknown
 }
 
 /** A database that a case may close and open again, on the same data. */
 export interface SuiteDatabase {
+  /** The open database; another one after {@link reopen}. */
   readonly database: Database
   /** Closes the database and opens it again; returns the new handle. */
   reopen(): Promise<Database>
+  /** Closes the database for good; its data are no longer needed. */
   close(): Promise<void>
   /**
    * A second opener of the same data, with a handle of its own, which fails with `ERR_LOCKED` while
@@ -35,14 +40,18 @@ export interface SuiteDatabase {
   reopenTorn?(): Promise<Database>
   /** Absent: cases about flushes and compactions are left out. */
   readonly jobs?: {
+    /** Adds a coprocessor to the tables of messaging. */
     register(database: Database, coprocessor: Coprocessor): Promise<CoprocessorRegistration>
+    /** Writes all that is in memory into files. */
     flush(database: Database): Promise<void>
+    /** Merges files of a table: all of them if `major`. */
     compact(database: Database, table: string, major: boolean): Promise<void>
   }
 }
 
 /** What the suite is run against. */
 export interface MessagingBackend {
+  /** Name of the backend in the names of the tests. */
   readonly name: string
   /** Opens an empty database with this clock. It needs atomic batches over tables. */
   open(clock: Clock): Promise<SuiteDatabase>

@@ -33,6 +33,10 @@ export interface MetadataSpace {
   open(configuration?: MetadataStoreConfiguration): Promise<CachingStore>
   /** Ends the session of a handle as if its time had passed. */
   expireSession?(store: MetadataStore): Promise<void>
+  /**
+   * Cuts the connection of a handle; its session goes on. Absent: cases about connections are left
+   * out.
+   */
   disconnect?(store: MetadataStore): Promise<void>
   /** Gives the connection back before the session has expired. */
   reconnect?(store: MetadataStore): Promise<void>
@@ -44,6 +48,10 @@ export interface MetadataSpace {
 export interface MetadataBackend {
   /** For the names of the tests. */
   readonly name: string
+  /**
+   * What the backend lacks; cases that need it are left out with their reason. Default: it lacks
+   * nothing.
+   */
   readonly capabilities?: MetadataSuiteCapabilities | undefined
   /** A place without data. */
   create(): Promise<MetadataSpace>

@@ -27,6 +27,7 @@ export interface SuiteTest {
     options: { readonly skip?: string },
     body: (t: SuiteTest) => Promise<void>,
   ): PromiseLike<unknown>
+  /** Fails the test unless both are the same value. */
   equal(found: unknown, wanted: unknown, message: string): unknown
   /** Text for the reader of the results. */
   comment(text: string): unknown
@@ -69,6 +70,7 @@ export interface MetastoreSpace {
 export interface MetastoreBackend {
   /** For the names of the tests. */
   readonly name: string
+  /** What the backend can and cannot do; each has a default of its own. */
   readonly capabilities?: MetastoreCapabilities | undefined
   /** A place without data. */
   create(): Promise<MetastoreSpace>

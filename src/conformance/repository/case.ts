@@ -12,24 +12,29 @@ import {
 
 /** The parts of tap's `t` that the suite uses. */
 export interface SuiteTest {
+  /** Runs a test below this one; a text for `skip` is the reason to leave it out. */
   test(
     name: string,
     options: { readonly skip?: string | false },
     body: (t: SuiteTest) => Promise<unknown>,
   ): unknown
+  /** Text for the reader of the results. */
   comment(text: string): unknown
 }
 
 /** A database that a case may close and open again, on the same data. */
 export interface SuiteDatabase {
+  /** The open database; another one after {@link reopen}. */
   readonly database: Database
   /** Closes the database and opens it again; returns the new handle. */
   reopen(): Promise<Database>
+  /** Closes the database for good; its data are no longer needed. */
   close(): Promise<void>
 }
 
 /** What the suite is run against. */
 export interface RepositoryBackend {
+  /** Name of the backend in the names of the tests. */
   readonly name: string
   /** Opens an empty database with this clock. It needs atomic batches over tables. */
   open(clock: Clock): Promise<SuiteDatabase>

@@ -13,14 +13,17 @@ import { failsWith, type SuiteTest } from './case.js'
 
 /** A search backend that a case may close and open again, on the same data. */
 export interface SuiteSearch {
+  /** The open backend, without documents. */
   readonly search: SearchBackend
   /** Closes the backend and opens it again; undefined if the server is none of the suite's. */
   readonly reopen?: (() => Promise<SearchBackend>) | undefined
+  /** Closes the backend for good; its documents are no longer needed. */
   close(): Promise<void>
 }
 
 /** What the suite is run against. */
 export interface SearchSuiteBackend {
+  /** Name of the backend in the names of the tests. */
   readonly name: string
   /** Opens an empty index. */
   open(): Promise<SuiteSearch>

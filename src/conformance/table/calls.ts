@@ -25,22 +25,35 @@ export type CallForm = 'sync' | 'async'
 
 /** What cases call; every member behaves the same in both forms. */
 export interface TableCalls {
+  /** As `Table.get`. */
   get(get: Get): Promise<Result>
+  /** The results of several gets, in their order. */
   getList(gets: readonly Get[]): Promise<Result[]>
+  /** As `Table.exists`. */
   exists(get: Get): Promise<boolean>
   /** Reads the scan to its end. */
   scan(scan?: Scan): Promise<Result[]>
+  /** As `Table.put`. */
   put(put: Put): Promise<void>
+  /** Puts in the order of the list; a failure is told by position (`ERR_BATCH_FAILED`). */
   putList(puts: readonly Put[]): Promise<void>
+  /** As `Table.delete`. */
   delete(deletion: Delete): Promise<void>
+  /** Deletes in the order of the list; a failure is told by position (`ERR_BATCH_FAILED`). */
   deleteList(deletions: readonly Delete[]): Promise<void>
+  /** As `Table.increment`. */
   increment(increment: Increment): Promise<Result>
+  /** As `Table.append`. */
   append(append: Append): Promise<Result>
+  /** As `Table.mutateRow`. */
   mutateRow(mutations: RowMutations): Promise<Result>
+  /** As `Table.checkAndMutate`. */
   checkAndMutate(check: Check, action: CheckAction): Promise<CheckAndMutateResult>
+  /** The outcomes of several checks, each with its action, in their order. */
   checkAndMutateList(
     list: readonly { readonly check: Check; readonly action: CheckAction }[],
   ): Promise<CheckAndMutateResult[]>
+  /** As `Table.batch`. */
   batch(operations: readonly BatchOperation[]): Promise<BatchResult[]>
 }
 

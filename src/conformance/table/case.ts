@@ -40,53 +40,153 @@ export const steered: readonly State[] = ['memtable']
 
 /** A mutation. */
 export type Write =
-  | { readonly put: Put }
-  | { readonly delete: Delete }
-  | { readonly increment: Increment; readonly cells?: readonly string[] }
-  | { readonly append: Append; readonly cells?: readonly string[] }
-  | { readonly mutateRow: RowMutations; readonly cells?: readonly string[] }
   | {
-      readonly check: Check
-      readonly action: CheckAction
-      readonly success: boolean
+      /** The put. */
+      readonly put: Put
+    }
+  | {
+      /** The delete. */
+      readonly delete: Delete
+    }
+  | {
+      /** The numbers to add. */
+      readonly increment: Increment
+      /** The cells that the result must have; absent = not compared. */
       readonly cells?: readonly string[]
     }
-  | { readonly putList: readonly Put[] }
-  | { readonly deleteList: readonly Delete[] }
+  | {
+      /** The bytes to append. */
+      readonly append: Append
+      /** The cells that the result must have; absent = not compared. */
+      readonly cells?: readonly string[]
+    }
+  | {
+      /** Mutations of one row, applied together. */
+      readonly mutateRow: RowMutations
+      /** The cells that the result must have; absent = not compared. */
+      readonly cells?: readonly string[]
+    }
+  | {
+      /** The condition. */
+      readonly check: Check
+      /** What is done if the check holds. */
+      readonly action: CheckAction
+      /** Whether the check must hold. */
+      readonly success: boolean
+      /** The cells that the result must have; absent = not compared. */
+      readonly cells?: readonly string[]
+    }
+  | {
+      /** Puts, in their order. */
+      readonly putList: readonly Put[]
+    }
+  | {
+      /** Deletes, in their order. */
+      readonly deleteList: readonly Delete[]
+    }
 
 /** A mutation, a read with what it must show, or a change of state. */
 export type Step =
   | Write
-  | { readonly get: Get; readonly cells: readonly string[] }
-  | { readonly exists: Get; readonly is: boolean }
-  /** One list of cells for each result. */
-  | { readonly scan: Scan; readonly results: readonly (readonly string[])[] }
-  /** Only the rows, for scans over many. */
-  | { readonly scan: Scan; readonly rows: readonly string[] }
-  /** How many cells a scan returns in all, and how many of them are markers. */
-  | { readonly scan: Scan; readonly cellCount?: number; readonly markerCount?: number }
   | {
-      readonly fails: Write | { get: Get } | { scan: Scan }
+      /** The read. */
+      readonly get: Get
+      /** The cells that the result must have, in order. */
+      readonly cells: readonly string[]
+    }
+  | {
+      /** The row or columns that are asked for. */
+      readonly exists: Get
+      /** The answer that must come. */
+      readonly is: boolean
+    }
+  /** One list of cells for each result. */
+  | {
+      /** The scan, which is read to its end. */
+      readonly scan: Scan
+      /** The cells of each row, in order. */
+      readonly results: readonly (readonly string[])[]
+    }
+  /** Only the rows, for scans over many. */
+  | {
+      /** The scan, which is read to its end. */
+      readonly scan: Scan
+      /** The rows that must come, in order. */
+      readonly rows: readonly string[]
+    }
+  /** How many cells a scan returns in all, and how many of them are markers. */
+  | {
+      /** The scan, which is read to its end. */
+      readonly scan: Scan
+      /** Cells of all results together; absent = not compared. */
+      readonly cellCount?: number
+      /** Delete markers among the cells; absent = not compared. */
+      readonly markerCount?: number
+    }
+  | {
+      /** The call that must fail. */
+      readonly fails:
+        | Write
+        | {
+            /** The read. */
+            get: Get
+          }
+        | {
+            /** The scan, which is read to its end. */
+            scan: Scan
+          }
+      /** Code of the error that must come. */
       readonly code: string
+      /** What the message of the error must match; absent = not compared. */
       readonly message?: RegExp
     }
   /** A list of which some elements fail, by position. */
   | {
-      readonly failsPartly: { putList: readonly Put[] } | { deleteList: readonly Delete[] }
+      /** The list, some of whose elements must fail. */
+      readonly failsPartly:
+        | {
+            /** Puts, in their order. */
+            putList: readonly Put[]
+          }
+        | {
+            /** Deletes, in their order. */
+            deleteList: readonly Delete[]
+          }
+      /** Codes of the errors that must come, by position in the list; others must succeed. */
       readonly failures: Readonly<Record<number, string>>
     }
   /** A batch; each outcome is a list of cells, or the code of an error. */
   | {
+      /** The operations, in their order. */
       readonly batch: readonly BatchOperation[]
+      /** By position: the cells that the operation must return, or the code of its error. */
       readonly outcomes: readonly (readonly string[] | string)[]
     }
-  | { readonly clock: number }
-  | { readonly advance: number }
-  | { readonly flush: true }
-  | { readonly reopen: true }
-  | { readonly compact: 'minor' | 'major' }
+  | {
+      /** New time of the clock, in milliseconds since the Unix epoch. */
+      readonly clock: number
+    }
+  | {
+      /** Milliseconds by which the clock goes on. */
+      readonly advance: number
+    }
+  | {
+      /** Writes memory into a file. */
+      readonly flush: true
+    }
+  | {
+      /** Closes the database and opens it again. */
+      readonly reopen: true
+    }
+  | {
+      /** Merges files: some, or all with what that drops. */
+      readonly compact: 'minor' | 'major'
+    }
   /** What cannot be said as data; `context` gives what is needed. */
-  | { readonly run: (context: CaseContext) => Promise<void> }
+  | {
+      /** Does what the case needs; an error fails the case. */
+      readonly run: (context: CaseContext) => Promise<void>
+    }
 
 /** A table of a backend; the synchronous forms are there with the capability `sync`. */
 export type AnyTable = Table & Partial<SyncTable>
@@ -101,6 +201,7 @@ export interface TableSettings {
 
 /** An open database of a backend under test, and how it is closed. */
 export interface TableSpace {
+  /** The open database; another one after {@link reopen}. */
   readonly database: Database<AnyTable>
   /**
    * Closes the database and opens it again on the same data, after which `database` is the new one.
@@ -117,6 +218,7 @@ export interface CaseContext {
   readonly space: TableSpace
   /** The table of the case, as it is now. */
   readonly table: AnyTable
+  /** The calls of the table, in the form under test: promises or synchronous. */
   readonly calls: TableCalls
   /** Flushes all tables. */
   readonly flush: () => Promise<void>
@@ -130,17 +232,21 @@ export interface CaseContext {
 export interface TableCase {
   /** Number in the list of cases. */
   readonly number: number
+  /** What the case shows, for the names of the tests. */
   readonly title: string
   /** Where HBase asserts it. */
   readonly source: string
+  /** The states in which the case is run, each on a table of its own. */
   readonly states: readonly State[]
   /** Default: one family `f` with the default options. */
   readonly families?: Readonly<Record<string, FamilyOptions>> | undefined
+  /** How far ahead of the clock timestamps may be. Default: as far as they like. */
   readonly timestampSlopMilliseconds?: number | undefined
   /** Milliseconds at the start. Default 1,000,000. */
   readonly startTime?: number | undefined
   /** What it needs beside what its steps show. */
   readonly needs?: readonly Capability[] | undefined
+  /** What is done and expected, in order. */
   readonly steps: readonly Step[]
 }
 

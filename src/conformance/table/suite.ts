@@ -48,6 +48,7 @@ export interface SuiteTest {
     options: { readonly skip?: string },
     body: (t: SuiteTest) => Promise<void>,
   ): PromiseLike<unknown>
+  /** Fails the test unless both are the same value. */
   equal(found: unknown, wanted: unknown, message: string): unknown
   /** Text for the reader of the results. */
   comment(text: string): unknown
@@ -74,6 +75,7 @@ export interface TableBackend {
 export interface TableSuiteCounts {
   /** Numbered cases of HBase that hold in every state that applies. */
   readonly passed: readonly number[]
+  /** Numbered cases that do not hold in some state that applies. */
   readonly failed: readonly number[]
   /** By number: why a case could not be run in any state. */
   readonly notApplicable: ReadonlyMap<number, string>

@@ -63,11 +63,13 @@ export class CallbackTable {
   readonly #table: MetastoreTable
   readonly #onError: CallbackErrorHandler
 
+  /** `onCallbackError` is told what a callback throws. */
   constructor(table: MetastoreTable, onCallbackError: CallbackErrorHandler) {
     this.#table = table
     this.#onError = onCallbackError
   }
 
+  /** As {@link MetastoreTable.getName}. */
   getName(): string {
     return this.#table.getName()
   }
@@ -98,6 +100,10 @@ export class CallbackTable {
     settle(promise, same, callback, context, this.#onError)
   }
 
+  /**
+   * As {@link MetastoreTable.put}; the value of the callback is the new version. Throws `IllegalOp`
+   * at once if `callback` is no function.
+   */
   put(
     key: string,
     value: Value,
@@ -109,11 +115,18 @@ export class CallbackTable {
     settle(this.#table.put(key, value, version), same, callback, context, this.#onError)
   }
 
+  /**
+   * As {@link MetastoreTable.remove}; the value of the callback is null. Throws `IllegalOp` at once
+   * if `callback` is no function.
+   */
   remove(key: string, version: Version, callback: MetastoreCallback<void>, context: unknown): void {
     checkCallback(callback)
     settle(this.#table.remove(key, version), () => null, callback, context, this.#onError)
   }
 
+  /**
+   * As {@link MetastoreTable.openCursor}. Throws `IllegalOp` at once if `callback` is no function.
+   */
   openCursor(
     fields: FieldSelection,
     callback: MetastoreCallback<CallbackCursor>,
@@ -135,12 +148,17 @@ export class CallbackScannableTable extends CallbackTable {
   readonly #scannable: MetastoreScannableTable
   readonly #onRangeError: CallbackErrorHandler
 
+  /** `onCallbackError` is told what a callback throws. */
   constructor(table: MetastoreScannableTable, onCallbackError: CallbackErrorHandler) {
     super(table, onCallbackError)
     this.#scannable = table
     this.#onRangeError = onCallbackError
   }
 
+  /**
+   * As {@link MetastoreScannableTable.openRange}. Throws `IllegalOp` at once if `callback` is no
+   * function.
+   */
   openRange(
     range: KeyRange,
     fields: FieldSelection,
@@ -159,19 +177,26 @@ export class CallbackCursor {
   readonly #cursor: MetastoreCursor
   readonly #onError: CallbackErrorHandler
 
+  /** `onCallbackError` is told what a callback throws. */
   constructor(cursor: MetastoreCursor, onCallbackError: CallbackErrorHandler) {
     this.#cursor = cursor
     this.#onError = onCallbackError
   }
 
+  /** As {@link MetastoreCursor.hasMoreEntries}. */
   hasMoreEntries(): boolean {
     return this.#cursor.hasMoreEntries()
   }
 
+  /** As {@link MetastoreCursor.readEntries}. */
   readEntries(count: number): MetastoreItem[] {
     return this.#cursor.readEntries(count)
   }
 
+  /**
+   * As {@link MetastoreCursor.asyncReadEntries}. Throws `IllegalOp` at once if `callback` is no
+   * function.
+   */
   asyncReadEntries(
     count: number,
     callback: MetastoreCallback<MetastoreItem[]>,
@@ -182,6 +207,7 @@ export class CallbackCursor {
     settle(promise, same, callback, context, this.#onError)
   }
 
+  /** As {@link MetastoreCursor.close}. */
   close(): void {
     this.#cursor.close()
   }

@@ -10,14 +10,23 @@ import type { Version } from './version.js'
 
 /** Numbers of BookKeeper's `MSException.Code`. */
 export const ReturnCode = {
+  /** The operation has succeeded. Callbacks get the number; no error has it. */
   OK: 0,
+  /** Of `ERR_METASTORE_BAD_VERSION` and `ERR_METASTORE_GUARD_FAILED`. */
   BadVersion: -1,
+  /** Of `ERR_METASTORE_NO_KEY`. */
   NoKey: -2,
+  /** Of `ERR_METASTORE_KEY_EXISTS`. */
   KeyExists: -3,
+  /** Of `ERR_METASTORE_NO_ENTRIES`. */
   NoEntries: -4,
+  /** Of `ERR_METASTORE_INTERRUPTED`. */
   InterruptedException: -100,
+  /** Of `ERR_METASTORE_ILLEGAL_OP`. */
   IllegalOp: -101,
+  /** Of `ERR_METASTORE_SERVICE_DOWN`. */
   ServiceDown: -102,
+  /** Of `ERR_METASTORE_OPERATION_FAILURE`, and of every error that is no `MetastoreError`. */
   OperationFailure: -103,
 } as const
 
@@ -73,11 +82,14 @@ function isBranded(value: unknown, brand: symbol): boolean {
 
 /** Why an operation on a table or cursor failed (BookKeeper: `MSException`). */
 export class MetastoreError extends Error {
+  /** Always `'MetastoreError'`. */
   override readonly name = 'MetastoreError'
   /** The stable code. */
   readonly code: MetastoreErrorCode
+  /** Marks the class across copies of the package. */
   readonly [errorBrand] = true
 
+  /** For stores of other backends. `cause` is the error behind this one. */
   constructor(code: MetastoreErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
@@ -88,6 +100,7 @@ export class MetastoreError extends Error {
     return returnCodes[this.code]
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return isBranded(value, errorBrand)
   }
@@ -95,15 +108,19 @@ export class MetastoreError extends Error {
 
 /** Why a store or table could not be set up (BookKeeper: `MetastoreException`). */
 export class MetastoreException extends Error {
+  /** Always `'MetastoreException'`. */
   override readonly name = 'MetastoreException'
   /** The stable code. */
   readonly code = 'ERR_METASTORE_SETUP'
+  /** Marks the class across copies of the package. */
   readonly [exceptionBrand] = true
 
+  /** For stores of other backends. `cause` is the error behind this one. */
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return isBranded(value, exceptionBrand)
   }

@@ -33,6 +33,7 @@ export class LayoutRecord<T> {
   readonly #table: MetastoreTable
   readonly #form: LayoutForm<T>
 
+  /** `table` is the table of layouts, which {@link close} ends. */
   protected constructor(table: MetastoreTable, form: LayoutForm<T>) {
     this.#table = table
     this.#form = form

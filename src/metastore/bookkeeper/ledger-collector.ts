@@ -9,7 +9,9 @@ import type { LedgerIdRange } from './ledger-ranges.js'
 
 /** What the collector needs of a ledger manager. */
 export interface ListedLedgers {
+  /** All ledgers of the store, in ascending order of their ids. */
   getLedgerRanges(): AsyncIterable<LedgerIdRange>
+  /** Reads the metadata of a ledger; fails with `ERR_LEDGER_NO_SUCH_LEDGER` if there is none. */
   readLedger(ledgerId: bigint): Promise<unknown>
 }
 

@@ -35,11 +35,14 @@ const brand = Symbol.for('cellardb.LedgerError')
 
 /** The error class of the ledger manager. */
 export class LedgerError extends Error {
+  /** Always `'LedgerError'`. */
   override readonly name = 'LedgerError'
   /** The stable code. */
   readonly code: LedgerErrorCode
+  /** Marks the class across copies of the package. */
   readonly [brand] = true
 
+  /** For factories of the caller. `cause` is the error behind this one. */
   constructor(code: LedgerErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
@@ -50,6 +53,7 @@ export class LedgerError extends Error {
     return returnCodes[this.code]
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value
   }

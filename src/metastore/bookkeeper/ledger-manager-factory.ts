@@ -43,6 +43,12 @@ export interface LedgerManagerFactory {
   close(): Promise<void>
 }
 
+/** A class of factories, as a layout names it. */
+export interface LedgerManagerFactoryClass {
+  /** Makes a factory, which is initialised afterwards. */
+  new (): LedgerManagerFactory
+}
+
 /** How to get the factory of a store. */
 export interface LedgerFactoryOptions {
   /** Initialised. */
@@ -50,7 +56,7 @@ export interface LedgerFactoryOptions {
   /** Class of the factory; absent: what the layout says, or BookKeeper's name of ours. */
   readonly managerFactoryClass?: string | undefined
   /** Factories by class, besides `org.apache.bookkeeper.meta.MSLedgerManagerFactory`. */
-  readonly factories?: Readonly<Record<string, new () => LedgerManagerFactory>> | undefined
+  readonly factories?: Readonly<Record<string, LedgerManagerFactoryClass>> | undefined
 }
 
 const names = new OptionNames<LedgerFactoryOptions>('a ledger manager factory', {

@@ -30,29 +30,46 @@ export interface LedgerMetadataCodec<M> {
 export interface LedgerSegment extends WithUnknownFields {
   /** Addresses of the bookies. */
   readonly ensembleMember?: readonly string[]
+  /** The first entry of the segment, inclusive; the segment ends where the next one begins. */
   readonly firstEntryId: bigint
 }
 
 /** A free-form entry. */
 export interface LedgerCustomMetadata extends WithUnknownFields {
+  /** Name that the creator of the ledger chose. */
   readonly key?: string
+  /** Bytes that BookKeeper stores and does not read. */
   readonly value?: Uint8Array
 }
 
 /** What is known of a ledger (BookKeeper: `LedgerMetadataFormat`). */
 export interface LedgerMetadata extends WithUnknownFields {
+  /** Bookies that each entry is written to. */
   readonly quorumSize: number
+  /** Bookies that the entries of one segment are spread over, at least `quorumSize`. */
   readonly ensembleSize: number
   /** Bytes. */
   readonly length: bigint
+  /** The last entry of a closed ledger, -1 for an empty one; absent while the ledger is open. */
   readonly lastEntryId?: bigint
+  /**
+   * `OPEN` while a writer appends, `IN_RECOVERY` while a reader finds the last entry, then
+   * `CLOSED`.
+   */
   readonly state: 'OPEN' | 'IN_RECOVERY' | 'CLOSED'
+  /** Where the entries are stored, ascending by `firstEntryId`. */
   readonly segment?: readonly LedgerSegment[]
+  /** How the entries are protected against damage. */
   readonly digestType?: 'CRC32' | 'HMAC' | 'CRC32C' | 'DUMMY'
+  /** The key of the digest; readers have to know the password. */
   readonly password?: Uint8Array
+  /**
+   * Bookies that have to acknowledge an entry. Absent in old records, where `quorumSize` counts.
+   */
   readonly ackQuorumSize?: number
   /** Milliseconds since the Unix epoch. */
   readonly ctime?: bigint
+  /** What the creator of the ledger wants to remember. */
   readonly customMetadata?: readonly LedgerCustomMetadata[]
   /** Random number of the creator. */
   readonly cToken?: bigint

@@ -14,6 +14,7 @@ import { NON_FIELDS } from './value.js'
 
 /** Some ledgers, ascending: all that the store holds from `start` to `end`. Never empty. */
 export interface LedgerIdRange {
+  /** The ids of the ledgers, ascending. */
   readonly ids: readonly bigint[]
   /** The first of them. */
   readonly start: bigint
@@ -78,6 +79,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     else this.#opening.then((cursor) => cursor.close()).catch(() => undefined)
   }
 
+  /** The ranges that are left; breaking off closes the iterator. */
   async *[Symbol.asyncIterator](): AsyncGenerator<LedgerIdRange, void, void> {
     try {
       for (;;) {

@@ -37,7 +37,9 @@ export type WatchedEventType = 'CHANGED' | 'REMOVED'
 
 /** What a watcher is told. */
 export interface WatchedEvent {
+  /** What happened to the row. */
   readonly type: WatchedEventType
+  /** Key of the row that was watched. */
   readonly key: string
 }
 
@@ -57,6 +59,7 @@ export interface GetOptions {
 
 /** A table of rows: string keys, values of named fields, one version per row. */
 export interface MetastoreTable {
+  /** The name that `createTable` was called with. */
   getName(): string
   /** Reads a row. `NoKey` if it does not exist; a row without fields does. */
   get(key: string, options?: GetOptions): Promise<Versioned<Value>>
@@ -80,6 +83,7 @@ export interface MetastoreTable {
 
 /** A condition on another row of the table: the row exists and has exactly this version. */
 export interface RowGuard {
+  /** Key of the row that the write depends on, in the same table. */
   readonly key: string
   /** A version that the store gave out; `NEW` and `ANY` are refused. */
   readonly version: Version
@@ -112,10 +116,13 @@ export const EMPTY_END_KEY = null
 export interface KeyRange {
   /** Where the walk begins; null = at the end of the table, whatever the flag says. */
   readonly firstKey: string | null
+  /** Whether the row of `firstKey` belongs to the range. */
   readonly firstInclusive: boolean
   /** Where the walk ends; null = at the other end of the table. */
   readonly lastKey: string | null
+  /** Whether the row of `lastKey` belongs to the range. */
   readonly lastInclusive: boolean
+  /** Direction of the walk: `ASC` from the lowest key, `DESC` from the highest. */
   readonly order: Order
 }
 
@@ -127,7 +134,9 @@ export interface MetastoreScannableTable extends MetastoreTable {
 
 /** A row as cursors return it. */
 export interface MetastoreItem {
+  /** Key of the row. */
   readonly key: string
+  /** The selected fields, with the version of the row. */
   readonly value: Versioned<Value>
 }
 
@@ -146,5 +155,6 @@ export interface MetastoreCursor extends AsyncIterable<MetastoreItem> {
   asyncReadEntries(count: number): Promise<MetastoreItem[]>
   /** The same at once; may block on the disk, and may return fewer. */
   readEntries(count: number): MetastoreItem[]
+  /** Ends the walk and lets go of the view. A second call does nothing. */
   close(): void
 }

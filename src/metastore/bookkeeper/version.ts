@@ -16,6 +16,7 @@ export interface Version {
    * @throws TypeError if `other` is null or a version of another kind.
    */
   compare(other: Version): Occurred
+  /** The number in decimal digits, `NEW` or `ANY`. */
   toString(): string
 }
 
@@ -81,6 +82,7 @@ export class LongVersion implements Version {
     return this.#value < other.#value ? 'BEFORE' : 'AFTER'
   }
 
+  /** The number in decimal digits. */
   toString(): string {
     return this.#value.toString()
   }
@@ -102,6 +104,8 @@ function checkKind(version: unknown): void {
 
 /** A value with the version of the row that it was read from (BookKeeper: `Versioned`). */
 export interface Versioned<T> {
+  /** The content of the row. */
   value: T
+  /** The version of the row at the time of the read. */
   version: Version
 }

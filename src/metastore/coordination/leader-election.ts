@@ -12,6 +12,7 @@ export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
 
 /** Settings of an election. */
 export interface LeaderElectionOptions {
+  /** Time and timers. Default: those of the system. */
   readonly clock?: LeaseClock | undefined
   /** Wait before an election that failed is held again. Default 5,000. */
   readonly retryMilliseconds?: number | undefined
@@ -27,6 +28,7 @@ const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
 
 /** A participant of an election; see the file header. */
 export class LeaderElection<T> {
+  /** Path of the leader's record. */
   readonly path: string
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
@@ -49,6 +51,10 @@ export class LeaderElection<T> {
   /** Ends the wait before the next attempt. */
   #wake: (() => void) | undefined = undefined
 
+  /**
+   * Made by `CoordinationService.getLeaderElection`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown
+   * option. The participant does nothing before `elect`.
+   */
   constructor(
     store: CachingStore,
     serde: MetadataSerde<T>,
@@ -73,6 +79,7 @@ export class LeaderElection<T> {
     ]
   }
 
+  /** What this participant is; `NoLeader` before the first election and after `close`. */
   get state(): LeaderElectionState {
     return this.#state
   }

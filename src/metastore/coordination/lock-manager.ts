@@ -15,6 +15,7 @@ import { ResourceLock } from './resource-lock.js'
 
 /** Settings of locks. */
 export interface LockOptions<T> {
+  /** Time and timers. Default: those of the system. */
   readonly clock?: LeaseClock | undefined
   /** Wait between attempts to revalidate a lock. Default 1,000. */
   readonly retryMilliseconds?: number | undefined
@@ -48,6 +49,10 @@ export class LockManager<T> {
   readonly #unregister: readonly (() => void)[]
   #closed: Promise<void> | undefined = undefined
 
+  /**
+   * Made by `CoordinationService.getLockManager`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown
+   * option.
+   */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: LockOptions<T> = {}) {
     this.#store = store
     this.#serde = serde

@@ -39,6 +39,7 @@ const attemptsMax = 2
 
 /** A lock of a {@link LockManager}. */
 export class ResourceLock<T> {
+  /** Path of the lock's record. */
   readonly path: string
   /** Resolves when the lock is lost or released. */
   readonly expired: Promise<void>
@@ -52,6 +53,7 @@ export class ResourceLock<T> {
   /** The operations of the lock, one after the other. */
   #last: Promise<unknown> = Promise.resolve()
 
+  /** Made by `LockManager.acquireLock`. */
   constructor(path: string, value: T, parts: LockParts<T>) {
     this.path = path
     this.#value = value
@@ -59,10 +61,12 @@ export class ResourceLock<T> {
     this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
   }
 
+  /** The value that this holder wrote last. */
   get value(): T {
     return this.#value
   }
 
+  /** `Valid` while the lock is held; `Released` once it is lost or released, for good. */
   get state(): LockState {
     return this.#state
   }

@@ -16,6 +16,7 @@ export class CoordinationService {
   readonly #managers = new Set<{ close(): Promise<void> }>()
   #isClosed = false
 
+  /** Coordinates by records of `store`, which stays the caller's to close. */
   constructor(store: CachingStore) {
     this.#store = store
   }

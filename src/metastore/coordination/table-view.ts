@@ -30,7 +30,9 @@ export interface TableViewOptions<T> {
   readonly onOutdated?: (() => void) | undefined
   /** Whether the view is emptied when the session is lost. Default false. */
   readonly clearsWhenOutdated?: boolean | undefined
+  /** Time and timers of repeated attempts. Default: those of the system. */
   readonly clock?: LeaseClock | undefined
+  /** A number of at least 0 and below 1, for the waits between attempts. Default: `Math.random`. */
   readonly random?: (() => number) | undefined
 }
 
@@ -63,6 +65,7 @@ export class MetadataTableView<T> implements CacheSink {
   #isClosed = false
   #filling: Promise<void> | undefined = undefined
 
+  /** Reads nothing before `start`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
     this.#store = store
     this.#serde = serde
@@ -132,6 +135,7 @@ export class MetadataTableView<T> implements CacheSink {
     if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
   }
 
+  /** Empties the view and ends its listeners. The store stays open. */
   close(): void {
     this.#isClosed = true
     for (const unregister of this.#unregister) unregister()

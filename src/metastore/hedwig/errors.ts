@@ -35,12 +35,16 @@ const brand = Symbol.for('cellardb.HedwigError')
 
 /** The error class of Hedwig's managers (`PubSubException`). */
 export class HedwigError extends Error {
+  /** Always `'HedwigError'`. */
   override readonly name = 'HedwigError'
+  /** Name of the status in Hedwig's protocol; see {@link StatusCode}. */
   readonly status: StatusName
   /** The single failures, if the status is `COMPOSITE`. */
   readonly failures: readonly unknown[]
+  /** Marks the class across copies of the package. */
   readonly [brand] = true
 
+  /** For managers of the caller. `failures` belongs to the status `COMPOSITE`. */
   constructor(
     status: StatusName,
     message: string,
@@ -56,6 +60,7 @@ export class HedwigError extends Error {
     return StatusCode[this.status]
   }
 
+  /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value
   }

@@ -27,8 +27,11 @@ export interface MetadataManagerFactory {
   getCurrentVersion(): number
   /** Prepares the factory; fails if it cannot use metadata of that version. */
   initialize(configuration: MetadataConfiguration, store: MetaStore, version: number): Promise<void>
+  /** The manager of topics' owners; the caller closes the manager. */
   newTopicOwnershipManager(): Promise<TopicOwnershipManager>
+  /** The manager of topics' ledgers; the caller closes the manager. */
   newTopicPersistenceManager(): Promise<TopicPersistenceManager>
+  /** The manager of subscriptions; the caller closes the manager. */
   newSubscriptionDataManager(): Promise<SubscriptionDataManager>
   /** Topics that have a persistence record. A failed read is an error, never the end. */
   getTopics(): AsyncIterable<Buffer>
@@ -36,6 +39,12 @@ export interface MetadataManagerFactory {
   format(): Promise<void>
   /** Ends the factory; managers go on. */
   shutdown(): Promise<void>
+}
+
+/** A class of factories, as a layout names it. */
+export interface MetadataManagerFactoryClass {
+  /** Makes a factory, which is initialised afterwards. */
+  new (): MetadataManagerFactory
 }
 
 /** How to get the factory of a region. */
@@ -47,7 +56,7 @@ export interface FactoryOptions extends MetadataConfiguration {
   /** Name of the factory; absent: what the layout says, or `MsMetadataManagerFactory`. */
   readonly managerImpl?: string | undefined
   /** Factories by name, besides `MsMetadataManagerFactory`. */
-  readonly factories?: Readonly<Record<string, new () => MetadataManagerFactory>> | undefined
+  readonly factories?: Readonly<Record<string, MetadataManagerFactoryClass>> | undefined
 }
 
 const defaultName = 'MsMetadataManagerFactory'

@@ -20,23 +20,29 @@ export interface HubInfoData extends WithUnknownFields {
 
 /** How busy a hub is. */
 export interface HubLoadData extends WithUnknownFields {
+  /** Topics that the hub owns; new topics go to the hub with the lowest number. */
   readonly numTopics: bigint
 }
 
 /** How far a topic that is also published in another region has got there. */
 export interface RegionSpecificSeqId extends WithUnknownFields {
+  /** Name of the other region, as bytes. */
   readonly region: Uint8Array
+  /** The last message of that region, unsigned 64 bits. */
   readonly seqId: bigint
 }
 
 /** The number of a message in its topic, unsigned 64 bits. */
 export interface MessageSeqId extends WithUnknownFields {
+  /** The number in the region where the topic is stored. */
   readonly localComponent?: bigint
+  /** How far the topic has got in other regions; absent = nothing is known. */
   readonly remoteComponents?: readonly RegionSpecificSeqId[]
 }
 
 /** One ledger of a topic and the messages in it. */
 export interface LedgerRange extends WithUnknownFields {
+  /** Id of the ledger in BookKeeper. */
   readonly ledgerId: bigint
   /** Absent while the ledger is being written; only the last range of a list may lack it. */
   readonly endSeqIdIncluded?: MessageSeqId
@@ -46,30 +52,39 @@ export interface LedgerRange extends WithUnknownFields {
 
 /** The ledgers that hold a topic's messages, oldest first. */
 export interface LedgerRanges extends WithUnknownFields {
+  /** The ledgers, oldest first. Absent = none. */
   readonly ranges?: readonly LedgerRange[]
 }
 
 /** Entries of a free-form map. */
 export interface MapEntry extends WithUnknownFields {
+  /** Name of the entry. */
   readonly key?: string
+  /** Bytes that the managers store and do not read. */
   readonly value?: Uint8Array
 }
 
 /** A map, as a list of its entries. */
 export interface OptionMap extends WithUnknownFields {
+  /** The entries, in the order in which they were written. */
   readonly entries?: readonly MapEntry[]
 }
 
 /** What a subscriber asked for. */
 export interface SubscriptionPreferences extends WithUnknownFields {
+  /** Free-form entries for filters. */
   readonly options?: OptionMap
+  /** Unconsumed messages that are kept at most; older ones are dropped. Absent = all. */
   readonly messageBound?: number
+  /** Class name of the filter that chooses messages on the hub. */
   readonly messageFilter?: string
+  /** Messages that are delivered at most before the subscriber consumes the first of them. */
   readonly messageWindowSize?: number
 }
 
 /** How far a subscriber has consumed. */
 export interface SubscriptionState extends WithUnknownFields {
+  /** The last message that the subscriber has consumed. */
   readonly msgId: MessageSeqId
   /** @deprecated The bound is among the preferences. */
   readonly messageBound?: number
@@ -77,13 +92,17 @@ export interface SubscriptionState extends WithUnknownFields {
 
 /** A subscription: two parts, stored and updated independently. */
 export interface SubscriptionData extends WithUnknownFields {
+  /** How far the subscriber has consumed; absent = not stored. */
   readonly state?: SubscriptionState
+  /** What the subscriber asked for; absent = not stored. */
   readonly preferences?: SubscriptionPreferences
 }
 
 /** Which implementation laid out the metadata. */
 export interface ManagerMeta extends WithUnknownFields {
+  /** Name of the factory, such as `MsMetadataManagerFactory`. */
   readonly managerImpl: string
+  /** Version of the layout that the factory writes. */
   readonly managerVersion: number
 }
 

@@ -39,6 +39,7 @@ const kind = new RecordKind('subscription', 'NO_SUBSCRIPTION_STATE', 'SUBSCRIPTI
 
 /** A subscription with its subscriber. */
 export interface Subscription extends Versioned<SubscriptionData> {
+  /** Id of the subscriber, as bytes. */
   readonly subscriber: Buffer
 }
 

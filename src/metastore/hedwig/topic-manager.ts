@@ -25,6 +25,7 @@ import type { TopicOwnershipManager } from './topic-ownership-manager.js'
 
 /** A hub's right to a topic, from an election until it is released or lost. */
 export interface TopicOwnership {
+  /** The topic, as bytes. */
   readonly topic: Buffer
   /**
    * The fencing token: the version of the owner's record, which lies after that of every earlier
@@ -45,7 +46,9 @@ export interface TopicOwnershipChangeListener {
 
 /** Settings of a topic manager. */
 export interface TopicManagerOptions {
+  /** Where the owners are stored; stays the caller's to close. */
   readonly ownership: TopicOwnershipManager
+  /** Which hubs are alive, and how busy they are. */
   readonly hubs: HubRegistry
   /** This hub. */
   readonly registration: HubRegistration
@@ -115,6 +118,7 @@ export class TopicManager {
   readonly #owned = new Map<string, OwnedTopic>()
   #isSuspended = false
 
+  /** Begins to watch the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: TopicManagerOptions) {
     names.check(options)
     this.#ownership = options.ownership
@@ -157,6 +161,7 @@ export class TopicManager {
     this.#isSuspended = true
   }
 
+  /** Ends `suspend`: topics are served again. */
   resume(): void {
     this.#isSuspended = false
   }

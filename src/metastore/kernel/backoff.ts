@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { systemClock } from '../../api/index.js'
 import { at, type LeaseClock } from './lease-clock.js'
 
-/** Settings of {@link Backoff}. */
+/** Settings of `Backoff`. */
 export interface BackoffOptions {
   /** The first wait. Default 5. */
   readonly initialMilliseconds?: number | undefined

@@ -30,7 +30,9 @@ import type { Expected, GetResult, PutOptions, Stat } from './types.js'
 
 /** A value with its stat. */
 export interface CacheGetResult<T> {
+  /** What the serde made of the bytes. */
   readonly value: T
+  /** Version, times and sequence of the record that was read. */
   readonly stat: Stat
 }
 
@@ -46,6 +48,7 @@ export interface MetadataCacheOptions<T> {
   readonly backoff?: BackoffOptions | undefined
   /** Called when a value was read again in the background. */
   readonly onReload?: (path: string, result: CacheGetResult<T> | undefined) => void
+  /** Time and timers. Default: those of the system. */
   readonly clock?: LeaseClock | undefined
   /** At least 0 and below 1. */
   readonly random?: (() => number) | undefined
@@ -69,9 +72,13 @@ interface Entry<T> {
 
 /** Settings of a cache when nothing else is asked for. */
 export const metadataCacheDefaults = Object.freeze({
+  /** Five minutes. */
   refreshAfterMilliseconds: 300_000,
+  /** Ten minutes. */
   expireAfterMilliseconds: 600_000,
+  /** 64 MiB. */
   bytesMax: 64 * 1024 * 1024,
+  /** Pulsar's waits between attempts of `readModifyUpdate`. */
   backoff: backoffDefaults,
 })
 
@@ -98,6 +105,7 @@ export class MetadataCache<T> implements CacheSink {
   #bytes = 0
   #unregister: (() => void) | undefined
 
+  /** An empty cache in front of `store`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: MetadataCacheOptions<T> = {}) {
     this.#store = store
     this.#serde = serde
@@ -138,10 +146,12 @@ export class MetadataCache<T> implements CacheSink {
     return entry.result === undefined ? null : entry.result.value
   }
 
+  /** As {@link MetadataStore.getChildren}. */
   getChildren(path: string): Promise<string[]> {
     return this.#store.getChildren(path)
   }
 
+  /** As {@link MetadataStore.exists}. */
   exists(path: string): Promise<boolean> {
     return this.#store.exists(path)
   }
@@ -205,6 +215,7 @@ export class MetadataCache<T> implements CacheSink {
     this.#drop(path, entry)
   }
 
+  /** Forgets all values; the next `get` of each reads the store. */
   invalidateAll(): void {
     for (const path of [...this.#entries.keys()]) this.invalidate(path)
   }

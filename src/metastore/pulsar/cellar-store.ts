@@ -23,6 +23,7 @@ import { statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { AppliedCommit, CommitSink, StoreCore } from './store-core.js'
+import type { CachingStore } from './cache-sink.js'
 import { StoreHandle } from './store-handle.js'
 import type {
   BatchOperation,
@@ -62,7 +63,10 @@ const capabilities: MetadataCapabilities = Object.freeze({
 const heartbeatsPerTimeout = 3
 
 /** A store over tables; see `openMetadataStore`. */
-export class CellarMetadataStore extends StoreHandle implements CommitSink, RecordImporter {
+export class CellarMetadataStore
+  extends StoreHandle
+  implements CachingStore, CommitSink, RecordImporter
+{
   readonly capabilities = capabilities
   readonly #parts: CellarStoreParts
   readonly #core: StoreCore
@@ -80,6 +84,7 @@ export class CellarMetadataStore extends StoreHandle implements CommitSink, Reco
     this.#core = parts.core
   }
 
+  /** @internal Opens a session, or takes up the one of `sessionId`. */
   static async open(parts: CellarStoreParts): Promise<CellarMetadataStore> {
     const store = new CellarMetadataStore(parts)
     const { sessions, sessionId, sessionTimeoutMilliseconds } = parts
@@ -216,6 +221,7 @@ export class CellarMetadataStore extends StoreHandle implements CommitSink, Reco
       this.#isPaused = true
       this.dispatcher.pause()
     },
+    /** Ends `pause`; with a new session if the old one has expired. */
     resume: (): void => {
       this.#isPaused = false
       this.dispatcher.resume()

@@ -21,7 +21,7 @@ const retryMilliseconds = 100
  * `ERR_METADATA_ILLEGAL_STATE`, and sessions count as lost: `SessionLost` comes at the start,
  * `SessionReestablished` at the end or after a failure, so locks are taken again where they count.
  */
-export class DualMetadataStore extends RelayHandle {
+export class DualMetadataStore extends RelayHandle implements CachingStore {
   readonly #source: CachingStore
   readonly #openTarget: OpenTarget
   #target: CachingStore | undefined = undefined

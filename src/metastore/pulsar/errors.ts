@@ -51,10 +51,12 @@ export type MetadataErrorCode = (typeof MetadataErrorCode)[keyof typeof Metadata
 
 /** Why an operation failed (Pulsar: `MetadataStoreException`). */
 export class MetadataStoreError extends Error {
+  /** Name of the class. */
   override readonly name: string = 'MetadataStoreError'
   /** The stable code. */
   readonly code: MetadataErrorCode
 
+  /** For stores of other backends. `cause` is the error behind this one. */
   constructor(code: MetadataErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
@@ -63,7 +65,9 @@ export class MetadataStoreError extends Error {
 
 /** The record does not exist. */
 export class NotFoundError extends MetadataStoreError {
+  /** Always `'NotFoundError'`. */
   override readonly name = 'NotFoundError'
+  /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.notFound, `there is no record at ${path}`)
   }
@@ -71,7 +75,9 @@ export class NotFoundError extends MetadataStoreError {
 
 /** The record exists, but the caller wanted to create it. */
 export class AlreadyExistsError extends MetadataStoreError {
+  /** Always `'AlreadyExistsError'`. */
   override readonly name = 'AlreadyExistsError'
+  /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.alreadyExists, `there is a record at ${path} already`)
   }
@@ -79,7 +85,9 @@ export class AlreadyExistsError extends MetadataStoreError {
 
 /** The record has another version than the expected one. */
 export class BadVersionError extends MetadataStoreError {
+  /** Always `'BadVersionError'`. */
   override readonly name = 'BadVersionError'
+  /** `detail` says which version was found and which was expected. */
   constructor(path: string, detail: string) {
     super(MetadataErrorCode.badVersion, `${path}: ${detail}`)
   }
@@ -87,7 +95,9 @@ export class BadVersionError extends MetadataStoreError {
 
 /** The stored bytes are no value of the wanted type. */
 export class ContentDeserializationError extends MetadataStoreError {
+  /** Always `'ContentDeserializationError'`. */
   override readonly name = 'ContentDeserializationError'
+  /** `cause` is what the serde threw. */
   constructor(path: string, cause: unknown) {
     super(MetadataErrorCode.contentDeserialization, `${path} holds no readable value`, cause)
   }
@@ -95,7 +105,9 @@ export class ContentDeserializationError extends MetadataStoreError {
 
 /** Somebody else holds the lock. */
 export class LockBusyError extends MetadataStoreError {
+  /** Always `'LockBusyError'`. */
   override readonly name = 'LockBusyError'
+  /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.lockBusy, `somebody else holds the lock ${path}`)
   }
@@ -103,7 +115,9 @@ export class LockBusyError extends MetadataStoreError {
 
 /** The object was closed. */
 export class AlreadyClosedError extends MetadataStoreError {
+  /** Always `'AlreadyClosedError'`. */
   override readonly name = 'AlreadyClosedError'
+  /** `what` is a noun for the message: what was closed. */
   constructor(what: string) {
     super(MetadataErrorCode.alreadyClosed, `${what} was closed`)
   }
@@ -111,7 +125,9 @@ export class AlreadyClosedError extends MetadataStoreError {
 
 /** The path is not valid. */
 export class InvalidPathError extends MetadataStoreError {
+  /** Always `'InvalidPathError'`. */
   override readonly name = 'InvalidPathError'
+  /** `message` says what is wrong. */
   constructor(message: string) {
     super(MetadataErrorCode.invalidPath, message)
   }
@@ -119,7 +135,9 @@ export class InvalidPathError extends MetadataStoreError {
 
 /** The record has children. */
 export class NotEmptyError extends MetadataStoreError {
+  /** Always `'NotEmptyError'`. */
   override readonly name = 'NotEmptyError'
+  /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.notEmpty, `${path} has children`)
   }
@@ -127,7 +145,9 @@ export class NotEmptyError extends MetadataStoreError {
 
 /** An argument is wrong. */
 export class InvalidArgumentError extends MetadataStoreError {
+  /** Always `'InvalidArgumentError'`. */
   override readonly name = 'InvalidArgumentError'
+  /** `cause` is the error behind this one. */
   constructor(message: string, cause?: unknown) {
     super(MetadataErrorCode.invalidArgument, message, cause)
   }
@@ -135,7 +155,9 @@ export class InvalidArgumentError extends MetadataStoreError {
 
 /** The object is in another state than the operation needs. */
 export class IllegalStateError extends MetadataStoreError {
+  /** Always `'IllegalStateError'`. */
   override readonly name = 'IllegalStateError'
+  /** `message` says what is wrong. */
   constructor(message: string) {
     super(MetadataErrorCode.illegalState, message)
   }
@@ -143,7 +165,9 @@ export class IllegalStateError extends MetadataStoreError {
 
 /** The operation did not end within its time. */
 export class TimeoutError extends MetadataStoreError {
+  /** Always `'TimeoutError'`. */
   override readonly name = 'TimeoutError'
+  /** `cause` is the error behind this one. */
   constructor(message: string, cause?: unknown) {
     super(MetadataErrorCode.timeout, message, cause)
   }
@@ -151,7 +175,9 @@ export class TimeoutError extends MetadataStoreError {
 
 /** A predicate refuses the new value. */
 export class ConflictError extends MetadataStoreError {
+  /** Always `'ConflictError'`. */
   override readonly name = 'ConflictError'
+  /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.conflict, `${path}: the new value conflicts with the stored one`)
   }
@@ -159,7 +185,9 @@ export class ConflictError extends MetadataStoreError {
 
 /** The session of the handle has ended. */
 export class SessionLostError extends MetadataStoreError {
+  /** Always `'SessionLostError'`. */
   override readonly name = 'SessionLostError'
+  /** `message` says what is wrong. */
   constructor(message = 'the session has ended') {
     super(MetadataErrorCode.sessionLost, message)
   }
@@ -167,7 +195,9 @@ export class SessionLostError extends MetadataStoreError {
 
 /** There is no connection to the store. */
 export class ConnectionLostError extends MetadataStoreError {
+  /** Always `'ConnectionLostError'`. */
   override readonly name = 'ConnectionLostError'
+  /** `cause` is the error behind this one. */
   constructor(message = 'there is no connection to the store', cause?: unknown) {
     super(MetadataErrorCode.connectionLost, message, cause)
   }
@@ -175,9 +205,11 @@ export class ConnectionLostError extends MetadataStoreError {
 
 /** The feed no longer has the commits that were asked for. */
 export class FeedGapError extends MetadataStoreError {
+  /** Always `'FeedGapError'`. */
   override readonly name = 'FeedGapError'
   /** The first sequence from which the feed has every commit. */
   readonly firstSequence: number
+  /** `firstSequence` is the first sequence that is still there. */
   constructor(fromSequence: number, firstSequence: number) {
     super(
       MetadataErrorCode.feedGap,
@@ -189,7 +221,9 @@ export class FeedGapError extends MetadataStoreError {
 
 /** The backend cannot do that. */
 export class UnsupportedError extends MetadataStoreError {
+  /** Always `'UnsupportedError'`. */
   override readonly name = 'UnsupportedError'
+  /** `what` is a noun for the message: what the backend lacks. */
   constructor(what: string) {
     super(MetadataErrorCode.unsupported, `this store does not support ${what}`)
   }

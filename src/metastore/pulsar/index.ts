@@ -52,7 +52,7 @@ export {
   type MetadataStoreProvider,
 } from './open-store.js'
 export type * from './types.js'
-export { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
+export { ZooKeeperMetadataStore, type ZooKeeperSession } from './zookeeper/zk-store.js'
 export {
   MetadataCache,
   metadataCacheDefaults,

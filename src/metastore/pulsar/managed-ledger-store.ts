@@ -16,7 +16,9 @@ import type { GetResult, MetadataStore, Stat } from './types.js'
 
 /** A record with its version. */
 export interface Versioned<T> {
+  /** The content of the record. */
   readonly info: T
+  /** Version and times of the record; `stat.version` goes into the next update. */
   readonly stat: Stat
 }
 
@@ -26,6 +28,7 @@ const base = '/managed-ledgers'
 export class ManagedLedgerStore {
   readonly #store: MetadataStore
 
+  /** Keeps the records in `store`, below `/managed-ledgers`. The store stays the caller's. */
   constructor(store: MetadataStore) {
     this.#store = store
   }
@@ -64,6 +67,7 @@ export class ManagedLedgerStore {
     await this.#store.delete(pathOf(name))
   }
 
+  /** Whether there is a record of the managed ledger. */
   async exists(name: string): Promise<boolean> {
     return this.#store.exists(pathOf(name))
   }

@@ -18,6 +18,7 @@ export type MigrationPhase = 'NOT_STARTED' | 'PREPARATION' | 'COPYING' | 'COMPLE
 
 /** The record of a move. */
 export interface MigrationState {
+  /** How far the move is; handles follow it. */
   readonly phase: MigrationPhase
   /** URL of the store that the records move to. */
   readonly targetUrl: string
@@ -28,6 +29,9 @@ export type OpenTarget = (url: string) => Promise<CachingStore>
 
 /** A store that takes records with their versions and times, as a move needs. */
 export interface RecordImporter {
+  /**
+   * Writes records with the versions and times of their stats. Records that are there are replaced.
+   */
   importRecords(records: readonly GetResult[]): Promise<void>
 }
 
@@ -53,9 +57,11 @@ export async function readMigration(
 
 /** Settings of a {@link MigrationCoordinator}. */
 export interface MigrationOptions {
+  /** Opens the store that `targetUrl` names; the coordinator closes the store. */
   readonly openTarget: OpenTarget
   /** Time that handles have to stop writing. Default 60,000. */
   readonly preparationMilliseconds?: number
+  /** Time and timers of waits. Default: those of the system. */
   readonly clock?: LeaseClock
 }
 
@@ -66,6 +72,7 @@ export class MigrationCoordinator {
   readonly #options: MigrationOptions
   readonly #clock: LeaseClock
 
+  /** `source` stays the caller's. `targetUrl` is handed to `openTarget`, and to all handles. */
   constructor(source: CachingStore, targetUrl: string, options: MigrationOptions) {
     this.#source = source
     this.#targetUrl = targetUrl

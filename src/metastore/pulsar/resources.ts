@@ -18,6 +18,10 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
   readonly #cache: MetadataCache<T>
   readonly #base: string
 
+  /**
+   * Made by {@link PulsarResources}. `base` is the path above the keys, `/admin/clusters` for
+   * instance.
+   */
   constructor(store: CachingStore, base: string, options?: MetadataCacheOptions<T>) {
     this.#store = store
     this.#base = base
@@ -36,10 +40,12 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#store.getChildren(key === undefined ? this.#base : this.pathOf(key))
   }
 
+  /** Whether there is a value, as the cache knows it. */
   async exists(key: string): Promise<boolean> {
     return (await this.get(key)) !== undefined
   }
 
+  /** The value, from the cache if it is there; undefined if there is none. */
   async get(key: string): Promise<T | undefined> {
     return this.#cache.get(this.pathOf(key))
   }
@@ -67,6 +73,10 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#cache.readModifyUpdate(this.pathOf(key), modify)
   }
 
+  /**
+   * Changes the value, or makes the first one out of undefined; returns what is stored then.
+   * `modify` may be called several times.
+   */
   async updateOrCreate(key: string, modify: (value: T | undefined) => T): Promise<T> {
     return this.#cache.readModifyUpdateOrCreate(this.pathOf(key), modify)
   }
@@ -76,6 +86,7 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#cache.delete(this.pathOf(key))
   }
 
+  /** As `delete`, but an absent value is no error. */
   async deleteIfExists(key: string): Promise<void> {
     try {
       await this.delete(key)
@@ -89,6 +100,7 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#store.deleteRecursive(this.pathOf(key))
   }
 
+  /** Ends the cache. The store stays open. */
   close(): void {
     this.#cache.close()
   }
@@ -112,6 +124,7 @@ export class PulsarResources {
   readonly dynamicConfiguration: ConfigurationResources
   readonly #all: readonly ConfigurationResources[]
 
+  /** The two stores may be one, in a cluster that stands alone. */
   constructor(configurationStore: CachingStore, localStore: CachingStore) {
     this.tenants = new ConfigurationResources(configurationStore, '/admin/policies')
     this.namespaces = new ConfigurationResources(configurationStore, '/admin/policies')
@@ -134,6 +147,7 @@ export class PulsarResources {
     ]
   }
 
+  /** Ends all caches. */
   close(): void {
     for (const each of this.#all) each.close()
   }

@@ -2,6 +2,10 @@
 
 /** Writes and reads values of one type. */
 export interface MetadataSerde<T> {
+  /**
+   * The bytes to store at `path`. What the function throws reaches the writer, and nothing is
+   * written.
+   */
   serialize(path: string, value: T): Uint8Array
   /** May throw anything for bytes that are no value. */
   deserialize(path: string, bytes: Buffer): T

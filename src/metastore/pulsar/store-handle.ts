@@ -53,11 +53,14 @@ const sequenceNumbers = /^(-\d{20})+$/
 
 /** A handle; see the file header. */
 export abstract class StoreHandle implements CachingStore {
+  /** As {@link MetadataStore.capabilities}. */
   abstract readonly capabilities: MetadataCapabilities
+  /** Calls listeners one after the other, in the order of the events. */
   protected readonly dispatcher: Dispatcher
   readonly #onListenerError: ListenerErrorHandler
   readonly #listeners = new Listeners<Notification>()
   readonly #sessionListeners = new Listeners<SessionEvent>()
+  /** Caches in front of this handle; they are told of changes before listeners. */
   protected readonly caches = new Set<CacheSink>()
   #closed: Promise<void> | undefined = undefined
 
@@ -163,6 +166,7 @@ export abstract class StoreHandle implements CachingStore {
     return this.#listeners.add(listener)
   }
 
+  /** As {@link MetadataStore.registerSessionListener}. */
   registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
     return this.#sessionListeners.add(listener)
   }
@@ -177,16 +181,19 @@ export abstract class StoreHandle implements CachingStore {
     return this.#closed
   }
 
+  /** Fails if the handle was closed, or an argument of a read is wrong. */
   protected check(path: string, options: ReadOptions | undefined): void {
     this.checkOpen()
     checkPath(path)
     checkReadOptions(options)
   }
 
+  /** Whether an event would reach somebody. */
   protected get hasListeners(): boolean {
     return this.#listeners.all.length > 0
   }
 
+  /** Tells the listeners of now when the event has its turn. */
   protected tell(event: Notification): void {
     const { all } = this.#listeners
     if (all.length > 0) this.dispatcher.add(() => this.#call(all, event))
@@ -226,6 +233,7 @@ export abstract class StoreHandle implements CachingStore {
     }
   }
 
+  /** Empties the caches: events may have been missed. */
   protected resetCaches(): void {
     for (const cache of this.caches) cache.reset()
   }

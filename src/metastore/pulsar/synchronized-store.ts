@@ -17,9 +17,11 @@ import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from './
 
 /** A write as clusters tell each other. */
 export interface MetadataEvent {
+  /** Path of the record. */
   readonly path: string
   /** Undefined = deleted. */
   readonly value: Buffer | undefined
+  /** How the record was put; empty for a deletion. */
   readonly options: PutOptions
   /** The version that the writer expected; undefined = any. */
   readonly expectedVersion: number | undefined
@@ -59,12 +61,13 @@ export function isIgnoredEvent(
 }
 
 /** See the file header. */
-export class SynchronizedMetadataStore extends RelayHandle {
+export class SynchronizedMetadataStore extends RelayHandle implements CachingStore {
   protected readonly target: CachingStore
   readonly #synchronizer: MetadataEventSynchronizer
   readonly #clock: LeaseClock
   readonly #ends: readonly (() => void)[]
 
+  /** Made by `openMetadataStore` with the option `synchronizer`. */
   constructor(
     store: CachingStore,
     synchronizer: MetadataEventSynchronizer,

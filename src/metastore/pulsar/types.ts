@@ -8,6 +8,7 @@ import type { BytesLike } from '../../api/index.js'
 
 /** What a store knows about a record besides its bytes. */
 export interface Stat {
+  /** Path of the record as it is stored, with the numbers of sequences. */
   readonly path: string
   /** 0 for the first write, one more for each write after; starts again after a delete. */
   readonly version: number
@@ -29,7 +30,9 @@ export interface Stat {
 
 /** A record. */
 export interface GetResult {
+  /** The bytes of the record. Caches share them, so the caller does not change them. */
   readonly value: Buffer
+  /** Version, times and owner of the record. */
   readonly stat: Stat
 }
 
@@ -37,7 +40,12 @@ export interface GetResult {
  * What a write expects of the record: -1 that it does not exist, a version of 0 or more, or the
  * sequence of its last write, which no later record at the same path can have.
  */
-export type Expected = number | { readonly sequence: number }
+export type Expected =
+  | number
+  | {
+      /** `Stat.sequence` of the write that the record must still have. */
+      readonly sequence: number
+    }
 
 /** Options of reads. */
 export interface ReadOptions {
@@ -65,20 +73,35 @@ export interface PutOptions extends ReadOptions {
 
 /** One step of {@link MetadataStore.batch}. */
 export type BatchOperation =
-  | { readonly check: string; readonly expected: Expected }
+  | {
+      /** Path of a record that has to be as expected; nothing is written. */
+      readonly check: string
+      /** What the step expects of the record. Absent = whatever it is. */
+      readonly expected: Expected
+    }
   | ({
+      /** Path of the record to write. */
       readonly put: string
+      /** The new bytes of the record. */
       readonly value: BytesLike
+      /** What the step expects of the record. Absent = whatever it is. */
       readonly expected?: Expected
     } & Pick<PutOptions, 'ephemeral' | 'secondaryIndexes'>)
-  | { readonly delete: string; readonly expected?: Expected }
+  | {
+      /** Path of the record to remove; the step fails if the record is missing or has children. */
+      readonly delete: string
+      /** What the step expects of the record. Absent = whatever it is. */
+      readonly expected?: Expected
+    }
 
 /** What happened to a path. */
 export type NotificationType = 'Created' | 'Modified' | 'Deleted' | 'ChildrenChanged'
 
 /** An event, for everybody's writes, those of the same handle included. */
 export interface Notification {
+  /** What happened. */
   readonly type: NotificationType
+  /** Path of the record, or of the parent for `ChildrenChanged`. */
   readonly path: string
 }
 
@@ -86,6 +109,7 @@ export interface Notification {
 export interface FeedCommit {
   /** `sequence + 1` is where a feed goes on behind the commit. */
   readonly sequence: number
+  /** The events in the order of the commit's steps; never empty. */
   readonly events: readonly Notification[]
 }
 
@@ -106,6 +130,7 @@ export type SessionEvent = 'ConnectionLost' | 'Reconnected' | 'SessionLost' | 'S
 export interface IndexScan extends ReadOptions {
   /** Only direct children of this path. */
   readonly prefix: string
+  /** Name of the index, as in `PutOptions.secondaryIndexes`. */
   readonly index: string
   /** The lowest key, inclusive. Default: no bound. */
   readonly from?: string | undefined
@@ -122,7 +147,9 @@ export interface IndexScan extends ReadOptions {
 export interface ScanConsumer {
   /** The scan waits for a promise that is returned. */
   onNext(record: GetResult): void | Promise<void>
+  /** Called once if the scan fails; no record follows. */
   onError?(error: unknown): void
+  /** Called once after the last record. */
   onCompleted?(): void
 }
 
@@ -145,6 +172,7 @@ export interface MetadataCapabilities {
 
 /** Something that can be ended. */
 export interface Closeable {
+  /** Ends it. A second call does nothing. */
   close(): void
 }
 
@@ -153,6 +181,7 @@ export interface Closeable {
  * own. All errors come through promises as `MetadataStoreError`.
  */
 export interface MetadataStore {
+  /** What the backend can do beyond the common calls. */
   readonly capabilities: MetadataCapabilities
   /** Whether the handle reaches its store. */
   readonly isConnected: boolean
@@ -187,11 +216,13 @@ export interface MetadataStore {
   scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
   /** Records by the order of their keys in an index. */
   scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
+  /** Records by the order of their keys in an index. */
   scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
   /** Tells the newest path of a sequence; some in between may be left out. */
   subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable>
   /** Calls a function for every event, in the order of the commits. Returns what takes it back. */
   registerListener(listener: (event: Notification) => unknown): () => void
+  /** Calls a function for every event in the life of the session. Returns what takes it back. */
   registerSessionListener(listener: (event: SessionEvent) => unknown): () => void
   /**
    * Commits in order, resumable from any sequence that is retained; `ERR_METADATA_FEED_GAP`

@@ -59,11 +59,24 @@ export interface MessageType<T> extends AnyMessageType {
  * (`: 5` or ` {…}`), and can be written in the text form only.
  */
 export type UnknownField =
-  | { readonly number: number; readonly wireType: number; readonly data: Uint8Array }
-  | { readonly name: string; readonly text: string }
+  | {
+      /** Number of the field in the schema of the writer. */
+      readonly number: number
+      /** How protobuf stores the value: 0, 1, 2, 3 (a group) or 5. */
+      readonly wireType: number
+      /** The value as it is stored, without the field's tag. */
+      readonly data: Uint8Array
+    }
+  | {
+      /** Name of the field in the schema of the writer. */
+      readonly name: string
+      /** Canonical text behind the name. */
+      readonly text: string
+    }
 
 /** What every message may carry. */
 export interface WithUnknownFields {
+  /** Fields that this version does not know; written back as they were read. */
   readonly unknownFields?: readonly UnknownField[]
 }
 

@@ -22,6 +22,7 @@ export interface BlobOwner {
 
 /** State of a blob. */
 export interface BlobState {
+  /** Where in its life the blob is. */
   readonly kind: BlobStateKind
   /** When the state began, in milliseconds. */
   readonly time: number
@@ -31,6 +32,7 @@ export interface BlobState {
   readonly checksum: Buffer
   /** How often the stored versions of the owner have it; 0 unless it is used. */
   readonly references: number
+  /** Who has the blob; undefined unless it is used. */
   readonly owner: BlobOwner | undefined
 }
 

@@ -11,6 +11,7 @@ export interface ByteRange {
 
 /** Takes the bytes of one blob, in pieces. */
 export interface BlobWriter {
+  /** Adds a piece. The next one is handed over when the promise has resolved. */
   write(piece: Buffer): Promise<void>
   /** The bytes are as durable as the store promises when it resolves. */
   finish(): Promise<void>
@@ -25,6 +26,7 @@ export interface BlobStore {
    * blobs. For all other stores those are synced before bytes are written or removed.
    */
   readonly isInDatabase: boolean
+  /** Begins a blob; its bytes are not read before `finish` of the writer. */
   create(key: Buffer): Promise<BlobWriter>
   /** The bytes of a range, in pieces. `ERR_BLOB_DAMAGED` if they end early. */
   read(key: Buffer, start: number, end: number): AsyncIterable<Buffer>

@@ -23,7 +23,9 @@ import { decodeState, encodeState, stateColumn, type BlobState } from './blob-st
 
 /** What an upload says of a blob. */
 export interface BlobUpload {
+  /** Such as `text/plain; charset=utf-8`; decides how text is extracted. */
   readonly mediaType: string
+  /** Name of the file, if there is one. */
   readonly name?: string | undefined
   /** Expected bytes: they choose the store, and the upload fails if there are others. */
   readonly size?: number | undefined
@@ -34,13 +36,17 @@ export type BlobSource = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8
 
 /** A blob store, for blobs of up to so many bytes. */
 export interface BlobRoute {
+  /** Takes the blobs of this route. */
   readonly store: BlobStore
+  /** The largest blob of this route, inclusive; larger ones go to a later route. */
   readonly bytesMax: number
 }
 
 /** What a sweep did. */
 export interface SweepCounts {
+  /** Blobs whose states were looked at. */
   readonly looked: number
+  /** Blobs whose bytes were removed. */
   readonly removed: number
 }
 

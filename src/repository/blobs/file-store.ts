@@ -7,19 +7,34 @@ import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
 
 /** An open file of {@link BlobFiles}. */
 export interface BlobFile {
+  /** Reads into `target`; resolves with the number of bytes, 0 at the end of the file. */
   read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
+  /** Writes the bytes of `source` from `start` to before `end` at a position of the file. */
   writeSync(source: Uint8Array, start: number, end: number, position: number): void
+  /** Resolves when all that was written is on the disk. */
   sync(): Promise<void>
+  /** Closes the file. Called once. */
   closeSync(): void
 }
 
 /** What the store needs of a file system; those of `cellardb` have it. */
 export interface BlobFiles {
+  /** The path of a name in a directory. */
   join(directory: string, name: string): string
+  /** Opens a file; `create` fails if it exists. */
   openSync(path: string, mode: 'read' | 'create'): BlobFile
-  statSync(path: string): { readonly size: number } | undefined
+  /** Size in bytes; undefined if there is no such file. */
+  statSync(path: string):
+    | {
+        /** Size in bytes. */
+        readonly size: number
+      }
+    | undefined
+  /** Makes a directory and its parents; one that exists is no error. */
   makeDirectorySync(path: string): void
+  /** Removes a file. */
   unlink(path: string): Promise<void>
+  /** Resolves when the names in a directory are on the disk. */
   syncDirectory(directory: string): Promise<void>
 }
 
@@ -39,6 +54,7 @@ export class FileBlobStore implements BlobStore {
     this.#directory = directory
   }
 
+  /** As {@link BlobStore.create}. */
   async create(key: Buffer): Promise<BlobWriter> {
     const { outer, inner, path } = this.#placeOf(key)
     this.#made ??= this.#makeDirectory()

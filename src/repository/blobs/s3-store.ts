@@ -10,6 +10,7 @@ import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
 
 /** Where the bucket is, and how it is reached. */
 export interface S3Options {
+  /** Name of a bucket that exists. */
   readonly bucket: string
   /** The names of the objects begin with it. Default: none. */
   readonly prefix?: string | undefined
@@ -20,8 +21,11 @@ export interface S3Options {
   /** Default: those of the environment, as the SDK finds them. */
   readonly credentials?:
     | {
+        /** Public part of the key. */
         readonly accessKeyId: string
+        /** Secret part of the key. */
         readonly secretAccessKey: string
+        /** Token of temporary credentials. */
         readonly sessionToken?: string | undefined
       }
     | undefined
@@ -91,6 +95,7 @@ export class S3BlobStore implements BlobStore {
     this.#client.destroy()
   }
 
+  /** As {@link BlobStore.create}. */
   create(key: Buffer): Promise<BlobWriter> {
     return Promise.resolve(new S3Writer(this.#sdk, this.#client, this.#place(key), this.#partBytes))
   }

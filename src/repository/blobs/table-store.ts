@@ -20,11 +20,13 @@ export class TableBlobStore implements BlobStore {
   readonly #table: Table
   readonly #durability: DurabilityOption
 
+  /** Keeps the bytes in the family `b` of `table`, in chunks, each written with this durability. */
   constructor(table: Table, durability: DurabilityOption) {
     this.#table = table
     this.#durability = durability
   }
 
+  /** As {@link BlobStore.create}. */
   async create(key: Buffer): Promise<BlobWriter> {
     const table = this.#table
     const durability = this.#durability

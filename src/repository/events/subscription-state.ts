@@ -7,6 +7,7 @@ const deadColumn = 's:d'
 
 /** An event as a subscriber gets it. */
 export interface RecordEvent {
+  /** What has changed. */
   readonly event: StoredEvent
   /** Sequence of the write in the change feed. */
   readonly sequence: number
@@ -19,6 +20,7 @@ export interface RecordEvent {
 
 /** An event that a subscriber has refused too often. */
 export interface DeadLetter extends RecordEvent {
+  /** Message of the last error. */
   readonly error: string
   /** Milliseconds. */
   readonly time: number

@@ -58,6 +58,7 @@ const waitMillisecondsMax = 30_000
 
 /** A running subscription; made by `RepositoryManager.subscribe`. */
 export class Subscription {
+  /** Unique in the repository manager; the position in the feed is stored under it. */
   readonly name: string
   readonly #parts: SubscriptionParts
   readonly #handler: EventHandler

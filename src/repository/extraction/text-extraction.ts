@@ -43,7 +43,9 @@ const names = new OptionNames<TextExtractionOptions>('text extraction', {
 
 /** A text, and whether its end was cut off. */
 export interface ExtractedText {
+  /** The text, at most `charactersMax` characters. */
   readonly text: string
+  /** Whether there was more text. */
   readonly isCut: boolean
 }
 

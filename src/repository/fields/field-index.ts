@@ -10,6 +10,7 @@ export type FieldOrder = 'ASCENDING' | 'DESCENDING'
 
 /** A field of an index, and its direction. */
 export interface IndexedField {
+  /** Qualified name of the field, `{namespace}local`. */
   readonly field: string
   /** Default 'ASCENDING'. */
   readonly order?: FieldOrder | undefined
@@ -31,8 +32,11 @@ export type FieldIndexState = 'BUILDING' | 'ACTIVE' | 'DROPPING'
 
 /** An index as programs see it. */
 export interface FieldIndexInfo {
+  /** Unique in the record table. */
   readonly name: string
+  /** The fields of the index; the first one counts most. */
   readonly fields: readonly Required<IndexedField>[]
+  /** Queries may use the index once it is `ACTIVE`. */
   readonly state: FieldIndexState
   /** Records that the build has looked at so far. */
   readonly built: number

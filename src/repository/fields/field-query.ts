@@ -17,6 +17,7 @@ import { planQuery, type QueryPlan } from './query-plan.js'
 
 /** Values of a field from one on, up to another. Records without a value are in no range. */
 export interface FieldRange {
+  /** Qualified name of the field, `{namespace}local`. */
   readonly field: string
   /** Default: the smallest value. */
   readonly from?: unknown
@@ -50,6 +51,7 @@ export interface FieldQuery {
 
 /** Records of a query. */
 export interface RecordPage {
+  /** The records of the page, in the order of the index. */
   readonly records: StoredRecord[]
   /** The `page` of the next call; undefined if nothing follows. Safe in URLs, also later. */
   readonly next: string | undefined

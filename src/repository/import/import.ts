@@ -28,7 +28,9 @@ export interface ImportFailure {
   readonly place: number
   /** Undefined if it has none, or cannot be read. */
   readonly id: string | undefined
+  /** Code of the error. */
   readonly code: string
+  /** Message of the error. */
   readonly message: string
 }
 
@@ -54,10 +56,15 @@ export interface ImportOptions {
 export interface ImportCounts {
   /** Field types and record types, whether they were new or not. */
   readonly fieldTypes: number
+  /** Record types, whether they were new or not. */
   readonly recordTypes: number
+  /** Records that did not exist. */
   readonly created: number
+  /** Records that existed and were changed. */
   readonly updated: number
+  /** Records that were stored like that already. */
   readonly unchanged: number
+  /** Records and lines that were not imported. */
   readonly failed: number
   /** Whether it stopped before the end, because of failures. */
   readonly isStopped: boolean

@@ -52,9 +52,13 @@ interface StoredBuild {
 
 /** How far a build has come. */
 export interface BuildProgress {
+  /** Records that were indexed so far. */
   readonly records: number
+  /** Records among them whose documents could not be built. */
   readonly failed: number
+  /** Parts into which the record tables are divided. */
   readonly ranges: number
+  /** Parts that are finished. */
   readonly rangesDone: number
 }
 

@@ -21,7 +21,9 @@ export interface BuildArguments {
   readonly tables?: readonly string[] | undefined
   /** Text of the first id, and of the id to stop before. */
   readonly startId?: string | undefined
+  /** Text of the id to stop before. */
   readonly stopId?: string | undefined
+  /** Records that are indexed; default all. */
   readonly filter?: RecordFilter | undefined
 }
 
@@ -29,8 +31,11 @@ export interface BuildArguments {
 export interface BuildReport {
   /** Milliseconds. */
   readonly started: number
+  /** When the build ended, in milliseconds since the Unix epoch. */
   readonly ended: number
+  /** What the build was asked for. */
   readonly arguments: BuildArguments
+  /** Records that were looked at. */
   readonly records: number
   /** Records whose documents could not be built; they are among the refused documents. */
   readonly failed: number
@@ -38,26 +43,47 @@ export interface BuildReport {
 
 /** How the configuration of an index is stored. */
 export type StoredConfiguration =
-  | { readonly kind: 'json'; readonly json: IndexConfiguration }
-  | { readonly kind: 'xml'; readonly xml: string }
+  | {
+      /** `json` and `xml` are stored, `code` is not. */
+      readonly kind: 'json'
+      /** The configuration, without functions. */
+      readonly json: IndexConfiguration
+    }
+  | {
+      /** `json` and `xml` are stored, `code` is not. */
+      readonly kind: 'xml'
+      /** The text as it was given. */
+      readonly xml: string
+    }
   /** It has functions, so the program gives it again whenever the indexes are opened. */
-  | { readonly kind: 'code' }
+  | {
+      /** `json` and `xml` are stored, `code` is not. */
+      readonly kind: 'code'
+    }
 
 /** The definition of an index. */
 export interface IndexDefinition {
+  /** Unique in the repository manager. */
   readonly name: string
   /** Grows with every change of the definition, also with those by a build. */
   readonly version: number
+  /** Name of the repository whose records are indexed. */
   readonly repository: string
+  /** `DELETE_REQUESTED` until the documents and rows of the index are gone. */
   readonly state: 'ACTIVE' | 'DELETE_REQUESTED'
+  /** Whether documents follow the writes of records. */
   readonly incremental: IncrementalState
+  /** `BUILDING` from the request of a build to its end. */
   readonly build: 'INACTIVE' | 'BUILDING'
+  /** Which records become documents, and with which fields. */
   readonly configuration: StoredConfiguration
   /** Whatever the program's function needs to open the search server. Plain JSON. */
   readonly backend: unknown
+  /** Arguments of builds that are given none. */
   readonly defaultBuild: BuildArguments
   /** Arguments of the build under way; undefined = the default ones. */
   readonly buildArguments?: BuildArguments | undefined
+  /** What the last finished build did; absent before the first. */
   readonly lastBuild?: BuildReport | undefined
 }
 

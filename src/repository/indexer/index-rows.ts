@@ -58,9 +58,13 @@ export interface Dependant {
 
 /** A document that the search server will not take. */
 export interface RefusedDocument {
+  /** Key of the document in the index. */
   readonly key: string
+  /** Name of the record table. */
   readonly table: string
+  /** Text of the record's id. */
   readonly id: string
+  /** Why the server refused, or the document could not be built. */
   readonly reason: string
   /** Milliseconds. */
   readonly time: number

@@ -42,6 +42,7 @@ export interface RecordIndexerParts {
 
 /** What an index has done since it was opened. */
 export interface IndexCounts {
+  /** Documents that the search server took. */
   documentsWritten: number
   /** Documents that were removed one by one; not those of deleted records. */
   documentsRemoved: number

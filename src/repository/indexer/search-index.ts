@@ -53,6 +53,7 @@ export const indexingAttribute = 'lily.mq'
 
 /** A running index; made by `SearchIndexes.index`. */
 export class SearchIndex {
+  /** Name of the definition. */
   readonly name: string
   readonly #parts: IndexParts
   readonly #counts: IndexCounts = {

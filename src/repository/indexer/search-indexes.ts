@@ -58,6 +58,7 @@ export interface SearchIndexInput {
   readonly repository?: string | undefined
   /** One of the two is given. */
   readonly configuration?: IndexConfiguration | undefined
+  /** The configuration as XML; needs the package `saxes`. */
   readonly xml?: string | undefined
   /** Default 'SUBSCRIBE_AND_CONSUME'. */
   readonly incremental?: IncrementalState | undefined
@@ -73,10 +74,15 @@ export interface SearchIndexInput {
 export interface SearchIndexUpdate {
   /** The version of the definition that the change was made from. */
   readonly version?: number | undefined
+  /** A new configuration; documents change with a build. Not together with `xml`. */
   readonly configuration?: IndexConfiguration | undefined
+  /** A new configuration as XML. Not together with `configuration`. */
   readonly xml?: string | undefined
+  /** Whether documents follow the writes of records. */
   readonly incremental?: IncrementalState | undefined
+  /** Plain JSON for the function that opens the search server. */
   readonly backend?: unknown
+  /** Arguments of builds that are given none. */
   readonly defaultBuild?: BuildArguments | undefined
   /** Requests a build. */
   readonly build?: boolean | undefined

@@ -9,8 +9,10 @@ import { isText } from '../text.js'
 
 /** A number as it stands in the text. */
 export class JsonNumber {
+  /** Digits, sign, point and exponent as they were written. */
   readonly text: string
 
+  /** `text` is a number in JSON's grammar. */
   constructor(text: string) {
     this.text = text
   }
@@ -21,6 +23,7 @@ export class JsonNumber {
     return String(value) === this.text ? value : this.text
   }
 
+  /** The number if JavaScript writes it with the same characters, else the text. */
   toJSON(): number | string {
     return this.plain()
   }

@@ -56,10 +56,12 @@ export class NameReader {
 export class NameWriter {
   readonly #prefixes: Map<string, string> | undefined
 
+  /** Without `prefixes` names are written as `{namespace}local`. Default true. */
   constructor({ prefixes = true }: { readonly prefixes?: boolean | undefined } = {}) {
     this.#prefixes = prefixes ? new Map() : undefined
   }
 
+  /** The name, with a prefix that is declared on its first use. */
   write(name: QualifiedName): string {
     if (this.#prefixes === undefined) return name
     const [namespace, local] = parseName(name)

@@ -9,7 +9,9 @@ import type { NameReader, NameWriter } from './namespaces.js'
 
 /** What JSON is read with. */
 export interface JsonInput {
+  /** The types that the names refer to. */
   readonly schema: ValueSchema
+  /** Turns names with prefixes into qualified names. */
   readonly namespaces: NameReader
   /** Told of every field that is set or removed; throws for one that may not be. */
   readonly checkWrite?: ((field: QualifiedName) => void) | undefined
@@ -21,7 +23,9 @@ export interface JsonInput {
 
 /** What JSON is written with. */
 export interface JsonOutput {
+  /** The types that the values refer to. */
   readonly schema: ValueSchema
+  /** Writes the names of fields and types. */
   readonly names: NameWriter
   /** Fields that are left out, also inside of records in fields. Default: none. */
   readonly isReadable?: ((field: QualifiedName) => boolean) | undefined

@@ -27,8 +27,11 @@ import {
 
 /** A link of the index. */
 export interface FoundLink {
+  /** Name of its repository. */
   readonly repository: string
+  /** Name of its record table. */
   readonly table: string
+  /** The record at the other end of the link. */
   readonly id: RecordId
   /** The field of the source that holds the link, or a record with the link. */
   readonly field: string

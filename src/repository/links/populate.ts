@@ -9,6 +9,7 @@ import { eachLink } from './link-index.js'
 
 /** A record, and the records behind the fields that were asked for. */
 export interface PopulatedRecord {
+  /** The record itself. */
   readonly record: StoredRecord
   /** By field, in the order of the links; undefined for a record that does not exist. */
   readonly links: Readonly<Record<string, (PopulatedRecord | undefined)[]>>

@@ -53,16 +53,23 @@ export function concurrentUpdate(what: string): RepositoryError {
 export interface StoredEvent {
   /** `record-index`: nothing has changed, and subscribers are asked to look again. */
   readonly type: 'record-created' | 'record-updated' | 'record-deleted' | 'record-index'
+  /** Name of the repository. */
   readonly repository: string
+  /** Name of the record table. */
   readonly table: string
+  /** Text of the record's id. */
   readonly id: string
+  /** The version that the write made; absent if it made none. */
   readonly versionCreated?: number | undefined
+  /** The version whose mutable fields the write changed; absent if it changed none. */
   readonly versionUpdated?: number | undefined
+  /** True if the write changed a type of the record. */
   readonly recordTypeChanged?: boolean | undefined
   /** Ids of the fields that were added, changed or removed. */
   readonly updatedFields: readonly string[]
   /** Names of the version tags among them. */
   readonly versionTags?: readonly string[] | undefined
+  /** Free-form texts that the writer gave the event. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 

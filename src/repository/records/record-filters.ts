@@ -11,25 +11,48 @@ import type { RecordState } from './record-state.js'
 /** A filter of a record scan. */
 export type RecordFilter =
   /** Ids that begin with the bytes of this one: also other users' ids that begin alike. */
-  | { readonly idPrefix: RecordIdLike }
+  | {
+      /** An id; its bytes are the prefix. */
+      readonly idPrefix: RecordIdLike
+    }
   /** The variants of a master with exactly these dimensions; null = any value. */
   | {
+      /** The master. */
       readonly variantsOf: RecordIdLike
+      /** Variant properties by name; null = any value. Default: the master alone. */
       readonly dimensions?: Readonly<Record<string, string | null>> | undefined
     }
   /** Records of a type; `version` only without `instanceOf`. */
-  | { readonly recordType: string; readonly version?: number | undefined }
+  | {
+      /** Name of the record type. */
+      readonly recordType: string
+      /** Version of the record type; default any. */
+      readonly version?: number | undefined
+    }
   /** Records of a type or of one below it. */
-  | { readonly instanceOf: string }
+  | {
+      /** Name of the record type. */
+      readonly instanceOf: string
+    }
   /** The newest value of a field; `filterIfMissing` drops records without one. Default true. */
   | {
+      /** Name of the field. */
       readonly field: string
+      /** Default `EQUAL`. */
       readonly operator?: ConditionOperator | undefined
+      /** What the value of the field is compared with. */
       readonly value: unknown
+      /** Whether records without the field are left out. Default true. */
       readonly filterIfMissing?: boolean | undefined
     }
-  | { readonly all: readonly RecordFilter[] }
-  | { readonly any: readonly RecordFilter[] }
+  | {
+      /** All of these hold; an empty list holds. */
+      readonly all: readonly RecordFilter[]
+    }
+  | {
+      /** One of these holds; an empty list does not hold. */
+      readonly any: readonly RecordFilter[]
+    }
 
 /** Whether a record passes. */
 export type RecordTest = (id: RecordId, state: RecordState) => boolean

@@ -13,8 +13,11 @@ import type { TableContext } from './table-context.js'
 
 /** A field that differs between two versions; undefined = absent. */
 export interface FieldDifference {
+  /** Name of the field. */
   readonly field: string
+  /** Value in the first version. */
   readonly before: unknown
+  /** Value in the second version. */
   readonly after: unknown
 }
 

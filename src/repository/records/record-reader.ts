@@ -30,7 +30,13 @@ export interface ReadOptions {
 
 /** Which versions are read: those of a list, or of a range with both ends. */
 export type VersionSelection =
-  readonly number[] | { readonly from?: number | undefined; readonly to?: number | undefined }
+  | readonly number[]
+  | {
+      /** The first version, inclusive. Default 1. */
+      readonly from?: number | undefined
+      /** The last version, inclusive. Default: the newest. */
+      readonly to?: number | undefined
+    }
 
 const versionsAtOnce = 1000
 const headColumns = [headColumn]

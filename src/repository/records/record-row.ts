@@ -14,7 +14,9 @@ import { RecordId, type RecordIdLike } from '../record-id.js'
 
 /** One cell of a row. */
 export interface RowCell {
+  /** Family and qualifier, as the table has them. */
   readonly column: string
+  /** Timestamp of the cell. */
   readonly timestamp: number
   /** Bytes of the value. */
   readonly size: number
@@ -24,6 +26,7 @@ export interface RowCell {
 
 /** The row of a record. */
 export interface RecordRow {
+  /** Text of the id. */
   readonly id: string
   /** The row in hexadecimal. */
   readonly row: string

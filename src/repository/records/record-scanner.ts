@@ -15,11 +15,13 @@ export interface RecordScan {
   readonly startId?: RecordIdLike | Uint8Array | undefined
   /** Where to stop, exclusive. If it equals the start, the scan shows that one record. */
   readonly stopId?: RecordIdLike | Uint8Array | undefined
+  /** Which records are shown. Default: all. */
   readonly filter?: RecordFilter | undefined
   /** Fields to return: their names, `'all'` (the default) or `'none'`. Types are always there. */
   readonly fields?: readonly string[] | 'all' | 'none' | undefined
   /** Most records. */
   readonly limit?: number | undefined
+  /** Ends the scan with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 

@@ -27,14 +27,30 @@ import { TypedRecords } from './typed-records.js'
 
 /** One write of a batch. */
 export type BatchWrite =
-  | { readonly create: RecordInput; readonly options?: CreateOptions | undefined }
-  | { readonly update: RecordInput; readonly options?: UpdateOptions | undefined }
-  | { readonly delete: RecordIdLike; readonly options?: DeleteOptions | undefined }
+  | {
+      /** A record that must not exist. */
+      readonly create: RecordInput
+      /** Options as of the single call. */
+      readonly options?: CreateOptions | undefined
+    }
+  | {
+      /** A record that must exist, with the fields to change. */
+      readonly update: RecordInput
+      /** Options as of the single call. */
+      readonly options?: UpdateOptions | undefined
+    }
+  | {
+      /** Id of a record that must exist. */
+      readonly delete: RecordIdLike
+      /** Options as of the single call. */
+      readonly options?: DeleteOptions | undefined
+    }
 
 /** Where a blob is in a field, and which of its bytes are wanted. */
 export interface BlobPlace {
   /** One for each list or path around the blob. */
   readonly indexes?: readonly number[] | undefined
+  /** Version of the record. Default: the newest. */
   readonly version?: number | undefined
   /** Default: all bytes. */
   readonly range?: ByteRange | undefined
@@ -45,6 +61,14 @@ const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
   version: true,
   range: true,
 })
+
+/** A blob, and its bytes. */
+export interface BlobContent {
+  /** Media type, size and name of the blob. */
+  readonly blob: Blob
+  /** The bytes that were asked for, in pieces; the generator reads as the consumer asks. */
+  readonly bytes: AsyncGenerator<Buffer, void>
+}
 
 /**
  * A record table.
@@ -71,10 +95,12 @@ export class RecordTable {
     this.#history = new RecordHistory(context, this.#reader)
   }
 
+  /** Name of the record table in its repository. */
   get name(): string {
     return this.#context.name
   }
 
+  /** Name of the repository. */
   get repository(): string {
     return this.#context.repository
   }
@@ -186,11 +212,7 @@ export class RecordTable {
    * `ERR_VERSION_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a
    * field without blobs, `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
-  async readBlob(
-    id: RecordIdLike,
-    field: string,
-    place: BlobPlace = {},
-  ): Promise<{ readonly blob: Blob; readonly bytes: AsyncGenerator<Buffer, void> }> {
+  async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
     const blob = await this.blob(id, field, place)
     return { blob, bytes: this.#context.blobs.read(blob, place.range) }
   }
@@ -211,6 +233,7 @@ export class RecordTable {
     return publishEvent(this.#context, RecordId.of(id), attributes)
   }
 
+  /** Whether there is a record, not deleted. */
   async exists(id: RecordIdLike): Promise<boolean> {
     const { state } = await this.#reader.head(RecordId.of(id))
     return state !== undefined && !state.isDeleted

@@ -47,6 +47,7 @@ export interface UpdateOptions extends CreateOptions {
 
 /** Options of a delete. */
 export type DeleteOptions = Pick<UpdateOptions, 'conditions' | 'revision' | 'retries'> & {
+  /** Free-form texts for the event. Default: none. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 

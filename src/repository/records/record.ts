@@ -8,13 +8,21 @@ export type FieldValues = Readonly<Record<string, unknown>>
 
 /** A version of a record type. */
 export interface RecordTypeName {
+  /** Qualified name, `{namespace}local`. */
   readonly name: QualifiedName
+  /** From 1. */
   readonly version: number
 }
 
 /** A record type as callers name it; without version the newest one. */
 export type RecordTypeLike =
-  string | { readonly name: string; readonly version?: number | undefined }
+  | string
+  | {
+      /** Qualified name, `{namespace}local`. */
+      readonly name: string
+      /** From 1. Default: the newest. */
+      readonly version?: number | undefined
+    }
 
 /** What is created or changed. */
 export interface RecordInput {
@@ -38,20 +46,25 @@ export interface RecordInput {
 
 /** A record as it is read. */
 export interface StoredRecord {
+  /** Id of the record. */
   readonly id: RecordId
   /** The record table. */
   readonly table: string
   /** The version that is shown; undefined for a record that has none. */
   readonly version: number | undefined
+  /** Type of the non-versioned fields. */
   readonly type: RecordTypeName
   /** Types of the versioned and of the mutable fields; undefined if it never had such fields. */
   readonly versionedType: RecordTypeName | undefined
+  /** Type of the versioned-mutable fields; undefined if it never had such fields. */
   readonly mutableType: RecordTypeName | undefined
+  /** Values by qualified name. */
   readonly fields: Readonly<Record<string, unknown>>
   /** Metadata by field; only fields that have some. */
   readonly metadata: Readonly<Record<string, Metadata>>
   /** Milliseconds. */
   readonly created: number
+  /** When the record was written last, whichever version, in milliseconds since the Unix epoch. */
   readonly modified: number
   /** Grows with every write of the record, of whatever version. */
   readonly revision: number
@@ -62,6 +75,7 @@ export type WriteStatus = 'CREATED' | 'UPDATED' | 'UP_TO_DATE' | 'CONFLICT' | 'D
 
 /** Outcome of a write. */
 export interface WriteResult {
+  /** Whether the write changed the record, and how. */
   readonly status: WriteStatus
   /** The submitted fields as they are now; of a conflict, as they are stored. */
   readonly record: StoredRecord
@@ -78,17 +92,20 @@ export class RecordDraft implements RecordInput {
   readonly #fields = new Map<string, unknown>()
   readonly #deletes = new Set<string>()
 
+  /** A draft without fields. Without `id` the repository makes one. */
   constructor(parts: Pick<RecordInput, 'id' | 'type'> = {}) {
     this.id = parts.id
     this.type = parts.type
   }
 
+  /** Gives a field a value. */
   set(name: string, value: unknown): this {
     this.#fields.set(name, value)
     this.#deletes.delete(name)
     return this
   }
 
+  /** Asks for the removal of a field. */
   delete(name: string): this {
     this.#fields.delete(name)
     this.#deletes.add(name)

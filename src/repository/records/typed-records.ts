@@ -10,9 +10,13 @@ import type { StoredRecord, WriteResult } from './record.js'
 
 /** A record of a definition. Fields outside the definition are in `record`. */
 export interface TypedRecord<T> {
+  /** Id of the record. */
   readonly id: RecordId
+  /** The version that is shown; undefined for a record that has none. */
   readonly version: number | undefined
+  /** Values by property of the definition. */
   readonly fields: T
+  /** The record as it is stored. */
   readonly record: StoredRecord
 }
 

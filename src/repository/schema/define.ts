@@ -38,6 +38,7 @@ export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DA
 export interface FieldDefinition extends FieldRules {
   /** Default: `{namespace of the record type}property`. */
   readonly name?: string | undefined
+  /** Text form of the value type, such as `LIST<STRING>`. */
   readonly type: string
   /** Default `NON_VERSIONED`. */
   readonly scope?: Scope | undefined
@@ -50,11 +51,15 @@ export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 
 /** A record type in code; made by {@link defineRecordType}. */
 export interface RecordTypeDefinition<F extends FieldDefinitions = FieldDefinitions> {
+  /** Qualified name of the record type, `{namespace}local`. */
   readonly name: string
+  /** The fields as they were given, by property. */
   readonly fields: F
   /** Qualified names of the fields, by property. */
   readonly fieldNames: { readonly [P in keyof F]: string }
+  /** Names of the supertypes. */
   readonly supertypes: readonly string[]
+  /** Whether records may hold fields of the type and its supertypes only. */
   readonly strict: boolean
 }
 

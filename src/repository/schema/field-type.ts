@@ -17,10 +17,13 @@ export interface FieldType {
   readonly id: string
   /** Its number in stored records. */
   readonly ordinal: number
+  /** Qualified name, `{namespace}local`; unique among field types. */
   readonly name: QualifiedName
   /** Text form of {@link type}. */
   readonly valueType: string
+  /** The value type. */
   readonly type: ValueType
+  /** Whether the field is versioned, not versioned, or mutable in each version. */
   readonly scope: Scope
 }
 
@@ -36,5 +39,6 @@ export interface FieldTypeInput {
 
 /** Changes of a field type: a new name. Value type and scope, if given, must be those it has. */
 export interface FieldTypeUpdate extends Partial<FieldTypeInput> {
+  /** UUID of the field type. */
   readonly id: string
 }

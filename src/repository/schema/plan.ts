@@ -14,19 +14,34 @@ import type { TypeManager } from './type-manager.js'
 
 /** One step of a plan. */
 export type SchemaStep =
-  | { readonly action: 'create-field-type'; readonly name: string; readonly input: FieldTypeInput }
   | {
-      readonly action: 'create-record-type'
+      /** Which call of the type manager carries the step out. */
+      readonly action: 'create-field-type'
+      /** Qualified name of the type. */
       readonly name: string
+      /** What the call is given. */
+      readonly input: FieldTypeInput
+    }
+  | {
+      /** Which call of the type manager carries the step out. */
+      readonly action: 'create-record-type'
+      /** Qualified name of the type. */
+      readonly name: string
+      /** What the call is given. */
       readonly input: RecordTypeInput
     }
   | {
+      /** Which call of the type manager carries the step out. */
       readonly action: 'update-record-type'
+      /** Qualified name of the type. */
       readonly name: string
+      /** What the call is given. */
       readonly input: RecordTypeInput
       /** Names of fields that the type gets, loses, or whose rules change. */
       readonly added: readonly string[]
+      /** Names of fields that the type loses. */
       readonly removed: readonly string[]
+      /** Names of fields whose rules change. */
       readonly changed: readonly string[]
     }
 

@@ -7,6 +7,7 @@ export interface FieldRules {
   readonly default?: unknown
   /** Smallest and greatest value; for types with an order. */
   readonly min?: unknown
+  /** The greatest value, inclusive; for types with an order. */
   readonly max?: unknown
   /** A text or each text of a list must match it as a whole. */
   readonly pattern?: string | undefined
@@ -22,6 +23,7 @@ export interface FieldRules {
 export interface FieldEntry extends FieldRules {
   /** Id of the field type. */
   readonly field: string
+  /** Whether a record without the field is refused. */
   readonly mandatory: boolean
 }
 
@@ -29,6 +31,7 @@ export interface FieldEntry extends FieldRules {
 export interface Supertype {
   /** Id of the record type. */
   readonly id: string
+  /** Version of the record type, from 1. */
   readonly version: number
 }
 
@@ -42,7 +45,9 @@ export interface RecordType {
   readonly name: QualifiedName
   /** From 1. */
   readonly version: number
+  /** The type's own fields, without those of its supertypes. */
   readonly fields: readonly FieldEntry[]
+  /** Supertypes at the versions to which the type is pinned. */
   readonly supertypes: readonly Supertype[]
   /** Whether records may hold fields of the type and its supertypes only. */
   readonly isStrict: boolean
@@ -50,7 +55,9 @@ export interface RecordType {
 
 /** A field of a record type as callers give it, by `name` or by `field`, the id. */
 export interface FieldEntryInput extends FieldRules {
+  /** Qualified name of the field type, `{namespace}local`. */
   readonly name?: string | undefined
+  /** UUID of the field type. Not together with `name`. */
   readonly field?: string | undefined
   /** Default false. */
   readonly mandatory?: boolean | undefined
@@ -58,8 +65,11 @@ export interface FieldEntryInput extends FieldRules {
 
 /** A supertype as callers give it; without version it is pinned to the newest one. */
 export interface SupertypeInput {
+  /** Qualified name of the record type. */
   readonly name?: string | undefined
+  /** UUID of the record type. Not together with `name`. */
   readonly id?: string | undefined
+  /** From 1. Default: the newest. */
   readonly version?: number | undefined
 }
 
@@ -67,7 +77,9 @@ export interface SupertypeInput {
 export interface RecordTypeInput {
   /** `{namespace}local`; unique among record types. */
   readonly name: string
+  /** The type's own fields. Default: none. */
   readonly fields?: readonly FieldEntryInput[] | undefined
+  /** Types whose fields records of this type may have as well. Default: none. */
   readonly supertypes?: readonly SupertypeInput[] | undefined
   /** Whether records may hold fields of the type and its supertypes only. Default false. */
   readonly strict?: boolean | undefined
@@ -79,6 +91,8 @@ export interface RecordTypeInput {
  * An update by id may rename; one by name finds the type by it.
  */
 export interface RecordTypeUpdate extends Omit<RecordTypeInput, 'name'> {
+  /** UUID of the record type. */
   readonly id?: string | undefined
+  /** With `id` the new name; without `id` the name of the type. */
   readonly name?: string | undefined
 }

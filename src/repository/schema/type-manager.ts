@@ -82,6 +82,7 @@ export class TypeManager {
     return this.#isFollowing
   }
 
+  /** Whether this manager takes over the changes of other managers at once. Default true. */
   set isFollowing(isFollowing: boolean) {
     if (isFollowing && !this.#isFollowing) this.#follow(() => this.refresh())
     this.#isFollowing = isFollowing

@@ -15,7 +15,9 @@ export type Occurrence = 'MUST' | 'SHOULD' | 'MUST_NOT'
 
 /** A clause of a boolean query. */
 export interface QueryClause {
+  /** Whether the clause must match, must not match, or may. */
   occurrence: Occurrence
+  /** The query of the clause. */
   readonly node: QueryNode
 }
 
@@ -29,16 +31,40 @@ interface Leaf {
 
 /** A parsed query. */
 export type QueryNode =
-  | { readonly type: 'all'; boost: number }
-  | { readonly type: 'boolean'; readonly clauses: readonly QueryClause[]; boost: number }
-  | (Leaf & { readonly type: 'term' | 'phrase' | 'prefix'; readonly text: string })
-  | (Leaf & { readonly type: 'exists' })
+  | {
+      /** Kind of the query. */
+      readonly type: 'all'
+      /** Factor of the score. */
+      boost: number
+    }
+  | {
+      /** Kind of the query. */
+      readonly type: 'boolean'
+      /** The clauses, in the order of the text. */
+      readonly clauses: readonly QueryClause[]
+      /** Factor of the score. */
+      boost: number
+    }
   | (Leaf & {
+      /** Kind of the query. */
+      readonly type: 'term' | 'phrase' | 'prefix'
+      /** The text without escapes, before it is divided into terms. */
+      readonly text: string
+    })
+  | (Leaf & {
+      /** Kind of the query. */
+      readonly type: 'exists'
+    })
+  | (Leaf & {
+      /** Kind of the query. */
       readonly type: 'range'
       /** Undefined: open. */
       readonly low: string | undefined
+      /** The upper end; undefined: open. */
       readonly high: string | undefined
+      /** Whether the lower end belongs to the range. */
       readonly includesLow: boolean
+      /** Whether the upper end belongs to the range. */
       readonly includesHigh: boolean
     })
 

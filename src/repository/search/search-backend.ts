@@ -15,11 +15,17 @@ export interface SearchDocument {
 
 /** Names of the fields that every document of a record has. */
 export const reservedFields = {
+  /** Key of the document. */
   key: 'lily.key',
+  /** Text of the record's id. */
   id: 'lily.id',
+  /** Name of the record table. */
   table: 'lily.table',
+  /** Local name of the version tag. */
   versionTag: 'lily.vtag',
+  /** Id of the field type of the version tag. */
   versionTagId: 'lily.vtagId',
+  /** Number of the version. */
   version: 'lily.version',
 } as const
 
@@ -30,12 +36,21 @@ export interface SearchChanges {
   /** Keys of documents to remove; one that does not exist is no error. */
   readonly removedKeys?: readonly string[] | undefined
   /** Records all of whose documents are removed. */
-  readonly removedRecords?: readonly { readonly table: string; readonly id: string }[] | undefined
+  readonly removedRecords?:
+    | readonly {
+        /** Name of the record table. */
+        readonly table: string
+        /** Text of the record's id. */
+        readonly id: string
+      }[]
+    | undefined
 }
 
 /** A document that the backend will never take, for instance a number that is none. */
 export interface RejectedDocument {
+  /** Key of the document. */
   readonly key: string
+  /** Why it can never be taken, for people. */
   readonly reason: string
 }
 
@@ -65,6 +80,7 @@ export interface SearchSort {
 
 /** A document that was found. */
 export interface SearchHit extends SearchDocument {
+  /** How well the document matches, above 0; comparable within one search. */
   readonly score: number
 }
 
@@ -72,6 +88,7 @@ export interface SearchHit extends SearchDocument {
 export interface SearchResult {
   /** All documents found, not only those returned. */
   readonly total: number
+  /** The documents from `offset` on, at most `limit`, in the order of the search. */
   readonly hits: readonly SearchHit[]
 }
 
@@ -88,5 +105,6 @@ export interface SearchBackend {
   search(query: SearchQuery): Promise<SearchResult>
   /** Removes all documents, visible at once. */
   clear(): Promise<void>
+  /** Lets go of everything; changes since the last `commit` may be lost. */
   close(): Promise<void>
 }

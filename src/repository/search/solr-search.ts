@@ -138,6 +138,7 @@ export class SolrSearch implements SearchBackend {
     return { total: response.numFound, hits: response.docs.map((found) => this.#hit(found)) }
   }
 
+  /** Later calls fail. The core of the server stays as it is. */
   async close(): Promise<void> {
     this.#isClosed = true
   }

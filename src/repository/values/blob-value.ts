@@ -9,9 +9,11 @@ import type { ValueType, ValueTypeFactory } from './value-type.js'
 export interface Blob {
   /** Where the bytes are; nothing for callers to read. */
   readonly key: Buffer
+  /** Such as `text/plain; charset=utf-8`. */
   readonly mediaType: string
   /** Bytes. */
   readonly size: number
+  /** Name of the file, if there is one. */
   readonly name?: string | undefined
 }
 

@@ -12,6 +12,7 @@ import type { ValueSchema, ValueTypeFactory, WriteContext } from './value-type.j
 export interface EmbeddedRecord {
   /** Default: the type that the value type names. */
   readonly type?: QualifiedName | undefined
+  /** Values by qualified name. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 

@@ -22,11 +22,18 @@ export interface ValueSchema {
   /** The newest version of the record type of a number in stored bytes. */
   recordTypeAt(ordinal: number): RecordType | undefined
   /** All fields of a type and its supertypes, with whether one of them makes a field mandatory. */
-  effectiveFields(type: RecordType): ReadonlyMap<string, { readonly mandatory: boolean }>
+  effectiveFields(type: RecordType): ReadonlyMap<
+    string,
+    {
+      /** Whether a record without the field is refused. */
+      readonly mandatory: boolean
+    }
+  >
 }
 
 /** What a value is written for. */
 export interface WriteContext {
+  /** The types that the value refers to. */
   readonly schema: ValueSchema
   /** Records that the value is nested in, outermost first: a record cannot hold itself. */
   readonly holders: object[]

@@ -5,8 +5,11 @@
 
 /** Write pointers, ascending and unique, in halves. */
 export interface PackedPointers {
+  /** Number of pointers. */
   readonly count: number
+  /** The upper 32 bits of each pointer. */
   readonly high: Uint32Array
+  /** The lower 32 bits of each pointer. */
   readonly low: Uint32Array
 }
 

@@ -16,9 +16,13 @@ export interface TephraFiles {
 
 /** What was taken over. */
 export interface TephraImport {
+  /** Transactions that were running. */
   readonly running: number
+  /** Pointers on the invalid list. */
   readonly invalid: number
+  /** Change sets of commits. */
   readonly committed: number
+  /** Entries of the logs. */
   readonly edits: number
 }
 

@@ -18,6 +18,7 @@ import {
   NotFoundError,
   UnsupportedError,
 } from '../errors.js'
+import type { CachingStore } from '../cache-sink.js'
 import { childOf, checkPath, nameOf, parentOf, sortNames } from '../paths.js'
 import { sequencePath } from '../planner.js'
 import { StoreHandle } from '../store-handle.js'
@@ -61,8 +62,16 @@ const pageRecords = 128
 /** Wait before a watch is set again that could not be set. */
 const watchRetryMilliseconds = 50
 
+/** What names a session on the server. */
+export interface ZooKeeperSession {
+  /** Number that the server gave the session. */
+  readonly id: bigint
+  /** Secret that the server gave the session. */
+  readonly password: Buffer
+}
+
 /** A store in a ZooKeeper; see the file header. */
-export class ZooKeeperMetadataStore extends StoreHandle {
+export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore {
   readonly capabilities = capabilities
   readonly #client: ZkClient
   readonly #nodes: ZkNodes
@@ -205,9 +214,10 @@ export class ZooKeeperMetadataStore extends StoreHandle {
   readonly faults = {
     /** Cuts the connection and makes none. */
     disconnect: (): void => this.#client.hold(),
+    /** Ends what `disconnect` began. */
     reconnect: (): void => this.#client.release(),
     /** What another client needs to take up or to end the session. */
-    session: (): { id: bigint; password: Buffer } => ({
+    session: (): ZooKeeperSession => ({
       id: this.#client.sessionId,
       password: this.#client.password,
     }),

@@ -29,8 +29,11 @@ export interface RecordMatch {
 
 /** A condition on a value, in the form of the value in JSON. One of the two is given. */
 export interface FieldMatch {
+  /** Qualified name of the field, `{namespace}local`. */
   readonly name: string
+  /** The value that the field must have. */
   readonly equals?: unknown
+  /** The value that the field must not have. */
   readonly notEquals?: unknown
 }
 
@@ -44,13 +47,17 @@ export interface IncludeRule extends RecordMatch {
 
 /** Which records are indexed: excludes win, then the first include that matches counts. */
 export interface RecordFilterRules {
+  /** Tried in order. Default: none, and nothing is indexed. */
   readonly includes?: readonly IncludeRule[] | undefined
+  /** Records that are never indexed. Default: none. */
   readonly excludes?: readonly RecordMatch[] | undefined
 }
 
 /** A value that is to become text; of a list each element is one. */
 export interface IndexValue {
+  /** The value, as records hold values of its type. */
   readonly value: unknown
+  /** Type of the value. */
   readonly type: ValueType
 }
 
@@ -59,12 +66,17 @@ export type Formatter = (values: readonly IndexValue[]) => readonly string[]
 
 /** The record that a function of the program is given: in the version of the document. */
 export interface IndexedRecord {
+  /** Id of the record. */
   readonly id: RecordId
+  /** Name of the record table. */
   readonly table: string
+  /** The version of the document; undefined for a record without versions. */
   readonly version: number | undefined
+  /** Type of the record in that version. */
   readonly type: RecordTypeName
   /** Local name of the version tag. */
   readonly versionTag: string
+  /** Values by qualified name. */
   readonly fields: StoredRecord['fields']
 }
 
@@ -90,13 +102,17 @@ export interface FieldRule {
 
 /** Fields for some records. */
 export interface MatchRule {
+  /** What the record must be. */
   readonly match: RecordMatch
+  /** Fields that such a record has. */
   readonly fields: readonly FieldNode[]
 }
 
 /** Fields of every record that a chain leads to. */
 export interface ForEachRule {
+  /** A chain as in {@link FieldRule.value}, which ends at records. */
   readonly forEach: string
+  /** Fields whose values are taken from these records. */
   readonly fields: readonly FieldNode[]
 }
 
@@ -107,13 +123,17 @@ export type FieldNode = FieldRule | MatchRule | ForEachRule
 export interface DynamicFieldRule {
   /** May begin or end with `*`. */
   readonly matchNamespace?: string | undefined
+  /** Local name of the field; may begin or end with `*`. */
   readonly matchName?: string | undefined
   /** Patterns of value types with commas: `STRING,LIST<+>`. */
   readonly matchType?: string | undefined
+  /** Scopes of the field; default all. */
   readonly matchScope?: readonly Scope[] | undefined
   /** A template: `${name}_${baseType}${list?_mv}`. */
   readonly name: string
+  /** Whether the text of blobs is extracted. Default false: the name of the blob. */
   readonly extractContent?: boolean | undefined
+  /** Name of a formatter; default that of the configuration. */
   readonly formatter?: string | undefined
   /** Whether later rules are tried for a field that this one has matched. Default false. */
   readonly continue?: boolean | undefined
@@ -121,11 +141,15 @@ export interface DynamicFieldRule {
 
 /** The configuration of an index. */
 export interface IndexConfiguration {
+  /** Which records are indexed. Default: none. */
   readonly recordFilter?: RecordFilterRules | undefined
   /** Formatters by name, beside the built-in ones. A text is the name of one that is known. */
   readonly formatters?: Readonly<Record<string, Formatter | string>> | undefined
+  /** Name of the formatter of fields that name none. */
   readonly defaultFormatter?: string | undefined
+  /** The fields of the documents. */
   readonly fields?: readonly FieldNode[] | undefined
+  /** Rules that make fields out of whatever a record has. */
   readonly dynamicFields?: readonly DynamicFieldRule[] | undefined
   /**
    * Whether a change of a record updates the documents that show it by a chain. Default true;

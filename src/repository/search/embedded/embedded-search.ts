@@ -45,6 +45,7 @@ export interface EmbeddedSearchStatus {
   readonly documents: number
   /** Documents that were removed or replaced, and still take room. */
   readonly removedDocuments: number
+  /** Parts that a search looks into; merges keep their number low. */
   readonly segments: number
   /** Estimated bytes of changes that are not committed. */
   readonly pendingBytes: number
