@@ -5,7 +5,6 @@ import type { Command } from 'commander'
 import { Database } from './index.js'
 import {
   describeRow,
-  EmbeddedSearch,
   importRecords,
   NameReader,
   NameWriter,
@@ -13,14 +12,16 @@ import {
   recordToJson,
   RecordId,
   RepositoryManager,
+  retryAll,
   rowHtml,
   rowText,
   scanFromJson,
-  SearchIndexes,
+  type SearchIndexes,
   type IndexConfiguration,
   type RecordScan,
   type RecordTable,
 } from './repository/index.js'
+import { openSearch } from './repository-search.js'
 
 /** Options that all verbs have. */
 interface Common {
@@ -271,14 +272,11 @@ function indexed<T>(
   verb: (indexes: SearchIndexes) => Promise<void>,
 ): Promise<void> {
   return opened(options, async (manager, _options, database) => {
-    const backend = ({ name }: { readonly name: string }): Promise<EmbeddedSearch> => {
-      return EmbeddedSearch.open(database, { name })
-    }
-    const indexes = await SearchIndexes.open(manager, { backend })
+    const search = await openSearch(manager, database)
     try {
-      await verb(indexes)
+      await verb(search.indexes)
     } finally {
-      await indexes.close()
+      await search.close()
     }
   })
 }
@@ -343,9 +341,19 @@ function addIndexes(verb: AddVerb): void {
         const index = indexes.index(name)
         const refused = await index.refusedDocuments()
         const { version, lastBuild } = await indexes.get(name)
+        const texts = await index.extractionFailures()
+        const deadLetters = await index.deadLetters()
         const { lag, failure } = index
-        const status = { version, lag, failure: failure?.message, refused, lastBuild }
-        say(JSON.stringify(status, undefined, 2))
+        const failures = { failure: failure?.message, refused, texts, deadLetters }
+        say(JSON.stringify({ version, lag, ...failures, lastBuild }, undefined, 2))
+      })
+    })
+  verb('retry-index', 'try again what an index has refused, and blobs without text')
+    .argument('<name>')
+    .action((name: string, options: Common) => {
+      return indexed(options, async (indexes) => {
+        const { refused, texts, deadLetters } = await retryAll(indexes.index(name))
+        say(`now in the index: ${refused} refused documents, ${texts} texts, ${deadLetters} events`)
       })
     })
 }

@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { Database } from './index.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
-import { EmbeddedSearch, RepositoryManager, SearchIndexes } from './repository/index.js'
+import { RepositoryManager, type SearchIndexes } from './repository/index.js'
+import { openSearch } from './repository-search.js'
 import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
 import {
   PruneState,
@@ -53,19 +54,17 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
     durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
   })
   await repository.followLinks()
-  const indexes = await SearchIndexes.open(repository, {
-    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
-  })
+  const search = await openSearch(repository, database)
   const close = async (): Promise<void> => {
     await pruning.stop()
-    await indexes.close()
+    await search.close()
     await repository.close()
     await messaging.close()
     await manager.close()
     await pruneState.settled()
     await database.close()
   }
-  return { messaging, close, repository: () => repository, indexes: () => indexes }
+  return { messaging, close, repository: () => repository, indexes: () => search.indexes }
 }
 
 /** Waits while another process has the database open. */

@@ -154,8 +154,10 @@ export type {
   StoredConfiguration,
 } from './indexer/index-definition.js'
 export type { BuildProgress } from './indexer/batch-build.js'
-export type { RefusedDocument } from './indexer/index-rows.js'
-export { SearchIndex } from './indexer/search-index.js'
+export type { ExtractionFailure, RefusedDocument } from './indexer/index-rows.js'
+export type { FailedExtraction } from './indexer/documents/content-extraction.js'
+export { retryAll, SearchIndex } from './indexer/search-index.js'
+export type { FieldSources } from './indexer/definition/field-sources.js'
 export type { IndexCounts } from './indexer/record-indexer.js'
 export {
   SearchIndexes,
@@ -189,6 +191,7 @@ export {
   type Occurrence,
   type QueryClause,
   type QueryNode,
+  queryFields,
 } from './search/query-syntax.js'
 export {
   importRecords,

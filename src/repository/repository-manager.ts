@@ -24,6 +24,7 @@ import { lastTag } from './qualified-name.js'
 import { RecordId } from './record-id.js'
 import { Repository } from './repository.js'
 import {
+  checkNewRepositoryName,
   checkRepositoryName,
   checkTableName,
   defaultRepository,
@@ -163,10 +164,13 @@ export class RepositoryManager {
     return [...this.#tables.keys()].sort()
   }
 
-  /** Creates a repository with the table 'record'. `ERR_REPOSITORY_EXISTS`. */
+  /**
+   * Creates a repository with the table 'record'. `ERR_REPOSITORY_EXISTS`; `ERR_INVALID_ARGUMENT`
+   * for a name that addresses of the server begin with, such as 'record' and 'table'.
+   */
   async createRepository(name: string): Promise<Repository> {
     this.#checkOpen()
-    checkRepositoryName(name)
+    checkNewRepositoryName(name)
     if (!(await this.#rows.add(name, undefined))) {
       const message = `there is a repository ${name} already`
       throw new RepositoryError(RepositoryErrorCode.repositoryExists, message)
@@ -218,6 +222,11 @@ export class RepositoryManager {
     this.#subscriptions.set(name, subscription)
     await subscription.start()
     return subscription
+  }
+
+  /** The subscriptions that were made since the open, by name. */
+  get subscriptions(): readonly Subscription[] {
+    return [...this.#subscriptions.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** Keeps the link index: a subscription of the name `links`. Errors of {@link subscribe}. */

@@ -24,6 +24,27 @@ export function checkRepositoryName(name: unknown): asserts name is string {
   throw invalidArgument(`the name of a repository has ${rule}; got ${shown(name)}`)
 }
 
+/** What addresses of the server begin with, so that no repository can be meant by it. */
+export const reservedRepositoryNames: readonly string[] = [
+  'blob',
+  'index',
+  'record',
+  'repositories',
+  'scan',
+  'schema',
+  'table',
+  'ui',
+  'ui.css',
+  'ui.js',
+]
+
+/** Checks the name of a repository that is to be made. `ERR_INVALID_ARGUMENT`. */
+export function checkNewRepositoryName(name: unknown): asserts name is string {
+  checkRepositoryName(name)
+  if (!reservedRepositoryNames.includes(name)) return
+  throw invalidArgument(`no repository can have the name ${name}, with which addresses begin`)
+}
+
 /** Checks the name of a record table. `ERR_INVALID_ARGUMENT`. */
 export function checkTableName(name: unknown): asserts name is string {
   const fits = typeof name === 'string' && /^[A-Za-z0-9_-]{1,100}$/.test(name)

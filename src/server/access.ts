@@ -29,7 +29,10 @@ export interface AccessRule {
   readonly read?: FieldPermission | undefined
   /** Fields that may be set and removed; needs `read`. Default false. */
   readonly write?: FieldPermission | undefined
-  /** Whether records may be deleted and brought back. Default: if all fields may be written. */
+  /**
+   * Whether records may be deleted and brought back; needs `read`. Default: if all fields may be
+   * written.
+   */
   readonly delete?: boolean | undefined
 }
 
@@ -45,7 +48,10 @@ export interface Principal {
   readonly changeSchema?: boolean | undefined
   /** Whether repositories and record tables may be made and dropped. Default false. */
   readonly changeTables?: boolean | undefined
-  /** Names of the indexes that may be searched; a search reads every field. Default: none. */
+  /**
+   * Names of the indexes that may be searched, by fields of documents that show nothing but what
+   * may be read. Default: none.
+   */
   readonly search?: readonly string[] | undefined
   /** Default: none. */
   readonly rules?: readonly AccessRule[] | undefined
@@ -207,6 +213,11 @@ export class TableAccess {
     return this.isAdministrator || this.#rules.some(({ read }) => isSome(read))
   }
 
+  /** Whether every field may be read. */
+  get readsAll(): boolean {
+    return this.isAdministrator || this.#rules.some(({ read }) => read === true)
+  }
+
   /** `ERR_FORBIDDEN` if no field may be read. */
   checkReadsRecords(): void {
     if (this.readsRecords) return
@@ -215,7 +226,8 @@ export class TableAccess {
 
   /** `ERR_FORBIDDEN` if no field may be written. */
   checkWritesRecords(): void {
-    if (this.isAdministrator || this.#rules.some(({ write }) => isSome(write))) return
+    const mayWrite = ({ read, write }: AccessRule): boolean => isSome(read) && isSome(write)
+    if (this.isAdministrator || this.#rules.some(mayWrite)) return
     throw forbidden('the records of this table cannot be written')
   }
 
@@ -233,7 +245,7 @@ export class TableAccess {
   /** `ERR_FORBIDDEN` if records may not be deleted. */
   checkDeletes(): void {
     const mayDelete = (rule: AccessRule): boolean => {
-      return rule.delete ?? (rule.read === true && rule.write === true)
+      return isSome(rule.read) && (rule.delete ?? (rule.read === true && rule.write === true))
     }
     if (this.isAdministrator || this.#rules.some(mayDelete)) return
     throw forbidden('the records of this table cannot be deleted')

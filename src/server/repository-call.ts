@@ -18,7 +18,7 @@ import {
   type RepositoryManager,
   type StoredRecord,
 } from '../repository/index.js'
-import { principalOf, TableAccess, type Principal } from './access.js'
+import { forbidden, principalOf, TableAccess, type Principal } from './access.js'
 import { invalidArgument, withStatus } from './http-errors.js'
 
 /** Where the manager comes from; undefined while another process leads. */
@@ -58,6 +58,11 @@ export class Call {
     this.#query = request.query as Fields
     this.#parameters = request.params as Record<string, string | undefined>
     this.access = new TableAccess(this.principal, this.repository, this.tableName)
+  }
+
+  /** What the principal may do with a table of the repository in the address. */
+  accessTo(table: string): TableAccess {
+    return new TableAccess(this.principal, this.repository, table)
   }
 
   /** A part of the address. */
@@ -140,6 +145,11 @@ export class Call {
       },
       checkRead: (field) => {
         if (!access.canRead(field)) throw forbiddenField(field, 'read')
+      },
+      checkLink: ({ table = this.tableName }) => {
+        // A rule about targets would tell which records there are.
+        if (this.accessTo(table).readsRecords) return
+        throw forbidden(`records of the table ${table} cannot be linked to`)
       },
     }
   }

@@ -11,15 +11,18 @@ import {
   RepositoryError,
   RepositoryErrorCode,
   reservedFields,
+  retryAll,
   textOf,
   type BuildArguments,
   type IncrementalState,
   type IndexConfiguration,
+  type IndexDefinition,
   type Json,
   type SearchIndexes,
   type SearchSort,
 } from '../repository/index.js'
 import { forbidden, TableAccess } from './access.js'
+import { SearchAccess } from './search-access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
 
@@ -37,6 +40,7 @@ function indexesOf(source: IndexesSource): SearchIndexes {
 }
 
 const hitsMax = 1000
+const failuresMax = 10_000
 const definitionNames = [
   'name',
   'repository',
@@ -59,24 +63,52 @@ export class IndexHandlers {
   /** GET of the names and states of all indexes. */
   async list(call: Call): Promise<unknown> {
     const definitions = await indexesOf(this.#source).list()
-    const results = definitions
-      .filter(({ name }) => maySearch(call, name))
-      .map(({ name, repository, version, state, incremental, build }) => {
-        return { name, repository, version, state, incremental, build }
-      })
+    const results = definitions.filter(({ name }) => maySearch(call, name)).map(shortForm)
     return { results }
   }
 
-  /** GET of one index: its definition, how far it follows, and its build. */
+  /**
+   * GET of one index: its definition, how far it follows, and its build. Who is no administrator
+   * learns neither its fields nor counts.
+   */
   async read(call: Call): Promise<unknown> {
     const name = searchable(call)
     const indexes = indexesOf(this.#source)
     const definition = await indexes.get(name)
     const index = indexes.index(name)
     const { isFollowing, lag, counts, failure, buildProgress } = index
+    if (call.principal.administrator !== true) {
+      return { ...shortForm(definition), status: { isFollowing, lag } }
+    }
     const refused = (await index.refusedDocuments()).length
     const status = { isFollowing, lag, counts, refused, failure: failure?.message, buildProgress }
     return { ...definition, status }
+  }
+
+  /**
+   * GET of what is not in the index: documents that the search server refused, blobs without text,
+   * and events that failed too often.
+   */
+  async failures(call: Call): Promise<unknown> {
+    checkChanges(call)
+    const index = indexesOf(this.#source).index(call.parameter('name'))
+    const limit = call.count('limit', 100)
+    if (limit < 1 || limit > failuresMax) throw invalidArgument(`limit is 1 to ${failuresMax}`)
+    const [refused, texts, letters] = [
+      await index.refusedDocuments(),
+      await index.extractionFailures({ limit }),
+      await index.deadLetters(),
+    ]
+    const deadLetters = letters.slice(0, limit).map(({ event, sequence, error, time }) => {
+      return { table: event.table, id: event.id, sequence, reason: error, time }
+    })
+    return { refused: refused.slice(0, limit), texts, deadLetters }
+  }
+
+  /** POST: tries all of these again, and says how many of each succeeded. */
+  async retryFailures(call: Call): Promise<unknown> {
+    checkChanges(call)
+    return retryAll(indexesOf(this.#source).index(call.parameter('name')))
   }
 
   /** POST of a new index. */
@@ -118,13 +150,14 @@ export class IndexHandlers {
     const indexes = indexesOf(this.#source)
     const { repository } = await indexes.get(name)
     const index = indexes.index(name)
+    const tables = call.manager.repository(repository).listTables()
+    const search = new SearchAccess(call.principal, { index, repository, tables })
     const query = call.query('q')
     if (query === undefined) throw invalidArgument('a search needs q')
     const limit = call.count('limit', 10)
     if (limit > hitsMax) throw invalidArgument(`limit is at most ${hitsMax}`)
-    if (call.flag('wait', false)) await index.waitFor()
     const filter = call.query('filter')
-    const { total, hits } = await index.search({
+    const limited = search.limited({
       query,
       limit,
       offset: call.count('offset', 0),
@@ -132,6 +165,8 @@ export class IndexHandlers {
       filters: filter === undefined ? undefined : [filter],
       sort: sortOf(call.query('sort')),
     })
+    if (call.flag('wait', false)) await index.waitFor()
+    const { total, hits } = await index.search(limited)
     const results = []
     for (const { score, fields } of hits) {
       const id = fields[reservedFields.id]?.[0] ?? ''
@@ -140,7 +175,9 @@ export class IndexHandlers {
       const access = new TableAccess(call.principal, repository, table)
       if (!access.readsRecords) continue
       const record = await recordOf(call, repository, table, id, access)
-      results.push({ id, repository, table, versionTag, score, record })
+      // A score counts the words of all documents, also of those that are hidden.
+      const shownScore = search.hidesTables ? undefined : score
+      results.push({ id, repository, table, versionTag, score: shownScore, record })
     }
     return { total, results }
   }
@@ -167,6 +204,11 @@ function sortOf(text: string | undefined): SearchSort[] | undefined {
   return text?.split(',').map((field) => {
     return field.startsWith('-') ? { field: field.slice(1), descending: true } : { field }
   })
+}
+
+function shortForm(definition: IndexDefinition): object {
+  const { name, repository, version, state, incremental, build } = definition
+  return { name, repository, version, state, incremental, build }
 }
 
 function maySearch({ principal }: Call, name: string): boolean {

@@ -216,6 +216,14 @@ export function repositoryPaths(): Record<string, unknown> {
         404: 'not found',
       }),
     },
+    '/index/{name}/failures': {
+      get: operation('refused documents, blobs without text, and dead letters', {
+        200: 'refused, texts and deadLetters',
+        403: 'no permission',
+        404: 'not found',
+      }),
+      post: operation('try them again', { 200: 'how many succeeded', 404: 'not found' }),
+    },
     '/repositories/{name}': { delete: operation('delete a repository', changed) },
   })
   return paths

@@ -123,6 +123,8 @@ function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handle
     ['put', '/:name', (call) => handlers.update(call)],
     ['delete', '/:name', (call) => handlers.remove(call)],
     ['get', '/:name/search', (call) => handlers.search(call)],
+    ['get', '/:name/failures', (call) => handlers.failures(call)],
+    ['post', '/:name/failures', (call) => handlers.retryFailures(call)],
   ]
 }
 
@@ -135,7 +137,7 @@ export function repositoryRoutes(
   options: RepositoryRoutesOptions = {},
 ): ServerSystem {
   const { blobBytesMax = 10 * 2 ** 30, indexes } = optionNames.check(options)
-  const counters = new RepositoryCounters(source)
+  const counters = new RepositoryCounters(source, indexes)
   return {
     name: 'repository',
     paths: repositoryPaths(),

@@ -1,7 +1,7 @@
 /** Routes of repositories and record tables. */
 import type { FastifyReply } from 'fastify'
 import { objectOf, textOf } from '../repository/index.js'
-import { forbidden } from './access.js'
+import { forbidden, TableAccess } from './access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
 
@@ -21,12 +21,26 @@ function nameOf(call: Call): string {
   return textOf(objectOf(body, 'the body', ['name'])['name'], 'name')
 }
 
-/** GET of the record tables of a repository. */
+/** Whether a principal may know of a table: it reads its records, or makes and drops tables. */
+function mayKnow({ principal }: Call, repository: string, table: string): boolean {
+  const access = new TableAccess(principal, repository, table)
+  return access.readsRecords || principal.changeTables === true
+}
+
+/** GET of the record tables of a repository that the principal may read. */
 export async function listTables(call: Call): Promise<unknown> {
-  return call.manager
-    .repository(call.repository)
-    .listTables()
-    .map((name) => ({ name }))
+  const { manager, repository } = call
+  if (!knownRepositories(call).includes(repository)) throw forbidden('the repository is hidden')
+  const tables = manager.repository(repository).listTables()
+  return tables.filter((name) => mayKnow(call, repository, name)).map((name) => ({ name }))
+}
+
+function knownRepositories(call: Call): string[] {
+  const { manager } = call
+  return manager.listRepositories().filter((repository) => {
+    const tables = manager.repository(repository).listTables()
+    return tables.some((table) => mayKnow(call, repository, table))
+  })
 }
 
 /** POST of a record table. */
@@ -44,9 +58,9 @@ export async function dropTable(call: Call): Promise<FastifyReply> {
   return call.reply.code(200).send()
 }
 
-/** GET of the repositories. */
+/** GET of the repositories with a table that the principal may read. */
 export async function listRepositories(call: Call): Promise<unknown> {
-  return call.manager.listRepositories().map((name) => ({ name }))
+  return knownRepositories(call).map((name) => ({ name }))
 }
 
 /** POST of a repository. */

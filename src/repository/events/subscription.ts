@@ -56,6 +56,16 @@ const waitingMax = 100
 const eventsPerPosition = 100
 const waitMillisecondsMax = 30_000
 
+/** What a subscription has done. */
+export interface SubscriptionCounts {
+  /** Events that the handler took. */
+  handled: number
+  /** Calls of the handler that failed. */
+  failed: number
+  /** Events that were set aside. */
+  deadLetters: number
+}
+
 /** A running subscription; made by `RepositoryManager.subscribe`. */
 export class Subscription {
   /** Unique in the repository manager; the position in the feed is stored under it. */
@@ -71,6 +81,7 @@ export class Subscription {
   /** Sequences that were taken from the feed and are not handled, in their order. */
   #waiting: { readonly sequence: number; left: number }[] = []
   #waitingEvents = 0
+  readonly #counts: SubscriptionCounts = { handled: 0, failed: 0, deadLetters: 0 }
   #position = -1
   #stored = -1
   #unstored = 0
@@ -145,6 +156,11 @@ export class Subscription {
   /** Why the subscription has ended by itself; undefined while it runs. */
   get failure(): Error | undefined {
     return this.#failure
+  }
+
+  /** What was done since the subscription began to run. */
+  get counts(): Readonly<SubscriptionCounts> {
+    return { ...this.#counts }
   }
 
   /** Resolves when a write was handled: by its sequence, default the newest one. */
@@ -260,8 +276,10 @@ export class Subscription {
       if (this.#failure !== undefined) return false
       try {
         await this.#handler(event)
+        this.#counts.handled++
         return true
       } catch (error) {
+        this.#counts.failed++
         if (attempt < this.#retriesMax) {
           if (this.#stop.signal.aborted) return false
           await this.#pause(Math.min(this.#retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
@@ -271,6 +289,7 @@ export class Subscription {
         const time = this.#parts.clock.now()
         try {
           await this.#parts.state.addDeadLetter({ ...event, error: text, time })
+          this.#counts.deadLetters++
           return true
         } catch (failure) {
           this.#failure = errorOf(failure)

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { OptionNames, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
-import { plainMediaType } from './media-types.js'
+import { plainMediaType, type DocumentHint } from './media-types.js'
 
 /** Options of {@link TextExtraction}. */
 export interface TextExtractionOptions {
@@ -87,7 +87,8 @@ export class TextExtraction {
 
   /**
    * The text of a document, cut at `charactersMax`. Media type and name are hints; the first bytes
-   * count more. `ERR_EXTRACTION` if the document cannot be read or goes beyond a limit.
+   * count more. `ERR_EXTRACTION` if the document cannot be read or goes beyond a limit,
+   * `ERR_REPOSITORY_CLOSED` when `signal` ends the work.
    *
    * Needs no `this`, so an indexer may have it as its function.
    */
@@ -95,16 +96,18 @@ export class TextExtraction {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     mediaType?: string,
     name?: string,
-  ): Promise<string> => (await this.extractText(content, mediaType, name)).text
+    signal?: AbortSignal,
+  ): Promise<string> => (await this.extractText(content, mediaType, name, signal)).text
 
   /** As {@link extract}, and says whether the text was cut. */
   async extractText(
     content: Uint8Array | AsyncIterable<Uint8Array>,
     mediaType?: string,
     name?: string,
+    signal?: AbortSignal,
   ): Promise<ExtractedText> {
     const bytes = await this.#collected(content)
-    const done = this.#work.then(() => this.#run(bytes, mediaType, name))
+    const done = this.#work.then(() => this.#run(bytes, { mediaType, name }, signal))
     this.#work = done.catch(() => undefined)
     return done
   }
@@ -139,28 +142,31 @@ export class TextExtraction {
 
   async #run(
     content: Uint8Array,
-    mediaType: string | undefined,
-    name: string | undefined,
+    { mediaType, name }: DocumentHint,
+    signal: AbortSignal | undefined,
   ): Promise<ExtractedText> {
-    if (this.#isClosed) {
-      throw new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
-    }
+    if (this.#isClosed || signal?.aborted === true) throw closedError()
     const { charactersMax, inflatedBytesMax } = this.#settings
     const module = this.#modules.get(plainMediaType(mediaType))
     const task = { content, mediaType, name, charactersMax, inflatedBytesMax, module }
     let answer: ExtractionAnswer
     try {
-      answer = await this.#ask(this.#startedWorker(), task)
+      answer = await this.#ask(this.#startedWorker(), task, signal)
     } catch (error) {
       await this.#endWorker()
+      if (error instanceof RepositoryError) throw error
       throw extractionError((error as Error).message, error)
     }
     if ('problem' in answer) throw extractionError(answer.problem)
     return answer
   }
 
-  /** Rejects if the thread dies or takes too long. */
-  #ask(worker: Worker, task: ExtractionTask): Promise<ExtractionAnswer> {
+  /** Rejects if the thread dies or takes too long, or the signal ends the work. */
+  #ask(
+    worker: Worker,
+    task: ExtractionTask,
+    signal: AbortSignal | undefined,
+  ): Promise<ExtractionAnswer> {
     const { timeMillisecondsMax } = this.#settings
     return new Promise<ExtractionAnswer>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -179,12 +185,18 @@ export class TextExtraction {
         end()
         reject(new Error('the thread has ended'))
       }
+      const onAbort = (): void => {
+        end()
+        reject(closedError())
+      }
       const end = (): void => {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
         worker.off('message', onMessage).off('error', onError).off('exit', onExit).unref()
         // Errors of a thread that is being ended have no other listener.
         worker.on('error', () => undefined)
       }
+      signal?.addEventListener('abort', onAbort)
       worker.removeAllListeners('error')
       worker.on('message', onMessage).on('error', onError).on('exit', onExit).ref()
       worker.postMessage(task, [task.content.buffer as ArrayBuffer])
@@ -211,6 +223,10 @@ export class TextExtraction {
     this.#worker = undefined
     await worker?.terminate()
   }
+}
+
+function closedError(): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
 }
 
 function extractionError(problem: string, cause?: unknown): RepositoryError {

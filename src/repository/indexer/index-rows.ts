@@ -4,6 +4,7 @@
  */
 import type { AtomicMutation, Database } from '../../api/index.js'
 import { RecordId } from '../record-id.js'
+import type { FailedExtraction } from './documents/content-extraction.js'
 import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
 
 /** The family of the tables of indexes. */
@@ -14,6 +15,11 @@ const valueColumn = `${indexFamily}:v`
 export interface Place {
   readonly table: string
   readonly id: RecordId
+}
+
+/** The key of the document of a record at a tag. */
+export function documentKey({ table, id }: Place, tagId: string): string {
+  return `${table}-${id.text}-${tagId}`
 }
 
 /** Text that names a place, as key of maps. */
@@ -41,6 +47,17 @@ export interface IndexEntry {
   /** Whether there is a document; one without fields is not indexed. */
   readonly hasDocument: boolean
   readonly dependencies: readonly Dependency[]
+  /** Blobs whose text the document lacks; absent if there are none. */
+  readonly failures?: readonly FailedExtraction[]
+}
+
+/** A document that lacks the text of blobs. */
+export interface ExtractionFailure {
+  /** Key of the document. */
+  readonly key: string
+  readonly table: string
+  readonly id: string
+  readonly blobs: readonly FailedExtraction[]
 }
 
 /** Entries by the id of the version tag. */
@@ -73,6 +90,7 @@ export interface RefusedDocument {
 const entryKind = Buffer.from('e')
 const backwardKind = Buffer.from('b')
 const refusedKind = Buffer.from('r')
+const failureKind = Buffer.from('f')
 
 function placeBytes(table: string, id: RecordId): Buffer {
   return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
@@ -121,22 +139,25 @@ export class IndexRows {
     return row.value(valueColumn, 'json') as IndexEntries | undefined
   }
 
-  /** Replaces what is known of a record, together with the rows by what it depends on. */
+  /**
+   * Replaces what is known of a record, together with the rows by what it depends on and those of
+   * texts that could not be had.
+   */
   async replace(
     place: Place,
     before: IndexEntries | undefined,
     after: IndexEntries | undefined,
   ): Promise<void> {
-    const old = backwardValues(place, before)
+    const old = derivedValues(place, before)
     const mutations: AtomicMutation[] = []
     if (JSON.stringify(before) !== JSON.stringify(after)) {
       mutations.push(this.#mutation(entryRow(place), after))
     }
-    for (const [row, dependants] of backwardValues(place, after)) {
+    for (const [row, value] of derivedValues(place, after)) {
       const known = old.get(row)
       old.delete(row)
-      if (JSON.stringify(known) === JSON.stringify(dependants)) continue
-      mutations.push(this.#mutation(Buffer.from(row, 'latin1'), dependants))
+      if (JSON.stringify(known) === JSON.stringify(value)) continue
+      mutations.push(this.#mutation(Buffer.from(row, 'latin1'), value))
     }
     for (const row of old.keys())
       mutations.push(this.#mutation(Buffer.from(row, 'latin1'), undefined))
@@ -196,6 +217,12 @@ export class IndexRows {
     return rows.map((row) => row.value(valueColumn, 'json') as RefusedDocument)
   }
 
+  /** Documents that lack the text of blobs, in the order of their records; default all. */
+  async extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
+    const rows = await this.#table.scan({ prefix: failureKind, limit }).all()
+    return rows.map((row) => row.value(valueColumn, 'json') as ExtractionFailure)
+  }
+
   /** Removes all rows. */
   async clear(): Promise<void> {
     for await (const { row } of this.#table.scan()) {
@@ -223,14 +250,19 @@ export class IndexRows {
   }
 }
 
-/** Dependants by row, which is a text of one character a byte. */
-function backwardValues(
+/** What follows from entries, by row, which is a text of one character a byte. */
+function derivedValues(
   { table, id }: Place,
   entries: IndexEntries | undefined,
-): Map<string, Dependant[]> {
+): Map<string, ExtractionFailure | readonly Dependant[]> {
+  const failed = new Map<string, ExtractionFailure>()
   const rows = new Map<string, Dependant[]>()
   const own = placeBytes(table, id)
-  for (const [tag, { dependencies }] of Object.entries(entries ?? {})) {
+  for (const [tag, { dependencies, failures }] of Object.entries(entries ?? {})) {
+    if (failures !== undefined) {
+      const row = Buffer.concat([failureKind, own, Buffer.from(tag)]).toString('latin1')
+      failed.set(row, { key: documentKey({ table, id }, tag), table, id: id.text, blobs: failures })
+    }
     for (const { table: target, master, pattern, fields } of dependencies) {
       const prefix = backwardPrefix(target, RecordId.parse(master))
       const row = Buffer.concat([prefix, own]).toString('latin1')
@@ -239,7 +271,7 @@ function backwardValues(
       rows.set(row, dependants)
     }
   }
-  return rows
+  return new Map<string, ExtractionFailure | readonly Dependant[]>([...rows, ...failed])
 }
 
 /** Whether the variant properties of a record fit a pattern exactly. */

@@ -12,9 +12,10 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 import type { SearchDocument } from '../search/search-backend.js'
 import type { PreparedConfiguration } from './definition/compile.js'
 import { DependencyCollector, versionOfRecord } from './documents/dependency-collector.js'
-import { documentKey, type DocumentBuilder } from './documents/document-builder.js'
+import type { DocumentBuilder } from './documents/document-builder.js'
 import type { RecordSource } from './documents/record-source.js'
 import {
+  documentKey,
   fitsPattern,
   placeKey,
   type Dependant,
@@ -162,10 +163,11 @@ export class RecordIndexer {
       const record = await source.at(place, newest!, tag)
       if (record === undefined) continue
       const collector = noted.child()
-      const document = await builder.build(place, tag, record, collector)
+      const { document, failures } = await builder.build(place, tag, record, collector)
       const hasDocument = document !== undefined
       const dependencies = configuration.dereferences ? collector.list() : []
-      after[tag.id] = { version, hasDocument, dependencies }
+      const entry = { version, hasDocument, dependencies }
+      after[tag.id] = failures.length === 0 ? entry : { ...entry, failures }
       if (hasDocument) documents.push(document)
       else if (old?.hasDocument === true) removedKeys.push(documentKey(place, tag.id))
     }

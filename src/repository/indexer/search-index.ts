@@ -1,5 +1,5 @@
 /** An index that runs: it follows the writes of records, and builds documents when asked to. */
-import type { Clock } from '../../api/index.js'
+import { shown, type Clock } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import type { Subscription, SubscriptionOptions } from '../events/subscription.js'
@@ -10,6 +10,7 @@ import type { SearchBackend, SearchQuery, SearchResult } from '../search/search-
 import type { Blob } from '../values/blob-value.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
 import type { PreparedConfiguration } from './definition/compile.js'
+import { sourcesOf, type FieldSources } from './definition/field-sources.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
 import { DocumentBuilder } from './documents/document-builder.js'
 import { RecordSource } from './documents/record-source.js'
@@ -19,7 +20,7 @@ import type {
   IndexDefinition,
   IndexDefinitions,
 } from './index-definition.js'
-import type { IndexRows, RefusedDocument } from './index-rows.js'
+import type { ExtractionFailure, IndexRows, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
 import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.js'
 
@@ -86,7 +87,8 @@ export class SearchIndex {
       this.#counts.extractionFailures++
       parts.onExtractionFailure?.(this.name, blob, error)
     }
-    const extraction = { readBlob: parts.readBlob, extract: parts.extract, onFailure }
+    const { readBlob, extract } = parts
+    const extraction = { readBlob, extract, onFailure, signal: this.#stop.signal }
     const builder = new DocumentBuilder({ configuration, schema, source, extraction })
     const { rows, clock } = parts
     const counts = this.#counts
@@ -163,6 +165,17 @@ export class SearchIndex {
     return this.#parts.backend.search(query)
   }
 
+  /** What of the records a field of documents shows; undefined if no document has that field. */
+  fieldSources(name: string): FieldSources | undefined {
+    return sourcesOf(this.#parts.configuration, this.#parts.schema, name)
+  }
+
+  /** Qualified names of the fields that decide which records are indexed. */
+  get filterFields(): string[] {
+    const { configuration, schema } = this.#parts
+    return [...configuration.filterFields].map((id) => schema.fieldById(id).name)
+  }
+
   /** Builds the documents of some records again, and makes them visible. */
   async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
     for (const id of ids) await this.#indexer.update({ table, id: RecordId.of(id) }, allDocuments)
@@ -202,6 +215,32 @@ export class SearchIndex {
     }
     await this.#writer.commit()
     return Math.max(0, refused.length - (await rows.refused()).length)
+  }
+
+  /**
+   * Documents that lack the text of blobs, with the reasons, by key; the first ones up to `limit`,
+   * default 1,000.
+   */
+  extractionFailures({ limit = 1000 }: { readonly limit?: number } = {}): Promise<
+    ExtractionFailure[]
+  > {
+    if (!Number.isSafeInteger(limit) || limit < 0) {
+      throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
+    }
+    return this.#parts.rows.extractionFailures(limit)
+  }
+
+  /** Builds the documents that lack texts again; how many are complete now. */
+  async retryExtractions(): Promise<number> {
+    const { rows } = this.#parts
+    const failed = await rows.extractionFailures()
+    for (const { table, id } of failed) {
+      const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
+      await updated.catch(() => undefined)
+    }
+    await this.#writer.commit()
+    const left = await rows.extractionFailures()
+    return Math.max(0, failed.length - left.length)
   }
 
   /** What is stored of the records of the index, for checks. */
@@ -251,8 +290,7 @@ export class SearchIndex {
   async close(): Promise<void> {
     this.#stop.abort()
     this.#writer.stopRetrying()
-    await this.#building.catch(() => undefined)
-    await this.#subscription?.close()
+    await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
   }
 
   async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
@@ -264,4 +302,14 @@ export class SearchIndex {
     }
     await this.#indexer.handle(event, isReplay || sequence <= this.#recovery)
   }
+}
+
+/** Tries again all that is not in an index; how many of each kind succeeded. */
+export async function retryAll(
+  index: SearchIndex,
+): Promise<{ readonly refused: number; readonly texts: number; readonly deadLetters: number }> {
+  const refused = await index.retryRefusedDocuments()
+  const texts = await index.retryExtractions()
+  const deadLetters = await index.retryDeadLetters()
+  return { refused, texts, deadLetters }
 }

@@ -214,6 +214,17 @@ export class SearchIndexes {
     throw this.#failures.get(name) ?? indexNotFound(name)
   }
 
+  /** The indexes that run, by name. */
+  get running(): readonly SearchIndex[] {
+    const indexes = [...this.#running.values()].map(({ index }) => index)
+    return indexes.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Why indexes do not run, by name. */
+  get failures(): ReadonlyMap<string, Error> {
+    return this.#failures
+  }
+
   /**
    * Creates an index, which runs from now on. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
    * `ERR_REPOSITORY_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.

@@ -1,5 +1,6 @@
 /** Values of fields in JSON. Those without parts have the form of their value type. */
-import { invalidArgument, invalidRecord, RepositoryError } from '../errors.js'
+import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueSchema, ValueType } from '../values/value-type.js'
@@ -17,6 +18,8 @@ export interface JsonInput {
   readonly checkWrite?: ((field: QualifiedName) => void) | undefined
   /** Told of every field in conditions and filters; throws for one that may not be read. */
   readonly checkRead?: ((field: QualifiedName) => void) | undefined
+  /** Told of every link that is set; throws for one that may not be. */
+  readonly checkLink?: ((link: Link) => void) | undefined
   /** Whether empty texts, lists and records count as absent. Default false. */
   readonly ignoresEmpty?: boolean | undefined
 }
@@ -52,9 +55,13 @@ export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at:
   }
   if (type.base === 'RECORD') return embeddedFromJson(type, json, input, at)
   try {
-    return type.fromJson(type.base === 'DECIMAL' ? decimalOf(json) : plainJson(json))
+    const value = type.fromJson(type.base === 'DECIMAL' ? decimalOf(json) : plainJson(json))
+    if (value instanceof Link) input.checkLink?.(value)
+    return value
   } catch (error) {
-    if (!(error instanceof RepositoryError)) throw error
+    if (!(error instanceof RepositoryError) || error.code === RepositoryErrorCode.forbidden) {
+      throw error
+    }
     throw new RepositoryError(error.code, `${at}: ${error.message}`)
   }
 }

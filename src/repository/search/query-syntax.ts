@@ -84,6 +84,17 @@ export function parseQuery(text: string, defaultField: string | undefined): Quer
   return new QueryParser(text, defaultField).parse()
 }
 
+/** Names of the fields that a query looks at. `ERR_INVALID_ARGUMENT` as {@link parseQuery}. */
+export function queryFields(text: string, defaultField: string | undefined): Set<string> {
+  const fields = new Set<string>()
+  const visit = (node: QueryNode): void => {
+    if (node.type === 'boolean') for (const clause of node.clauses) visit(clause.node)
+    else if (node.type !== 'all') fields.add(node.field)
+  }
+  visit(parseQuery(text, defaultField))
+  return fields
+}
+
 /** Makes an `ERR_INVALID_ARGUMENT` about a place of a query, counted from 0. */
 export function queryError(position: number, problem: string): Error {
   return invalidArgument(`the query has an error at position ${position}: ${problem}`)

@@ -59,6 +59,8 @@ export interface PreparedDynamicField {
 export interface PreparedConfiguration {
   /** Version tags at which a record is indexed; undefined if it is not known to the index. */
   readonly tagsFor: (subject: MatchSubject) => readonly FieldType[] | undefined
+  /** Ids of the fields that decide which records are indexed. */
+  readonly filterFields: ReadonlySet<string>
   readonly nodes: readonly PreparedNode[]
   readonly dynamicFields: readonly PreparedDynamicField[]
   readonly dereferences: boolean
@@ -135,6 +137,7 @@ class Compiler {
   readonly #known: ReadonlyMap<string, Formatter>
   readonly #formatters = new Map<string, Formatter>()
   readonly #ownFields = new Set<string>()
+  readonly #filterFields = new Set<string>()
   #defaultFormatter: Formatter
   #hasFunctions = false
   #nodes = 0
@@ -171,7 +174,14 @@ class Compiler {
       this.#hasFunctions ||
       this.#ownFields.has(field.id) ||
       dynamicFields.some(({ nameFor }) => nameFor(field) !== undefined)
-    return { tagsFor, nodes, dynamicFields, dereferences: dereference, usesOwnField }
+    return {
+      tagsFor,
+      filterFields: this.#filterFields,
+      nodes,
+      dynamicFields,
+      dereferences: dereference,
+      usesOwnField,
+    }
   }
 
   #recordFilter({ recordFilter = {} }: IndexConfiguration): PreparedConfiguration['tagsFor'] {
@@ -190,6 +200,9 @@ class Compiler {
         })
       },
     )
+    for (const { field } of [...excludes, ...includes.map(({ matcher }) => matcher)]) {
+      if (field !== undefined) this.#filterFields.add(field)
+    }
     return (subject) => {
       if (excludes.some(({ matches }) => matches(subject))) return undefined
       return includes.find(({ matcher }) => matcher.matches(subject))?.tags

@@ -4,12 +4,14 @@ import type { IndexValue } from '../definition/configuration.js'
 
 /**
  * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
- * document and is told to `onExtractionFailure`.
+ * document, is stored with the index, and is told to `onExtractionFailure`. The signal is aborted
+ * when the index is closed: a failure behind that is none of the document.
  */
 export type ContentExtractor = (
   content: AsyncIterable<Uint8Array>,
   mediaType: string,
   name?: string,
+  signal?: AbortSignal,
 ) => Promise<string>
 
 /** Characters of extracted text that are kept. */
@@ -21,7 +23,20 @@ export interface ExtractionParts {
   /** Undefined: blobs have no text. */
   readonly extract: ContentExtractor | undefined
   readonly onFailure: (blob: Blob, error: unknown) => void
+  /** Aborted when the index is closed. */
+  readonly signal: AbortSignal
 }
+
+/** A blob whose text could not be had. */
+export interface FailedExtraction {
+  readonly name?: string | undefined
+  readonly mediaType: string
+  /** Bytes. */
+  readonly size: number
+  readonly reason: string
+}
+
+const reasonLengthMax = 500
 
 /** The blobs in values, at any depth of lists and paths; and the values without blobs. */
 export function splitBlobs(values: readonly IndexValue[]): {
@@ -43,18 +58,26 @@ export function splitBlobs(values: readonly IndexValue[]): {
   return { blobs, others }
 }
 
-/** The text of each blob; those whose text cannot be had are left out. */
+/** The text of each blob; those whose text cannot be had are left out, and added to `failures`. */
 export async function extractTexts(
   blobs: readonly Blob[],
-  { readBlob, extract, onFailure }: ExtractionParts,
+  { readBlob, extract, onFailure, signal }: ExtractionParts,
+  failures: FailedExtraction[],
 ): Promise<string[]> {
   const texts: string[] = []
   if (extract === undefined) return texts
   for (const blob of blobs) {
     try {
-      const text = await extract(readBlob(blob), blob.mediaType, blob.name)
+      const text = await extract(readBlob(blob), blob.mediaType, blob.name, signal)
       if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
     } catch (error) {
+      if (signal.aborted) throw error
+      const { name, mediaType, size } = blob
+      const reason = (error instanceof Error ? error.message : String(error)).slice(
+        0,
+        reasonLengthMax,
+      )
+      failures.push({ name, mediaType, size, reason })
       onFailure(blob, error)
     }
   }

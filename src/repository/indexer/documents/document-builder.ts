@@ -24,8 +24,13 @@ import type {
 import type { IndexValue } from '../definition/configuration.js'
 import { fillTemplate } from '../definition/name-template.js'
 import type { Place, VariantPattern } from '../index-rows.js'
-import { fitsPattern } from '../index-rows.js'
-import { extractTexts, splitBlobs, type ExtractionParts } from './content-extraction.js'
+import { documentKey, fitsPattern } from '../index-rows.js'
+import {
+  extractTexts,
+  splitBlobs,
+  type ExtractionParts,
+  type FailedExtraction,
+} from './content-extraction.js'
 import { versionOfRecord, type DependencyCollector } from './dependency-collector.js'
 import { flattened, textOf } from './formatters.js'
 import type { RecordSource } from './record-source.js'
@@ -58,11 +63,15 @@ interface Draft {
   readonly place: Place
   readonly collector: DependencyCollector
   readonly fields: Map<string, string[]>
+  readonly failures: FailedExtraction[]
 }
 
-/** The key of the document of a record at a tag. */
-export function documentKey({ table, id }: Place, tagId: string): string {
-  return `${table}-${id.text}-${tagId}`
+/** What a record becomes at a version tag. */
+export interface BuiltDocument {
+  /** Undefined: it would have no field. */
+  readonly document: SearchDocument | undefined
+  /** Blobs whose text the document lacks. */
+  readonly failures: readonly FailedExtraction[]
 }
 
 /** Builds documents of one index. */
@@ -73,19 +82,20 @@ export class DocumentBuilder {
     this.#parts = parts
   }
 
-  /** The document of a record in the version of a tag; undefined if it would have no field. */
+  /** The document of a record in the version of a tag. */
   async build(
     place: Place,
     tag: FieldType,
     record: StoredRecord,
     collector: DependencyCollector,
-  ): Promise<SearchDocument | undefined> {
+  ): Promise<BuiltDocument> {
     const { nodes } = this.#parts.configuration
-    const draft: Draft = { tag, record, place, collector, fields: new Map() }
+    const draft: Draft = { tag, record, place, collector, fields: new Map(), failures: [] }
     const own = visitedRecord(place, record, undefined)
     await this.#addNodes(draft, nodes, own)
     await this.#addDynamicFields(draft)
-    if (draft.fields.size === 0) return undefined
+    const { failures } = draft
+    if (draft.fields.size === 0) return { document: undefined, failures }
     const key = documentKey(place, tag.id)
     const reserved = {
       [reservedFields.key]: key,
@@ -96,7 +106,7 @@ export class DocumentBuilder {
       [reservedFields.version]: String(record.version ?? 0),
     }
     for (const [name, value] of Object.entries(reserved)) draft.fields.set(name, [value])
-    return { key, fields: Object.fromEntries(draft.fields) }
+    return { document: { key, fields: Object.fromEntries(draft.fields) }, failures }
   }
 
   async #addNodes(draft: Draft, nodes: readonly PreparedNode[], at: Visited): Promise<void> {
@@ -115,13 +125,13 @@ export class DocumentBuilder {
   }
 
   async #addField(draft: Draft, field: PreparedField, at: Visited): Promise<void> {
-    const { chain, make, extractContent, formatter } = field
+    const { chain, make } = field
     let texts: readonly string[]
     if (chain === undefined) texts = await this.#made(draft, make!)
     else {
       const values = await this.#evaluate(draft, chain, at)
       if (values.length === 0) return
-      texts = await this.#textsOf(values, extractContent, formatter)
+      texts = await this.#textsOf(draft, values, field)
     }
     if (texts.length === 0) return
     const variables = await this.#variables(draft, field.variables, at)
@@ -145,24 +155,24 @@ export class DocumentBuilder {
     if (configuration.dynamicFields.length === 0) return
     for (const [name, value] of Object.entries(draft.record.fields)) {
       const field = schema.field(name)
-      for (const { nameFor, extractContent, formatter, goesOn } of configuration.dynamicFields) {
-        const target = nameFor(field)
+      for (const rule of configuration.dynamicFields) {
+        const target = rule.nameFor(field)
         if (target === undefined) continue
         const values = flattened(value, field.type)
-        add(draft, target, await this.#textsOf(values, extractContent, formatter))
-        if (!goesOn) break
+        add(draft, target, await this.#textsOf(draft, values, rule))
+        if (!rule.goesOn) break
       }
     }
   }
 
   async #textsOf(
+    { failures }: Draft,
     values: readonly IndexValue[],
-    extractContent: boolean,
-    formatter: PreparedField['formatter'],
+    { extractContent, formatter }: Pick<PreparedField, 'extractContent' | 'formatter'>,
   ): Promise<readonly string[]> {
     if (!extractContent) return formatter(values)
     const { blobs, others } = splitBlobs(values)
-    const texts = await extractTexts(blobs, this.#parts.extraction)
+    const texts = await extractTexts(blobs, this.#parts.extraction, failures)
     return others.length === 0 ? texts : [...formatter(others), ...texts]
   }
 
