@@ -17,6 +17,8 @@ import {
   rowText,
   scanFromJson,
   type SearchIndexes,
+  type BuildReport,
+  type ImportCounts,
   type IndexConfiguration,
   type RecordScan,
   type RecordTable,
@@ -36,8 +38,20 @@ type Verb<T> = (
   database: Database,
 ) => Promise<void>
 
-function say(text: string): void {
-  process.stdout.write(`${text}\n`)
+/** Where verbs write to. */
+export interface CommandOutput {
+  /** Takes what was asked for. */
+  readonly write: (text: string) => void
+  /** Takes what went wrong without ending the verb: the process fails at its end. */
+  readonly complain: (text: string) => void
+}
+
+const processOutput: CommandOutput = {
+  write: (text) => void process.stdout.write(text),
+  complain: (text) => {
+    process.stderr.write(text)
+    process.exitCode = 1
+  },
 }
 
 /** Runs a verb with the repositories of a directory, which no other process may have open. */
@@ -65,7 +79,10 @@ function numberOf(text: string, what: string): number {
 }
 
 /** Adds the command `repository` with its verbs. */
-export function addRepositoryCommands(cellar: Command): void {
+export function addRepositoryCommands(
+  cellar: Command,
+  output: CommandOutput = processOutput,
+): void {
   const repository = cellar
     .command('repository')
     .description('records of a database that is not open elsewhere')
@@ -77,14 +94,22 @@ export function addRepositoryCommands(cellar: Command): void {
       .option('-r, --repository <name>', 'the repository', 'default')
       .option('-t, --table <name>', 'the record table', 'record')
   }
-  addImport(verb)
-  addScan(verb)
-  addTables(verb)
-  addTools(verb)
-  addIndexes(verb)
+  const say = (text: string): void => output.write(`${text}\n`)
+  const verbs: Verbs = { verb, say, output }
+  addImport(verbs)
+  addScan(verbs)
+  addTables(verbs)
+  addTools(verbs)
+  addIndexes(verbs)
 }
 
-type AddVerb = (usage: string, description: string) => Command
+/** What verbs are added with. */
+interface Verbs {
+  readonly verb: (usage: string, description: string) => Command
+  /** Writes a line. */
+  readonly say: (text: string) => void
+  readonly output: CommandOutput
+}
 
 interface ImportWords {
   readonly format: string
@@ -96,7 +121,7 @@ interface ImportWords {
   readonly maxErrors: string
 }
 
-function addImport(verb: AddVerb): void {
+function addImport({ verb, say, output }: Verbs): void {
   verb('import', 'make types and records of a JSON file')
     .argument('<file>', "JSON; '-' for the standard input")
     .option('-f, --format <name>', "'json', or 'json_lines' for a record a line", 'json')
@@ -107,7 +132,14 @@ function addImport(verb: AddVerb): void {
     .option('--ignore-and-delete-empty-fields', 'empty ones remove the field that is stored')
     .option('--max-errors <number>', 'records that fail before the import stops', '1')
     .action((file: string, options: ImportWords & Common) => {
-      return opened(options, (manager) => runImport(manager, file, options))
+      return opened(options, async (manager) => {
+        const counts = await runImport(manager, file, options, output)
+        if (options.quiet === true) return
+        const { fieldTypes, recordTypes, created, updated, unchanged, failed } = counts
+        say(`types: ${fieldTypes} of fields, ${recordTypes} of records`)
+        const written = `${created} created, ${updated} updated, ${unchanged} as they were`
+        say(`records: ${written}, ${failed} failed`)
+      })
     })
 }
 
@@ -115,8 +147,9 @@ async function runImport(
   manager: RepositoryManager,
   file: string,
   options: ImportWords & Common,
-): Promise<void> {
-  const { format, workers, maxErrors, schemaOnly, quiet } = options
+  output: CommandOutput,
+): Promise<ImportCounts> {
+  const { format, workers, maxErrors, schemaOnly } = options
   if (format !== 'json' && format !== 'json_lines') throw new Error(`no format '${format}'`)
   const source = file === '-' ? process.stdin : createReadStream(file)
   const counts = await importRecords(manager.types, tableOf(manager, options), source, {
@@ -127,16 +160,10 @@ async function runImport(
     ignoreEmptyFields: options.ignoreEmptyFields,
     ignoreAndDeleteEmptyFields: options.ignoreAndDeleteEmptyFields,
     failed: ({ place, id, code, message }) => {
-      process.stderr.write(`${place}: ${id ?? 'a record'}: ${code}: ${message}\n`)
+      output.complain(`${place}: ${id ?? 'a record'}: ${code}: ${message}\n`)
     },
   })
-  if (counts.failed > 0) process.exitCode = 1
-  if (quiet === true) return
-  const { fieldTypes, recordTypes, created, updated, unchanged, failed } = counts
-  say(`types: ${fieldTypes} of fields, ${recordTypes} of records`)
-  say(
-    `records: ${created} created, ${updated} updated, ${unchanged} as they were, ${failed} failed`,
-  )
+  return counts
 }
 
 interface ScanWords {
@@ -149,7 +176,7 @@ interface ScanWords {
   readonly config?: string
 }
 
-function addScan(verb: AddVerb): void {
+function addScan({ verb, say }: Verbs): void {
   verb('scan-records', 'count records, or print them as JSON, one a line')
     .option('-c, --count', 'say how many there are (the default)')
     .option('-p, --print', 'print them')
@@ -158,10 +185,16 @@ function addScan(verb: AddVerb): void {
     .option('--stop <id>', 'where to stop; this id is no longer shown')
     .option('--record-type <name>', '{namespace}local')
     .option('--config <file>', 'a scan as JSON, for filters and fields')
-    .action((options: ScanWords & Common) => opened(options, runScan))
+    .action((options: ScanWords & Common) => {
+      return opened(options, (manager) => runScan(manager, options, say))
+    })
 }
 
-async function runScan(manager: RepositoryManager, options: ScanWords & Common): Promise<void> {
+async function runScan(
+  manager: RepositoryManager,
+  options: ScanWords & Common,
+  say: Verbs['say'],
+): Promise<void> {
   const { start, stop, recordType, limit, config } = options
   const { schema } = manager.types
   const namespaces = new NameReader()
@@ -185,7 +218,7 @@ async function runScan(manager: RepositoryManager, options: ScanWords & Common):
   if (options.print !== true || options.count === true) say(`${count} records`)
 }
 
-function addTables(verb: AddVerb): void {
+function addTables({ verb, say }: Verbs): void {
   verb('list-tables', 'names of the record tables').action((options: Common) => {
     return opened(options, async (manager) => {
       for (const name of manager.repository(options.repository).listTables()) say(name)
@@ -222,14 +255,14 @@ function addTables(verb: AddVerb): void {
     })
 }
 
-function addTools(verb: AddVerb): void {
+function addTools({ verb, say, output }: Verbs): void {
   verb('query-linkindex', 'records that lead to a record, or to which it leads')
     .argument('<id>', 'the id of a record')
     .option('--forward', 'the records to which it leads')
     .option('--tag <name>', 'version tag', 'last')
     .option('--field <name>', '{namespace}local of the field with the link')
     .action((id: string, options: LinkWords & Common) => {
-      return opened(options, (manager) => runLinks(manager, id, options))
+      return opened(options, (manager) => runLinks(manager, id, options, say))
     })
   verb('visualize-row', 'the cells of the row of a record')
     .argument('<id>', 'the id of a record')
@@ -237,7 +270,7 @@ function addTools(verb: AddVerb): void {
     .action((id: string, options: { html?: boolean } & Common) => {
       return opened(options, async (manager) => {
         const row = await describeRow(tableOf(manager, options), RecordId.parse(id))
-        process.stdout.write(options.html === true ? rowHtml(row) : rowText(row))
+        output.write(options.html === true ? rowHtml(row) : rowText(row))
       })
     })
 }
@@ -252,6 +285,7 @@ async function runLinks(
   manager: RepositoryManager,
   id: string,
   options: LinkWords & Common,
+  say: Verbs['say'],
 ): Promise<void> {
   const { forward, tag, field } = options
   const following = await manager.followLinks()
@@ -290,7 +324,7 @@ async function configurationOf(
   return { configuration: JSON.parse(text) as IndexConfiguration }
 }
 
-function addIndexes(verb: AddVerb): void {
+function addIndexes({ verb, say }: Verbs): void {
   verb('add-index', 'make an index of the records, and build it')
     .argument('<name>')
     .argument('<file>', 'its configuration as XML or JSON')
@@ -299,7 +333,7 @@ function addIndexes(verb: AddVerb): void {
         const { repository } = options
         const given = await configurationOf(file)
         const index = await indexes.create({ name, repository, build: true, ...given })
-        sayBuilt(await index.built())
+        say(builtText(await index.built()))
       })
     })
   verb('update-index', 'give an index another configuration, and build it again')
@@ -309,7 +343,7 @@ function addIndexes(verb: AddVerb): void {
       return indexed(options, async (indexes) => {
         const given = await configurationOf(file)
         await indexes.update(name, { ...given, build: true, buildArguments: { clear: true } })
-        sayBuilt(await indexes.index(name).built())
+        say(builtText(await indexes.index(name).built()))
       })
     })
   verb('build-index', 'build an index again')
@@ -319,7 +353,7 @@ function addIndexes(verb: AddVerb): void {
       return indexed(options, async (indexes) => {
         const buildArguments = { clear: options.clear ?? false }
         await indexes.update(name, { build: true, buildArguments })
-        sayBuilt(await indexes.index(name).built())
+        say(builtText(await indexes.index(name).built()))
       })
     })
   verb('delete-index', 'remove an index with its documents')
@@ -336,9 +370,11 @@ function addIndexes(verb: AddVerb): void {
   })
   verb('index-status', 'how far an index follows, and what it has refused')
     .argument('<name>')
-    .action((name: string, options: Common) => {
+    .option('--wait', 'wait until it has every write')
+    .action((name: string, options: { wait?: boolean } & Common) => {
       return indexed(options, async (indexes) => {
         const index = indexes.index(name)
+        if (options.wait === true) await index.waitFor()
         const refused = await index.refusedDocuments()
         const { version, lastBuild } = await indexes.get(name)
         const texts = await index.extractionFailures()
@@ -358,6 +394,6 @@ function addIndexes(verb: AddVerb): void {
     })
 }
 
-function sayBuilt(report: { readonly records: number; readonly failed: number } | undefined): void {
-  say(`${report?.records ?? 0} records indexed, ${report?.failed ?? 0} failed`)
+function builtText(report: BuildReport | undefined): string {
+  return `${report?.records ?? 0} records indexed, ${report?.failed ?? 0} failed`
 }

@@ -78,7 +78,12 @@ export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/reco
 export type { FieldDifference, PruneOptions } from './records/record-history.js'
 export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'
-export { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
+export {
+  Subscription,
+  type EventHandler,
+  type SubscriptionCounts,
+  type SubscriptionOptions,
+} from './events/subscription.js'
 export type { DeadLetter, RecordEvent } from './events/subscription-state.js'
 export type {
   FieldIndexInfo,

@@ -1,6 +1,6 @@
 /** Routes of repositories and record tables. */
 import type { FastifyReply } from 'fastify'
-import { objectOf, textOf } from '../repository/index.js'
+import { objectOf, RepositoryError, RepositoryErrorCode, textOf } from '../repository/index.js'
 import { forbidden, TableAccess } from './access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
@@ -30,7 +30,11 @@ function mayKnow({ principal }: Call, repository: string, table: string): boolea
 /** GET of the record tables of a repository that the principal may read. */
 export async function listTables(call: Call): Promise<unknown> {
   const { manager, repository } = call
-  if (!knownRepositories(call).includes(repository)) throw forbidden('the repository is hidden')
+  if (!knownRepositories(call).includes(repository)) {
+    // Whether there is none, or none that the principal may know of.
+    const message = `there is no repository ${repository}`
+    throw new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
+  }
   const tables = manager.repository(repository).listTables()
   return tables.filter((name) => mayKnow(call, repository, name)).map((name) => ({ name }))
 }
