@@ -1,4 +1,4 @@
-/** The search indexes as the command line has them: on tables of the database, with texts of blobs. */
+/** The search indexes as the command line has them: in tables of the database, with blob texts. */
 import type { Database } from './index.js'
 import {
   EmbeddedSearch,
