@@ -88,6 +88,8 @@ export class Subscription {
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
   #wakers: (() => void)[] = []
+  /** Resolves when an event has left its lane; undefined while the feed does not wait. */
+  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
 
   private constructor(
     name: string,
@@ -261,12 +263,18 @@ export class Subscription {
         .then(() => this.#handle({ event, sequence, isReplay }))
         .then((isDone) => {
           this.#waitingEvents--
+          this.#room?.resolve()
+          this.#room = undefined
           if (entry !== undefined && isDone) entry.left--
           return this.#settle()
         })
     }
     await this.#settle()
-    while (this.#waitingEvents >= waitingMax) await Promise.race(this.#lanes)
+    // Not the first lane that is done: an idle lane is done at once, again and again.
+    while (this.#waitingEvents >= waitingMax) {
+      this.#room ??= deferred()
+      await this.#room.promise
+    }
     if (this.#failure !== undefined) throw this.#failure
   }
 
@@ -355,6 +363,12 @@ function newest(database: Database): number {
   const { sequence } = snapshot
   snapshot.close()
   return sequence
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((done) => (resolve = done))
+  return { promise, resolve }
 }
 
 function errorOf(thrown: unknown): Error {
