@@ -247,7 +247,7 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
       }
     },
     create: (document) => table.create(create(document) as never),
-    read: (id) => table.read(recordId(id)),
+    read: (id) => table.readSync(recordId(id)),
     documentOf,
     change: async (id, expected, next) => {
       const conditions = [{ field: counter, value: expected }]
@@ -255,8 +255,8 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
       return (await table.update(input, { conditions })).status === 'UPDATED'
     },
     addVersion: (id, value) => table.update({ id: recordId(id), fields: { [title]: value } }),
-    readVersion: async (id, version) => {
-      return (await table.read(recordId(id), { version })).fields[title] as string
+    readVersion: (id, version) => {
+      return table.readSync(recordId(id), { version, fields: [title] }).fields[title] as string
     },
     scan: async () => {
       let count = 0

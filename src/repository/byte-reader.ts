@@ -1,12 +1,17 @@
 /** Reads the parts of a stored value; what does not fit is corruption, never a wrong value. */
 import { corrupt } from './errors.js'
 
+/** Up to so many bytes, all texts of a value are cut from one string of the whole value. */
+const sharedTextBytesMax = 2048
+
 /** A position in stored bytes; numbers are big-endian. Every read fails with `ERR_CORRUPTION`. */
 export class ByteReader {
   readonly #bytes: Buffer
   readonly #what: string
   #at: number
   #end: number
+  /** All bytes as characters, made for the first text. */
+  #whole: string | undefined
 
   /** `what` names the value in messages. */
   constructor(bytes: Buffer, what: string, start = 0, end = bytes.length) {
@@ -83,6 +88,12 @@ export class ByteReader {
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
 
+  /** Passes over bytes. */
+  skip(length: number): void {
+    this.#need(length)
+    this.#at += length
+  }
+
   /** A length as a varint, then so many bytes. They share memory with the source. */
   bytes(): Buffer {
     return this.raw(this.varint())
@@ -92,8 +103,15 @@ export class ByteReader {
   text(): string {
     const length = this.varint()
     this.#need(length)
+    const start = this.#at
     this.#at += length
-    return this.#bytes.toString('utf8', this.#at - length, this.#at)
+    const bytes = this.#bytes
+    // A string costs a call out of JavaScript; a part of one that is there costs none.
+    if (bytes.length > sharedTextBytesMax || !isAscii(bytes, start, this.#at)) {
+      return bytes.toString('utf8', start, this.#at)
+    }
+    this.#whole ??= bytes.toString('latin1')
+    return this.#whole.slice(start, this.#at)
   }
 
   /** Checks that nothing follows. */
@@ -109,4 +127,12 @@ export class ByteReader {
   #need(count: number): void {
     if (count > this.#end - this.#at) throw this.failure('the bytes end too early')
   }
+}
+
+function isAscii(bytes: Buffer, start: number, end: number): boolean {
+  let bits = 0
+  let at = start
+  for (; at + 4 <= end; at += 4) bits |= bytes[at] | bytes[at + 1] | bytes[at + 2] | bytes[at + 3]
+  for (; at < end; at++) bits |= bytes[at]
+  return bits < 0x80
 }

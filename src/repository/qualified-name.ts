@@ -8,6 +8,7 @@ export type QualifiedName = `{${string}}${string}`
 
 /** The namespace of version tags. */
 export const versionTagNamespace = 'org.lilyproject.vtag'
+const versionTagPrefix = `{${versionTagNamespace}}`
 /** The namespace of system fields, such as `{org.lilyproject.system}version`. */
 export const systemNamespace = 'org.lilyproject.system'
 /** The version of a record, in conditions. */
@@ -38,5 +39,5 @@ export function qualifiedName(namespace: string, local: string): QualifiedName {
 
 /** Whether a field is a version tag. */
 export function isVersionTag(name: string): boolean {
-  return name.startsWith(`{${versionTagNamespace}}`)
+  return name.startsWith(versionTagPrefix)
 }

@@ -14,10 +14,14 @@ import { isText } from './text.js'
 const userKind = 0
 const uuidKind = 1
 const uuidBytes = 16
-const userPrefixLength = 'USER.'.length
 const idBytesMax = 16_384
-/** Texts of masters that users have chosen, without anything that is escaped or refused. */
-const plainUserPattern = /^USER\.[\w:@/+-]+$/
+const userPrefix = 'USER.'
+const plainLengthMax = 256
+/** 1 for the bytes of characters that are neither escaped nor refused. */
+const plainBytes = new Uint8Array(256)
+for (const character of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:@/+-') {
+  plainBytes[character.charCodeAt(0)] = 1
+}
 const noProperties: VariantProperties = Object.freeze({})
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -39,19 +43,20 @@ export class RecordId {
   readonly #own: string
   #bytes: Buffer | undefined
 
-  /** `plainText`: the text form, of a master that has no character to be escaped. */
+  /** `plain`: text and bytes of a master that has no character to be escaped. */
   private constructor(
     kind: number,
     own: string,
     properties: [string, string][],
-    plainText?: string,
+    plain?: { readonly text: string; readonly bytes: Buffer },
   ) {
     this.#kind = kind
     this.#own = own
-    if (plainText !== undefined) {
+    if (plain !== undefined) {
       this.variantProperties = noProperties
       this.master = this
-      this.text = plainText
+      this.text = plain.text
+      this.#bytes = plain.bytes
       return
     }
     const prefix = kind === userKind ? 'USER' : 'UUID'
@@ -90,8 +95,11 @@ export class RecordId {
   /** The id of a text. `ERR_INVALID_ARGUMENT`. */
   static parse(text: string): RecordId {
     if (typeof text !== 'string') throw invalidArgument(`an id must be a text, got ${shown(text)}`)
-    if (plainUserPattern.test(text)) {
-      return new RecordId(userKind, text.slice(userPrefixLength), [], text)
+    if (text.startsWith(userPrefix)) {
+      const bytes = plainUserBytes(text)
+      if (bytes !== undefined) {
+        return new RecordId(userKind, text.slice(userPrefix.length), [], { text, bytes })
+      }
     }
     const [kind, own, variant, ...more] = splitEscaped(text, '.')
     if (more.length > 0 || own === undefined) throw badId(text)
@@ -111,6 +119,10 @@ export class RecordId {
   /** The id of its bytes. `ERR_INVALID_ARGUMENT`. */
   static fromBytes(bytes: Uint8Array): RecordId {
     const source = Buffer.from(bytes)
+    if (isPlainUser(source)) {
+      const own = source.toString('latin1', 1)
+      return new RecordId(userKind, own, [], { text: userPrefix + own, bytes: source })
+    }
     try {
       return readId(source)
     } catch (cause) {
@@ -168,13 +180,6 @@ export class RecordId {
   }
 
   #encode(): Buffer {
-    if (this.variantProperties === noProperties && this.#own.length < idBytesMax) {
-      // All characters are ASCII.
-      const bytes = Buffer.allocUnsafe(1 + this.#own.length)
-      bytes[0] = this.#kind
-      bytes.write(this.#own, 1, 'latin1')
-      return bytes
-    }
     const own =
       this.#kind === userKind
         ? Buffer.from(this.#own)
@@ -194,6 +199,26 @@ export class RecordId {
     }
     return bytes
   }
+}
+
+/** The row of the text of a user's id that has plain characters only; undefined for others. */
+function plainUserBytes(text: string): Buffer | undefined {
+  const length = text.length - userPrefix.length
+  if (length < 1 || length > plainLengthMax) return undefined
+  const bytes = Buffer.allocUnsafe(1 + length)
+  bytes[0] = userKind
+  for (let at = 1; at <= length; at++) {
+    const code = text.charCodeAt(at + userPrefix.length - 1)
+    if (code > 0xff || plainBytes[code] === 0) return undefined
+    bytes[at] = code
+  }
+  return bytes
+}
+
+function isPlainUser(source: Buffer): boolean {
+  if (source.length < 2 || source.length > plainLengthMax || source[0] !== userKind) return false
+  for (let at = 1; at < source.length; at++) if (plainBytes[source[at]] === 0) return false
+  return true
 }
 
 function readId(source: Buffer): RecordId {

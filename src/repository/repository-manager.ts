@@ -1,5 +1,5 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import type { Clock, Database, Table } from '../api/index.js'
+import type { Clock, Database, SyncTable, Table } from '../api/index.js'
 import { requireCapability } from '../api/index.js'
 import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
@@ -319,9 +319,12 @@ export class RepositoryManager {
     const { schema } = this.types
     const { tablePrefix, clock, durability, randomBytes, undeleteMilliseconds, hooks } =
       this.#settings
+    const table = this.#database.table(physical)
+    const hasSync = this.#database.capabilities.sync
     const context: TableContext = {
       database: this.#database,
-      table: this.#database.table(physical),
+      table,
+      syncTable: hasSync ? (table as Table & SyncTable) : undefined,
       indexTable: `${tablePrefix}.index`,
       repository,
       name,
@@ -340,11 +343,11 @@ export class RepositoryManager {
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
     await this.#fieldIndexes.load(context.key)
-    const table = new RecordTable(context)
+    const records = new RecordTable(context)
     const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
-    tables.set(name, table)
+    tables.set(name, records)
     this.#tables.set(repository, tables)
-    return table
+    return records
   }
 
   async #endRepository(repository: string, tables: readonly string[]): Promise<void> {

@@ -40,8 +40,13 @@ function eachBlob(
   }
 }
 
+const none: ReferenceChange[] = []
+
 /** The changes of references by key and field; inline blobs do not count. */
-export function referenceChanges(change: RecordChange, schema: SchemaCache): ReferenceChange[] {
+export function referenceChanges(
+  change: RecordChange,
+  schema: SchemaCache,
+): readonly ReferenceChange[] {
   const found = new Map<string, ReferenceChange>()
   const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
     for (const [ordinal, { value }] of cells ?? []) {
@@ -56,7 +61,10 @@ export function referenceChanges(change: RecordChange, schema: SchemaCache): Ref
       })
     }
   }
-  const { before, after, versions, versionsBefore } = change
+  const { before, after, versions, versionsBefore, event } = change
+  // An update changes no other fields than those of its event; most have no blobs.
+  const isSmall = versions.size === 0 && (event.kind === 'updated' || before === undefined)
+  if (isSmall && !event.fields.some(({ type }) => mayHoldBlobs(type))) return none
   // What a write leaves as it was is the same object.
   if (before?.fields !== after.fields) {
     count(before?.fields, -1)

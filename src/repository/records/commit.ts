@@ -75,7 +75,8 @@ export interface StoredEvent {
 
 function eventOf({ context, change }: TableChange): StoredEvent {
   const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
-  const tags = fields.filter(({ name }) => isVersionTag(name)).map(({ name }) => name)
+  const tags: string[] = []
+  for (const { name } of fields) if (isVersionTag(name)) tags.push(name)
   return {
     type: `record-${kind}`,
     repository: context.repository,
@@ -166,7 +167,7 @@ export async function commit(changes: readonly TableChange[]): Promise<number> {
 }
 
 async function commitInside(changes: readonly TableChange[]): Promise<number> {
-  const [{ context }] = changes
+  const { context } = changes[0]
   const checks = changes.map(unchangedCheck)
   const mutations = changes.map(rowOf)
   const followers: (() => Promise<void>)[] = []

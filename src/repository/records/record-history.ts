@@ -9,6 +9,7 @@ import { checkVersion, type RecordReader } from './record-reader.js'
 import type { FieldCell, RecordState, VersionState } from './record-state.js'
 import { recordNotFound, versionNotFound } from './record-view.js'
 import type { PreparedWrite } from './record-writer.js'
+import type { StoredRecord } from './record.js'
 import type { TableContext } from './table-context.js'
 
 /** A field that differs between two versions; undefined = absent. */
@@ -93,10 +94,12 @@ export class RecordHistory {
     const settings = { type, writesType: false, time: clock.now(), isAutosave: false }
     const updated = updateState(state, input, settings)
     const after = updated?.after ?? state
-    const record = views.ofState(id, after, after.version, after.latest, undefined)
-    if (updated === undefined) return { change: undefined, status: 'UP_TO_DATE', record }
+    const show = (): StoredRecord => {
+      return views.ofState(id, after, after.version, after.latest, undefined)
+    }
+    if (updated === undefined) return { id, change: undefined, status: 'UP_TO_DATE', show }
     const before = { beforeBytes: bytes, before: state, versionsBefore: new Map() }
-    return { change: { id, ...before, ...updated }, status: 'UPDATED', record }
+    return { id, change: { id, ...before, ...updated }, status: 'UPDATED', show }
   }
 
   /** A write that drops old versions. */
@@ -107,6 +110,7 @@ export class RecordHistory {
     const { bytes, state } = await this.#live(id)
     const { views, clock } = this.#context
     const record = views.ofState(id, state, state.version, state.latest, undefined)
+    const show = (): StoredRecord => record
     let first = Math.max(state.first, state.version - keep + 1)
     if (ageMillisecondsMin !== undefined) {
       const at = await this.#reader.versionAt(id, clock.now() - ageMillisecondsMin)
@@ -118,7 +122,7 @@ export class RecordHistory {
         if (isKept) first = Math.min(first, Math.max(Number(value), state.first))
       }
     }
-    if (first <= state.first) return { change: undefined, status: 'UP_TO_DATE', record }
+    if (first <= state.first) return { id, change: undefined, status: 'UP_TO_DATE', show }
     const dropped = Array.from({ length: first - state.first }, (_, i) => state.first + i)
     const versionsBefore = await this.#reader.versionStates(id, dropped)
     const change: RecordChange = {
@@ -130,7 +134,7 @@ export class RecordHistory {
       versionsBefore,
       event: { kind: 'updated', fields: [] },
     }
-    return { change, status: 'UPDATED', record }
+    return { id, change, status: 'UPDATED', show }
   }
 
   /** A write that brings a deleted record back. `ERR_RECORD_NOT_FOUND` if that is too late. */
@@ -156,8 +160,10 @@ export class RecordHistory {
         fields: ordinals.map((ordinal) => schema.fieldAt(ordinal)!),
       },
     }
-    const record = views.ofState(id, after, after.version, after.latest, undefined)
-    return { change, status: 'CREATED', record }
+    const show = (): StoredRecord => {
+      return views.ofState(id, after, after.version, after.latest, undefined)
+    }
+    return { id, change, status: 'CREATED', show }
   }
 
   /** A write that removes what a deleted record has kept; undefined if there is nothing. */
@@ -178,8 +184,10 @@ export class RecordHistory {
       versionsBefore: await this.#reader.versionStates(id, dropped),
       event: { kind: 'deleted', fields: [] },
     }
-    const record = views.ofState(id, state, state.version, state.latest, undefined)
-    return { change, status: 'DELETED', record }
+    const show = (): StoredRecord => {
+      return views.ofState(id, state, state.version, state.latest, undefined)
+    }
+    return { id, change, status: 'DELETED', show }
   }
 
   async #live(id: RecordId): Promise<{ bytes: Buffer; state: RecordState }> {

@@ -1,6 +1,6 @@
 /** Reads records of one table: the newest version, old ones, several at once, and variants. */
-import { shown } from '../../api/index.js'
-import type { Result } from '../../api/index.js'
+import { requireCapability, shown } from '../../api/index.js'
+import type { Get, Result } from '../../api/index.js'
 import { ByteReader } from '../byte-reader.js'
 import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { lastTag, versionTagNamespace } from '../qualified-name.js'
@@ -41,6 +41,14 @@ export type VersionSelection =
 const versionsAtOnce = 1000
 const headColumns = [headColumn]
 
+function headGet(id: RecordId): Get {
+  return { row: id.bytes, columns: headColumns }
+}
+
+function versionGet(id: RecordId, version: number): Get {
+  return { row: id.bytes, columns: [headColumn, versionColumn(version)] }
+}
+
 /** A head as it is stored. */
 export interface StoredHead {
   readonly bytes: Buffer | undefined
@@ -57,7 +65,7 @@ export class RecordReader {
 
   /** The head of a record, which may be a deleted one. */
   async head(id: RecordId): Promise<StoredHead> {
-    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
+    const row = await this.#context.table.get(headGet(id))
     const bytes = row.value(headColumn)
     return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
   }
@@ -72,10 +80,21 @@ export class RecordReader {
     const id = RecordId.of(idLike)
     const wanted = this.wanted(options.fields)
     if (options.version !== undefined) return this.#readVersion(id, options.version, wanted)
-    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
-    const bytes = row.value(headColumn)
-    if (bytes === undefined) throw recordNotFound(id)
-    return this.#context.views.newest(id, bytes, wanted)
+    return this.#newestOf(id, await this.#context.table.get(headGet(id)), wanted)
+  }
+
+  /** As {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
+  readSync(idLike: RecordIdLike, options: ReadOptions = {}): StoredRecord {
+    const { syncTable, database } = this.#context
+    if (syncTable === undefined) {
+      requireCapability(database.capabilities, 'sync', 'a synchronous read of a record')
+    }
+    const id = RecordId.of(idLike)
+    const wanted = this.wanted(options.fields)
+    const { version } = options
+    if (version === undefined) return this.#newestOf(id, syncTable!.getSync(headGet(id)), wanted)
+    checkVersion(version)
+    return this.#versionOf(id, syncTable!.getSync(versionGet(id, version)), version, wanted)
   }
 
   /** The records that exist, in the order asked for. */
@@ -211,7 +230,7 @@ export class RecordReader {
   }
 
   async #headBytes(id: RecordId): Promise<Buffer | undefined> {
-    const row = await this.#context.table.get({ row: id.bytes, columns: headColumns })
+    const row = await this.#context.table.get(headGet(id))
     return row.value(headColumn)
   }
 
@@ -224,8 +243,17 @@ export class RecordReader {
 
   async #readVersion(id: RecordId, version: number, wanted: WantedFields): Promise<StoredRecord> {
     checkVersion(version)
-    const columns = [headColumn, versionColumn(version)]
-    const row = await this.#context.table.get({ row: id.bytes, columns })
+    const row = await this.#context.table.get(versionGet(id, version))
+    return this.#versionOf(id, row, version, wanted)
+  }
+
+  #newestOf(id: RecordId, row: Result, wanted: WantedFields): StoredRecord {
+    const bytes = row.value(headColumn)
+    if (bytes === undefined) throw recordNotFound(id)
+    return this.#context.views.newest(id, bytes, wanted)
+  }
+
+  #versionOf(id: RecordId, row: Result, version: number, wanted: WantedFields): StoredRecord {
     const head = row.value(headColumn)
     const header = this.#headerOf(id, head)
     // Version 0 is a view for version tags; as a version there is none.

@@ -5,7 +5,7 @@ import { RecordId, type RecordIdLike } from '../record-id.js'
 import { decodeField } from './prepared-input.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
 import type { StoredRecord } from './record.js'
-import { decodeHead, headColumn, type RecordState } from './record-state.js'
+import { decodeHead, headColumn, isDeletedHead } from './record-state.js'
 import type { WantedFields } from './record-view.js'
 import type { TableContext } from './table-context.js'
 
@@ -34,6 +34,10 @@ const names = new OptionNames<RecordScan>('a scan of records', {
   signal: true,
 })
 
+/** Rows of the first batch, and of the last one: each has twice as many as the one before. */
+const rowsFirst = 8
+const rowsMost = 128
+
 function rowOf(id: RecordIdLike | Uint8Array | undefined): Buffer | undefined {
   if (id === undefined) return undefined
   return id instanceof Uint8Array ? Buffer.from(id) : RecordId.of(id).bytes
@@ -47,19 +51,13 @@ export function wantedFields({ schema }: TableContext, fields: RecordScan['field
   return new Set((fields as readonly string[]).map((name) => schema.field(name).ordinal))
 }
 
-/** A record of a scan, with its state for those inside the repository. */
-export interface ScannedRecord {
-  readonly id: RecordId
-  readonly bytes: Buffer
-  readonly state: RecordState
-}
-
-/** The records that pass, as states. The arguments are checked before the first is asked for. */
-export async function* scanStates(
+/** The records that pass. */
+async function* scanned(
   context: TableContext,
   scan: RecordScan,
   filter: PreparedFilter | undefined,
-): AsyncGenerator<ScannedRecord, void> {
+  wanted: WantedFields,
+): AsyncGenerator<StoredRecord, void> {
   const startRow = rowOf(scan.startId)
   const stopRow = rowOf(scan.stopId)
   const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
@@ -72,15 +70,27 @@ export async function* scanStates(
     ...(scan.signal === undefined ? {} : { signal: scan.signal }),
   })
   let left = scan.limit ?? Infinity
-  for await (const row of rows) {
-    if (left <= 0 || isBehind(row.row!, filter?.rowPrefix)) return
-    const bytes = row.value(headColumn)!
-    const state = decodeHead(bytes)
-    if (state.isDeleted) continue
-    const id = RecordId.fromBytes(row.row!)
-    if (filter?.test(id, state) === false) continue
-    left--
-    yield { id, bytes, state }
+  // Rows by the batch: a promise for each of them costs more than the row.
+  let batchRows = Math.min(rowsFirst, left)
+  try {
+    for (;;) {
+      if (left <= 0) return
+      const batch = await rows.nextBatch(batchRows)
+      if (batch.length === 0) return
+      for (const row of batch) {
+        const key = row.row!
+        if (isBehind(key, filter?.rowPrefix)) return
+        const bytes = row.value(headColumn)!
+        if (isDeletedHead(bytes)) continue
+        const id = RecordId.fromBytes(key)
+        if (filter?.test(id, decodeHead(bytes)) === false) continue
+        yield context.views.newest(id, bytes, wanted)
+        if (--left <= 0) return
+      }
+      batchRows = Math.min(batchRows * 2, rowsMost)
+    }
+  } finally {
+    rows.close()
   }
 }
 
@@ -95,7 +105,7 @@ export function scanRecords(
   scan: RecordScan = {},
 ): AsyncGenerator<StoredRecord, void> {
   names.check(scan)
-  const { schema, views } = context
+  const { schema } = context
   const { limit } = scan
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
     throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
@@ -105,10 +115,5 @@ export function scanRecords(
   }
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema, decode)
   const wanted = wantedFields(context, scan.fields)
-  const states = scanStates(context, scan, filter)
-  return (async function* () {
-    for await (const { id, state } of states) {
-      yield views.ofState(id, state, state.version, state.latest, wanted)
-    }
-  })()
+  return scanned(context, scan, filter, wanted)
 }

@@ -7,6 +7,7 @@
  */
 import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
+import { corrupt } from '../errors.js'
 
 const format = 1
 const deletedFlag = 1
@@ -112,29 +113,14 @@ function writeFields(writer: ByteWriter, fields: FieldCells): void {
   }
 }
 
-/** Told of a field; must read the value, of `length` bytes, and nothing else. */
-export type FieldSink = (ordinal: number, length: number, reader: ByteReader) => void
-
-/** Told of the metadata of the field before. */
-export type MetadataSink = (ordinal: number, bytes: Buffer) => void
-
-/** Reads fields one by one, in the order of their numbers. */
-export function readFields(reader: ByteReader, field: FieldSink, metadata: MetadataSink): void {
-  for (let left = reader.count(); left > 0; left--) {
-    const ordinal = reader.varint()
-    field(ordinal, reader.varint(), reader)
-    const length = reader.varint()
-    if (length > 0) metadata(ordinal, reader.raw(length))
-  }
-}
-
 function readCells(reader: ByteReader): FieldCells {
   const fields: FieldCells = new Map()
-  readFields(
-    reader,
-    (ordinal, length) => fields.set(ordinal, { value: reader.raw(length), metadata: undefined }),
-    (ordinal, metadata) => fields.set(ordinal, { ...fields.get(ordinal)!, metadata }),
-  )
+  for (let left = reader.count(); left > 0; left--) {
+    const ordinal = reader.varint()
+    const value = reader.bytes()
+    const length = reader.varint()
+    fields.set(ordinal, { value, metadata: length === 0 ? undefined : reader.raw(length) })
+  }
   return fields
 }
 
@@ -174,6 +160,12 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
   }
 }
 
+/** Whether a head is that of a deleted record. `ERR_CORRUPTION`. */
+export function isDeletedHead(bytes: Buffer): boolean {
+  if (bytes.length < 2 || bytes[0] !== format) throw corrupt('a record has no head that is known')
+  return (bytes[1] & deletedFlag) !== 0
+}
+
 /** The bytes of a head. */
 export function encodeHead(state: RecordState): Buffer {
   const writer = new ByteWriter(512)
@@ -195,12 +187,32 @@ export function encodeHead(state: RecordState): Buffer {
 /** The state of a head. `ERR_CORRUPTION`. */
 export function decodeHead(bytes: Buffer): RecordState {
   const reader = new ByteReader(bytes, 'a record')
-  const header = readHeadHeader(reader)
+  // Part by part: a spread of an object costs more than all of its parts.
+  const { isDeleted, occ, version, first, last, autosave, created, modified, type } =
+    readHeadHeader(reader)
   const fields = readCells(reader)
-  const latest =
-    header.version > 0 ? { ...readVersionHeader(reader), fields: readCells(reader) } : undefined
+  const latest = version > 0 ? readVersion(reader) : undefined
   reader.finish()
-  return { ...header, fields, latest }
+  return {
+    isDeleted,
+    occ,
+    version,
+    first,
+    last,
+    autosave,
+    created,
+    modified,
+    type,
+    fields,
+    latest,
+  }
+}
+
+function readVersion(reader: ByteReader): VersionState {
+  const time = reader.varint()
+  const versionedType = readType(reader)
+  const mutableType = readType(reader)
+  return { time, versionedType, mutableType, fields: readCells(reader) }
 }
 
 /** The bytes of a version that is no longer the newest. */
@@ -221,7 +233,7 @@ export function versionReader(bytes: Buffer): ByteReader {
 /** The state of a stored version. `ERR_CORRUPTION`. */
 export function decodeVersion(bytes: Buffer): VersionState {
   const reader = versionReader(bytes)
-  const version = { ...readVersionHeader(reader), fields: readCells(reader) }
+  const version = readVersion(reader)
   reader.finish()
   return version
 }

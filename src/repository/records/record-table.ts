@@ -139,14 +139,12 @@ export class RecordTable {
     const seen = new Set<string>()
     for (const write of writes) {
       const each = await this.#prepare(write)
-      const id = each.record.id.text
+      const id = each.id.text
       if (seen.has(id)) throw invalidArgument(`the batch writes ${id} twice`)
       seen.add(id)
       prepared.push(each)
     }
-    const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
-    const sequence = hasConflict ? undefined : await this.#writer.commitAll(prepared)
-    return prepared.map(({ status, record }) => ({ status, record, sequence }))
+    return this.#writer.commitBatch(prepared)
   }
 
   /**
@@ -155,6 +153,14 @@ export class RecordTable {
    */
   read(id: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
     return this.#reader.read(id, options)
+  }
+
+  /**
+   * As {@link read}, before it returns; blocks if the record has to be read from the disk. Also
+   * `ERR_UNSUPPORTED` if the backend lacks the capability `sync`.
+   */
+  readSync(id: RecordIdLike, options?: ReadOptions): StoredRecord {
+    return this.#reader.readSync(id, options)
   }
 
   /** Reads several records in the order of the ids; those that do not exist are left out. */
@@ -261,17 +267,17 @@ export class RecordTable {
 
   /** Makes a version with the versioned and mutable fields of an old one. */
   async restore(id: RecordIdLike, version: number): Promise<WriteResult> {
-    return this.#write(await this.#history.prepareRestore(id, version))
+    return this.#writer.commit(await this.#history.prepareRestore(id, version))
   }
 
   /** Drops old versions, which cannot be read any more. */
   async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
-    return this.#write(await this.#history.preparePrune(id, options))
+    return this.#writer.commit(await this.#history.preparePrune(id, options))
   }
 
   /** Brings a deleted record back within the time of `undeleteMilliseconds`. */
   async undelete(id: RecordIdLike): Promise<WriteResult> {
-    return this.#write(await this.#history.prepareUndelete(id))
+    return this.#writer.commit(await this.#history.prepareUndelete(id))
   }
 
   /** Removes what deleted records have kept for too long; how many there were. */
@@ -280,7 +286,7 @@ export class RecordTable {
     for await (const row of this.#context.table.scan({ columns: [headColumn] })) {
       const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
       if (purge === undefined) continue
-      await this.#write(purge)
+      await this.#writer.commit(purge)
       count++
     }
     return count
@@ -300,11 +306,6 @@ export class RecordTable {
   /** The records of a definition, with the types of its fields. */
   typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
     return new TypedRecords(this, definition)
-  }
-
-  async #write(write: PreparedWrite): Promise<WriteResult> {
-    const sequence = await this.#writer.commitAll([write])
-    return { status: write.status, record: write.record, sequence }
   }
 
   #prepare(write: BatchWrite): Promise<PreparedWrite> {

@@ -6,7 +6,6 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 import { decodeMetadata, type Metadata } from './metadata.js'
 import type { RecordTypeName, StoredRecord } from './record.js'
 import {
-  readFields,
   readHeadHeader,
   readVersionHeader,
   versionReader,
@@ -126,16 +125,15 @@ export class RecordViews {
     fields: Record<string, unknown>,
     metadata: Record<string, Metadata>,
   ): StoredRecord {
-    const typeOf = (type: TypeReference | undefined): RecordTypeName | undefined => {
-      return type === undefined ? undefined : this.typeName(type)
-    }
+    const versionedType = ofVersion?.versionedType
+    const mutableType = ofVersion?.mutableType
     return {
       id,
       table: this.#table,
       version: version === 0 ? undefined : version,
       type: this.typeName(header.type),
-      versionedType: typeOf(ofVersion?.versionedType),
-      mutableType: typeOf(ofVersion?.mutableType),
+      versionedType: versionedType === undefined ? undefined : this.typeName(versionedType),
+      mutableType: mutableType === undefined ? undefined : this.typeName(mutableType),
       fields,
       metadata,
       created: header.created,
@@ -151,22 +149,20 @@ export class RecordViews {
     metadata: Record<string, Metadata>,
   ): void {
     const schema = this.#schema
-    readFields(
-      reader,
-      (ordinal, length) => {
-        if (wanted?.has(ordinal) === false) {
-          reader.raw(length)
-          return
-        }
-        const field = schema.fieldAt(ordinal)
-        if (field === undefined) throw unknownField(ordinal)
-        fields[field.name] = field.type.read(reader, schema)
-      },
-      (ordinal, bytes) => {
-        if (wanted?.has(ordinal) === false) return
-        metadata[schema.fieldAt(ordinal)!.name] = decodeMetadata(bytes)
-      },
-    )
+    for (let left = reader.count(); left > 0; left--) {
+      const ordinal = reader.varint()
+      const length = reader.varint()
+      if (wanted?.has(ordinal) === false) {
+        reader.skip(length)
+        reader.skip(reader.varint())
+        continue
+      }
+      const field = schema.fieldAt(ordinal)
+      if (field === undefined) throw unknownField(ordinal)
+      fields[field.name] = field.type.read(reader, schema)
+      const metadataLength = reader.varint()
+      if (metadataLength > 0) metadata[field.name] = decodeMetadata(reader.raw(metadataLength))
+    }
   }
 
   #collectCells(

@@ -53,10 +53,30 @@ export type DeleteOptions = Pick<UpdateOptions, 'conditions' | 'revision' | 'ret
 
 /** A write that is ready to be committed, or says that nothing is to be written. */
 export interface PreparedWrite {
+  readonly id: RecordId
   readonly change: RecordChange | undefined
   readonly status: WriteStatus
-  /** What the caller is told. */
-  readonly record: StoredRecord
+  /** Makes what the caller is told. */
+  readonly show: () => StoredRecord
+}
+
+/** What a caller is told of a write. Most callers never look at the record. */
+class WriteOutcome implements WriteResult {
+  readonly status: WriteStatus
+  readonly sequence: number | undefined
+  readonly #show: () => StoredRecord
+  #record: StoredRecord | undefined
+
+  constructor({ status, show }: PreparedWrite, sequence: number | undefined) {
+    this.status = status
+    this.sequence = sequence
+    this.#show = show
+  }
+
+  get record(): StoredRecord {
+    this.#record ??= this.#show()
+    return this.#record
+  }
 }
 
 const updateNames = new OptionNames<UpdateOptions>('an update of a record', {
@@ -78,6 +98,7 @@ const deleteNames = new OptionNames<DeleteOptions>('a delete of a record', {
 })
 
 const flipsMax = 3
+const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
 /** The writer of a record table. */
 export class RecordWriter {
@@ -92,7 +113,7 @@ export class RecordWriter {
   async create(input: RecordInput, options: CreateOptions = {}): Promise<WriteResult> {
     const prepared = await this.prepareCreate(input, options)
     try {
-      return await this.#commit(prepared)
+      return await this.commit(prepared)
     } catch (error) {
       if (!isConcurrent(error)) throw error
       // Whoever was faster has created it, unless the check was about something else.
@@ -102,11 +123,11 @@ export class RecordWriter {
     }
   }
 
-  async update(input: RecordInput, options: UpdateOptions = {}): Promise<WriteResult> {
+  update(input: RecordInput, options: UpdateOptions = {}): Promise<WriteResult> {
     return this.#retried(options.retries, () => this.prepareUpdate(input, options))
   }
 
-  async delete(id: RecordId, options: DeleteOptions = {}): Promise<WriteResult> {
+  delete(id: RecordId, options: DeleteOptions = {}): Promise<WriteResult> {
     return this.#retried(options.retries, () => this.prepareDelete(id, options))
   }
 
@@ -162,7 +183,7 @@ export class RecordWriter {
         attributes: prepared.attributes,
       },
     }
-    return { change, status: 'CREATED', record: this.#shown(id, state, undefined) }
+    return { id, change, status: 'CREATED', show: () => this.#shown(id, state, undefined) }
   }
 
   /** An update that is ready to be committed. */
@@ -181,12 +202,12 @@ export class RecordWriter {
       (ordinal) => schema.fieldAt(ordinal)!,
       state,
     )
-    const wanted = new Set([...prepared.sets.keys(), ...prepared.deletes.keys()])
     if (options.version !== undefined) {
-      return this.#prepareMutation(id, head, prepared, wanted, options)
+      return this.#prepareMutation(id, head, prepared, options)
     }
     if (!this.#holds(options.conditions, state, state.version, state.latest)) {
-      return { change: undefined, status: 'CONFLICT', record: this.#shown(id, state, wanted) }
+      const show = (): StoredRecord => this.#shown(id, state, namedIn(prepared))
+      return { id, change: undefined, status: 'CONFLICT', show }
     }
     const { useLatestRecordType = true, autosave = false } = options
     const type = this.#chooseType(prepared, state, useLatestRecordType)
@@ -199,10 +220,13 @@ export class RecordWriter {
     const updated = updateState(state, prepared, settings)
     const after = updated?.after ?? state
     validate(after, after.latest, prepared, type, schema)
-    const record = this.#shown(id, after, wanted)
-    if (updated === undefined) return { change: undefined, status: 'UP_TO_DATE', record }
-    const before = { beforeBytes: head.bytes, before: state, versionsBefore: new Map() }
-    return { change: { id, ...before, ...updated }, status: 'UPDATED', record }
+    const show = (): StoredRecord => this.#shown(id, after, namedIn(prepared))
+    if (updated === undefined) return { id, change: undefined, status: 'UP_TO_DATE', show }
+    const { versions, event } = updated
+    const beforeBytes = head.bytes
+    const versionsBefore = noVersions
+    const change = { id, beforeBytes, before: state, after, versions, versionsBefore, event }
+    return { id, change, status: 'UPDATED', show }
   }
 
   /** A delete that is ready to be committed. */
@@ -213,14 +237,15 @@ export class RecordWriter {
     checkRevision(id, state, options.revision)
     const { repository, name: table, hooks, undeleteMilliseconds, clock } = this.#context
     const stored = this.#shown(id, state, undefined)
+    const show = (): StoredRecord => stored
     for (const hook of hooks) await hook.beforeDelete?.({ repository, table, id, stored })
     if (!this.#holds(options.conditions, state, state.version, state.latest)) {
       const named = (options.conditions ?? []).flatMap(({ field }) => {
         const known = this.#context.schema.findField(field)
         return known === undefined ? [] : [known.ordinal]
       })
-      const record = this.#shown(id, state, new Set(named))
-      return { change: undefined, status: 'CONFLICT', record }
+      const shownOnly = (): StoredRecord => this.#shown(id, state, new Set(named))
+      return { id, change: undefined, status: 'CONFLICT', show: shownOnly }
     }
     const keeps = undeleteMilliseconds > 0
     const leftovers = keeps ? [] : range(state.first, state.version - 1)
@@ -234,20 +259,28 @@ export class RecordWriter {
       versionsBefore,
       event: { kind: 'deleted', fields: [], attributes: options.attributes },
     }
-    return { change, status: 'DELETED', record: stored }
+    return { id, change, status: 'DELETED', show }
   }
 
-  /** Commits writes of this table, all or none. */
-  async commitAll(writes: readonly PreparedWrite[]): Promise<number | undefined> {
+  async #commitAll(writes: readonly PreparedWrite[]): Promise<number | undefined> {
     const changes = writes.flatMap(({ change }): TableChange[] => {
       return change === undefined ? [] : [{ context: this.#context, change }]
     })
     return changes.length === 0 ? undefined : commit(changes)
   }
 
-  async #commit(write: PreparedWrite): Promise<WriteResult> {
-    const sequence = await this.commitAll([write])
-    return { status: write.status, record: write.record, sequence }
+  /** Commits writes of this table, all or none, unless one of them is a conflict. */
+  async commitBatch(writes: readonly PreparedWrite[]): Promise<WriteResult[]> {
+    const hasConflict = writes.some(({ status }) => status === 'CONFLICT')
+    const sequence = hasConflict ? undefined : await this.#commitAll(writes)
+    return writes.map((write) => new WriteOutcome(write, sequence))
+  }
+
+  /** Commits a write, if there is anything to write. */
+  async commit(write: PreparedWrite): Promise<WriteResult> {
+    const { change } = write
+    if (change === undefined) return new WriteOutcome(write, undefined)
+    return new WriteOutcome(write, await commit([{ context: this.#context, change }]))
   }
 
   async #retried(
@@ -257,7 +290,7 @@ export class RecordWriter {
     for (let left = retries ?? 0; ; left--) {
       const write = await prepare()
       try {
-        return await this.#commit(write)
+        return await this.commit(write)
       } catch (error) {
         if (left <= 0 || !isConcurrent(error)) throw error
       }
@@ -268,7 +301,6 @@ export class RecordWriter {
     id: RecordId,
     { bytes, state }: StoredHead,
     input: PreparedInput,
-    wanted: WantedFields,
     { version, conditions, useLatestRecordType = true }: UpdateOptions,
   ): Promise<PreparedWrite> {
     checkVersion(version)
@@ -284,11 +316,11 @@ export class RecordWriter {
     }
     const states = await this.#statesFrom(id, before, version, own)
     const old = states.get(version)!
-    if (!this.#holds(conditions, before, version, old)) {
-      const record = this.#context.views.ofState(id, before, version, old, wanted)
-      return { change: undefined, status: 'CONFLICT', record }
-    }
     const { schema, clock, views } = this.#context
+    if (!this.#holds(conditions, before, version, old)) {
+      const show = (): StoredRecord => views.ofState(id, before, version, old, namedIn(input))
+      return { id, change: undefined, status: 'CONFLICT', show }
+    }
     const type = this.#chooseType(own, before, useLatestRecordType)
     const settings = { type, time: clock.now() }
     const mutated = mutateVersion(before, version, states, own, settings)
@@ -297,10 +329,12 @@ export class RecordWriter {
         ? (mutated?.after.latest ?? old)
         : (mutated?.versions.get(version) ?? old)
     validate(before, after, own, type, schema)
-    const record = views.ofState(id, mutated?.after ?? before, version, after, wanted)
-    if (mutated === undefined) return { change: undefined, status: 'UP_TO_DATE', record }
+    const show = (): StoredRecord => {
+      return views.ofState(id, mutated?.after ?? before, version, after, namedIn(input))
+    }
+    if (mutated === undefined) return { id, change: undefined, status: 'UP_TO_DATE', show }
     const change = { id, beforeBytes: bytes, before, versionsBefore: states, ...mutated }
-    return { change, status: 'UPDATED', record }
+    return { id, change, status: 'UPDATED', show }
   }
 
   /** The states from a version on, as far as a change of it may reach. */
@@ -331,6 +365,7 @@ export class RecordWriter {
     version: number,
     ofVersion: VersionState | undefined,
   ): boolean {
+    if (conditions === undefined || conditions.length === 0) return true
     const { schema, views } = this.#context
     const compare = (field: FieldType, stored: unknown, value: unknown): number => {
       const { compare: order } = field.type
@@ -388,6 +423,11 @@ export class RecordWriter {
     }
     return input
   }
+}
+
+/** The fields that an input sets or removes. */
+function namedIn({ sets, deletes }: PreparedInput): WantedFields {
+  return new Set([...sets.keys(), ...deletes.keys()])
 }
 
 function range(from: number, to: number): number[] {

@@ -1,5 +1,5 @@
 /** What the parts of a record table share. */
-import type { Clock, Database, DurabilityOption, Table } from '../../api/index.js'
+import type { Clock, Database, DurabilityOption, SyncTable, Table } from '../../api/index.js'
 import type { Blobs } from '../blobs/blobs.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
 import type { RepositoryHook } from '../hooks.js'
@@ -11,6 +11,8 @@ import type { RecordViews } from './record-view.js'
 export interface TableContext {
   readonly database: Database
   readonly table: Table
+  /** The same table, if the backend reads and writes without promises. */
+  readonly syncTable: SyncTable | undefined
   /** Name of the table of the database that holds the index rows of all record tables. */
   readonly indexTable: string
   readonly repository: string

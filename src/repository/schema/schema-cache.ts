@@ -36,7 +36,8 @@ export class SchemaCache implements ValueSchema {
   readonly #typesByName = new Map<string, string>()
   /** All versions by id; the newest is the last. */
   readonly #types = new Map<string, RecordType[]>()
-  readonly #typesByOrdinal: (string | undefined)[] = []
+  /** All versions, as in the map by id. */
+  readonly #typesByOrdinal: (readonly RecordType[] | undefined)[] = []
   readonly #ruled = new WeakMap<RecordType, RuledFields>()
   readonly #effective = new WeakMap<RecordType, ReadonlyMap<string, FieldEntry>>()
 
@@ -82,8 +83,8 @@ export class SchemaCache implements ValueSchema {
   }
 
   recordTypeAt(ordinal: number, version?: number): RecordType | undefined {
-    const versions = this.#types.get(this.#typesByOrdinal[ordinal] ?? '')
-    return version === undefined ? versions?.at(-1) : versions?.[version - 1]
+    const versions = this.#typesByOrdinal[ordinal]
+    return version === undefined ? versions?.[versions.length - 1] : versions?.[version - 1]
   }
 
   /** The newest version of every record type, by name. */
@@ -183,11 +184,9 @@ export class SchemaCache implements ValueSchema {
     const newest = versions[versions.length - 1]
     const before = this.#types.get(newest.id)?.at(-1)
     if (before !== undefined) this.#typesByName.delete(before.name)
-    this.#types.set(
-      newest.id,
-      versions.map((version) => Object.freeze(version)),
-    )
+    const frozen = versions.map((version) => Object.freeze(version))
+    this.#types.set(newest.id, frozen)
     this.#typesByName.set(newest.name, newest.id)
-    this.#typesByOrdinal[newest.ordinal] = newest.id
+    this.#typesByOrdinal[newest.ordinal] = frozen
   }
 }
