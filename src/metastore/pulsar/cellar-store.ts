@@ -15,6 +15,7 @@ import {
   ConnectionLostError,
   InvalidArgumentError,
 } from './errors.js'
+import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from './migration.js'
 import { checkIndexScan, type PlacedRecord } from './node-table.js'
 import { checkPath } from './paths.js'
@@ -22,7 +23,7 @@ import { sequencePath, type Step, type Written } from './planner.js'
 import { statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
 import type { Session, SessionRegistry } from './sessions.js'
-import type { AppliedCommit, CommitSink, StoreCore } from './store-core.js'
+import type { CommitSink, StoreCore } from './store-core.js'
 import type { CachingStore } from './cache-sink.js'
 import { StoreHandle } from './store-handle.js'
 import type {
@@ -32,6 +33,7 @@ import type {
   GetResult,
   IndexScan,
   MetadataCapabilities,
+  Notification,
   PutOptions,
   ReadOptions,
   Stat,
@@ -246,14 +248,14 @@ export class CellarMetadataStore
   }
 
   /** Called by the core for every group of commits. */
-  applied(commits: readonly AppliedCommit[]): void {
+  applied(group: GroupEvents): void {
     if (this.#state === 'closed' || !this.#isReachable) return
     const hasCaches = this.caches.size > 0
     if (!hasCaches && !this.hasListeners) return
-    for (const commit of commits) {
-      if (hasCaches) this.#tellRecords(commit)
-      for (const event of commit.events) this.tell(event)
-    }
+    group.each((sequence, events, records) => {
+      if (hasCaches) this.#tellRecords(sequence, events, records)
+      for (const event of events) this.tell(event)
+    })
   }
 
   /** A lost session is told with its deletions; only a lost connection loses events. */
@@ -261,7 +263,11 @@ export class CellarMetadataStore
     return this.#isConnected || !this.#session.isAlive
   }
 
-  #tellRecords({ events, records, sequence }: AppliedCommit): void {
+  #tellRecords(
+    sequence: number,
+    events: readonly Notification[],
+    records: readonly (StoredRecord | undefined)[],
+  ): void {
     for (let i = 0; i < events.length; i++) {
       const { type, path } = events[i]
       if (type === 'ChildrenChanged') continue

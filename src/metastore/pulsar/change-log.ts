@@ -7,40 +7,16 @@
  */
 import type { Table } from '../../api/index.js'
 import { FeedGapError, MetadataErrorCode, MetadataStoreError } from './errors.js'
+import { eventTypes } from './group-events.js'
 import { isWithin } from './paths.js'
-import { readUint64, uint64, writeUint64 } from './record-format.js'
+import { readUint64, uint64 } from './record-format.js'
 import { plainColumn } from './rows.js'
-import type { FeedCommit, Notification, NotificationType } from './types.js'
-
-const types: readonly NotificationType[] = ['Created', 'Modified', 'Deleted', 'ChildrenChanged']
+import type { FeedCommit, Notification } from './types.js'
 
 /** Bytes of the groups that are kept in memory. */
 const recentBytesMax = 2 * 1024 * 1024
 /** Rows of the feed that one step of a subscriber reads. */
 const pageRows = 16
-
-/** The cell of a group: sequence, number of events, and type, length and path of each. */
-export function encodeCommits(commits: readonly FeedCommit[]): Buffer {
-  let length = 0
-  for (const { events } of commits) {
-    length += 12
-    for (const { path } of events) length += 5 + Buffer.byteLength(path)
-  }
-  const bytes = Buffer.allocUnsafe(length)
-  let at = 0
-  for (const { sequence, events } of commits) {
-    writeUint64(bytes, sequence, at)
-    bytes.writeUInt32BE(events.length, at + 8)
-    at += 12
-    for (const { type, path } of events) {
-      bytes[at] = types.indexOf(type)
-      const written = bytes.write(path, at + 5)
-      bytes.writeUInt32BE(written, at + 1)
-      at += 5 + written
-    }
-  }
-  return bytes
-}
 
 /** The commits of a group. `ERR_METADATA_STORE_FAILURE` for bytes that are none. */
 export function decodeCommits(bytes: Buffer): FeedCommit[] {
@@ -53,7 +29,7 @@ export function decodeCommits(bytes: Buffer): FeedCommit[] {
       at += 12
       const events: Notification[] = []
       for (let i = 0; i < count; i++) {
-        const type = types[bytes.readUInt8(at)]
+        const type = eventTypes[bytes.readUInt8(at)]
         const length = bytes.readUInt32BE(at + 1)
         if (type === undefined || at + 5 + length > bytes.length) throw new RangeError('damaged')
         events.push({ type, path: bytes.toString('utf8', at + 5, at + 5 + length) })
@@ -98,7 +74,7 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds a group that is durable, in the form of `encodeCommits`, and wakes subscribers. */
+  /** Adds a group that is durable, in the form of `GroupEvents.encode`, and wakes subscribers. */
   append(first: number, last: number, bytes: Buffer): void {
     this.#last = last
     this.#recent.push({ first, bytes })

@@ -1,5 +1,5 @@
 /**
- * What one commit does to the working state: its checks, its new nodes and its events.
+ * What commits do to the working state: their checks, their new nodes and their events.
  *
  * A commit is planned in one turn. When something is wrong, the caller rolls the state back, so
  * nothing of the commit remains.
@@ -11,10 +11,11 @@ import {
   NotFoundError,
   SessionLostError,
 } from './errors.js'
+import type { GroupEvents } from './group-events.js'
 import { nameOf, parentOf } from './paths.js'
 import { noIndexes, type StoredRecord } from './record-format.js'
 import { absentNode, counterRow, indexRow, isAbsent, ownedRow } from './rows.js'
-import type { Expected, Notification, PutOptions, Stat } from './types.js'
+import type { Expected, PutOptions, Stat } from './types.js'
 import type { WorkingState } from './working-state.js'
 
 /** A put with checked arguments. */
@@ -55,48 +56,36 @@ export interface Written {
   readonly record: StoredRecord
 }
 
-/** One commit while it is planned. */
-export class CommitPlan {
+/** Plans the commits of one group, one after the other: `begin`, then its steps, then `finish`. */
+export class CommitPlanner {
   readonly #state: WorkingState
-  readonly #sequence: number
+  /** The events of the commit: those of its writes, and then of the sets of children. */
+  readonly #events: GroupEvents
   readonly #now: number
-  readonly #session: OwningSession | undefined
-  readonly #events: Notification[] = []
-  readonly #records: (StoredRecord | undefined)[] = []
-  /** Made when the first set of children changes: most commits change none. */
-  #parentsChanged: Set<string> | undefined = undefined
+  #sequence = 0
+  #session: OwningSession | undefined = undefined
+  readonly #parentsChanged = new Set<string>()
 
-  constructor(
-    state: WorkingState,
-    sequence: number,
-    now: number,
-    session: OwningSession | undefined,
-  ) {
+  /** Events are added to `events`. `now` is the time of all commits. */
+  constructor(state: WorkingState, events: GroupEvents, now: number) {
     this.#state = state
-    this.#sequence = sequence
+    this.#events = events
     this.#now = now
+  }
+
+  /** Starts a commit. What an unfinished one has changed is not taken back. */
+  begin(sequence: number, session: OwningSession | undefined): void {
+    this.#sequence = sequence
     this.#session = session
+    if (this.#parentsChanged.size > 0) this.#parentsChanged.clear()
   }
 
-  /**
-   * The events of the commit with the records that they leave: those of a single write and then
-   * `ChildrenChanged` of each path whose set of children changed, once. None for `/`.
-   */
-  finish(): {
-    readonly events: readonly Notification[]
-    readonly records: readonly (StoredRecord | undefined)[]
-  } {
-    if (this.#parentsChanged !== undefined) {
-      for (const path of this.#parentsChanged) {
-        if (path !== '/') this.#tell('ChildrenChanged', path, undefined)
-      }
+  /** Adds `ChildrenChanged` of each path whose set of children changed, once. None for `/`. */
+  finish(): void {
+    if (this.#parentsChanged.size === 0) return
+    for (const path of this.#parentsChanged) {
+      if (path !== '/') this.#events.add('ChildrenChanged', path, undefined)
     }
-    return { events: this.#events, records: this.#records }
-  }
-
-  #tell(type: Notification['type'], path: string, record: StoredRecord | undefined): void {
-    this.#events.push({ type, path })
-    this.#records.push(record)
   }
 
   /** Carries out a step. Returns the record of a put. */
@@ -129,7 +118,7 @@ export class CommitPlan {
       this.#state.setEntry({ table: 'owned', row, value: Buffer.alloc(0) })
     }
     this.#state.setNode(path, { record, children: node.children })
-    this.#tell(before === undefined ? 'Created' : 'Modified', path, record)
+    this.#events.add(before === undefined ? 'Created' : 'Modified', path, record)
     if (isAbsent(node)) this.#addToParent(path)
     return { path, record }
   }
@@ -189,7 +178,7 @@ export class CommitPlan {
       this.#state.setEntry({ table: 'owned', row, value: undefined })
     }
     this.#state.setNode(path, children === 0 ? absentNode : { record: undefined, children })
-    this.#tell('Deleted', path, undefined)
+    this.#events.add('Deleted', path, undefined)
     if (children === 0) this.#removeFromParent(path)
   }
 
@@ -199,7 +188,7 @@ export class CommitPlan {
       if (parent === undefined) return
       const node = this.#state.node(parent)
       this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
-      ;(this.#parentsChanged ??= new Set()).add(parent)
+      this.#parentsChanged.add(parent)
       if (!isAbsent(node)) return
       child = parent
     }
@@ -212,7 +201,7 @@ export class CommitPlan {
       const { record, children } = this.#state.node(parent)
       const node = { record, children: children - 1 }
       this.#state.setNode(parent, isAbsent(node) ? absentNode : node)
-      ;(this.#parentsChanged ??= new Set()).add(parent)
+      this.#parentsChanged.add(parent)
       if (!isAbsent(node)) return
       child = parent
     }

@@ -10,16 +10,17 @@
 import type { Database, Table } from '../../api/index.js'
 import { requireCapability } from '../../api/index.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
-import { ChangeLog, decodeCommits, encodeCommits } from './change-log.js'
+import { ChangeLog, decodeCommits } from './change-log.js'
 import {
   AlreadyClosedError,
   asMetadataError,
   MetadataErrorCode,
   MetadataStoreError,
 } from './errors.js'
+import { GroupEvents, groupOf } from './group-events.js'
 import { parentOf } from './paths.js'
 import { NodeTable, openTables } from './node-table.js'
-import { CommitPlan, type OwningSession, type Step, type Written } from './planner.js'
+import { CommitPlanner, type OwningSession, type Step, type Written } from './planner.js'
 import { readUint64, uint64, type StoredRecord } from './record-format.js'
 import {
   counterRow,
@@ -40,15 +41,9 @@ export interface CoreSettings {
   readonly feedRetentionSeconds: number
 }
 
-/** A commit as handles are told of it. */
-export interface AppliedCommit extends FeedCommit {
-  /** By position of `events`: the new record; undefined = removed, or `ChildrenChanged`. */
-  readonly records: readonly (StoredRecord | undefined)[]
-}
-
 /** A handle. Told of every group of commits once it is durable, before any promise resolves. */
 export interface CommitSink {
-  applied(commits: readonly AppliedCommit[]): void
+  applied(group: GroupEvents): void
 }
 
 type AllWritten = readonly (Written | undefined)[]
@@ -297,20 +292,21 @@ export class StoreCore {
   async #commitGroup(group: readonly Submission[]): Promise<void> {
     const state = new WorkingState(this.#tables)
     await this.#load(state, group)
-    const commits: AppliedCommit[] = []
+    const events = new GroupEvents()
+    const planner = new CommitPlanner(state, events, this.settings.now())
     for (const submission of group) {
       try {
         const doomed = submission.isOpenEnded ? await this.#doomed(submission, state) : undefined
-        let missing = this.#plan(submission, state, commits, doomed)
+        let missing = this.#plan(submission, state, planner, events, doomed)
         while (missing !== undefined) {
           await this.nodes.load(state, missing.paths, missing.counters)
-          missing = this.#plan(submission, state, commits, doomed)
+          missing = this.#plan(submission, state, planner, events, doomed)
         }
       } catch (error) {
         submission.failure = asMetadataError(error)
       }
     }
-    if (commits.length > 0) await this.#apply(state, commits)
+    if (events.commitCount > 0) await this.#apply(state, events)
   }
 
   async #load(state: WorkingState, group: readonly Submission[]): Promise<void> {
@@ -338,24 +334,26 @@ export class StoreCore {
   #plan(
     submission: Submission,
     state: WorkingState,
-    commits: AppliedCommit[],
+    planner: CommitPlanner,
+    events: GroupEvents,
     doomed: readonly string[] | undefined,
   ): NotLoaded | undefined {
     const { steps, rows, session } = submission
-    const sequence = this.#sequence + commits.length + 1
-    const plan = new CommitPlan(state, sequence, this.settings.now(), session)
+    const sequence = this.#sequence + events.commitCount + 1
+    planner.begin(sequence, session)
     try {
-      const written: (Written | undefined)[] = []
-      for (const step of steps) written.push(plan.step(step))
-      if (doomed !== undefined) for (const path of doomed) plan.removeRecord(path)
+      const written =
+        steps.length === 1 ? [planner.step(steps[0])] : steps.map((step) => planner.step(step))
+      if (doomed !== undefined) for (const path of doomed) planner.removeRecord(path)
       for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
-      const { events, records } = plan.finish()
+      planner.finish()
       state.commit()
       submission.written = written
-      if (events.length > 0 || rows.length > 0) commits.push({ sequence, events, records })
+      if (events.hasOpen || rows.length > 0) events.endCommit(sequence)
       return undefined
     } catch (error) {
       state.rollBack()
+      events.dropOpen()
       if (error instanceof NotLoaded) return error
       throw error
     }
@@ -373,10 +371,11 @@ export class StoreCore {
     return paths
   }
 
-  async #apply(state: WorkingState, commits: readonly AppliedCommit[]): Promise<void> {
-    const last = this.#sequence + commits.length
-    const feed = encodeCommits(commits)
-    const done = this.#write(state, commits[0].sequence, last, feed)
+  async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
+    const first = this.#sequence + 1
+    const last = this.#sequence + events.commitCount
+    const feed = events.encode()
+    const done = this.#write(state, first, last, feed)
     this.#inflight = { state, done }
     try {
       await done
@@ -384,7 +383,7 @@ export class StoreCore {
       this.#inflight = undefined
     }
     state.eachChanged((path, node) => this.nodes.cache.set(path, node))
-    this.#publish(commits, last, feed)
+    this.#publish(events, first, last, feed)
   }
 
   /** Writes a group of commits with the sequences `first` to `last`. */
@@ -413,10 +412,10 @@ export class StoreCore {
     throw new MetadataStoreError(MetadataErrorCode.storeFailure, message)
   }
 
-  #publish(commits: readonly AppliedCommit[], last: number, feed: Buffer): void {
+  #publish(events: GroupEvents, first: number, last: number, feed: Buffer): void {
     this.#sequence = last
-    this.log.append(commits[0].sequence, last, feed)
-    for (const sink of this.#sinks) sink.applied(commits)
+    this.log.append(first, last, feed)
+    for (const sink of this.#sinks) sink.applied(events)
   }
 
   /**
@@ -433,13 +432,14 @@ export class StoreCore {
     })
     const stored = await storedSequence(this.#tables.control)
     if (stored > this.#sequence) {
-      const commits: AppliedCommit[] = []
+      const commits: { commit: FeedCommit; records: (StoredRecord | undefined)[] }[] = []
       for await (const row of this.#tables.feed.scan({ startRow: uint64(this.#sequence + 1) })) {
         for (const commit of decodeCommits(row.value(plainColumn)!)) {
-          commits.push({ ...commit, records: await this.#recordsOf(commit) })
+          commits.push({ commit, records: await this.#recordsOf(commit) })
         }
       }
-      this.#publish(commits, stored, encodeCommits(commits))
+      const events = groupOf(commits)
+      this.#publish(events, commits[0].commit.sequence, stored, events.encode())
     }
     this.#isInDoubt = false
   }

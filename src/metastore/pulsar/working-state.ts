@@ -160,17 +160,20 @@ export class WorkingState {
   }
 }
 
-function nodeMutations(stored: Node, now: Node, sequence: number): Mutation[] {
-  const changes: Mutation[] = []
-  if (stored.record !== now.record) {
-    const bytes = now.record === undefined ? undefined : encodeRecord(now.record)
-    changes.push(cellMutation(recordColumn, bytes, sequence))
-  }
-  if (stored.children !== now.children) {
-    const bytes = now.children === 0 ? undefined : uint64(now.children)
-    changes.push(cellMutation(childrenColumn, bytes, sequence))
-  }
-  return changes
+const noMutations: readonly Mutation[] = []
+
+/** Arrays of the right length: ten thousand of them may wait for one sync. */
+function nodeMutations(stored: Node, now: Node, sequence: number): readonly Mutation[] {
+  const ofChildren = stored.children === now.children ? undefined : childrenMutation(now, sequence)
+  if (stored.record === now.record) return ofChildren === undefined ? noMutations : [ofChildren]
+  const bytes = now.record === undefined ? undefined : encodeRecord(now.record)
+  const ofRecord = cellMutation(recordColumn, bytes, sequence)
+  return ofChildren === undefined ? [ofRecord] : [ofRecord, ofChildren]
+}
+
+function childrenMutation({ children }: Node, sequence: number): Mutation {
+  const bytes = children === 0 ? undefined : uint64(children)
+  return cellMutation(childrenColumn, bytes, sequence)
 }
 
 /** Puts a cell, or removes it. */
