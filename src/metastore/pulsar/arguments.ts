@@ -2,6 +2,7 @@
 import { OptionNames, type BytesLike } from '../../api/index.js'
 import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
+import { cellOfValue } from './record-format.js'
 import type { BatchOperation, Expected, PutOptions, ReadOptions } from './types.js'
 
 const putNames: Readonly<Record<keyof PutOptions, true>> = {
@@ -19,8 +20,18 @@ export const noPutOptions: PutOptions = Object.freeze({})
 
 /** The bytes of a value, in memory of the store's own. */
 export function checkValue(value: BytesLike): Buffer {
-  if (typeof value === 'string') return Buffer.from(value)
-  if (value instanceof Uint8Array) return Buffer.from(value)
+  checkBytes(value)
+  return typeof value === 'string' ? Buffer.from(value) : Buffer.from(value)
+}
+
+/** A value behind room for the header of its record, in memory of the store's own. */
+export function checkCell(value: BytesLike): Buffer {
+  checkBytes(value)
+  return cellOfValue(value)
+}
+
+function checkBytes(value: unknown): asserts value is BytesLike {
+  if (typeof value === 'string' || value instanceof Uint8Array) return
   throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
 }
 

@@ -2,13 +2,7 @@
 import type { BytesLike } from '../../api/index.js'
 import { at, type LeaseClock } from '../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
-import {
-  checkBatch,
-  checkExpected,
-  checkPutOptions,
-  checkValue,
-  noPutOptions,
-} from './arguments.js'
+import { checkBatch, checkExpected, checkPutOptions, checkCell, noPutOptions } from './arguments.js'
 import {
   AlreadyClosedError,
   asMetadataError,
@@ -20,7 +14,7 @@ import type { RecordImporter } from './migration.js'
 import { checkIndexScan, type PlacedRecord } from './node-table.js'
 import { checkPath } from './paths.js'
 import { sequencePath, type Step, type Written } from './planner.js'
-import { statOf, type StoredRecord } from './record-format.js'
+import { cellOfValue, statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { CommitSink, StoreCore } from './store-core.js'
@@ -135,7 +129,7 @@ export class CellarMetadataStore
       checkPath(path)
       checkExpected(expected)
       const checked = checkPutOptions(options, expected)
-      step = { kind: 'put', path, value: checkValue(value), expected, options: checked }
+      step = { kind: 'put', path, cell: checkCell(value), expected, options: checked }
     } catch (error) {
       return Promise.reject(asMetadataError(error))
     }
@@ -167,12 +161,11 @@ export class CellarMetadataStore
     this.checkOpen()
     const steps = records.map(({ value, stat }): Step => {
       checkPath(stat.path)
-      const bytes = checkValue(value)
       const { path } = stat
       return {
         kind: 'put',
         path,
-        value: bytes,
+        cell: checkCell(value),
         expected: undefined,
         options: noPutOptions,
         imported: stat,
@@ -411,5 +404,5 @@ function stepOf(operation: BatchOperation): Step {
   const { put, value, expected, ephemeral, secondaryIndexes } = operation
   const hasOptions = ephemeral !== undefined || secondaryIndexes !== undefined
   const options = hasOptions ? { ephemeral, secondaryIndexes } : noPutOptions
-  return { kind: 'put', path: put, value: value as Buffer, expected, options }
+  return { kind: 'put', path: put, cell: cellOfValue(value), expected, options }
 }

@@ -8,6 +8,7 @@
  * Two generations bound the memory: when the young one is full it becomes the old one, and what
  * the old one held is forgotten unless it was used meanwhile.
  */
+import { decodeRecord } from './record-format.js'
 import { absentNode, isAbsent, type Node } from './rows.js'
 
 /** Bytes of a generation, about. */
@@ -32,9 +33,9 @@ export class NodeCache {
 
   /** Takes a node in. */
   set(path: string, node: Node): void {
-    const kept = isAbsent(node) ? absentNode : withOwnValue(node)
+    const kept = isAbsent(node) ? absentNode : withOwnCell(node)
     this.#young.set(path, kept)
-    this.#youngBytes += overheadBytes + 2 * path.length + (kept.record?.value.length ?? 0)
+    this.#youngBytes += overheadBytes + 2 * path.length + (kept.record?.cell.length ?? 0)
     if (this.#youngBytes < generationBytesMax) return
     this.#old = this.#young
     this.#young = new Map()
@@ -49,12 +50,11 @@ export class NodeCache {
   }
 }
 
-/** A value that was read is a part of larger memory, which the cache must not keep alive. */
-function withOwnValue(node: Node): Node {
+/** A cell that was read is a part of larger memory, which the cache must not keep alive. */
+function withOwnCell(node: Node): Node {
   const { record, children } = node
   if (record === undefined) return node
-  const { value } = record
-  const isOwn = value.buffer.byteLength <= Math.max(Buffer.poolSize, 2 * value.length)
-  if (isOwn) return node
-  return { record: { ...record, value: Buffer.from(value) }, children }
+  const { cell } = record
+  const isOwn = cell.buffer.byteLength <= Math.max(Buffer.poolSize, 2 * cell.length)
+  return isOwn ? node : { record: decodeRecord(Buffer.from(cell)), children }
 }

@@ -13,7 +13,7 @@ import {
 } from './errors.js'
 import type { GroupEvents } from './group-events.js'
 import { nameOf, parentOf } from './paths.js'
-import { noIndexes, type StoredRecord } from './record-format.js'
+import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
 import { absentNode, counterRow, indexRow, isAbsent, ownedRow } from './rows.js'
 import type { Expected, PutOptions, Stat } from './types.js'
 import type { WorkingState } from './working-state.js'
@@ -22,7 +22,8 @@ import type { WorkingState } from './working-state.js'
 export interface PutStep {
   readonly kind: 'put'
   readonly path: string
-  readonly value: Buffer
+  /** The value, with room for the header of the record; see `cellOfValue`. */
+  readonly cell: Buffer
   readonly expected: Expected | undefined
   readonly options: PutOptions
   /** Version and times of a record that comes from another store. */
@@ -102,7 +103,7 @@ export class CommitPlanner {
     const node = this.#state.node(path)
     const before = node.record
     checkExpectation(path, before, expected)
-    const record: StoredRecord = {
+    const header = {
       version: imported?.version ?? (before === undefined ? 0 : before.version + 1),
       sequence: this.#sequence,
       creationSequence: before?.creationSequence ?? this.#sequence,
@@ -110,8 +111,8 @@ export class CommitPlanner {
       modified: imported?.modificationTimestamp ?? this.#now,
       session: before === undefined ? this.#ownerOf(options) : before.session,
       indexes: indexesOf(options, before),
-      value: step.value,
     }
+    const record = recordWith(header, step.cell)
     this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
     if (before === undefined && record.session !== 0) {
       const row = ownedRow(record.session, path)

@@ -13,20 +13,6 @@
 import { MetadataErrorCode, MetadataStoreError } from './errors.js'
 import type { Stat } from './types.js'
 
-/** A record as the store keeps it. Immutable. */
-export interface StoredRecord {
-  readonly version: number
-  readonly sequence: number
-  readonly creationSequence: number
-  readonly created: number
-  readonly modified: number
-  /** The session that the record ends with; 0 = persistent. */
-  readonly session: number
-  /** Names and keys in turn. */
-  readonly indexes: readonly string[]
-  readonly value: Buffer
-}
-
 const format = 1
 const fixedBytes = 54
 const ephemeralFlag = 1
@@ -52,48 +38,116 @@ export function uint64(value: number): Buffer {
   return bytes
 }
 
-/** The cell of a record. */
-export function encodeRecord(record: StoredRecord): Buffer {
+/** What a record is, beside its value. */
+export interface RecordHeader {
+  readonly version: number
+  readonly sequence: number
+  readonly creationSequence: number
+  readonly created: number
+  readonly modified: number
+  /** The session that the record ends with; 0 = persistent. */
+  readonly session: number
+  /** Names and keys in turn. */
+  readonly indexes: readonly string[]
+}
+
+/**
+ * A record as the store keeps it: its cell, with what writes ask for read out of it. Immutable. A
+ * write has this object and the cell, from the call until its commit is durable.
+ */
+export class StoredRecord implements RecordHeader {
+  /** The stored form. */
+  readonly cell: Buffer
+  readonly version: number
+  readonly sequence: number
+  readonly creationSequence: number
+  readonly session: number
+  readonly indexes: readonly string[]
+
+  constructor(
+    cell: Buffer,
+    version: number,
+    sequence: number,
+    creationSequence: number,
+    session: number,
+    indexes: readonly string[],
+  ) {
+    this.cell = cell
+    this.version = version
+    this.sequence = sequence
+    this.creationSequence = creationSequence
+    this.session = session
+    this.indexes = indexes
+  }
+
+  get created(): number {
+    return readUint64(this.cell, 28)
+  }
+
+  get modified(): number {
+    return readUint64(this.cell, 36)
+  }
+
+  /** A part of the cell. */
+  get value(): Buffer {
+    return this.cell.subarray(this.cell.readUInt16BE(2))
+  }
+}
+
+/** A cell with a value of the caller's and room for a header without index entries. */
+export function cellOfValue(value: string | Uint8Array): Buffer {
+  if (typeof value === 'string') {
+    const cell = Buffer.allocUnsafe(fixedBytes + Buffer.byteLength(value))
+    cell.write(value, fixedBytes)
+    return cell
+  }
+  const cell = Buffer.allocUnsafe(fixedBytes + value.length)
+  cell.set(value, fixedBytes)
+  return cell
+}
+
+/**
+ * Writes a header in front of a value. `cell` is one of {@link cellOfValue}; it becomes that of the
+ * record, unless there are index entries.
+ */
+export function recordWith(header: RecordHeader, cell: Buffer): StoredRecord {
+  const { version, sequence, creationSequence, session, indexes } = header
+  let bytes = cell
   let headerBytes = fixedBytes
-  for (const text of record.indexes) headerBytes += 2 + Buffer.byteLength(text)
-  const bytes = Buffer.allocUnsafe(headerBytes + record.value.length)
+  if (indexes.length > 0) {
+    for (const text of indexes) headerBytes += 2 + Buffer.byteLength(text)
+    bytes = Buffer.allocUnsafe(headerBytes + cell.length - fixedBytes)
+    cell.copy(bytes, headerBytes, fixedBytes)
+  }
   bytes[0] = format
-  bytes[1] = record.session === 0 ? 0 : ephemeralFlag
+  bytes[1] = session === 0 ? 0 : ephemeralFlag
   bytes.writeUInt16BE(headerBytes, 2)
-  writeUint64(bytes, record.version, 4)
-  writeUint64(bytes, record.sequence, 12)
-  writeUint64(bytes, record.creationSequence, 20)
-  writeUint64(bytes, record.created, 28)
-  writeUint64(bytes, record.modified, 36)
-  writeUint64(bytes, record.session, 44)
-  bytes.writeUInt16BE(record.indexes.length / 2, 52)
+  writeUint64(bytes, version, 4)
+  writeUint64(bytes, sequence, 12)
+  writeUint64(bytes, creationSequence, 20)
+  writeUint64(bytes, header.created, 28)
+  writeUint64(bytes, header.modified, 36)
+  writeUint64(bytes, session, 44)
+  bytes.writeUInt16BE(indexes.length / 2, 52)
   let at = fixedBytes
-  for (const text of record.indexes) {
+  for (const text of indexes) {
     const length = bytes.write(text, at + 2)
     bytes.writeUInt16BE(length, at)
     at += 2 + length
   }
-  record.value.copy(bytes, headerBytes)
-  return bytes
+  return new StoredRecord(bytes, version, sequence, creationSequence, session, indexes)
 }
 
 /** The record of a cell. `ERR_METADATA_STORE_FAILURE` for bytes that are none. */
-export function decodeRecord(bytes: Buffer): StoredRecord {
-  if (bytes.length < fixedBytes || bytes[0] !== format) throw unreadable()
-  const headerBytes = bytes.readUInt16BE(2)
-  if (headerBytes < fixedBytes || headerBytes > bytes.length) throw unreadable()
-  const texts = bytes.readUInt16BE(52) * 2
-  const indexes = texts === 0 ? noIndexes : readTexts(bytes, texts, headerBytes)
-  return {
-    version: readUint64(bytes, 4),
-    sequence: readUint64(bytes, 12),
-    creationSequence: readUint64(bytes, 20),
-    created: readUint64(bytes, 28),
-    modified: readUint64(bytes, 36),
-    session: readUint64(bytes, 44),
-    indexes,
-    value: bytes.subarray(headerBytes),
-  }
+export function decodeRecord(cell: Buffer): StoredRecord {
+  if (cell.length < fixedBytes || cell[0] !== format) throw unreadable()
+  const headerBytes = cell.readUInt16BE(2)
+  if (headerBytes < fixedBytes || headerBytes > cell.length) throw unreadable()
+  const texts = cell.readUInt16BE(52) * 2
+  const indexes = texts === 0 ? noIndexes : readTexts(cell, texts, headerBytes)
+  const session = readUint64(cell, 44)
+  const [version, sequence] = [readUint64(cell, 4), readUint64(cell, 12)]
+  return new StoredRecord(cell, version, sequence, readUint64(cell, 20), session, indexes)
 }
 
 function readTexts(bytes: Buffer, count: number, end: number): string[] {

@@ -281,7 +281,7 @@ export class StoreCore {
     while (count < queue.length && count < groupWritesMax && bytes < groupBytesMax) {
       const { isOpenEnded, steps } = queue[count]
       if (isOpenEnded) break
-      for (const step of steps) if (step.kind === 'put') bytes += step.value.length
+      for (const step of steps) if (step.kind === 'put') bytes += step.cell.length
       count++
     }
     count = Math.max(count, 1)

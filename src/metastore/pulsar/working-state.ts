@@ -3,7 +3,7 @@
  * over what the tables hold. A commit that fails half-way is rolled back.
  */
 import type { AtomicMutation, Mutation, Table } from '../../api/index.js'
-import { uint64, encodeRecord } from './record-format.js'
+import { uint64 } from './record-format.js'
 import {
   childrenColumn,
   nodeRow,
@@ -166,8 +166,7 @@ const noMutations: readonly Mutation[] = []
 function nodeMutations(stored: Node, now: Node, sequence: number): readonly Mutation[] {
   const ofChildren = stored.children === now.children ? undefined : childrenMutation(now, sequence)
   if (stored.record === now.record) return ofChildren === undefined ? noMutations : [ofChildren]
-  const bytes = now.record === undefined ? undefined : encodeRecord(now.record)
-  const ofRecord = cellMutation(recordColumn, bytes, sequence)
+  const ofRecord = cellMutation(recordColumn, now.record?.cell, sequence)
   return ofChildren === undefined ? [ofRecord] : [ofRecord, ofChildren]
 }
 

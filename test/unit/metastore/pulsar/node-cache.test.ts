@@ -1,6 +1,11 @@
 /** The nodes that the writer keeps: what they are, and how many. */
 import t from 'tap'
 import { NodeCache } from '../../../../src/metastore/pulsar/node-cache.js'
+import {
+  cellOfValue,
+  decodeRecord,
+  recordWith,
+} from '../../../../src/metastore/pulsar/record-format.js'
 import { absentNode, type Node } from '../../../../src/metastore/pulsar/rows.js'
 import type { AtomicBatch, Database as AnyDatabase } from '../../../../src/api/index.js'
 import { Database, MemoryFileSystem } from '../../../../src/index.js'
@@ -10,7 +15,8 @@ import { withMembers } from '../../../helpers/planted.js'
 
 function nodeOf(value: Buffer, children = 0): Node {
   const times = { creationSequence: 1, created: 1, modified: 1 }
-  return { record: { version: 0, sequence: 1, ...times, session: 0, indexes: [], value }, children }
+  const header = { version: 0, sequence: 1, ...times, session: 0, indexes: [] }
+  return { record: recordWith(header, cellOfValue(value)), children }
 }
 
 void t.test('a node is known until two generations of others have passed', (t) => {
@@ -33,11 +39,13 @@ void t.test('a node is known until two generations of others have passed', (t) =
 
 void t.test('a part of a large page does not keep the page', (t) => {
   const cache = new NodeCache()
-  const page = Buffer.alloc(1 << 20, 1)
-  cache.set('/part', nodeOf(page.subarray(10, 20)))
-  const { value } = cache.get('/part')!.record!
-  t.ok(value.buffer.byteLength <= Buffer.poolSize)
-  t.strictSame(value, page.subarray(10, 20))
+  const { cell } = nodeOf(Buffer.alloc(10, 1)).record!
+  const page = Buffer.alloc(1 << 20)
+  page.set(cell, 10)
+  cache.set('/part', { record: decodeRecord(page.subarray(10, 10 + cell.length)), children: 0 })
+  const { record } = cache.get('/part')!
+  t.ok(record!.cell.buffer.byteLength <= Buffer.poolSize)
+  t.strictSame(record!.value, Buffer.alloc(10, 1))
   t.end()
 })
 

@@ -3,7 +3,13 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { openMetadataStore } from '../../../../src/metastore/pulsar/index.js'
-import { decodeRecord, encodeRecord } from '../../../../src/metastore/pulsar/record-format.js'
+import {
+  cellOfValue,
+  decodeRecord,
+  recordWith,
+  type RecordHeader,
+  type StoredRecord,
+} from '../../../../src/metastore/pulsar/record-format.js'
 import { JuteReader, JuteWriter } from '../../../../src/metastore/pulsar/zookeeper/jute.js'
 import { OpCode, ZkError } from '../../../../src/metastore/pulsar/zookeeper/protocol.js'
 
@@ -68,6 +74,11 @@ void t.test('a watch that the server refuses is an error of the open', async (t)
   await t.rejects(opening, { code: 'ERR_METADATA_STORE_FAILURE' })
 })
 
+function headerOf(record: StoredRecord): RecordHeader {
+  const { version, sequence, creationSequence, created, modified, session, indexes } = record
+  return { version, sequence, creationSequence, created, modified, session, indexes }
+}
+
 void t.test('the header of a record round-trips', async (t) => {
   const natural = fc.nat({ max: Number.MAX_SAFE_INTEGER })
   const text = fc.string({ unit: 'grapheme', maxLength: 20 })
@@ -83,11 +94,14 @@ void t.test('the header of a record round-trips', async (t) => {
   })
   fc.assert(
     fc.property(record, (given) => {
-      t.same(decodeRecord(encodeRecord(given)), given)
+      const { value, ...header } = given
+      const { cell } = recordWith(header, cellOfValue(value))
+      const found = decodeRecord(cell)
+      t.same({ ...headerOf(found), value: found.value }, given)
     }),
     { numRuns: 100 },
   )
-  const bytes = encodeRecord(fc.sample(record, 1)[0])
+  const { cell: bytes } = recordWith(fc.sample(record, 1)[0], cellOfValue('value'))
   for (const damaged of [Buffer.alloc(0), bytes.subarray(0, 20), Buffer.alloc(80, 9)]) {
     t.throws(() => decodeRecord(damaged), { code: 'ERR_METADATA_STORE_FAILURE' })
   }
