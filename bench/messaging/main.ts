@@ -15,8 +15,28 @@ import type { QueueDurability } from './topic.js'
 import { ownWorkloads } from './own.js'
 
 const payload = 'x'.repeat(100)
-/** Times that all messages are polled, and before that without being measured. */
-const passes = 5
+/** How much of everything: a request over HTTP or with a sync costs so much that less is enough. */
+interface Counts {
+  /** Requests before anything is measured, each of one message and of a hundred in turn. */
+  readonly warm: number
+  readonly single: number
+  readonly batches: number
+  /** Times that all messages are polled, and before that without being measured. */
+  readonly passes: number
+  readonly tails: number
+}
+
+function countsOf(kind: QueueKind, durability: QueueDurability, messages: number): Counts {
+  const isSlow = kind.isRemote || durability === 'sync'
+  const least = (count: number): number => Math.max(64, Math.floor(count))
+  return {
+    warm: isSlow ? 400 : Math.min(4000, messages),
+    single: least(messages / (isSlow ? 50 : 2)),
+    batches: least(messages / 100),
+    passes: kind.isRemote ? 2 : 5,
+    tails: Math.min(isSlow ? 1000 : 10_000, least(messages / 2)),
+  }
+}
 
 /** Polls before which the position is behind everything. */
 async function endOf(queue: Queue): Promise<string | null> {
@@ -28,16 +48,20 @@ async function endOf(queue: Queue): Promise<string | null> {
   }
 }
 
+/** Polls everything; fails unless all messages come with all their bytes. */
 async function pollAll(queue: Queue, limit: number, wanted: number): Promise<void> {
   let position: string | null = null
   let count = 0
+  let bytes = 0
   for (;;) {
     const polled = await queue.poll(position, limit)
     if (polled.count === 0) break
     position = polled.position
     count += polled.count
+    bytes += polled.bytes
   }
   if (count !== wanted) throw new Error(`${count} messages of ${wanted} were polled`)
+  if (bytes !== wanted * payload.length) throw new Error(`${bytes} bytes were polled`)
 }
 
 async function runQueue(
@@ -50,20 +74,23 @@ async function runQueue(
   const queue = await kind.open(directory, durability)
   const measured: Measured[] = []
   const batch = Array.from({ length: 100 }, () => payload)
-  const warmCalls = 200
+  const { warm, single, batches, passes, tails } = countsOf(kind, durability, messages)
   try {
     // What is measured is the steady state: code that was run before.
-    for (let i = 0; i < warmCalls; i++) await queue.publish(i % 2 === 0 ? batch : [payload])
-    for (let i = 0; i < 50; i++) await pollAll(queue, 1000, (warmCalls / 2) * 101)
-    const single = Math.max(64, Math.floor(messages / (durability === 'sync' ? 100 : 10)))
-    const batches = Math.max(64, Math.floor(messages / 100))
+    let all = 0
+    for (let i = 0; i < warm; i++) {
+      const request = i % 2 === 0 ? batch : [payload]
+      await queue.publish(request)
+      all += request.length
+    }
+    for (let i = 0; i < passes; i++) await pollAll(queue, 1000, all)
     const one = (): Promise<void> => queue.publish([payload])
     const many = (): Promise<void> => queue.publish(batch)
     measured.push(await measure('publish-1', single, 1, 1, one))
     measured.push(await measure('publish-1-of-64-publishers', single, 1, 64, one))
     measured.push(await measure('publish-100', batches, 100, 1, many))
     measured.push(await measure('publish-100-of-64-publishers', batches, 100, 64, many))
-    const all = 2 * single + 200 * batches + (warmCalls / 2) * 101
+    all += 2 * single + 200 * batches
     for (let i = 0; i < passes; i++) await pollAll(queue, 1000, all)
     measured.push(
       await measure('poll-from-the-beginning', passes, all, 1, () => pollAll(queue, 1000, all)),
@@ -75,7 +102,7 @@ async function runQueue(
       if (polled.count !== 1) throw new Error('the tail has one message')
       position = polled.position
     }
-    const tails = Math.min(2000, single)
+    for (let i = 0; i < tails / 10; i++) await tail()
     measured.push(await measure('publish-and-poll-the-tail', tails, 1, 1, tail))
     if (queue.next !== undefined) {
       // From the start of the publish until the reader that waits has the message.
@@ -84,6 +111,7 @@ async function runQueue(
         await queue.publish([payload])
         position = await next
       }
+      for (let i = 0; i < tails / 10; i++) await wake()
       measured.push(await measure('publish-to-a-waiting-reader', tails, 1, 1, wake))
     }
     return measured.map((each) => recordOf(kind.name, durability, all, each))

@@ -24,6 +24,8 @@ export interface Queue {
 /** A kind of queue. */
 export interface QueueKind {
   readonly name: string
+  /** Whether each request goes over HTTP. */
+  readonly isRemote: boolean
   open(directory: string, durability: QueueDurability): Promise<Queue>
 }
 
@@ -55,6 +57,7 @@ function topicQueue(messaging: Messaging, close: () => Promise<void>): Queue {
 
 const cellar: QueueKind = {
   name: 'cellar',
+  isRemote: false,
   open: async (directory, durability) => {
     const { service, close } = await openTopic(directory, durability)
     return topicQueue(service, close)
@@ -65,6 +68,7 @@ const cellar: QueueKind = {
 function overHttp(encoding: 'json' | 'avro'): QueueKind {
   return {
     name: `cellar-http-${encoding}`,
+    isRemote: true,
     open: async (directory, durability) => {
       const server = fork(fileURLToPath(new URL('server.js', import.meta.url)), [
         directory,
@@ -93,6 +97,7 @@ interface Redis {
 
 const redis: QueueKind = {
   name: 'redis',
+  isRemote: false,
   open: async (directory, durability) => {
     if (spawnSync('redis-server', ['--version']).error !== undefined) {
       throw new Error('redis-server is not installed')
@@ -158,6 +163,7 @@ interface Lmdb {
 
 const lmdb: QueueKind = {
   name: 'lmdb',
+  isRemote: false,
   open: async (directory, durability) => {
     const path = join(directory, 'lmdb')
     const isSync = durability === 'sync'
@@ -200,6 +206,7 @@ type Sqlite = new (path: string) => {
 
 const sqlite: QueueKind = {
   name: 'better-sqlite3',
+  isRemote: false,
   open: async (directory, durability) => {
     const database = new (loadPeer<Sqlite>('better-sqlite3'))(join(directory, 'queue.sqlite'))
     database.pragma('journal_mode = WAL')

@@ -20,16 +20,21 @@ function send(message: SubjectMessage): void {
   process.send!(message)
 }
 
-/** Sizes of the run before the one that counts. */
-const warmSizes: Sizes = {
-  topics: 1_000,
-  single: 500,
-  outstanding: 1_000,
-  rounds: 10,
-  listings: 500,
-  listeners: 1_000,
-  changes: 20,
-  ephemeral: 1_000,
+/**
+ * Sizes of the run before the one that counts, long enough that all code is compiled. A subject
+ * that syncs each put spends its time in the disk, and less is enough.
+ */
+function warmSizes({ isSerial }: SubjectEntry): Sizes {
+  return {
+    topics: isSerial ? 1_000 : 20_000,
+    single: 500,
+    outstanding: isSerial ? 1_000 : 10_000,
+    rounds: 5,
+    listings: 5_000,
+    listeners: 1_000,
+    changes: 500,
+    ephemeral: isSerial ? 1_000 : 20_000,
+  }
 }
 
 /** Runs everything on a small store, so that what is measured is compiled code. */
@@ -37,7 +42,7 @@ async function warmUp(entry: SubjectEntry, settings: SubjectSettings): Promise<v
   const directory = `${settings.directory}-warm`
   const opened = await openSubject(entry, { ...settings, directory })
   try {
-    await runWorkloads(opened, entry, directory, warmSizes, () => undefined)
+    await runWorkloads(opened, entry, directory, warmSizes(entry), () => undefined)
   } finally {
     await opened.close()
     rmSync(directory, { recursive: true, force: true })
@@ -47,7 +52,7 @@ async function warmUp(entry: SubjectEntry, settings: SubjectSettings): Promise<v
 async function run({ subject, settings, sizes }: SubjectTask): Promise<void> {
   const entry = subjectEntries.find(({ name }) => name === subject)
   if (entry === undefined) throw new Error(`there is no subject ${subject}`)
-  if (sizes.single > warmSizes.single) await warmUp(entry, settings)
+  if (sizes.single > warmSizes(entry).single) await warmUp(entry, settings)
   const opened = await openSubject(entry, settings)
   try {
     await runWorkloads(opened, entry, settings.directory, sizes, (measurement) => {

@@ -36,9 +36,9 @@ function sizesOf(topics: number, isQuick: boolean): Sizes {
     single: 1_000,
     outstanding: 10_000,
     rounds: 10,
-    listings: 500,
+    listings: 5_000,
     listeners: 1_000,
-    changes: 100,
+    changes: 1_000,
     ephemeral: Math.min(100_000, topics),
   }
 }

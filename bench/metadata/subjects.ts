@@ -8,6 +8,7 @@ import {
   metadataStoreOf,
   openMetadataStore,
   type CachingStore,
+  type Stat,
 } from '../../src/metastore/pulsar/index.js'
 import { ZooKeeperServer, zookeeperMissing } from './zookeeper-server.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
@@ -16,6 +17,12 @@ import type { EphemeralOwner, Subject, SubjectEntry, SubjectSettings } from './s
 
 const ownVersion = 'this tree'
 
+const versionOf = ({ version }: Stat): number => version
+
+function refused(error: unknown): undefined {
+  if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+}
+
 /** A subject over a store of the package. */
 function subjectOf(
   store: CachingStore,
@@ -23,14 +30,7 @@ function subjectOf(
   close: () => Promise<void>,
 ): Subject {
   return {
-    put: async (path, value, expected) => {
-      try {
-        return (await store.put(path, value, expected)).version
-      } catch (error) {
-        if (hasCode(error, MetadataErrorCode.badVersion)) return undefined
-        throw error
-      }
-    },
+    put: (path, value, expected) => store.put(path, value, expected).then(versionOf, refused),
     get: async (path) => {
       const found = await store.get(path)
       return found === undefined ? undefined : { value: found.value, version: found.stat.version }
@@ -73,10 +73,7 @@ async function openTable({ directory, cacheBytes }: SubjectSettings): Promise<Su
   const families = { n: {} }
   const table = await database.createTable('bare', { families, durability: 'FSYNC_WAL' })
   return {
-    put: async (path, value) => {
-      await table.put({ row: path, cells: { 'n:': value } })
-      return 0
-    },
+    put: (path, value) => table.put({ row: path, cells: { 'n:': value } }).then(() => 0),
     get: () => Promise.resolve(undefined),
     children: () => Promise.resolve([]),
     listen: () => undefined,

@@ -57,7 +57,7 @@ public class RocksdbBench {
         int topics = Integer.parseInt(words[1]);
         int single = Integer.parseInt(words[2]);
         int outstanding = Integer.parseInt(words[3]);
-        int listings = Math.max(1, Integer.parseInt(words[4]) / 50);
+        int listings = Math.max(1, Integer.parseInt(words[4]) / 500);
         byte[] value = new byte[100];
         Optional<Long> any = Optional.empty();
         // Loading with a sync for each topic would take hours.
