@@ -73,7 +73,7 @@ export class GroupEvents {
     }
   }
 
-  /** The stored form: of each commit sequence, number of events, and type, length and path of each. */
+  /** The stored form. Of a commit: sequence and number of events; of each: type, length, path. */
   encode(): Buffer {
     let length = 12 * this.#sequences.length
     for (const path of this.#paths) length += 5 + Buffer.byteLength(path)
