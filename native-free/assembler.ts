@@ -31,8 +31,17 @@ export function i32(value: number): Code {
   return bytes
 }
 
+/** A 64-bit constant. */
+export function i64(value: bigint): Code {
+  const bytes = [0x42]
+  let rest = BigInt.asIntN(64, value)
+  for (; rest < -0x40n || rest > 0x3fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
+  bytes.push(Number(rest & 0x7fn))
+  return bytes
+}
+
 /** The 64-bit constant 0. */
-export const zero64: Code = [0x42, 0]
+export const zero64: Code = i64(0n)
 
 function operation(opcode: number): (...operands: readonly Code[]) => Code {
   return (...operands) => [...operands.flat(), opcode]
@@ -70,6 +79,22 @@ export const shiftLeft = operation(0x74)
 export const shiftRight = operation(0x76)
 /** 1 for a 64-bit zero, else 0. */
 export const isZero64 = operation(0x50)
+/** 1 if two 64-bit operands are equal, else 0. */
+export const equal64 = operation(0x51)
+/** `a + b` of 64 bits */
+export const add64 = operation(0x7c)
+/** `a * b` of 64 bits */
+export const multiply64 = operation(0x7e)
+/** `a | b` of 64 bits */
+export const or64 = operation(0x84)
+/** `a << b` of 64 bits */
+export const shiftLeft64 = operation(0x86)
+/** `a >>> b` of 64 bits */
+export const shiftRight64 = operation(0x88)
+/** `a` rotated to the left by `b`, of 64 bits */
+export const rotateLeft64 = operation(0x89)
+/** A 32-bit value as the low half of a 64-bit one, whose high half is 0. */
+export const extend = operation(0xad)
 /** `a ^ b` of 64 bits */
 export const exclusiveOr64 = operation(0x85)
 /** Number of low zero bits of a 64-bit value; 64 for zero. */

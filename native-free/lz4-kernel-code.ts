@@ -1,5 +1,5 @@
 /**
- * The instructions of the LZ4 kernel (lz4-kernel.ts). They repeat lz4.ts and lz4-decompress.ts,
+ * The instructions of the LZ4 kernel (kernel.ts). They repeat lz4.ts and lz4-decompress.ts,
  * with the same names. Two things differ. Words have eight bytes. Copies by words touch up to seven
  * bytes after the end of their range, for which the memory has space. The hash table begins at
  * address 0.

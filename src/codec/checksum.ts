@@ -6,8 +6,18 @@
  * its first checksum. Its memory grows to the longest input and never shrinks, so inputs over 1 MiB
  * are fed in steps, with the same result.
  *
+ * Stored sections are checked by the kernel of native-free, in the memory in which lz4 blocks are
+ * decompressed as well. A file that is read to that memory ({@link storedInput}) is checked and
+ * decompressed without a copy in between.
+ *
  * Nothing here keeps or changes the bytes that it is given.
  */
+import {
+  kernelChecksumMatches,
+  kernelInput,
+  kernelInputBytesMax,
+  kernelInputStart,
+} from '../../native-free/kernel.js'
 import { assert } from '../base/assert.js'
 
 /** Length of a stored checksum in bytes. */
@@ -78,6 +88,47 @@ export function checksumMatches(
   return source.readBigUInt64LE(offset) === xxh64(bytes, seed)
 }
 
+/** Offset in {@link storedInput} from which on stored bytes may lie. */
+export const storedInputStart = kernelInputStart
+/** Bytes that have room there. */
+export const storedInputBytesMax = kernelInputBytesMax
+
+/**
+ * The memory to which stored sections are best read, always the same Buffer in a thread. Its content
+ * is good until the next call of this file or of a codec with bytes from elsewhere.
+ */
+export function storedInput(): Buffer {
+  return kernelInput()
+}
+
+/**
+ * Whether the last eight bytes of `stored[start, end)` are the checksum of the bytes before them,
+ * seeded with the place. REQUIRES at least eight bytes. Bytes outside {@link storedInput} overwrite
+ * that memory.
+ */
+export function storedChecksumMatches(
+  stored: Buffer,
+  start: number,
+  end: number,
+  fileNumber: number,
+  offset: number,
+): boolean {
+  if (end - start <= kernelInputBytesMax) {
+    const high = seedHigh(fileNumber, offset)
+    return kernelChecksumMatches(stored, start, end, seedLow(fileNumber, offset), high)
+  }
+  const bytes = stored.subarray(start, end - checksumLength)
+  return checksumMatches(stored, end - checksumLength, bytes, placeSeed(fileNumber, offset))
+}
+
+function seedLow(fileNumber: number, offset: number): number {
+  return offset ^ Math.floor(fileNumber / 0x1_0000_0000)
+}
+
+function seedHigh(fileNumber: number, offset: number): number {
+  return Math.floor(offset / 0x1_0000_0000) ^ Math.imul(fileNumber, 0x9e3779b1)
+}
+
 const seedWords = new DataView(new ArrayBuffer(8))
 
 /**
@@ -91,9 +142,7 @@ const seedWords = new DataView(new ArrayBuffer(8))
  * 4 GiB; beyond that two places can share a seed.
  */
 export function placeSeed(fileNumber: number, offset: number): bigint {
-  const fileHigh = Math.floor(fileNumber / 0x1_0000_0000)
-  const offsetHigh = Math.floor(offset / 0x1_0000_0000)
-  seedWords.setUint32(0, offset ^ fileHigh, true)
-  seedWords.setUint32(4, offsetHigh ^ Math.imul(fileNumber, 0x9e3779b1), true)
+  seedWords.setUint32(0, seedLow(fileNumber, offset), true)
+  seedWords.setUint32(4, seedHigh(fileNumber, offset), true)
   return seedWords.getBigUint64(0, true)
 }

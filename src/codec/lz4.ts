@@ -13,7 +13,7 @@
  * So the kernel does both, with and without the addon, and the bytes are the same. The addon
  * decompresses what is too long for the kernel.
  */
-import { kernelBytesMax, kernelCompress, kernelDecompress } from '../../native-free/lz4-kernel.js'
+import { kernelBytesMax, kernelCompress, kernelDecompress } from '../../native-free/kernel.js'
 import { lz4Compress } from '../../native-free/lz4.js'
 import { lz4Decompress, Lz4Error } from '../../native-free/lz4-decompress.js'
 import { assert } from '../base/assert.js'

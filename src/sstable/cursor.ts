@@ -24,8 +24,11 @@ import { readAheadBytes } from './read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Blocks of a read that a cursor can let go of: it keeps them alive until the next read. */
-const heldMax = 2
+/**
+ * Blocks of a read that a cursor can let go of: it keeps them alive until the next read. A row that
+ * goes on in the next block needs three: the cursor still stands in the block of the read before.
+ */
+const heldMax = 4
 
 /** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
 export class SsTableCursor implements BackwardCursor {

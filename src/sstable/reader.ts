@@ -13,6 +13,7 @@ import { assert } from '../base/assert.js'
 import { closedError } from '../base/errors.js'
 import type { CellarError } from '../base/errors.js'
 import type { Hash64 } from '../base/hash.js'
+import { storedInput, storedInputBytesMax, storedInputStart } from '../codec/checksum.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
@@ -29,7 +30,7 @@ import { readSsTableMeta } from './meta.js'
 import type { SsTableMeta } from './meta.js'
 import type { KeyPatch } from './key-patch.js'
 import type { SsTableProperties } from './properties.js'
-import { readAheadBlocksMax, readAheadBytes, readAheadBytesMax } from './read-ahead.js'
+import { readAheadBlocksMax, readAheadBytes } from './read-ahead.js'
 import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection } from './section.js'
 import { verifySsTable } from './verify.js'
@@ -49,9 +50,6 @@ export interface SsTableReaderOptions {
 
 /** Blocks of one large value are about so long or longer: the options' block size ends there. */
 const largeBlockBytesMin = 64 * 1024
-
-/** Stored bytes pass through here when they are decompressed or copied at once. */
-const scratch = Buffer.allocUnsafeSlow(readAheadBytesMax)
 
 interface PendingLoad {
   promise: Promise<void>
@@ -217,21 +215,32 @@ export class SsTableReader implements BlockSource {
    */
   readBlocksSync(from: number, to: number, target: Block[]): void {
     this.throwIfClosed()
-    const start = this.index.offsets[from]
-    const length = this.index.offsets[to] - start
-    // A raw block keeps the memory it was read into; all else is decoded out of the scratch buffer.
-    // A long block holds one large value, which most often does not get smaller, and so is raw.
-    const mayBeRaw = this.meta.codecId === CodecId.none || length > largeBlockBytesMin
-    const isOwn = to - from === 1 && mayBeRaw
-    const stored = isOwn || length > scratch.length ? this.cache.memory.take(length) : scratch
-    this.readStoredSync(from, to, stored)
-    this.decodeBlocks(stored, from, to, target)
+    if (this.isInput(from, to)) {
+      const input = storedInput()
+      this.readStoredSync(from, to, input, storedInputStart)
+      this.decodeBlocks(input, storedInputStart, from, to, target)
+    } else {
+      const stored = this.cache.memory.take(this.index.offsets[to] - this.index.offsets[from])
+      this.readStoredSync(from, to, stored)
+      this.decodeBlocks(stored, 0, from, to, target)
+    }
   }
 
-  readStoredSync(from: number, to: number, target: Buffer): void {
+  /**
+   * Whether blocks [from, to) are decoded out of {@link storedInput}. A raw block alone keeps the
+   * memory it was read into instead. A long block holds one large value, which most often does not
+   * get smaller, and so is raw.
+   */
+  private isInput(from: number, to: number): boolean {
+    const length = this.index.offsets[to] - this.index.offsets[from]
+    const mayBeRaw = this.meta.codecId === CodecId.none || length > largeBlockBytesMin
+    return length <= storedInputBytesMax && !(mayBeRaw && to - from === 1)
+  }
+
+  readStoredSync(from: number, to: number, target: Buffer, targetStart = 0): void {
     const start = this.index.offsets[from]
     const length = this.index.offsets[to] - start
-    const found = this.file.readSync(target, 0, length, start)
+    const found = this.file.readSync(target, targetStart, length, start)
     if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
   }
 
@@ -335,18 +344,31 @@ export class SsTableReader implements BlockSource {
     }
     this.throwIfClosed()
     if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
-    this.decodeBlocks(stored, from, to, target)
+    if (this.isInput(from, to)) {
+      const input = storedInput()
+      stored.copy(input, storedInputStart, 0, length)
+      this.cache.memory.give(stored)
+      this.decodeBlocks(input, storedInputStart, from, to, target)
+    } else {
+      this.decodeBlocks(stored, 0, from, to, target)
+    }
   }
 
   /**
-   * Decodes blocks [from, to), stored from the start of `stored`. One alone keeps that memory if it
-   * is raw and the memory is not the scratch buffer; else the pool gets the memory.
+   * Decodes blocks [from, to), stored from `stored[storedStart]` on. One alone keeps that memory if
+   * it is raw and the memory is not {@link storedInput}; else the pool gets the memory.
    */
-  private decodeBlocks(stored: Buffer, from: number, to: number, target: Block[]): void {
+  private decodeBlocks(
+    stored: Buffer,
+    storedStart: number,
+    from: number,
+    to: number,
+    target: Block[],
+  ): void {
     const { offsets } = this.index
     const { memory } = this.cache
-    const base = offsets[from]
-    const isOwn = stored !== scratch
+    const base = offsets[from] - storedStart
+    const isOwn = stored !== storedInput()
     let isKept = false
     for (let index = from; index < to; index++) {
       const start = offsets[index] - base

@@ -6,7 +6,7 @@
  * section is valid in one place only: a swapped or stale one is noticed like a flipped bit.
  */
 import { corruption, CellarError, ErrorCode } from '../base/errors.js'
-import { placeSeed, xxh64 } from '../codec/checksum.js'
+import { placeSeed, storedChecksumMatches, xxh64 } from '../codec/checksum.js'
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
 import { payloadBytesMax, trailerBytes } from './format.js'
@@ -54,10 +54,9 @@ export function checkSection(
   if (payloadBytes < 0) {
     throw damaged(file, offset, `at least ${trailerBytes} bytes`, `${end - start}`)
   }
-  const checksum = xxh64(stored.subarray(start, covered), placeSeed(file.fileNumber, offset))
-  const found = stored.readBigUInt64LE(covered)
-  if (checksum !== found) {
-    throw damaged(file, offset, `checksum ${hex(checksum)}`, hex(found))
+  if (!storedChecksumMatches(stored, start, end, file.fileNumber, offset)) {
+    const checksum = xxh64(stored.subarray(start, covered), placeSeed(file.fileNumber, offset))
+    throw damaged(file, offset, `checksum ${hex(checksum)}`, hex(stored.readBigUInt64LE(covered)))
   }
   const length = stored.readUInt32LE(covered - 4)
   if (stored[covered - 5] === CodecId.none) {

@@ -3,9 +3,13 @@ import { lz4Compress, lz4CompressBound } from '../../../native-free/lz4.js'
 import { lz4Decompress, Lz4Error } from '../../../native-free/lz4-decompress.js'
 import {
   kernelBytesMax,
+  kernelChecksumMatches,
   kernelCompress,
   kernelDecompress,
-} from '../../../native-free/lz4-kernel.js'
+  kernelInput,
+  kernelInputBytesMax,
+  kernelInputStart,
+} from '../../../native-free/kernel.js'
 import { blockContent, incompressible, runs, samples, seed, seededRandom } from './lz4-samples.js'
 
 function compress(bytes: Buffer): Buffer {
@@ -111,3 +115,46 @@ void t.test(
     }
   },
 )
+
+void t.test('a checksum is that of xxHash, wherever the bytes lie', async (t) => {
+  const { default: start } = await import('xxhash-wasm')
+  const reference = await start()
+  const random = seededRandom(seed)
+  const input = kernelInput()
+  const lengths = Array.from({ length: 140 }, (_, length) => length)
+  for (const length of [...lengths, 4096, 7001, kernelInputBytesMax - 8]) {
+    const bytes = Buffer.concat([incompressible(3 + length, random), Buffer.alloc(8)])
+    const [low, high] = [(random() * 2 ** 32) | 0, (random() * 2 ** 32) | 0]
+    const seedOf = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)
+    const checksum = reference.h64Raw(bytes.subarray(3, 3 + length), seedOf)
+    bytes.writeBigUInt64LE(checksum, 3 + length)
+    if (!kernelChecksumMatches(bytes, 3, bytes.length, low, high)) t.fail(`${length} bytes`)
+    const inputEnd = kernelInputStart + bytes.copy(input, kernelInputStart, 3)
+    const isMatch = kernelChecksumMatches(input, kernelInputStart, inputEnd, low, high)
+    if (!isMatch) t.fail(`${length} bytes in place`)
+    if (kernelChecksumMatches(bytes, 3, bytes.length, low ^ 1, high)) t.fail('another seed')
+    if (kernelChecksumMatches(bytes, 3, bytes.length, low, high ^ 1)) t.fail('another seed')
+    const damaged = Math.floor(3 + random() * (length + 8))
+    bytes[damaged] ^= 1 << Math.floor(random() * 8)
+    if (kernelChecksumMatches(bytes, 3, bytes.length, low, high)) t.fail(`damage at ${damaged}`)
+  }
+})
+
+void t.test('a block in the input area is decompressed where it lies', async (t) => {
+  const input = kernelInput()
+  for (const { name, bytes } of samples()) {
+    const block = compress(bytes)
+    if (bytes.length > kernelBytesMax || block.length + 5 > kernelInputBytesMax) continue
+    const start = kernelInputStart + 5
+    const end = start + block.copy(input, start)
+    const target = Buffer.alloc(bytes.length)
+    const fits = kernelDecompress(input, start, end, target, 0, bytes.length)
+    if (!fits || !target.equals(bytes)) t.fail(name)
+    if (!input.subarray(start, end).equals(block)) t.fail(`${name}: changed`)
+  }
+  const target = Buffer.alloc(100)
+  const outside = () =>
+    kernelDecompress(input, kernelInputStart - 4, kernelInputStart, target, 0, 0)
+  input.writeUInt32LE(0, kernelInputStart - 4)
+  t.throws(outside, /outside of the input area/)
+})
