@@ -4,7 +4,9 @@
  * table.
  *
  * It is kept in memory whole, as numbers and one packed buffer: a search compares the six key bytes
- * behind the prefix that all separators share as numbers, and whole keys on ties only.
+ * behind the prefix that all separators share as numbers, and whole keys on ties only. The search
+ * begins with a copy of every 32nd number. The copies of all tables stay in the processor's cache,
+ * and the rest of the search touches a few neighbouring lines of memory.
  */
 import { assert } from '../base/assert.js'
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
@@ -89,6 +91,9 @@ export class IndexBuilder {
   }
 }
 
+/** Blocks for each number of {@link BlockIndex.samples}: a power of two. */
+const sampleBlocks = 32
+
 /** The index of an open table. */
 export class BlockIndex {
   /** Number of data blocks. */
@@ -100,6 +105,8 @@ export class BlockIndex {
   /** Where each separator starts in {@link separators}, and behind the last where they end. */
   readonly separatorOffsets: Uint32Array
   private readonly prefixes: Float64Array
+  /** The prefix of the last block of each whole run of {@link sampleBlocks}. */
+  private readonly samples: Float64Array
   private readonly prefixLength: number
 
   private constructor(
@@ -114,6 +121,10 @@ export class BlockIndex {
     this.separators = separators
     this.separatorOffsets = separatorOffsets
     this.prefixes = prefixes
+    this.samples = new Float64Array(Math.floor(prefixes.length / sampleBlocks))
+    for (let i = 0; i < this.samples.length; i++) {
+      this.samples[i] = prefixes[(i + 1) * sampleBlocks - 1]
+    }
     this.prefixLength = prefixLength
   }
 
@@ -155,8 +166,9 @@ export class BlockIndex {
 
   /** Bytes in memory of the numbers; the separators lie in the section's memory. */
   get arrayBytes(): number {
-    const { offsets, separatorOffsets, prefixes } = this
-    return offsets.byteLength + separatorOffsets.byteLength + prefixes.byteLength
+    const { offsets, separatorOffsets, prefixes, samples } = this
+    const numbers = prefixes.byteLength + samples.byteLength
+    return offsets.byteLength + separatorOffsets.byteLength + numbers
   }
 
   /**
@@ -172,8 +184,12 @@ export class BlockIndex {
       if (order !== 0) return order < 0 ? 0 : blockCount
     }
     const target = readPrefix48(key, prefixLength, length)
-    let low = 0
+    let low = this.findRun(target) * sampleBlocks
     let high = blockCount
+    // Unless the number is that of the next sample as well, the block is of this run.
+    if (low + sampleBlocks <= blockCount && prefixes[low + sampleBlocks - 1] > target) {
+      high = low + sampleBlocks
+    }
     while (low < high) {
       const middle = (low + high) >>> 1
       const prefix = prefixes[middle]
@@ -191,6 +207,19 @@ export class BlockIndex {
       ) {
         low = middle + 1
       } else high = middle
+    }
+    return low
+  }
+
+  /** The number of samples below `target`: all separators of their runs are below, too. */
+  private findRun(target: number): number {
+    const { samples } = this
+    let low = 0
+    let high = samples.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (samples[middle] < target) low = middle + 1
+      else high = middle
     }
     return low
   }
