@@ -99,7 +99,8 @@ export class SsTableOutput {
     const stored = this.values === undefined ? cell : this.values.place(cell)
     const { buffer, keyStart, keyEnd, valueStart, valueEnd } = stored
     const ofStored = stored === cell ? words : undefined
-    writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, ofStored)
+    const groupEnd = keyStart + cell.rowEnd - cell.keyStart + terminatorBytes
+    writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, ofStored, groupEnd)
     if (stored.isReference) this.countReference(stored)
     if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell, writer.sharedBytes)
     this.statistics.add(cell)

@@ -68,6 +68,10 @@ export class SsTableWriter {
    * waits.
    */
   private waitingBytes = 0
+  /** Uncompressed bytes of the finished blocks. */
+  private writtenBytes = 0
+  /** Uncompressed bytes before the group that the entry added last belongs to. */
+  private groupStart = 0
 
   /** REQUIRES an empty file open for writing. */
   constructor(file: File, options: SsTableWriterOptions) {
@@ -98,7 +102,10 @@ export class SsTableWriter {
    * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
    *
    * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more behind
-   * the entry: short entries are then copied faster.
+   * the entry: short entries are then copied faster. Entries that share
+   * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a group
+   * for which the rest of the block is too short, if the group is as long as the one before. A read
+   * of a group then needs one block. 0: no groups.
    */
   add(
     source: Buffer,
@@ -107,6 +114,7 @@ export class SsTableWriter {
     valueStart: number,
     valueEnd: number,
     words?: DataView,
+    groupEnd = 0,
   ): void {
     const { block } = this
     const keyLength = keyEnd - keyStart
@@ -115,7 +123,10 @@ export class SsTableWriter {
     if (block.count > 0) {
       this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
       assert(this.sharedBytes >= 0, 'writer: keys out of order')
-      if (block.sizeAfter(keyLength, valueLength) > this.blockBytes) this.finishBlock()
+      const isFull = block.sizeAfter(keyLength, valueLength) > this.blockBytes
+      const beginsGroup = keyStart + this.sharedBytes < groupEnd
+      if (isFull || (beginsGroup && this.endsBefore())) this.finishBlock()
+      if (beginsGroup) this.beginGroup()
     }
     if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
     block.add(source, keyStart, keyEnd, valueStart, valueEnd, words)
@@ -167,6 +178,17 @@ export class SsTableWriter {
     }
   }
 
+  /** Whether a group as long as the last one would be cut by the end of the open block. */
+  private endsBefore(): boolean {
+    const { payloadBytes } = this.block
+    const groupBytes = this.writtenBytes + payloadBytes - this.groupStart
+    return payloadBytes * 2 > this.blockBytes && payloadBytes + groupBytes > this.blockBytes
+  }
+
+  private beginGroup(): void {
+    this.groupStart = this.writtenBytes + this.block.payloadBytes
+  }
+
   private startBlock(source: Buffer, keyStart: number, keyEnd: number): void {
     if (this.waitingBytes > 0) {
       this.index.add(this.waitingBytes, this.lastKey, source, keyStart, keyEnd)
@@ -180,6 +202,7 @@ export class SsTableWriter {
     const { block } = this
     this.lastKey = block.copyLastKey()
     const length = block.finish()
+    this.writtenBytes += length
     assert(length <= payloadBytesMax, 'writer: block too long')
     this.waitingBytes = this.sections.addCompressed(block.buffer, 0, length, this.codec)
     block.reset()

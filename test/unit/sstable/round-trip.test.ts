@@ -246,3 +246,45 @@ void t.test('a file without a filter says maybe to everything', async (t) => {
   t.equal(reader.mayContain({ low: 1, high: 2 }), true)
   verifyAll(reader)
 })
+
+void t.test('a block ends before a group that does not fit, if it is half full', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const entries: Entry[] = []
+  const groups = [...Array<number>(40).fill(10), ...Array<number>(10).fill(70), 1, 2, 3, 200, 5]
+  groups.forEach((cells, group) => {
+    for (let cell = 0; cell < cells; cell++) {
+      const key = Buffer.from(`group${String(group).padStart(4, '0')}/${1000 + cell}`)
+      entries.push({ key, value: Buffer.alloc(100, cell) })
+    }
+  })
+  const groupBytes = 'group0000/'.length
+  const file = fileSystem.openSync('table', 'create')
+  const options = { codec: codecs.byName('none'), databaseId, fileNumber: 9, filterBitsPerKey: 0 }
+  const writer = new SsTableWriter(file, { ...options, blockBytes: 4096 })
+  for (const { key, value } of entries) {
+    const bytes = Buffer.concat([key, value])
+    writer.add(bytes, 0, key.length, key.length, bytes.length, undefined, groupBytes)
+  }
+  writer.finish(statistics)
+  file.closeSync()
+  const reader = open(fileSystem)
+  t.same(readAll(reader), entries)
+  t.equal(verifyAll(reader), reader.index.blockCount)
+  const groupsOf: Set<string>[] = []
+  for (let index = 0; index < reader.index.blockCount; index++) {
+    const { count, buffer, entriesEnd } = reader.readBlockSync(index)
+    t.ok(entriesEnd <= 4096)
+    const names = buffer.toString('latin1', 0, entriesEnd).match(/group\d{4}/g) ?? []
+    t.equal(names.length, count)
+    groupsOf.push(new Set(names))
+  }
+  const blocksOf = (group: number) => {
+    const name = `group${String(group).padStart(4, '0')}`
+    return groupsOf.filter((names) => names.has(name)).length
+  }
+  // Three groups of ten cells fit, and a fourth would be cut.
+  for (let group = 0; group < 39; group++) t.equal(blocksOf(group), 1, `group ${group}`)
+  t.equal(groupsOf[0].size, 3)
+  // A group longer than a block takes no more blocks than it needs.
+  for (let group = 41; group < 50; group++) t.ok(blocksOf(group) <= 3, `group ${group}`)
+})
