@@ -101,8 +101,8 @@ function placeInput(memory: Buffer, source: Buffer, start: number, end: number):
 }
 
 /**
- * Whether the last eight bytes of `source[start, end)` are XXH64 (little-endian) of the bytes before
- * them, by a seed of two halves. REQUIRES 8 to {@link kernelInputBytesMax} bytes.
+ * Whether the last eight bytes of `source[start, end)` are XXH64 (little-endian) of the bytes
+ * before them, by a seed of two halves. REQUIRES 8 to {@link kernelInputBytesMax} bytes.
  */
 export function kernelChecksumMatches(
   source: Buffer,

@@ -94,8 +94,8 @@ export const storedInputStart = kernelInputStart
 export const storedInputBytesMax = kernelInputBytesMax
 
 /**
- * The memory to which stored sections are best read, always the same Buffer in a thread. Its content
- * is good until the next call of this file or of a codec with bytes from elsewhere.
+ * The memory to which stored sections are best read, always the same Buffer in a thread. Its
+ * content is good until the next call of this file or of a codec with bytes from elsewhere.
  */
 export function storedInput(): Buffer {
   return kernelInput()

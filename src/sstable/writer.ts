@@ -103,9 +103,9 @@ export class SsTableWriter {
    *
    * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more behind
    * the entry: short entries are then copied faster. Entries that share
-   * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a group
-   * for which the rest of the block is too short, if the group is as long as the one before. A read
-   * of a group then needs one block. 0: no groups.
+   * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a
+   * group for which the rest of the block is too short, if the group is as long as the one before.
+   * A read of a group then needs one block. 0: no groups.
    */
   add(
     source: Buffer,
