@@ -1,6 +1,6 @@
 /**
  * Writes the tables of README.md, docs/performance.md and bench/README.md from the recorded
- * results and the page of pictures bench/results/index.html, or checks the tables:
+ * results, and the pages of pictures in bench/results; or checks the tables:
  *
  *     npm run bench:readme [-- --check]
  *
@@ -10,9 +10,19 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { formatOverview } from './harness/overview.js'
+import { formatPage } from './harness/plot.js'
 import type { Report, ResultRecord } from './harness/record.js'
 import { suiteEntries } from './harness/registry.js'
-import { formatCount, groupResults, isNodePeer } from './harness/table.js'
+import {
+  formatCount,
+  formatMicroseconds,
+  groupResults,
+  isNodePeer,
+  isOpenLoad,
+  isOwn,
+  markdownTable,
+  percentiles,
+} from './harness/table.js'
 import { formatTargets, readResults } from './targets.js'
 
 /** A part of a text that is generated. */
@@ -32,44 +42,74 @@ const sectionOf = (path: string, name: string, make: Section['make']): Section =
   make,
 })
 
-function cellOf(result: ResultRecord | undefined, fastest: ResultRecord): string {
-  if (result === undefined) return ''
-  const text = formatCount(result.opsPerSecond)
-  return result === fastest ? `**${text}**` : text
+/** One row of a report: a figure of each engine. */
+interface Row {
+  readonly label: string
+  readonly group: readonly ResultRecord[]
+  readonly figureOf: (result: ResultRecord) => number
+  /** Whether the smallest figure is the best. */
+  readonly isLatency: boolean
 }
 
-function ratioOf(group: readonly ResultRecord[]): string {
-  const own = group.find(({ engine }) => engine === 'cellar')
-  const peers = group.filter(({ engine }) => isNodePeer(engine))
+/** The rows of a workload: its rate, or the percentiles under an open load. */
+function rowsOf(group: readonly ResultRecord[]): Row[] {
+  const [first] = group
+  const { workload, durability, records } = first
+  const label = `${workload}, ${durability}, ${formatCount(records)} records`
+  if (!isOpenLoad(first)) {
+    return [{ label, group, figureOf: ({ opsPerSecond }) => opsPerSecond, isLatency: false }]
+  }
+  return percentiles.map(([name, figureOf]) => {
+    return { label: `${label}, ${name}`, group, figureOf, isLatency: true }
+  })
+}
+
+function bestOf({ group, figureOf, isLatency }: Row): number {
+  return (isLatency ? Math.min : Math.max)(...group.map(figureOf))
+}
+
+function cellOf(row: Row, engine: string): string {
+  const result = row.group.find((each) => each.engine === engine)
+  if (result === undefined) return ''
+  const figure = row.figureOf(result)
+  const text = (row.isLatency ? formatMicroseconds : formatCount)(figure)
+  return figure === bestOf(row) ? `**${text}**` : text
+}
+
+/** How many times as good as the best peer Cellar is. */
+function ratioOf(row: Row): string {
+  const own = row.group.find(({ engine }) => isOwn(engine))
+  const peers = row.group.filter(({ engine }) => isNodePeer(engine))
   if (own === undefined || peers.length === 0) return ''
-  const best = Math.max(...peers.map(({ opsPerSecond }) => opsPerSecond))
-  return `${(own.opsPerSecond / best).toFixed(1)} x`
+  const quotient = row.figureOf(own) / bestOf({ ...row, group: peers })
+  const ratio = row.isLatency ? 1 / quotient : quotient
+  return `${ratio.toFixed(ratio < 0.1 ? 2 : 1)} x`
 }
 
 function formatReport(report: Report): string {
   const { machine, node, commit, date, options, results, engines } = report
-  const others = results.map(({ engine }) => engine).filter((name) => name !== 'cellar')
-  const names = ['cellar', ...new Set(others)]
+  const names = [...new Set(results.map(({ engine }) => engine))]
+  names.sort((one, other) => Number(isOwn(other)) - Number(isOwn(one)))
+  const rows = groupResults(results).flatMap(rowsOf)
   const hasPeers = names.some(isNodePeer)
-  const head = ['', ...names, ...(hasPeers ? ['cellar / best Node peer'] : [])]
-  const rows = groupResults(results).map((group) => {
-    const [fastest] = group
-    const { workload, durability, records } = fastest
-    const label = `${workload}, ${durability}, ${formatCount(records)} records`
-    const cells = names.map((name) =>
-      cellOf(
-        group.find(({ engine }) => engine === name),
-        fastest,
-      ),
-    )
-    return [label, ...cells, ...(hasPeers ? [ratioOf(group)] : [])]
-  })
-  const lines = [head, head.map((_, at) => (at === 0 ? '---' : '---:')), ...rows]
+  const isLatency = rows.some((row) => row.isLatency)
+  const ratio = isLatency ? 'best Node peer / cellar' : 'cellar / best Node peer'
+  const table = [
+    ['', ...names, ...(hasPeers ? [ratio] : [])],
+    ...rows.map((row) => [
+      row.label,
+      ...names.map((engine) => cellOf(row, engine)),
+      ...(hasPeers ? [ratioOf(row)] : []),
+    ]),
+  ]
   const versions = Object.entries(engines).filter(([name]) => name !== 'cellar')
+  const unit = isLatency
+    ? 'latency from the intended start of a call, at a fixed rate'
+    : 'operations per second'
   return [
-    `**${String(options['suite'])}**, operations per second, median of ${String(options['repeat'])}:`,
+    `**${String(options['suite'])}**, ${unit}, median of ${String(options['repeat'])}:`,
     '',
-    ...lines.map((cells) => `| ${cells.join(' | ')} |`),
+    markdownTable(table, table[0].length - 1),
     '',
     wrapped(
       [
@@ -144,14 +184,11 @@ export function formatGlance(folder: string): string {
     if (own === undefined || peers.length === 0) return []
     const best = peers.reduce((so, peer) => (peer.opsPerSecond > so.opsPerSecond ? peer : so))
     const peer = `${formatCount(best.opsPerSecond)} (${best.engine})`
-    return [[words, formatCount(own.opsPerSecond), peer, ratioOf(group)]]
+    const [row] = rowsOf(group)
+    return [[words, formatCount(own.opsPerSecond), peer, ratioOf(row)]]
   })
-  const lines = [
-    ['operations per second', 'Cellar', 'best other package', ''],
-    ['---', '---:', '---:', '---:'],
-    ...rows,
-  ]
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n') + '\n'
+  const head = ['operations per second', 'Cellar', 'best other package', '']
+  return `${markdownTable([head, ...rows], 3)}\n`
 }
 
 /** What is generated, and where it goes. */
@@ -173,17 +210,19 @@ export function replaceSection(
   return `${text.slice(0, begin + beginMark.length)}\n\n${content}\n${text.slice(end)}`
 }
 
-/** The page of pictures, from a folder of results. */
-export function overviewOf(folder: string): string {
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => name.slice(0, -'.json'.length))
-    .sort()
-  const reportOf = (name: string): Report | undefined => {
-    if (!names.includes(name)) return undefined
-    return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as Report
+/** Writes the pages of pictures of a folder of results: one a report, and the overview. */
+function writePages(folder: string): void {
+  const reports = new Map<string, Report>()
+  for (const file of readdirSync(folder).sort()) {
+    if (!file.endsWith('.json')) continue
+    const report = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Report
+    reports.set(file.slice(0, -'.json'.length), report)
   }
-  return formatOverview(reportOf('scale'), reportOf('latency'), names)
+  for (const [name, report] of reports) {
+    writeFileSync(join(folder, `${name}.html`), formatPage(report))
+  }
+  const overview = formatOverview(reports.get('scale'), reports.get('latency'), [...reports.keys()])
+  writeFileSync(join(folder, 'index.html'), overview)
 }
 
 function main(words: readonly string[]): number {
@@ -204,9 +243,7 @@ function main(words: readonly string[]): number {
       code = 1
     }
   }
-  if (words.length === 0) {
-    writeFileSync(join(root, 'bench/results/index.html'), overviewOf(join(root, 'bench/results')))
-  }
+  if (words.length === 0) writePages(join(root, 'bench/results'))
   return code
 }
 

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Report, ResultRecord } from './harness/record.js'
-import { isNodePeer } from './harness/table.js'
+import { isNodePeer, markdownTable } from './harness/table.js'
 
 /** Results by suite. */
 export type Results = ReadonlyMap<string, readonly ResultRecord[]>
@@ -238,7 +238,7 @@ export function readResults(folder: string): Results {
 
 /** The table of targets: what was asked, what was reached (misses are marked), how many met. */
 export function formatTargets(results: Results): string {
-  const lines = ['| target | reached | |', '|---|---|---|']
+  const rows = [['target', 'reached', '']]
   for (const { text, comparisons } of targets) {
     const findings = comparisons.map((comparison) => comparison(results))
     const met = findings.filter(({ isMet }) => isMet).length
@@ -247,7 +247,7 @@ export function formatTargets(results: Results): string {
     )
     const verdict =
       met === findings.length ? 'met' : met === 0 ? 'missed' : `${met} of ${findings.length}`
-    lines.push(`| ${text} | ${reached.join('; ')} | ${verdict} |`)
+    rows.push([text, reached.join('; '), verdict])
   }
-  return `${lines.join('\n')}\n`
+  return `${markdownTable(rows, 0)}\n`
 }

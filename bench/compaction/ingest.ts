@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Database, type EmbeddedTable } from '../../src/index.js'
-import { Histogram } from '../harness/histogram.js'
+import type { RecordableHistogram } from 'node:perf_hooks'
+import { newLatencies, percentilesOf, recordLatency } from '../harness/latencies.js'
 import type { ResultRecord } from '../harness/record.js'
 import { processorWaitMilliseconds } from './processor-wait.js'
 import { RandomRecords } from './records.js'
@@ -63,7 +64,7 @@ interface Measured {
   readonly seconds: number
   readonly cpuSeconds: number
   /** Nanoseconds from when a put should have started. */
-  readonly latency: Histogram
+  readonly latency: RecordableHistogram
   readonly gapMilliseconds: number
   readonly delayP99us: number
   readonly delayP999us: number
@@ -75,7 +76,7 @@ interface Measured {
 
 /** Puts at a rate, or as fast as they are answered. */
 class Load {
-  readonly latency = new Histogram()
+  readonly latency = newLatencies()
   operations = 0
   gapMilliseconds = 0
   private readonly table: EmbeddedTable
@@ -128,7 +129,7 @@ class Load {
   private answered(intended: number): void {
     const now = performance.now()
     this.underWay--
-    this.latency.record((now - intended) * 1e6)
+    recordLatency(this.latency, now - intended)
     this.gapMilliseconds = Math.max(this.gapMilliseconds, now - this.answeredAt)
     this.answeredAt = now
   }
@@ -201,10 +202,7 @@ function recordOf(
     operations,
     seconds,
     opsPerSecond,
-    p50us: latency.quantile(0.5) / 1000,
-    p99us: latency.quantile(0.99) / 1000,
-    p999us: latency.quantile(0.999) / 1000,
-    maxUs: latency.max / 1000,
+    ...percentilesOf(latency),
     cpuSeconds: phase.cpuSeconds,
     writeAmplification: phase.writeAmplification,
     repeats: 1,

@@ -5,6 +5,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Store } from './engine.js'
+import { recordLatency } from './latencies.js'
 import type { Tally } from './runner.js'
 import type { Slot } from './slot.js'
 import type { Generator } from './workload.js'
@@ -21,7 +22,7 @@ export async function openLoop(
   slots: readonly Slot[],
   tally: Tally,
 ): Promise<void> {
-  const { histogram, extra } = tally
+  const { latencies, extra } = tally
   const interval = 1000 / ratePerSecond
   const free = [...slots]
   const delay = monitorEventLoopDelay({ resolution: resolutionMilliseconds })
@@ -32,7 +33,7 @@ export async function openLoop(
   let underWay = 0
   let onAnswer: () => void = () => undefined
   const finish = (slot: Slot, intended: number): void => {
-    histogram.record((performance.now() - intended) * 1e6)
+    recordLatency(latencies, performance.now() - intended)
     free.push(slot)
     underWay--
     onAnswer()

@@ -8,7 +8,7 @@
 import * as echarts from 'echarts'
 import { colourOf, escapeHtml } from './plot.js'
 import type { Report, ResultRecord } from './record.js'
-import { formatCount } from './table.js'
+import { formatCount, percentiles } from './table.js'
 
 const width = 480
 const height = 320
@@ -79,21 +79,20 @@ function growthPictures(results: readonly ResultRecord[]): Picture[] {
   })
 }
 
-const percentiles = ['p50', 'p99', 'p99.9']
-
 /** Latencies by percentile, for workloads of a fixed rate. */
 function latencyPictures(results: readonly ResultRecord[]): Picture[] {
   return [...groupBy(results, ({ workload }) => workload)].flatMap(([workload, group]) => {
-    const series = group.flatMap(({ engine: name, p50us, p99us, p999us }) => {
-      if (p50us === undefined || p99us === undefined || p999us === undefined) return []
-      const values = [p50us, p99us, p999us]
-      const points = percentiles.map((percentile, i) => [percentile, values[i]] as const)
-      return [{ name, points }]
+    const series = group.flatMap((result) => {
+      const points = percentiles.map(([name, of]) => [name, of(result)] as const)
+      return points.some(([, value]) => Number.isNaN(value))
+        ? []
+        : [{ name: result.engine, points }]
     })
     if (series.length === 0) return []
     const [{ durability }] = group
     const unit = `microseconds, ${durability}, by percentile`
-    return [{ title: workload, unit, categories: percentiles, series }]
+    const categories = percentiles.map(([name]) => name)
+    return [{ title: workload, unit, categories, series }]
   })
 }
 

@@ -1,15 +1,15 @@
 /**
- * A page that compares engines: one group of bars a workload, in one file without scripts or
+ * A page that compares engines: one group of bars a workload (one a percentile for open loads), in one file without scripts or
  * references, to be opened in a browser.
  */
-import type { Report, ResultRecord } from './record.js'
-import { formatCount, groupResults } from './table.js'
+import type { Report, ResultRecord, Spread } from './record.js'
+import { formatCount, formatMicroseconds, groupResults, isOpenLoad, percentiles } from './table.js'
 
-const labelWidth = 170
-const barWidthMax = 520
+const labelWidth = 140
+const barWidthMax = 300
 const barHeight = 16
 const gap = 3
-const figureWidth = labelWidth + barWidthMax + 110
+const figureWidth = labelWidth + barWidthMax + 80
 
 /** Colours by name, so that an engine has the same one on every page. */
 const knownColours: Readonly<Record<string, string>> = {
@@ -40,48 +40,69 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => entities[character])
 }
 
-/** One engine's bar; the line through its end goes from the lowest to the highest repetition. */
-function bar(result: ResultRecord, position: number, fastest: number): string {
-  const top = position * (barHeight + gap)
-  const width = (rate: number): number => Math.max(1, (rate / fastest) * barWidthMax)
-  const middle = top + barHeight / 2
-  const end = width(result.opsPerSecond)
-  const low = labelWidth + width(result.spread.low)
-  const high = labelWidth + width(result.spread.high)
-  const colour = colourOf(result.engine)
-  const text = `${formatCount(result.opsPerSecond)}/s`
-  const parts = [
-    `<text x="${labelWidth - 6}" y="${middle}" class="name">${escapeHtml(result.engine)}</text>`,
-    `<rect x="${labelWidth}" y="${top}" width="${end.toFixed(1)}" height="${barHeight}"` +
-      ` fill="${colour}"/>`,
-    `<text x="${(Math.max(labelWidth + end, high) + 6).toFixed(1)}" y="${middle}">${text}</text>`,
-  ]
-  if (result.repeats > 1) {
-    parts.splice(
-      2,
-      0,
-      `<line x1="${low.toFixed(1)}" x2="${high.toFixed(1)}" y1="${middle}" y2="${middle}"/>`,
-    )
-  }
-  return parts.join('')
+/** What a bar shows. */
+interface Bar {
+  readonly engine: string
+  readonly value: number
+  readonly text: string
+  /** Lowest and highest of the repetitions; undefined for one repetition, or if it is not known. */
+  readonly spread: Spread | undefined
 }
 
-function figure(group: readonly ResultRecord[]): string {
-  const [{ workload, durability, operations, records }] = group
-  const fastest = Math.max(
-    ...group.map(({ spread, opsPerSecond }) => {
-      return Math.max(spread.high, opsPerSecond)
-    }),
-  )
-  const height = group.length * (barHeight + gap)
-  const bars = group.map((result, position) => bar(result, position, fastest)).join('\n')
-  const caption =
-    `${escapeHtml(workload)} <small>${durability}, ${formatCount(operations)} operations, ` +
-    `${formatCount(records)} records</small>`
-  return `<figure><figcaption>${caption}</figcaption>
+/** One engine's bar; the line through its end goes from the lowest to the highest repetition. */
+function drawBar({ engine, value, text, spread }: Bar, position: number, longest: number): string {
+  const top = position * (barHeight + gap)
+  const width = (figure: number): number => Math.max(1, (figure / longest) * barWidthMax)
+  const middle = top + barHeight / 2
+  const end = labelWidth + width(value)
+  const low = labelWidth + width(spread?.low ?? value)
+  const high = labelWidth + width(spread?.high ?? value)
+  const line =
+    spread === undefined
+      ? ''
+      : `<line x1="${low.toFixed(1)}" x2="${high.toFixed(1)}" y1="${middle}" y2="${middle}"/>`
+  return [
+    `<text x="${labelWidth - 6}" y="${middle}" class="name">${escapeHtml(engine)}</text>`,
+    `<rect x="${labelWidth}" y="${top}" width="${(end - labelWidth).toFixed(1)}"` +
+      ` height="${barHeight}" fill="${colourOf(engine)}"/>`,
+    line,
+    `<text x="${(Math.max(end, high) + 6).toFixed(1)}" y="${middle}">${text}</text>`,
+  ].join('')
+}
+
+function figure(caption: string, details: string, bars: readonly Bar[]): string {
+  const longest = Math.max(...bars.map(({ value, spread }) => Math.max(spread?.high ?? 0, value)))
+  const height = bars.length * (barHeight + gap)
+  const drawn = bars.map((bar, position) => drawBar(bar, position, longest)).join('\n')
+  return `<figure><figcaption>${escapeHtml(caption)} <small>${details}</small></figcaption>
 <svg width="${figureWidth}" height="${height}" viewBox="0 0 ${figureWidth} ${height}" role="img">
-${bars}
+${drawn}
 </svg></figure>`
+}
+
+/** Rates of a workload; under an open load one figure for each percentile of the latency. */
+function figuresOf(group: readonly ResultRecord[]): string {
+  const [first] = group
+  const { workload, durability, operations, records } = first
+  const details = `${durability}, ${formatCount(operations)} operations, ${formatCount(records)} records`
+  if (!isOpenLoad(first)) {
+    const bars = group.map(({ engine, opsPerSecond, repeats, spread }) => ({
+      engine,
+      value: opsPerSecond,
+      text: `${formatCount(opsPerSecond)}/s`,
+      spread: repeats > 1 ? spread : undefined,
+    }))
+    return figure(workload, details, bars)
+  }
+  const shown = percentiles.map(([name, of]) => {
+    const bars = group.map((result) => {
+      const value = of(result)
+      return { engine: result.engine, value, text: formatMicroseconds(value), spread: undefined }
+    })
+    bars.sort((one, other) => one.value - other.value)
+    return figure(`${workload}, ${name}`, details, bars)
+  })
+  return shown.join('\n')
 }
 
 const style = `
@@ -93,9 +114,14 @@ text { font-size: 12px; dominant-baseline: central } text.name { text-anchor: en
 line { stroke: #222; stroke-width: 1.5 }
 `
 
+const rateLegend =
+  'Operations per second, longer is better; medians, the line spans all repetitions.'
+const latencyLegend =
+  'Latency from the intended start of a call, at a fixed rate; shorter is better, medians.'
+
 /** The page of one report. */
 export function formatPage(report: Report): string {
-  const { machine, node, commit, date, options, leftOut } = report
+  const { machine, node, commit, date, options, leftOut, results } = report
   const suite = escapeHtml(String(options['suite']))
   const where =
     `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, ` +
@@ -106,9 +132,9 @@ export function formatPage(report: Report): string {
 <title>Cellar: ${suite}</title>
 <style>${style}</style>
 <h1>${suite}</h1>
-<p>Operations per second, longer is better; medians, the line spans all repetitions.<br>
+<p>${results.some(isOpenLoad) ? latencyLegend : rateLegend}<br>
 <small>${escapeHtml(where)}</small></p>
-${groupResults(report.results).map(figure).join('\n')}
+${groupResults(results).map(figuresOf).join('\n')}
 ${absent.length === 0 ? '' : `<p>Left out:</p><ul>${absent.join('')}</ul>`}
 </html>
 `

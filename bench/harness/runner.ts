@@ -8,7 +8,8 @@
 import { openLoop } from './open-loop.js'
 import { Checksum } from './checksum.js'
 import type { OpenedEngine, RowValues, Store } from './engine.js'
-import { Histogram } from './histogram.js'
+import type { RecordableHistogram } from 'node:perf_hooks'
+import { newLatencies, percentilesOf, recordLatency } from './latencies.js'
 import { Operation } from './operation.js'
 import { observeProcess } from './process-counters.js'
 import { seededRandom } from './random.js'
@@ -63,7 +64,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 
 /** What the loops add up. */
 export interface Tally {
-  readonly histogram: Histogram
+  readonly latencies: RecordableHistogram
   /** Calls that were made. */
   calls: number
   /** No call is started after so many milliseconds. */
@@ -86,7 +87,7 @@ async function runOneByOne(
   tally: Tally,
 ): Promise<void> {
   const { operation } = slot
-  const { histogram, millisecondsMax } = tally
+  const { latencies, millisecondsMax } = tally
   const started = performance.now()
   let last = started
   let turnStarted = started
@@ -95,7 +96,7 @@ async function runOneByOne(
     const done = slot.carryOut(store)
     if (done instanceof Promise) await done
     const now = performance.now()
-    histogram.record((now - last) * 1e6)
+    recordLatency(latencies, now - last)
     last = now
     tally.calls++
     if (tally.calls >= tally.nextMark) mark(tally, [slot])
@@ -130,7 +131,7 @@ async function runInWaves(
     }
     if (pending.length > 0) await Promise.all(pending)
     const now = performance.now()
-    tally.histogram.record((now - last) * 1e6)
+    recordLatency(tally.latencies, now - last)
     last = now
     tally.calls += size
     if (tally.calls >= tally.nextMark) mark(tally, slots)
@@ -151,7 +152,7 @@ async function runMaintenance(engine: OpenedEngine, phase: Phase, tally: Tally):
   await (phase.maintenance === 'flush' ? engine.flush?.() : engine.compact?.())
   tally.seconds = (performance.now() - started) / 1000
   tally.calls = 1
-  tally.histogram.record(tally.seconds * 1e9)
+  recordLatency(tally.latencies, tally.seconds * 1000)
 }
 
 /** Calls that a phase makes for so many records. */
@@ -184,7 +185,7 @@ async function runPhase(
   }
   const isBounded = phase.isWhole !== true && settings.phaseSecondsMax > 0
   const tally: Tally = {
-    histogram: new Histogram(),
+    latencies: newLatencies(),
     calls: 0,
     millisecondsMax: isBounded ? settings.phaseSecondsMax * 1000 : Infinity,
     seconds: 0,
@@ -214,7 +215,7 @@ async function runPhase(
     } else if (slots.length === 1) await runOneByOne(store, generate, calls, slots[0], tally)
     else await runInWaves(store, generate, calls, slots, tally)
   }
-  const { histogram, seconds, extra } = tally
+  const { latencies, seconds, extra } = tally
   return {
     workload: phase.name,
     isMeasured: (phase.isMeasured ?? true) && canMaintain,
@@ -224,10 +225,7 @@ async function runPhase(
         : tally.calls * (phase.operationsPerCall ?? 1),
     ...(tally.calls < calls && { isCut: true }),
     seconds,
-    p50us: histogram.quantile(0.5) / 1000,
-    p99us: histogram.quantile(0.99) / 1000,
-    p999us: histogram.quantile(0.999) / 1000,
-    maxUs: histogram.max / 1000,
+    ...percentilesOf(latencies),
     ...observed.end(),
     bytesGiven: slots.reduce((sum, slot) => sum + slot.bytesGiven, 0),
     checksum: checksumOf(slots, tally.isUnordered),

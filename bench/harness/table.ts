@@ -6,6 +6,38 @@ import type { ResultRecord } from './record.js'
 export const isNodePeer = (engine: string): boolean =>
   !engine.startsWith('cellar') && !['rocksdb-cpp', 'bare table.put', 'map'].includes(engine)
 
+/** Cellar among the engines of a suite: itself, or through the interface of a peer. */
+export const isOwn = (engine: string): boolean => engine === 'cellar' || engine === 'cellar-level'
+
+/**
+ * Whether a result comes from an open load, whose rate says nothing: what counts are the latencies.
+ * Only an open load measures the delay of the event loop beside.
+ */
+export const isOpenLoad = ({ extra }: ResultRecord): boolean =>
+  extra?.['eventLoopDelayP99us'] !== undefined
+
+/** Names of the percentiles of a result, and their figures. */
+export const percentiles: readonly (readonly [
+  name: string,
+  of: (result: ResultRecord) => number,
+])[] = [
+  ['p50', ({ p50us }) => p50us ?? NaN],
+  ['p99', ({ p99us }) => p99us ?? NaN],
+  ['p99.9', ({ p999us }) => p999us ?? NaN],
+]
+
+/** How good a result is: its rate, or under an open load how short its p99 is. */
+function worthOf(result: ResultRecord): number {
+  return isOpenLoad(result) ? 1 / (result.p99us ?? Infinity) : result.opsPerSecond
+}
+
+/** A table in Markdown: the first column to the left, figures to the right. */
+export function markdownTable(rows: readonly (readonly string[])[], figureColumns: number): string {
+  const [head, ...rest] = rows
+  const marks = head.map((_, at) => (at < head.length - figureColumns ? '---' : '---:'))
+  return [head, marks, ...rest].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
 /** 1234567 as `1.23 M`, three digits. */
 export function formatCount(value: number): string {
   const [divisor, unit] =
@@ -17,6 +49,11 @@ export function formatCount(value: number): string {
           ? [1e3, ' k']
           : [1, '']
   return `${trim(value / divisor)}${unit}`
+}
+
+/** 1234 as `1.23 ms`, three digits. */
+export function formatMicroseconds(value: number): string {
+  return value >= 999.5 ? `${trim(value / 1000)} ms` : `${trim(value)} µs`
 }
 
 /** Three significant digits without an exponent. */
@@ -36,7 +73,7 @@ function spreadPercent({ opsPerSecond, spread, repeats }: ResultRecord): string 
   return `±${(((spread.high - spread.low) / 2 / opsPerSecond) * 100).toFixed(0)} %`
 }
 
-/** Groups results by workload, durability and size, in order of appearance, the fastest first. */
+/** Groups results by workload, durability and size, in order of appearance, the best first. */
 export function groupResults(results: readonly ResultRecord[]): ResultRecord[][] {
   const groups = new Map<string, ResultRecord[]>()
   for (const result of results) {
@@ -47,7 +84,7 @@ export function groupResults(results: readonly ResultRecord[]): ResultRecord[][]
     groups.set(name, group)
   }
   return [...groups.values()].map((group) =>
-    group.sort((one, other) => other.opsPerSecond - one.opsPerSecond),
+    group.sort((one, other) => worthOf(other) - worthOf(one)),
   )
 }
 
@@ -57,11 +94,11 @@ function labelOf({ workload, durability, records }: ResultRecord, all: readonly 
   return `${workload} (${durability}${hasSizes ? `, ${formatCount(records)}` : ''})`
 }
 
-/** How many times as fast as the row's engine Cellar is. */
-function ratioOf(group: readonly ResultRecord[], { engine, opsPerSecond }: ResultRecord): string {
-  const own = group.find((result) => result.engine === 'cellar')
-  if (own === undefined || engine === 'cellar') return ''
-  return `${trim(own.opsPerSecond / opsPerSecond)} x`
+/** How many times as good as the row's engine Cellar is: in its rate, or in its p99. */
+function ratioOf(group: readonly ResultRecord[], result: ResultRecord): string {
+  const own = group.find(({ engine }) => isOwn(engine))
+  if (own === undefined || own === result) return ''
+  return `${trim(worthOf(own) / worthOf(result))} x`
 }
 
 /** Microseconds of all threads for one operation. */
@@ -77,7 +114,7 @@ export function countWins(results: readonly ResultRecord[]): string {
   for (const [{ engine }] of groups) wins.set(engine, (wins.get(engine) ?? 0) + 1)
   const sorted = [...wins].sort(([, one], [, other]) => other - one)
   const parts = sorted.map(([engine, count]) => `${engine} ${count}`)
-  return `fastest of ${groups.length} workloads: ${parts.join(', ')}\n`
+  return `best of ${groups.length} workloads: ${parts.join(', ')}\n`
 }
 
 /** All results, the winner of each workload first. */

@@ -5,6 +5,7 @@ import t from 'tap'
 import { formatOverview } from '../../bench/harness/overview.js'
 import { formatPage } from '../../bench/harness/plot.js'
 import type { Report, ResultRecord } from '../../bench/harness/record.js'
+import { countWins } from '../../bench/harness/table.js'
 import { formatGlance, formatSection, replaceSection, sections } from '../../bench/readme.js'
 import { formatTargets } from '../../bench/targets.js'
 import { projectRoot, runProgram } from '../rules/support.js'
@@ -74,6 +75,33 @@ void t.test('the section names winner, ratio, versions, machine and commit', (t)
   for (const part of ['lmdb 3.5.6', 'Some <CPU>, 2 cores', 'v20.0.0', 'commit abc', '2026-11-21']) {
     t.match(section, part)
   }
+  t.end()
+})
+
+/** Two engines at the same rate; the second answers its slowest calls sooner. */
+const openLoad: Report = {
+  ...report,
+  options: { ...report.options, suite: 'latency' },
+  results: [
+    { ...recordOf('cellar', 1000), p50us: 20, p99us: 900, p999us: 8000 },
+    { ...recordOf('lmdb', 1000.01), p50us: 80, p99us: 600, p999us: 2000 },
+  ].map((result) => ({ ...result, extra: { eventLoopDelayP99us: 1 } })),
+}
+
+void t.test('results at a fixed rate are told by their percentiles', (t) => {
+  const folder = t.testdir()
+  writeFileSync(join(folder, 'latency.json'), JSON.stringify(openLoad))
+  const section = formatSection(folder)
+  t.match(section, '**latency**, latency from the intended start of a call')
+  t.match(section, '|  | cellar | lmdb | best Node peer / cellar |')
+  t.match(section, '| A, buffered, 10.0 k records, p50 | **20.0 µs** | 80.0 µs | 4.0 x |')
+  t.match(section, '| A, buffered, 10.0 k records, p99.9 | 8.00 ms | **2.00 ms** | 0.3 x |')
+  const page = formatPage(openLoad)
+  t.equal(page.match(/<rect /g)?.length, 6)
+  t.match(page, 'shorter is better')
+  t.match(page, '8.00 ms')
+  t.notMatch(page, '/s<')
+  t.match(countWins(openLoad.results), 'best of 1 workloads: lmdb 1')
   t.end()
 })
 
