@@ -1,6 +1,6 @@
 /**
- * A page that compares engines: one group of bars a workload (one a percentile for open loads), in one file without scripts or
- * references, to be opened in a browser.
+ * A page that compares engines: one group of bars a workload, under an open load one a percentile,
+ * in one file without scripts or references, to be opened in a browser.
  */
 import type { Report, ResultRecord, Spread } from './record.js'
 import { formatCount, formatMicroseconds, groupResults, isOpenLoad, percentiles } from './table.js'
@@ -84,7 +84,8 @@ ${drawn}
 function figuresOf(group: readonly ResultRecord[]): string {
   const [first] = group
   const { workload, durability, operations, records } = first
-  const details = `${durability}, ${formatCount(operations)} operations, ${formatCount(records)} records`
+  const counts = `${formatCount(operations)} operations, ${formatCount(records)} records`
+  const details = `${durability}, ${counts}`
   if (!isOpenLoad(first)) {
     const bars = group.map(({ engine, opsPerSecond, repeats, spread }) => ({
       engine,
