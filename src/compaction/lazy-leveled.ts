@@ -34,8 +34,8 @@ export interface LazyLeveledOptions {
   readonly sizeTolerance: number
   /**
    * Level 0 goes down when its bytes times this number reach those of the deep level, 1 to 100.
-   * Default 5: at most one fifth of the data is stale, and the deep level is rewritten five times
-   * while it doubles.
+   * Default 2: at most a third of the data is stale, and the deep level is rewritten twice while it
+   * doubles. With 5 a sixth is stale, and a random load writes up to twice as much.
    */
   readonly levelRatio: number
   /**
@@ -50,7 +50,7 @@ export const lazyLeveledDefaults: LazyLeveledOptions = {
   runsMax: 8,
   widthMin: 4,
   sizeTolerance: 0.25,
-  levelRatio: 5,
+  levelRatio: 2,
   fileBytes: 32 * 1024 * 1024,
 }
 

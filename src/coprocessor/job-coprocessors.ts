@@ -42,6 +42,8 @@ export interface JobCoprocessors {
     files: readonly StoreFileInfo[],
     chosen: readonly StoreFileInfo[],
   ): void
+  /** Whether the table has any coprocessor. */
+  has(table: string): boolean
   /** Counters by name of the coprocessor. */
   countersOf(table: string): Readonly<Record<string, HookCounters>>
 }

@@ -41,7 +41,8 @@ export class Background {
     this.compactor = new Compactor(engine, executor, hooks, (store, outcome) =>
       this.compacted(store, outcome),
     )
-    this.relief = new MemoryRelief(engine.stores, engine.writes, this.flusher, engine.options)
+    const { stores, writes, options } = engine
+    this.relief = new MemoryRelief(stores, writes, this.flusher, options, () => executor.prepare())
   }
 
   /** Freezes and flushes the given stores. Resolves when all of their data is on disk. */

@@ -118,6 +118,7 @@ export class CompactionRun {
       for (const file of files) this.engine.readers.open(file)
       published = true
       await this.publish(work.files, files)
+      for (const result of results) this.hooks.noteSettled(this.store, hooked, result)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
       this.hooks.finish(this.store, hooked, { ...outcome, files: files.length, hooks })

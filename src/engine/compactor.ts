@@ -267,7 +267,7 @@ export class Compactor {
     try {
       this.engine.checkWritable()
       const choice = this.choose(store, (policy, input) =>
-        major ? policy.chooseMajor(input, rows) : policy.choose(input),
+        major ? this.spareSettled(store, policy.chooseMajor(input, rows)) : policy.choose(input),
       )
       if (choice.kind === 'nothing') {
         if (!choice.blocked) this.finishRequest(request, undefined)
@@ -282,6 +282,16 @@ export class Compactor {
     } catch (error) {
       this.finishRequest(request, error)
     }
+  }
+
+  /** The choice without the merge of a single file that would write the same cells again. */
+  private spareSettled(store: Store, choice: CompactionChoice): CompactionChoice {
+    if (choice.kind !== 'merge' || choice.files.length !== 1) return choice
+    const { files, outputLevel, outputBytesMax } = choice
+    const [file] = files
+    if (file.fileBytes > outputBytesMax || !store.settled.has(file, store.settings)) return choice
+    if (this.hooks.hasCoprocessors(store)) return choice
+    return file.level === outputLevel ? nothing : { kind: 'move', files, outputLevel }
   }
 
   private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {

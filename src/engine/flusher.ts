@@ -448,6 +448,7 @@ export class Flusher {
       this.entriesDropped += result.entriesDropped
       this.bytesWritten += result.bytesWritten
       addDrops(this.dropped, result.dropped)
+      this.hooks.noteSettled(store, hooked, result)
       this.watcher.flushed(store, result, hooked)
     }
   }

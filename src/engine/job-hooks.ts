@@ -14,7 +14,7 @@ import type { JobCoprocessors, JobSummary } from '../coprocessor/job-coprocessor
 import type { StoreFileInfo } from '../coprocessor/job-observer.js'
 import type { JobResult } from '../job/job.js'
 import type { RetentionOptions } from '../scan/query.js'
-import { retentionOf } from '../store/family-settings.js'
+import { retentionOf, type FamilySettings } from '../store/family-settings.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { Engine } from './engine.js'
@@ -31,6 +31,8 @@ export interface HookedJob {
   readonly retention: RetentionOptions
   /** A flush drops nothing up to this sequence, because open snapshots and scans see it. */
   readonly sequenceKept: number
+  /** The settings of the family, if they alone decide: the table has no coprocessor. */
+  readonly settings: FamilySettings | undefined
 }
 
 export class JobHooks {
@@ -67,7 +69,13 @@ export class JobHooks {
     const plan = this.coprocessors.startJob(job, newest)
     const retention = retentionOf(store.settings)
     this.coprocessors.changeRetention(job, retention)
-    return { job, plan, retention, sequenceKept: kind === 'flush' ? newest : 0 }
+    const settings = this.hasCoprocessors(store) ? undefined : store.settings
+    return { job, plan, retention, sequenceKept: kind === 'flush' ? newest : 0, settings }
+  }
+
+  /** Whether any coprocessor may have a say in the jobs of a store. */
+  hasCoprocessors(store: Store): boolean {
+    return this.coprocessors.has(this.engine.tableNameOf(store))
   }
 
   /**
@@ -80,6 +88,13 @@ export class JobHooks {
     if (job.kind === 'flush' && entriesDropped > 0 && newest > sequenceKept) return true
     if (plan === undefined || newest <= plan.protectedSequence) return false
     return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
+  }
+
+  /** Notes which files of a finished job no compaction of them alone would change. */
+  noteSettled(store: Store, { settings, sequenceKept }: HookedJob, result: JobResult): void {
+    if (settings === undefined || settings !== store.settings) return
+    const present = new Set(this.engine.filesOf(store).map(({ fileNumber }) => fileNumber))
+    store.settled.note(result, settings, sequenceKept, present)
   }
 
   /** Called when the result of a job is in use. */
@@ -100,7 +115,8 @@ export class JobHooks {
     const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
     const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
     const retention = retentionOf(store.settings)
-    this.finish(store, { job, plan: undefined, retention, sequenceKept: 0 }, nothing)
+    const settings = undefined
+    this.finish(store, { job, plan: undefined, retention, sequenceKept: 0, settings }, nothing)
   }
 
   /** Asks whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */

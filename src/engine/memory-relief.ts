@@ -15,23 +15,30 @@ import type { WritePath } from './write-path.js'
 const keptPart = 0.5
 
 export class MemoryRelief {
-  /** Value of `logBytesWritten` at which the length of the log is checked next. */
+  /** Value of `logBytesWritten` at which {@link checkLog} does something next. */
   private checkAt = 0
   private readonly stores: ReadonlyMap<number, Store>
   private readonly writes: WritePath
   private readonly flusher: Flusher
   private readonly logBytesMax: number
+  private readonly bytesPerCheck: number
+  private readonly prepare: () => void
 
+  /** `prepare` is called now and then while data is written that will be flushed. */
   constructor(
     stores: ReadonlyMap<number, Store>,
     writes: WritePath,
     flusher: Flusher,
-    { logBytesMax }: { readonly logBytesMax: number },
+    { logBytesMax, flushBytes }: { readonly logBytesMax: number; readonly flushBytes: number },
+    prepare: () => void,
   ) {
     this.stores = stores
     this.writes = writes
     this.flusher = flusher
     this.logBytesMax = logBytesMax
+    this.bytesPerCheck = Math.min(logBytesMax / 16, flushBytes / 4)
+    this.checkAt = this.bytesPerCheck
+    this.prepare = prepare
   }
 
   /**
@@ -79,13 +86,14 @@ export class MemoryRelief {
 
   /**
    * From time to time, checks the length of the log. If the log is too long, frees its oldest
-   * segment.
+   * segment. Then a quarter of a memtable or more has been written, so that a flush is to come.
    */
   checkLog(): void {
     const { logBytesMax } = this
     const { logBytesWritten, log } = this.writes
     if (logBytesWritten < this.checkAt) return
-    this.checkAt = logBytesWritten + logBytesMax / 16
+    this.checkAt = logBytesWritten + this.bytesPerCheck
+    this.prepare()
     if (log.bytesTotal > logBytesMax) this.freeOldestSegment()
   }
 

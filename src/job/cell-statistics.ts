@@ -5,11 +5,14 @@
  */
 import { CellType, isDeleteMarker } from '../cell/cell-type.js'
 import { isFamilyMarker } from '../cell/cell-key.js'
+import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps, joinTimestamp, latestHigh, latestLow } from '../cell/timestamp.js'
 import type { CellStatistics } from '../sstable/properties.js'
 
 export class CellStatisticsCollector {
+  /** Whether all cells are puts without TTL, with their values in the cells. */
+  holdsPlainPuts = true
   private deleteCount = 0
   private familyDeleteCount = 0
   private minHigh = latestHigh
@@ -37,12 +40,14 @@ export class CellStatisticsCollector {
       this.maxHigh = high
       this.maxLow = low
     }
-    if (
-      cell.type === CellType.put &&
-      compareTimestamps(high, low, this.earliestPutHigh, this.earliestPutLow) < 0
-    ) {
-      this.earliestPutHigh = high
-      this.earliestPutLow = low
+    if (cell.type !== CellType.put) {
+      this.holdsPlainPuts = false
+    } else {
+      if (cell.buffer[cell.valueStart] !== plainValueFlags) this.holdsPlainPuts = false
+      if (compareTimestamps(high, low, this.earliestPutHigh, this.earliestPutLow) < 0) {
+        this.earliestPutHigh = high
+        this.earliestPutLow = low
+      }
     }
     if (cell.sequence < this.minSequence) this.minSequence = cell.sequence
     if (cell.sequence > this.maxSequence) this.maxSequence = cell.sequence

@@ -75,8 +75,8 @@ export function* runCompaction(
       'a compaction must account for every entry',
     )
     control.progress = 1
-    const { bytesWritten } = outputs
-    return { files, entriesRead, entriesWritten, ...judgement, bytesWritten }
+    const { bytesWritten, holdsPlainPuts } = outputs
+    return { files, entriesRead, entriesWritten, ...judgement, bytesWritten, holdsPlainPuts }
   } catch (error) {
     outputs.abandon()
     throw error

@@ -38,6 +38,11 @@ export class CompactionOutputs {
     this.job = job
   }
 
+  /** Whether all cells so far are puts without TTL, with their values in the cells. */
+  get holdsPlainPuts(): boolean {
+    return this.made.every((output) => output.holdsPlainPuts)
+  }
+
   /** Bytes written so far. */
   get bytesWritten(): number {
     const tables = this.bytesFinished + (this.current?.bytesWritten ?? 0)

@@ -32,6 +32,8 @@ export interface JobExecutor {
    * `WorkerDied` if its thread ended.
    */
   run(job: Job, control: JobControl): Promise<JobResult>
+  /** Called when a job is likely to come soon. An executor may start a thread for it. */
+  prepare(): void
   /** Ends threads. REQUIRES that running jobs were awaited or cancelled. */
   close(): Promise<void>
 }
@@ -96,6 +98,10 @@ export class InlineExecutor implements JobExecutor {
   async run(job: Job, control: JobControl): Promise<JobResult> {
     if (job.hooks !== undefined) await loadHooks(job.hooks)
     return runInSlices(startJob(this.fileSystem, this.codecs, job, control))
+  }
+
+  prepare(): void {
+    return
   }
 
   close(): Promise<void> {

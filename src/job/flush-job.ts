@@ -44,7 +44,8 @@ export function* runFlush(
     if (entriesWritten === 0) {
       output.abandon()
       values?.abandon()
-      return { files: [], entriesRead, entriesWritten, ...judgement, bytesWritten: 0 }
+      const nothing = { files: [], bytesWritten: 0, holdsPlainPuts: true }
+      return { entriesRead, entriesWritten, ...judgement, ...nothing }
     }
     const table = output.finish(0, job.now)
     values?.finish()
@@ -57,6 +58,7 @@ export function* runFlush(
       entriesWritten,
       ...judgement,
       bytesWritten: file.fileBytes + (values?.bytesWritten ?? 0),
+      holdsPlainPuts: output.holdsPlainPuts,
     }
   } catch (error) {
     output.abandon()

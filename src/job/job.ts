@@ -165,6 +165,8 @@ export interface JobResult {
   /** The counts of each cell hook, in the order of the plan. */
   readonly hooks: readonly HookOutcome[]
   readonly bytesWritten: number
+  /** Whether all cells of the files are puts without TTL, with their values in the cells. */
+  readonly holdsPlainPuts: boolean
 }
 
 /** States of a job, the value of word 0 of its control. */

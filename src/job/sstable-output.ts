@@ -83,6 +83,11 @@ export class SsTableOutput {
     return this.writer.entryCount
   }
 
+  /** Whether all cells so far are puts without TTL, with their values in the cells. */
+  get holdsPlainPuts(): boolean {
+    return this.statistics.holdsPlainPuts && this.valueBytes.size === 0
+  }
+
   /** Bytes passed to the file so far. */
   get bytesWritten(): number {
     return this.writer.bytesWritten

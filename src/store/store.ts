@@ -24,6 +24,7 @@ import type { FamilySettings } from './family-settings.js'
 import { FlushUnit } from './flush-unit.js'
 import { KeptSources } from './kept-sources.js'
 import { MemtableSlot, type FlushedTables } from './memtable-slot.js'
+import { SettledTables } from './settled-tables.js'
 import {
   checkLevels,
   flattenTables,
@@ -51,6 +52,8 @@ export class Store {
   sources: StoreSources
   /** As {@link MemtableSlot.versionMarkerTimestamp}, of everything but the active memtable. */
   private markerTimestampBelow = -1
+  /** Tables that a major compaction of them alone would not change. */
+  readonly settled = new SettledTables()
   private readonly overwrites = new VersionOverwrites()
   /** What open snapshots read in place of `sources`. */
   private readonly kept = new KeptSources()

@@ -454,7 +454,7 @@ export class Admin implements BackendAdmin {
 
   /**
    * Flushes, then merges all files of each family, or all that hold the rows, and drops delete
-   * markers.
+   * markers. A single file in which all cells are known to stay is at most moved.
    */
   async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
     await this.#compact(true, name, family, watch)

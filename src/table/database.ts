@@ -373,7 +373,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /**
    * Compacts a table, one of its families, or everything: with `major` all files of each store
-   * become one and delete markers go, else what the policy finds worth merging.
+   * become one and delete markers go, else what the policy finds worth merging. A single file in
+   * which all cells are known to stay is at most moved.
    * Memtables are flushed first. With `startRow` or `stopRow` only files that hold such rows are
    * merged, and those that share rows with them. `onProgress` is told which part is done, 0 to 1;
    * `signal` ends it with `ERR_ABORTED` and leaves the files as they were. `ERR_TABLE_NOT_FOUND` if

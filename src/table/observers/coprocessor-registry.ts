@@ -168,6 +168,10 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     this.tables.get(table)?.selected(family, files, chosen)
   }
 
+  has(table: string): boolean {
+    return this.tables.get(table)?.isEmpty === false
+  }
+
   countersOf(table: string): Readonly<Record<string, HookCounters>> {
     return this.tables.get(table)?.counters() ?? {}
   }

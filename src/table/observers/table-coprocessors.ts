@@ -45,6 +45,11 @@ export class TableCoprocessors {
     this.chain = new ObserverChain(() => (handle ??= openHandle()), warn)
   }
 
+  /** Whether the table has no coprocessor. */
+  get isEmpty(): boolean {
+    return this.entries.length === 0
+  }
+
   /** Throws `ERR_INVALID_ARGUMENT` if there is a coprocessor of that name. */
   checkName(name: string): void {
     if (!this.entries.some(({ loaded }) => loaded.name === name)) return

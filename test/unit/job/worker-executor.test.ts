@@ -73,6 +73,24 @@ void t.test('if no thread comes up, jobs are rejected, and later ones run', opti
   t.equal(await outcomeOf(executor), 'ran')
 })
 
+void t.test('a thread that was prepared takes the next job', options, async (t) => {
+  const counts = killStarting(t, 0)
+  const executor = executorOf(t, 1)
+  executor.prepare()
+  executor.prepare()
+  t.equal(counts.started, 1, 'one thread is enough')
+  t.equal(await outcomeOf(executor), 'ran')
+  t.equal(counts.started, 1)
+})
+
+void t.test('a prepared thread that dies harms nobody', options, async (t) => {
+  const counts = killStarting(t, 1)
+  const executor = executorOf(t, 1)
+  executor.prepare()
+  t.equal(await outcomeOf(executor), 'ran')
+  t.equal(counts.started, 2)
+})
+
 void t.test('a flush survives a thread that dies while it starts', options, async (t) => {
   const database = await Database.open(t.testdir({}), { executor: 'worker' })
   const table = await database.createTable('t', { families: { f: {} } })
@@ -99,6 +117,7 @@ void t.test('without the module of the threads jobs run inline', options, async 
   const warnings: CellarError[] = []
   const ran: Job[] = []
   const inline: JobExecutor = {
+    prepare: () => undefined,
     kind: 'inline',
     run: (job) => {
       ran.push(job)
