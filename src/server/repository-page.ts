@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Cellar repository</title>
 <link rel="stylesheet" href="ui.css">
 <header>
@@ -36,16 +37,50 @@ const html = `<!doctype html>
 </html>
 `
 
-const css = `body { font: 15px system-ui, sans-serif; margin: 1rem; }
-header form { display: inline-block; margin: 0 1rem 0.5rem 0; }
-main { display: grid; grid-template-columns: 18rem 1fr; gap: 1rem; }
-ul { list-style: none; padding: 0; }
-li button { border: 0; background: none; padding: 2px; cursor: pointer; text-align: left; }
-table { border-collapse: collapse; }
-td, th { border: 1px solid #ccc; padding: 4px; text-align: left; vertical-align: top; }
-td { white-space: pre-wrap; overflow-wrap: anywhere; }
-textarea { width: 100%; height: 16rem; font-family: monospace; }
-#message.error { color: #b00; }
+const css = `:root { color-scheme: light dark; --line: #8886; --accent: #2563eb; }
+* { box-sizing: border-box; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; padding: 1rem; }
+header { display: flex; flex-wrap: wrap; gap: 0.75rem 1.5rem; }
+header form { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: end; }
+label { display: grid; font-size: 0.8rem; min-width: 0; }
+input, textarea, button { font: inherit; padding: 0.3rem 0.5rem; border: 1px solid var(--line);
+  border-radius: 4px; min-width: 0; }
+header input { width: 9rem; }
+#query { width: 16rem; }
+button { cursor: pointer; flex: none; }
+header button:not([type]) { background: var(--accent); border-color: var(--accent); color: #fff; }
+#message { min-height: 1.45em; margin: 0.75rem 0; }
+#message.error { color: #c22; font-weight: 600; }
+main { display: grid; grid-template-columns: minmax(10rem, 18rem) minmax(0, 1fr); gap: 1.5rem; }
+ul { list-style: none; margin: 0; padding: 0; }
+#list { max-height: 75vh; overflow: auto; border: 1px solid var(--line); border-radius: 4px; }
+#list:empty { display: none; }
+#list li + li { border-top: 1px solid var(--line); }
+#list button { width: 100%; border: 0; border-radius: 0; background: none; text-align: left;
+  overflow-wrap: anywhere; color: inherit; }
+#list button:hover, #list button:focus-visible { background: #8882; }
+#more { margin-top: 0.5rem; width: 100%; }
+h1 { font-size: 1.4rem; margin: 0; overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin: 1.25rem 0 0.5rem; }
+#record p { margin: 0.25rem 0 1rem; opacity: 0.7; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; table-layout: fixed; }
+td, th { border: 1px solid var(--line); padding: 0.3rem 0.5rem; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+th { width: 30%; font-weight: 600; }
+td { white-space: pre-wrap; }
+#record ul { display: flex; flex-wrap: wrap; gap: 0.5rem; max-height: 12rem; overflow: auto; }
+#record > button { margin: 0.75rem 0.5rem 0 0; }
+textarea { width: 100%; height: 14rem; font-family: ui-monospace, monospace; font-size: 0.9rem; }
+@media (max-width: 40rem) {
+  header form, label, header input, #query { width: 100%; }
+  header form { flex-wrap: nowrap; }
+  #place { flex-wrap: wrap; }
+  #place label { width: calc(50% - 0.25rem); }
+  #place label:first-child, #place button { width: 100%; }
+  main { grid-template-columns: minmax(0, 1fr); gap: 1rem; }
+  #list { max-height: 14rem; }
+  th { width: 38%; }
+}
 `
 
 /** The script. It makes elements and sets their text; it knows no HTML. */
@@ -166,6 +201,7 @@ function shown(value) {
 
 function editor(fields, store) {
   const text = make('textarea')
+  text.ariaLabel = 'Fields as JSON'
   text.value = JSON.stringify(fields, undefined, 2)
   const work = async () => {
     const edited = JSON.parse(text.value)
@@ -198,6 +234,7 @@ async function remove(id) {
 
 async function create() {
   const type = make('input')
+  type.ariaLabel = 'Record type'
   type.placeholder = '{namespace}type'
   const id = element('id').value
   const store = async (fields) => {

@@ -1,12 +1,7 @@
 /**
  * The page of the repository: its script runs here with a document of a few lines against a real
- * server. Where a browser is installed it opens the page too.
+ * server. repository-browser.test.ts uses it in a browser.
  */
-import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { createContext, runInContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
@@ -202,22 +197,3 @@ void t.test('records are listed, shown, edited, restored, searched and deleted',
   t.ok(element('message').className === 'error', message())
   await close()
 })
-
-const browser = ['chromium', 'chromium-browser', 'google-chrome'].find((name) => {
-  return spawnSync(name, ['--version']).status === 0
-})
-
-void t.test(
-  'a browser shows a record, and runs nothing of it',
-  { skip: browser === undefined ? 'chromium is not installed' : false },
-  async (t) => {
-    const { url, close } = await open(false)
-    const profile = mkdtempSync(join(tmpdir(), 'cellar-browser-'))
-    const words = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${profile}`]
-    const dump = ['--virtual-time-budget=5000', '--dump-dom', `${url}/repository/ui#USER.100`]
-    const { stdout } = await promisify(execFile)(browser!, [...words, ...dump])
-    t.match(stdout, /<th>\{n\}title<\/th><td>&lt;img src=x onerror/)
-    rmSync(profile, { recursive: true, force: true })
-    await close()
-  },
-)
