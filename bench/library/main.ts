@@ -76,7 +76,13 @@ async function main(rounds: number, seed: number): Promise<boolean> {
     say(`${found.sweptBlobs} uploads of killed processes were removed`)
     say(`compared with a full rebuild in ${((performance.now() - start) / 1000).toFixed(1)} s`)
     for (const problem of found.problems.slice(0, 20)) say(`  ${problem}`)
-    say(found.problems.length === 0 ? 'all agree' : 'THEY DIFFER')
+    const kept = 'the search index, the link index, the field indexes and the blobs'
+    const kills = `after ${rounds} kills`
+    say(
+      found.problems.length === 0
+        ? `${kept} agree with a full rebuild ${kills}`
+        : `THEY DIFFER ${kills}: ${found.problems.length} problems`,
+    )
     return found.problems.length === 0 && found.records > 0
   } finally {
     rmSync(directory, { recursive: true, force: true })

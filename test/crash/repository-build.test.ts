@@ -1,7 +1,7 @@
 /**
  * The build of an index that ends at any stage: before its ranges are known, while the documents
- * are removed, in the middle of ranges, and when only its end is missing. The next open goes on from
- * the checkpoints while writes go on, and the documents are those of a build that nothing disturbed.
+ * are removed, in the middle of ranges, and when only its end is missing. The next open goes on
+ * from the checkpoints while writes go on, and the documents are those of an undisturbed build.
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
