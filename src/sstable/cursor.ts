@@ -4,7 +4,8 @@
  * It holds every block that it enters, so its entries stay readable when the block leaves the
  * cache, and until the reader is closed and beyond; only moves that need another block, and all
  * seeks, throw `ERR_CLOSED` then. A caller that remembers nothing of earlier reads says so
- * ({@link SsTableCursor.beginRead}), and the memory of the blocks may be used again.
+ * ({@link SsTableCursor.beginRead}, {@link SsTableCursor.endRead}). The memory of the blocks may be
+ * used again then.
  *
  * A block that was needed on the way of a call that then met `BlockMissing` is remembered, so a
  * repeated call makes progress even with a cache that keeps nothing.
@@ -20,15 +21,16 @@ import type { Block } from './block.js'
 import { frequencyMax } from './block-cache.js'
 import type { BlockSource } from './block-source.js'
 import type { BlockStream } from './block-stream.js'
-import { readAheadBytes } from './read-ahead.js'
+import { aheadCacheBytesMin, readAheadBytes } from './read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
 
 /**
- * Blocks of a read that a cursor can let go of: it keeps them alive until the next read. A row that
- * goes on in the next block needs three: the cursor still stands in the block of the read before.
+ * Blocks, and their bytes, that a cursor holds at most until it lets go of them; more than two only
+ * within the bytes. Blocks beyond that are held for good.
  */
-const heldMax = 4
+const heldMax = 64
+const heldBytesMax = 512 * 1024
 
 /** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
 export class SsTableCursor implements BackwardCursor {
@@ -69,6 +71,7 @@ export class SsTableCursor implements BackwardCursor {
   private letsGo = false
   /** Blocks that were needed since {@link beginRead}, and the one that the cursor stood in then. */
   private readonly held: Block[] = []
+  private heldBytes = 0
 
   /** @internal */
   constructor(reader: BlockSource) {
@@ -90,8 +93,22 @@ export class SsTableCursor implements BackwardCursor {
     }
     // Popped: a length that is set gives the array's memory away.
     while (held.length > 0) held.pop()
-    if (kept !== undefined) held.push(kept)
+    this.heldBytes = 0
+    if (kept !== undefined) {
+      held.push(kept)
+      this.heldBytes = kept.buffer.length
+    }
     this.fetched = undefined
+  }
+
+  /** Ends a read: lets go of all blocks, under the conditions of {@link beginRead}. */
+  endRead(): void {
+    this.valid = false
+    this.buffer = emptyBuffer
+    this.words = undefined
+    this.block = undefined
+    if (this.ahead.length > 0) this.ahead = []
+    this.beginRead()
   }
 
   seek(key: Uint8Array, length: number): void {
@@ -186,11 +203,6 @@ export class SsTableCursor implements BackwardCursor {
     } else {
       this.nextBlock()
     }
-  }
-
-  /** Lets go of the blocks that were read ahead. */
-  forgetAhead(): void {
-    if (this.ahead.length > 0) this.ahead = []
   }
 
   /** Seeks forward without the index if the key lies between here and the end of the block. */
@@ -328,10 +340,23 @@ export class SsTableCursor implements BackwardCursor {
     if (bytes === 0) return this.admit(reader.readBlockSync(index))
     const blocks: Block[] = []
     reader.readBlocksSync(index, reader.adjacentEnd(index, bytes), blocks)
-    for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
-    this.ahead = blocks
-    this.aheadFrom = index
+    this.keepAhead(blocks, index)
     return this.admit(blocks[0])
+  }
+
+  /** Keeps blocks for later steps: in the cache, or here if it is not to have them. */
+  private keepAhead(blocks: Block[], from: number): void {
+    const { cache } = this.reader
+    if (this.cacheBlocks && cache.bytesMax >= aheadCacheBytesMin) {
+      for (let i = 1; i < blocks.length; i++) {
+        blocks[i].frequency = -1
+        cache.admit(blocks[i])
+      }
+    } else {
+      for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
+      this.ahead = blocks
+      this.aheadFrom = from
+    }
   }
 
   /** Held before it is admitted: a cache without room drops it again at once. */
@@ -346,11 +371,14 @@ export class SsTableCursor implements BackwardCursor {
   private hold(block: Block): void {
     const { held } = this
     if (held.length > 0 && held[held.length - 1] === block) return
-    if (!this.letsGo || held.length === heldMax) {
-      block.holders |= heldForGood
-    } else {
+    const bytes = this.heldBytes + block.buffer.length
+    const mayHold = held.length < 2 || (held.length < heldMax && bytes <= heldBytesMax)
+    if (this.letsGo && mayHold) {
       held.push(block)
+      this.heldBytes = bytes
       block.holders++
+    } else {
+      block.holders |= heldForGood
     }
   }
 

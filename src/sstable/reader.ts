@@ -30,7 +30,7 @@ import { readSsTableMeta } from './meta.js'
 import type { SsTableMeta } from './meta.js'
 import type { KeyPatch } from './key-patch.js'
 import type { SsTableProperties } from './properties.js'
-import { readAheadBlocksMax, readAheadBytes } from './read-ahead.js'
+import { loadAheadBytes, readAheadBlocksMax } from './read-ahead.js'
 import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection } from './section.js'
 import { verifySsTable } from './verify.js'
@@ -327,7 +327,7 @@ export class SsTableReader implements BlockSource {
     this.loadRun = index === this.loadEnd ? this.loadRun + 1 : 0
     // What is read ahead waits in the cache, so a small one must not be asked for much.
     const share = this.cache.bytesMax / 16
-    return Math.min(share, readAheadBytes(this.index, index, this.loadRun))
+    return Math.min(share, loadAheadBytes(this.index, index, this.loadRun))
   }
 
   private async readBlocks(from: number, to: number, target: Block[]): Promise<void> {

@@ -3,7 +3,8 @@
  * after the other is read and a seek finds its table by a binary search. See
  * `src/cursor/cursor.ts` for the contract.
  *
- * It holds one table cursor at a time, so that a long scan keeps no more than one block per level.
+ * It has one table cursor at a time. Blocks of a table that was left are held for good, as cells of
+ * the row at hand may lie there.
  */
 import { compareBytes, emptyBytes } from '../base/bytes.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
@@ -106,11 +107,21 @@ export class LevelCursor implements BackwardCursor {
     this.showEntryOf(child)
   }
 
+  /** See {@link SsTableCursor.endRead}. */
+  endRead(): void {
+    this.child?.endRead()
+    this.child = undefined
+    this.index = -1
+    this.valid = false
+    this.buffer = emptyBytes
+  }
+
   private childAt(index: number): SsTableCursor {
     if (index === this.index) return this.child!
     const child = this.tables[index].cursor()
     child.mayBlock = this.mayBlock
     child.cacheBlocks = this.cacheBlocks
+    child.beginRead()
     this.child = child
     this.index = index
     return child

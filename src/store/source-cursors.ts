@@ -71,9 +71,14 @@ export class SourceCursors {
     return true
   }
 
-  /** As {@link release}, and drops what only scans need. */
+  /**
+   * Ends the read of a range: lets go of its blocks, and drops the cursors that only scans need.
+   * REQUIRES that nothing refers to the cells that were read.
+   */
   releaseRange(): void {
-    for (const cursor of this.tables) cursor?.forgetAhead()
+    const { tables, levels } = this
+    for (let i = 0; i < tables.length; i++) tables[i]?.endRead()
+    for (let i = 0; i < levels.length; i++) levels[i].endRead()
     this.levels = []
   }
 
@@ -106,7 +111,8 @@ export class SourceCursors {
     cursor.cacheBlocks = mode.cacheBlocks && this.settings.blockCache
     cursor.rowBytes = rowBytes
     // What a read of a row has collected is taken before the next: nothing refers to its blocks.
-    if (rowBytes > 0) cursor.beginRead()
+    // Those of a scan are let go of at its end (releaseRange).
+    cursor.beginRead()
     return cursor
   }
 

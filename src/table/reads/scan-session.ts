@@ -229,8 +229,6 @@ export class ScanSession implements MemtableUser {
       const outcome = this.parts.rows.nextRow(target, barrenRowsMax)
       if (outcome === 'pause') return true
       if (outcome !== 'end') continue
-      // The memory of the cells goes with the scan.
-      target.settle()
       this.close()
     }
     return true
@@ -317,6 +315,8 @@ export class ScanSession implements MemtableUser {
     // A filter may close the scan that asks it, which goes on to read until the filter returns.
     if (this.stepping) return
     this.leaveMemtables()
+    // The memory of the cells goes with the scan.
+    this.target?.settle()
     parts.release()
     pool.giveBack(parts)
   }

@@ -3,6 +3,7 @@ import { loadChecksums } from '../../../src/codec/checksum.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import { BlockCache } from '../../../src/sstable/block-cache.js'
 import type { SsTableCursor } from '../../../src/sstable/cursor.js'
+import { aheadCacheBytesMin } from '../../../src/sstable/read-ahead.js'
 import { ReadCounters } from '../../../src/sstable/read-counters.js'
 import type { SsTableReader } from '../../../src/sstable/reader.js'
 import {
@@ -264,4 +265,48 @@ void t.test('reads that let go use few buffers for many blocks', async (t) => {
   t.ok(counters.cacheMisses > 4000)
   t.ok(buffers.size < 200, `${counters.cacheMisses} blocks in ${buffers.size} buffers`)
   t.ok(cache.memory.bytes <= 100_000 / 32)
+})
+
+void t.test(`scans that end use memory again and read little in vain, seed ${seed}`, async (t) => {
+  const fileSystem = new CountingFileSystem()
+  const rows = plainEntries(24_000, 400)
+  build(fileSystem, rows, { blockBytes: 2048, codec: 'none' })
+  const cache = new BlockCache(aheadCacheBytesMin)
+  const counters = new ReadCounters()
+  const reader = open(fileSystem, { cache, counters })
+  const random = randomFrom(seed)
+  const buffers = new Set<Buffer>()
+  let entered = 0
+  for (let i = 0; i < 800; i++) {
+    const cursor = reader.cursor()
+    cursor.beginRead()
+    const start = Math.floor(random() * rows.length)
+    const remembered: { readonly view: Buffer; readonly bytes: Buffer }[] = []
+    let last: Buffer | undefined
+    cursor.seek(rows[start].key, rows[start].key.length)
+    for (let steps = Math.floor(random() * 200); steps >= 0 && cursor.valid; steps--) {
+      if (cursor.buffer !== last) entered++
+      last = cursor.buffer
+      buffers.add(last)
+      const view = cursor.buffer.subarray(cursor.keyStart, cursor.valueEnd)
+      remembered.push({ view, bytes: Buffer.from(view) })
+      cursor.next()
+    }
+    const found = remembered.map(({ bytes }) => bytes)
+    const expected = rows.slice(start, start + found.length)
+    const isRight = expected.every(({ key, value }, at) =>
+      Buffer.concat([key, value]).equals(found[at]),
+    )
+    if (!isRight) t.fail(`scan ${i} from ${start}`)
+    if (!remembered.every(({ view, bytes }) => view.equals(bytes))) t.fail(`scan ${i} has changed`)
+    cursor.endRead()
+    t.notOk(cursor.valid)
+  }
+  const { blocksRead } = counters
+  const told = `${entered} entered, ${blocksRead} read, ${buffers.size} buffers`
+  t.ok(entered > 10_000 && blocksRead < entered, told)
+  t.ok(buffers.size < blocksRead / 2, told)
+  t.ok(fileSystem.reads < blocksRead * 0.8, `${fileSystem.reads} calls`)
+  t.ok(cache.bytesUsed <= aheadCacheBytesMin)
+  t.comment(told, fileSystem.reads)
 })
