@@ -12,7 +12,7 @@
  */
 import type { AtomicMutation } from '../api/index.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
-import type { CommitOptions, StartOptions } from './manager.js'
+import type { CommitOptions, StartOptions } from './manager-calls.js'
 import type { TransactionClient, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
 

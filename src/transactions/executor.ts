@@ -2,7 +2,7 @@
 import { OptionNames } from '../api/index.js'
 import { TransactionContext } from './context.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
-import type { StartOptions } from './manager.js'
+import type { StartOptions } from './manager-calls.js'
 import type { TransactionClient, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
 

@@ -17,12 +17,8 @@ export {
   transactionToJson,
   type TransactionJson,
 } from './json-form.js'
-export {
-  TransactionManager,
-  type CommitOptions,
-  type PrunedPointers,
-  type StartOptions,
-} from './manager.js'
+export { TransactionManager } from './manager.js'
+export type { CommitOptions, PrunedPointers, StartOptions } from './manager-calls.js'
 export type { ClientRetention, TransactionManagerOptions } from './options.js'
 export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './manager-snapshot.js'
 export type { TransactionClient, TransactionParticipant } from './participant.js'

@@ -17,73 +17,43 @@
  * Failure behaviour: if state cannot be written, all further calls fail with
  * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
  */
-import { OptionNames } from '../api/index.js'
 import type { AtomicMutation, Database } from '../api/index.js'
-import { ChangeSets, conflictError, restoreCommits, type ChangeSet } from './change-sets.js'
-import { invalidArgument, notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
+import { conflictError, type ChangeSet } from './change-sets.js'
+import { notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
+import {
+  changeSetOf,
+  commitNames,
+  longNames,
+  timeoutOf,
+  type CommitOptions,
+  type PrunedPointers,
+  type StartOptions,
+} from './manager-calls.js'
 import {
   checkMilliseconds,
   managerSettings,
   type ManagerSettings,
   type TransactionManagerOptions,
 } from './options.js'
+import { ManagerState } from './manager-state.js'
 import { PointerList } from './pointer-list.js'
-import { RunningSet, type RunningTransaction } from './running-set.js'
+import type { RunningTransaction } from './running-set.js'
 import { StateLog } from './state-log.js'
 import { takeSnapshot, type ManagerSnapshot, type ManagerStatistics } from './manager-snapshot.js'
 import { idsPerMillisecond, startOf, Transaction, type TransactionType } from './transaction.js'
-
-/** Options of one start. */
-export interface StartOptions {
-  /** Default: the manager's. */
-  readonly timeoutMilliseconds?: number | undefined
-  /** Name of the client, for messages about conflicts. */
-  readonly client?: string | undefined
-}
-
-const startNames = new OptionNames<StartOptions>('a start', {
-  timeoutMilliseconds: true,
-  client: true,
-})
-
-const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', { client: true })
-
-/** What is committed together with the transaction. */
-export interface CommitOptions {
-  /** Writes of the client that become part of the frame of the commit. */
-  readonly writes?: readonly AtomicMutation[] | undefined
-  /**
-   * Applies the mutations of the commit, all or none, in one frame with others; resolves when they
-   * are durable. Default: `Database.atomic`.
-   */
-  readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
-}
-
-const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
-
-/** What was taken off the invalid list. */
-export interface PrunedPointers {
-  /** Number of pointers. */
-  readonly pruned: number
-  /** The largest of them; undefined if there is none. */
-  readonly largest: bigint | undefined
-}
 
 /** See the file header. */
 export class TransactionManager {
   readonly #settings: ManagerSettings
   readonly #log: StateLog
-  readonly #running = new RunningSet()
-  readonly #changes = new ChangeSets()
+  readonly #state: ManagerState
   readonly #counts = { started: 0, committed: 0, aborted: 0, invalidated: 0, conflicts: 0 }
-  #invalid = PointerList.empty
-  #readPointer = 0n
-  #lastWritePointer = 0n
   #timer: ReturnType<typeof setInterval> | undefined
 
   private constructor(settings: ManagerSettings, log: StateLog) {
     this.#settings = settings
     this.#log = log
+    this.#state = new ManagerState(settings, log)
   }
 
   /**
@@ -97,7 +67,7 @@ export class TransactionManager {
     const settings = managerSettings(options)
     const log = await StateLog.open(database, settings)
     const manager = new TransactionManager(settings, log)
-    await manager.#recover()
+    await manager.#state.recover()
     if (settings.sweepMilliseconds > 0) {
       manager.#timer = setInterval(() => manager.#sweep(), settings.sweepMilliseconds)
       manager.#timer.unref()
@@ -112,15 +82,7 @@ export class TransactionManager {
 
   /** Starts a transaction that detects conflicts. `ERR_INVALID_ARGUMENT` for its timeout. */
   async startShort(options: StartOptions = {}): Promise<Transaction> {
-    startNames.check(options)
-    const { timeoutMilliseconds = this.#settings.timeoutMilliseconds, client } = options
-    checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
-    if (timeoutMilliseconds > this.#settings.timeoutMillisecondsMax) {
-      throw invalidArgument(
-        `timeoutMilliseconds is at most ${this.#settings.timeoutMillisecondsMax}`,
-      )
-    }
-    return this.#start('SHORT', timeoutMilliseconds, client)
+    return this.#start('SHORT', timeoutOf(options, this.#settings), options.client)
   }
 
   /** Starts a transaction without conflicts that cannot be rolled back. */
@@ -137,7 +99,7 @@ export class TransactionManager {
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
     this.#log.checkOpen()
     const running = this.#find(transaction.transactionId, 'commit')
-    const set = this.#changeSet(running.id, changes)
+    const set = changeSetOf(running.id, changes, this.#settings)
     this.#refuseConflict(running, set)
     running.committing = set
     if (set.length > 0) await this.#log.append([this.#log.rows.committing(running.id, set)])
@@ -165,23 +127,23 @@ export class TransactionManager {
     const { rows } = this.#log
     const mutations: AtomicMutation[] = [...(options.writes ?? []), rows.ended(running.id)]
     if (changes.length > 0) {
-      const pointer = this.#lastWritePointer + 1n
+      const pointer = this.#state.writePointer + 1n
       mutations.push(rows.committed({ pointer, id: running.id, changes, client: running.client }))
     }
-    mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#lastWritePointer))
+    mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#state.writePointer))
     running.isFinishing = true
-    this.#changes.claim(changes, running.client)
+    this.#state.changes.claim(changes, running.client)
     try {
       await this.#log.commit(mutations, options.carry)
     } finally {
       running.isFinishing = false
-      this.#changes.release(changes)
+      this.#state.changes.release(changes)
     }
-    this.#running.remove(running)
-    this.#raiseReadPointer(last)
+    this.#state.running.remove(running)
+    this.#state.raiseReadPointer(last)
     const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
-    this.#changes.add(this.#lastWritePointer + 1n, running.id, changes, client)
-    this.#changes.discardBelow(this.#running.firstShort, (pointer, id) => {
+    this.#state.changes.add(this.#state.writePointer + 1n, running.id, changes, client)
+    this.#state.changes.discardBelow(this.#state.running.firstShort, (pointer, id) => {
       this.#log.later(rows.forgotten(pointer, id))
     })
     this.#counts.committed++
@@ -194,7 +156,7 @@ export class TransactionManager {
   async abort(transaction: Transaction): Promise<void> {
     this.#log.checkOpen()
     const { transactionId: id } = transaction
-    const running = this.#running.get(id)
+    const running = this.#state.running.get(id)
     if (running?.isFinishing === true) return
     if (running !== undefined ? running.type === 'LONG' : transaction.type === 'LONG') {
       await this.invalidate(id)
@@ -203,23 +165,24 @@ export class TransactionManager {
     const pointers = [id, ...(running?.checkpoints ?? transaction.checkpointWritePointers)]
     const { rows } = this.#log
     if (running !== undefined) {
-      this.#running.remove(running)
+      this.#state.running.remove(running)
       this.#counts.aborted++
-      this.#raiseReadPointer(pointers.at(-1)!)
-      await this.#log.append([rows.ended(id), this.#pointersRow()])
+      this.#state.raiseReadPointer(pointers.at(-1)!)
+      await this.#log.append([rows.ended(id), this.#state.pointersRow()])
       return
     }
-    if (!this.#invalid.has(id)) return
-    for (const pointer of pointers) this.#invalid = this.#invalid.without(pointer)
+    if (!this.#state.invalid.has(id)) return
+    for (const pointer of pointers) this.#state.invalid = this.#state.invalid.without(pointer)
     await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
   }
 
   /** Gives a transaction up whose writes may still be there. False if it was not in progress. */
   async invalidate(transactionId: bigint): Promise<boolean> {
     this.#log.checkOpen()
-    const running = this.#running.get(transactionId)
+    const running = this.#state.running.get(transactionId)
     if (running === undefined || running.isFinishing) return false
-    await this.#log.append(this.#invalidated(running))
+    this.#counts.invalidated++
+    await this.#log.append(this.#state.makeInvalid(running))
     return true
   }
 
@@ -230,17 +193,18 @@ export class TransactionManager {
   async checkpoint(transaction: Transaction): Promise<Transaction> {
     this.#log.checkOpen()
     const running = this.#find(transaction.transactionId, 'make a checkpoint of')
-    const pointer = this.#nextId()
-    this.#running.addCheckpoint(running, pointer)
-    await this.#log.append([this.#log.rows.running(running), this.#pointersRow()])
+    const pointer = this.#state.nextId()
+    this.#state.running.addCheckpoint(running, pointer)
+    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
     return transaction.withCheckpoint(pointer)
   }
 
   /** Takes pointers off the invalid list; true if one of them was on it. */
   async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
     this.#log.checkOpen()
-    const gone = PointerList.of(pointers)
-    return this.#truncate((pointer) => gone.has(pointer))
+    const given = PointerList.of(pointers)
+    const gone = await this.#state.truncate((pointer) => given.has(pointer))
+    return gone.length > 0
   }
 
   /**
@@ -251,19 +215,19 @@ export class TransactionManager {
     this.#log.checkOpen()
     checkMilliseconds(milliseconds, 'the time', 0)
     const bound = BigInt(milliseconds) * idsPerMillisecond
-    const first = this.#running.pointers.first
+    const first = this.#state.running.pointers.first
     if (first !== undefined && first < bound) {
       const message = `transaction ${first} runs since before ${milliseconds}`
       throw new TransactionError(TransactionErrorCode.invalidTruncateTime, message)
     }
-    return this.#truncate((pointer) => pointer < bound)
+    const gone = await this.#state.truncate((pointer) => pointer < bound)
+    return gone.length > 0
   }
 
   /** Takes all pointers up to a bound, inclusive, off the invalid list. */
   async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
     this.#log.checkOpen()
-    const gone = this.#invalid.toArray().filter((pointer) => pointer <= bound)
-    await this.#truncate((pointer) => pointer <= bound)
+    const gone = await this.#state.truncate((pointer) => pointer <= bound)
     return { pruned: gone.length, largest: gone.at(-1) }
   }
 
@@ -273,9 +237,10 @@ export class TransactionManager {
     const now = this.#settings.clock.now()
     const mutations: AtomicMutation[] = []
     let count = 0
-    for (const running of this.#running.values()) {
+    for (const running of this.#state.running.values()) {
       if (running.isFinishing || running.expiration > now) continue
-      mutations.push(...this.#invalidated(running))
+      mutations.push(...this.#state.makeInvalid(running))
+      this.#counts.invalidated++
       count++
     }
     if (count > 0) await this.#log.append(mutations)
@@ -285,39 +250,35 @@ export class TransactionManager {
   /** Forgets all transactions; ids still ascend. For tests and for an empty store. */
   async resetState(): Promise<void> {
     this.#log.checkOpen()
-    this.#running.clear()
-    this.#changes.clear()
-    this.#invalid = PointerList.empty
-    this.#readPointer = this.#nextId()
-    await this.#log.clear(this.#pointersRow())
+    await this.#state.reset()
   }
 
   /** The state at this moment, for the prunings and for inspection. */
   snapshot(): ManagerSnapshot {
     return takeSnapshot({
       time: this.#settings.clock.now(),
-      readPointer: this.#readPointer,
-      writePointer: this.#lastWritePointer,
-      invalid: this.#invalid,
-      running: this.#running,
-      changes: this.#changes,
+      readPointer: this.#state.readPointer,
+      writePointer: this.#state.writePointer,
+      invalid: this.#state.invalid,
+      running: this.#state.running,
+      changes: this.#state.changes,
     })
   }
 
   /** Whether a transaction runs. */
   isInProgress(transactionId: bigint): boolean {
-    return this.#running.get(transactionId) !== undefined
+    return this.#state.running.get(transactionId) !== undefined
   }
 
   /** Numbers for monitoring; counters since the open. */
   statistics(): ManagerStatistics {
     let committing = 0
-    for (const { committing: changes } of this.#running.values()) if (changes) committing++
+    for (const { committing: changes } of this.#state.running.values()) if (changes) committing++
     return {
-      inProgress: this.#running.size,
-      invalid: this.#invalid.size,
+      inProgress: this.#state.running.size,
+      invalid: this.#state.invalid.size,
       committing,
-      committedSets: this.#changes.size,
+      committedSets: this.#state.changes.size,
       ...this.#counts,
     }
   }
@@ -341,14 +302,14 @@ export class TransactionManager {
     client: string | undefined,
   ): Promise<Transaction> {
     this.#log.checkOpen()
-    const inProgress = this.#running.pointers
-    const firstShortInProgress = this.#running.firstShort
-    const readPointer = this.#readPointer
-    const id = this.#nextId()
+    const inProgress = this.#state.running.pointers
+    const firstShortInProgress = this.#state.running.firstShort
+    const readPointer = this.#state.readPointer
+    const id = this.#state.nextId()
     const transaction = new Transaction({
       readPointer,
       transactionId: id,
-      invalids: this.#invalid,
+      invalids: this.#state.invalid,
       inProgress,
       firstShortInProgress,
       type,
@@ -363,88 +324,23 @@ export class TransactionManager {
       client: this.#settings.clientRetention === 'OFF' ? undefined : client,
       isFinishing: false,
     }
-    this.#running.add(running)
+    this.#state.running.add(running)
     this.#counts.started++
-    await this.#log.append([this.#log.rows.running(running), this.#pointersRow()])
+    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
     return transaction
   }
 
   #find(id: bigint, what: string): RunningTransaction {
-    const running = this.#running.get(id)
+    const running = this.#state.running.get(id)
     if (running === undefined || running.isFinishing) throw notInProgress(id, what)
     return running
   }
 
-  #changeSet(id: bigint, changes: Iterable<Uint8Array | string>): ChangeSet {
-    const set = new Set<string>()
-    let bytes = 0
-    for (const change of changes) {
-      const key = typeof change === 'string' ? change : Buffer.from(change).toString('latin1')
-      bytes += key.length
-      set.add(key)
-    }
-    const { changesMax, changeBytesMax } = this.#settings
-    if (set.size <= changesMax && bytes <= changeBytesMax) return [...set]
-    const message = `transaction ${id} has ${set.size} changes of ${bytes} bytes`
-    throw new TransactionError(TransactionErrorCode.tooLarge, message)
-  }
-
   #refuseConflict({ id }: RunningTransaction, changes: ChangeSet): void {
-    const conflict = this.#changes.conflict(id, changes)
+    const conflict = this.#state.changes.conflict(id, changes)
     if (conflict === undefined) return
     this.#counts.conflicts++
     throw conflictError(id, conflict)
-  }
-
-  /** Moves a running transaction to the invalid list; the mutations that store it. */
-  #invalidated(running: RunningTransaction): AtomicMutation[] {
-    const pointers = [running.id, ...running.checkpoints]
-    this.#running.remove(running)
-    for (const pointer of pointers) this.#invalid = this.#invalid.with(pointer)
-    this.#counts.invalidated++
-    if (running.type === 'SHORT') this.#raiseReadPointer(pointers.at(-1)!)
-    const { rows } = this.#log
-    const stored = pointers.map((pointer) => rows.invalid(pointer))
-    return [rows.ended(running.id), ...stored, this.#pointersRow()]
-  }
-
-  async #truncate(goes: (pointer: bigint) => boolean): Promise<boolean> {
-    const before = this.#invalid
-    this.#invalid = before.filtered(goes)
-    if (this.#invalid === before) return false
-    await this.#log.appendMany([...before].filter(goes), (pointer) => this.#log.rows.valid(pointer))
-    return true
-  }
-
-  #raiseReadPointer(pointer: bigint): void {
-    if (pointer > this.#readPointer) this.#readPointer = pointer
-    this.#log.readPointer = this.#readPointer
-  }
-
-  #pointersRow(): AtomicMutation {
-    return this.#log.rows.pointers(this.#log.readAtLeast(this.#readPointer), this.#lastWritePointer)
-  }
-
-  #nextId(): bigint {
-    const now = BigInt(this.#settings.clock.now()) * idsPerMillisecond
-    const next = this.#lastWritePointer + 1n
-    this.#lastWritePointer = now > next ? now : next
-    return this.#lastWritePointer
-  }
-
-  async #recover(): Promise<void> {
-    const stored = await this.#log.read()
-    if (stored.pointers === undefined) {
-      this.#readPointer = this.#nextId()
-      this.#log.readPointer = this.#readPointer
-      await this.#log.append([this.#pointersRow()])
-      return
-    }
-    this.#lastWritePointer = stored.pointers.lastWrite
-    this.#raiseReadPointer(stored.pointers.read)
-    this.#invalid = PointerList.of(stored.invalid)
-    for (const each of stored.running) this.#running.add({ ...each, isFinishing: false })
-    restoreCommits(stored, this.#lastWritePointer, this.#changes)
   }
 
   #sweep(): void {

@@ -1,6 +1,6 @@
 /** What takes part in transactions (Tephra: TransactionAware). */
 import type { AtomicMutation } from '../api/index.js'
-import type { CommitOptions, StartOptions } from './manager.js'
+import type { CommitOptions, StartOptions } from './manager-calls.js'
 import type { Transaction } from './transaction.js'
 
 /** A value, at once or later. */
