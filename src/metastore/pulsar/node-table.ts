@@ -37,6 +37,8 @@ const recordColumns = [recordColumn]
 const childrenColumns = [childrenColumn]
 /** Rows of a page of a streamed scan. */
 const pageRows = 128
+/** Rows that a group reads at once: what they were read into can go before the next. */
+const loadRows = 4096
 /** Rows of a page of a listing. */
 const listingRows = 1024
 
@@ -194,9 +196,12 @@ export class NodeTable {
     while (unknown.size > 0) {
       const asked = [...unknown]
       unknown.clear()
-      const gets = asked.map((path) => ({ row: nodeRow(path) }))
-      const results = await this.#tables.nodes.getList(gets)
-      for (let i = 0; i < asked.length; i++) take(asked[i], nodeOf(results[i]))
+      for (let from = 0; from < asked.length; from += loadRows) {
+        const part = asked.slice(from, from + loadRows)
+        const gets = part.map((path) => ({ row: nodeRow(path) }))
+        const results = await this.#tables.nodes.getList(gets)
+        for (let i = 0; i < part.length; i++) take(part[i], nodeOf(results[i]))
+      }
     }
     const rows = [...new Set(counters)].filter((row) => !state.hasCounter(row))
     if (rows.length === 0) return

@@ -16,7 +16,7 @@ import { nameOf, parentOf } from './paths.js'
 import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
 import { absentNode, counterRow, indexRow, isAbsent, ownedRow } from './rows.js'
 import type { Expected, PutOptions, Stat } from './types.js'
-import type { WorkingState } from './working-state.js'
+import { emptyValue, type WorkingState } from './working-state.js'
 
 /** A put with checked arguments. */
 export interface PutStep {
@@ -116,7 +116,7 @@ export class CommitPlanner {
     this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
     if (before === undefined && record.session !== 0) {
       const row = ownedRow(record.session, path)
-      this.#state.setEntry({ table: 'owned', row, value: Buffer.alloc(0) })
+      this.#state.setEntry({ table: 'owned', row, value: emptyValue })
     }
     this.#state.setNode(path, { record, children: node.children })
     this.#events.add(before === undefined ? 'Created' : 'Modified', path, record)
@@ -211,7 +211,7 @@ export class CommitPlanner {
   #moveIndexes(path: string, before: readonly string[], after: readonly string[]): void {
     if (before === after) return
     this.#setIndexes(path, before, undefined)
-    this.#setIndexes(path, after, Buffer.alloc(0))
+    this.#setIndexes(path, after, emptyValue)
   }
 
   #setIndexes(path: string, indexes: readonly string[], value: Buffer | undefined): void {

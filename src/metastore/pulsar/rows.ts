@@ -16,7 +16,7 @@
  */
 import type { Result, TableOptions } from '../../api/index.js'
 import { childPrefix, depthOf } from './paths.js'
-import { decodeRecord, readUint64, uint64, type StoredRecord } from './record-format.js'
+import { decodeRecord, readUint64, writeUint64, type StoredRecord } from './record-format.js'
 
 /** The tables of a store. */
 export const tableNames = ['nodes', 'index', 'owned', 'feed', 'control'] as const
@@ -105,7 +105,10 @@ export function recordOf(result: Result): StoredRecord | undefined {
 
 /** Row of `owned`: a record that ends with a session. */
 export function ownedRow(session: number, path: string): Buffer {
-  return Buffer.concat([uint64(session), Buffer.from(path)])
+  const row = Buffer.allocUnsafe(8 + Buffer.byteLength(path))
+  writeUint64(row, session, 0)
+  row.write(path, 8)
+  return row
 }
 
 /** Path of a row of `owned`. */

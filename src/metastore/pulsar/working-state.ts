@@ -32,6 +32,9 @@ interface Entry {
   readonly value: Buffer | undefined
 }
 
+/** The value of rows that only have to be there. */
+export const emptyValue = Buffer.alloc(0)
+
 interface WorkingNode {
   readonly stored: Node
   now: Node
@@ -43,10 +46,13 @@ export class WorkingState {
   readonly #counters = new Map<string, readonly bigint[]>()
   readonly #entries = new Map<string, Entry>()
   readonly #tables: Readonly<Record<TableName, Table>>
-  /** What to restore on a roll-back: nodes with what they were, and other changes as functions. */
+  /** What to restore on a roll-back: what was changed, and what it was before. */
   #changedNodes: WorkingNode[] = []
   #nodesBefore: Node[] = []
-  #undo: (() => void)[] = []
+  #changedEntries: string[] = []
+  #entriesBefore: (Entry | undefined)[] = []
+  #changedCounters: string[] = []
+  #countersBefore: (readonly bigint[])[] = []
 
   constructor(tables: Readonly<Record<TableName, Table>>) {
     this.#tables = tables
@@ -96,7 +102,8 @@ export class WorkingState {
 
   setCounter(row: string, numbers: readonly bigint[]): void {
     const before = this.#counters.get(row)!
-    this.#undo.push(() => this.#counters.set(row, before))
+    this.#changedCounters.push(row)
+    this.#countersBefore.push(before)
     this.#counters.set(row, numbers)
     const value = Buffer.concat(numbers.map((number) => uint64(Number(number))))
     this.setEntry({ table: 'control', row, value })
@@ -106,11 +113,8 @@ export class WorkingState {
   setEntry(entry: Entry): void {
     const { table, row } = entry
     const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
-    const before = this.#entries.get(key)
-    this.#undo.push(() => {
-      if (before === undefined) this.#entries.delete(key)
-      else this.#entries.set(key, before)
-    })
+    this.#changedEntries.push(key)
+    this.#entriesBefore.push(this.#entries.get(key))
     this.#entries.set(key, entry)
   }
 
@@ -118,7 +122,14 @@ export class WorkingState {
   commit(): void {
     this.#changedNodes.length = 0
     this.#nodesBefore.length = 0
-    this.#undo.length = 0
+    if (this.#changedEntries.length > 0) {
+      this.#changedEntries.length = 0
+      this.#entriesBefore.length = 0
+    }
+    if (this.#changedCounters.length > 0) {
+      this.#changedCounters.length = 0
+      this.#countersBefore.length = 0
+    }
   }
 
   /** Takes back what was changed since the last commit or rollback. */
@@ -126,7 +137,14 @@ export class WorkingState {
     for (let i = this.#changedNodes.length - 1; i >= 0; i--) {
       this.#changedNodes[i].now = this.#nodesBefore[i]
     }
-    for (let i = this.#undo.length - 1; i >= 0; i--) this.#undo[i]()
+    for (let i = this.#changedEntries.length - 1; i >= 0; i--) {
+      const before = this.#entriesBefore[i]
+      if (before === undefined) this.#entries.delete(this.#changedEntries[i])
+      else this.#entries.set(this.#changedEntries[i], before)
+    }
+    for (let i = this.#changedCounters.length - 1; i >= 0; i--) {
+      this.#counters.set(this.#changedCounters[i], this.#countersBefore[i])
+    }
     this.commit()
   }
 
@@ -145,16 +163,29 @@ export class WorkingState {
   mutations(sequence: number): AtomicMutation[] {
     const mutations: AtomicMutation[] = []
     const { nodes } = this.#tables
+    // The end of a session removes a hundred thousand rows, which all share these.
+    const recordRemoved = [cellMutation(recordColumn, undefined, sequence)]
+    const removed = [cellMutation(plainColumn, undefined, sequence)]
+    const emptied = [cellMutation(plainColumn, emptyValue, sequence)]
     for (const [path, { stored, now }] of this.#nodes) {
       if (stored === now) continue
-      const changes = nodeMutations(stored, now, sequence)
+      const isRemoval = now.record === undefined && stored.record !== undefined
+      const changes =
+        isRemoval && stored.children === now.children
+          ? recordRemoved
+          : nodeMutations(stored, now, sequence)
       if (changes.length > 0) {
         mutations.push({ table: nodes, row: nodeRow(path), mutations: changes })
       }
     }
     for (const { table, row, value } of this.#entries.values()) {
-      const change = cellMutation(plainColumn, value, sequence)
-      mutations.push({ table: this.#tables[table], row, mutations: [change] })
+      const changes =
+        value === undefined
+          ? removed
+          : value === emptyValue
+            ? emptied
+            : [cellMutation(plainColumn, value, sequence)]
+      mutations.push({ table: this.#tables[table], row, mutations: changes })
     }
     return mutations
   }
