@@ -75,7 +75,7 @@ export type { Metadata, MetadataValue } from './records/metadata.js'
 export type { Condition, ConditionOperator } from './records/conditions.js'
 export type { ReadOptions, VersionSelection } from './records/record-reader.js'
 export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/record-writer.js'
-export type { FieldDifference, PruneOptions } from './records/record-history.js'
+export type { FieldDifference, PruneOptions, RevisionOptions } from './records/record-history.js'
 export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'
 export {

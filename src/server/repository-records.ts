@@ -159,14 +159,16 @@ export async function postRecord(call: Call): Promise<FastifyReply> {
   const write = async (): Promise<WriteResult> => {
     if (action === 'undelete') return table.undelete(id)
     const revision = await matched(call, table, id)
-    if (action === 'restore') return table.restore(id, version ?? 0)
+    if (action === 'restore') return table.restore(id, version ?? 0, { revision })
     if (action === 'tag' || action === 'untag') {
       const given = textOf(body['tag'], 'tag')
       const tag = /[{$]/.test(given)
         ? input.namespaces.resolve(given, 'tag')
         : (`${versionTagPrefix}${given}` as const)
       input.checkWrite?.(tag)
-      return action === 'tag' ? table.tag(id, tag, version) : table.untag(id, tag)
+      return action === 'tag'
+        ? table.tag(id, tag, version, { revision })
+        : table.untag(id, tag, { revision })
     }
     const record = withId(id, recordFromJson(body['record'] ?? {}, input))
     const merged = attributes === undefined ? record : { ...record, attributes }

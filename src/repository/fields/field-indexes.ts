@@ -6,7 +6,12 @@
  * declaration every write puts all rows of its record, so the build leaves out a record that has
  * changed since it was read.
  */
-import type { AtomicMutation, Database, DurabilityOption } from '../../api/index.js'
+import {
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+  type DurabilityOption,
+} from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import type { CommitPart, PartWrites, TableChange } from '../records/commit.js'
@@ -170,6 +175,7 @@ export class FieldIndexes implements CommitPart {
 
   /** Compares an index with what its records say, in one state of the database. */
   async check(context: TableContext, name: string): Promise<FieldIndexCheck> {
+    requireCapability(this.#database.capabilities, 'snapshots', 'a check of an index')
     const index = this.find(context, name)
     const snapshot = this.#database.snapshot()
     try {

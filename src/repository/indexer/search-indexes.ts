@@ -2,7 +2,7 @@
  * The indexes of the records of a repository manager: defined by name, stored, and running from the
  * time they are opened until they are closed.
  */
-import { OptionNames, shown } from '../../api/index.js'
+import { OptionNames, requireCapability, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RepositoryManager } from '../repository-manager.js'
 import { defaultRepository } from '../repository-rows.js'
@@ -239,6 +239,7 @@ export class SearchIndexes {
       }
       this.#manager.repository(repository)
       checkIncremental(incremental)
+      this.#checkCapabilities(incremental)
       checkBuild(defaultBuild)
       checkFlag(build)
       const configuration = this.#stored(name, input)
@@ -272,7 +273,10 @@ export class SearchIndexes {
     return this.#change(async () => {
       updateNames.check(update)
       const { version, incremental, backend, defaultBuild, build = false, buildArguments } = update
-      if (incremental !== undefined) checkIncremental(incremental)
+      if (incremental !== undefined) {
+        checkIncremental(incremental)
+        this.#checkCapabilities(incremental)
+      }
       if (defaultBuild !== undefined) checkBuild(defaultBuild)
       checkFlag(build)
       if (buildArguments !== undefined) {
@@ -372,6 +376,14 @@ export class SearchIndexes {
     const state = this.#manager.parts.stateOf(subscriptionOf(name))
     if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
     else if ((await state.position()) === undefined) await state.setPosition(this.#newest())
+  }
+
+  /** `ERR_UNSUPPORTED` if the backend cannot tell an index of writes. */
+  #checkCapabilities(incremental: IncrementalState): void {
+    if (incremental === 'DO_NOT_SUBSCRIBE') return
+    const { capabilities } = this.#manager.parts.database
+    requireCapability(capabilities, 'changes', 'an index that follows writes')
+    requireCapability(capabilities, 'snapshots', 'an index that follows writes')
   }
 
   #newest(): number {

@@ -14,6 +14,7 @@ import {
   eventColumn,
   headColumn,
   versionColumn,
+  type RecordState,
 } from './record-state.js'
 import type { TableContext } from './table-context.js'
 
@@ -188,4 +189,14 @@ async function commitInside(changes: readonly TableChange[]): Promise<number> {
   if (!result.success) throw checks[result.failedCheck ?? 0].failure()
   for (const follow of followers) await follow().catch(() => undefined)
   return result.sequence!
+}
+
+/** `ERR_CONCURRENT_RECORD_UPDATE` if a state is not of the revision that is wanted. */
+export function checkRevision(
+  id: RecordId,
+  state: RecordState,
+  revision: number | undefined,
+): void {
+  if (revision === undefined || revision === state.occ) return
+  throw concurrentUpdate(`the record ${id.text} of revision ${revision}`)
 }

@@ -3,6 +3,7 @@ import { OptionNames } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { isVersionTag } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
+import { checkRevision } from './commit.js'
 import type { PreparedInput } from './prepared-input.js'
 import { deleteState, updateState, type RecordChange } from './record-change.js'
 import { checkVersion, type RecordReader } from './record-reader.js'
@@ -32,6 +33,13 @@ export interface PruneOptions {
   readonly keepTagged?: boolean | undefined
 }
 
+/** What a restore or a change of a tag may demand. */
+export interface RevisionOptions {
+  /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
+  readonly revision?: number | undefined
+}
+
+const revisionNames = new OptionNames<RevisionOptions>('a restore', { revision: true })
 const pruneNames = new OptionNames<PruneOptions>('a pruning', {
   keep: true,
   ageMillisecondsMin: true,
@@ -69,9 +77,15 @@ export class RecordHistory {
   }
 
   /** A write that makes a version with the versioned and mutable fields of an old one. */
-  async prepareRestore(idLike: RecordIdLike, version: number): Promise<PreparedWrite> {
+  async prepareRestore(
+    idLike: RecordIdLike,
+    version: number,
+    options: RevisionOptions = {},
+  ): Promise<PreparedWrite> {
+    const { revision } = revisionNames.check(options)
     const id = RecordId.of(idLike)
     const { bytes, state } = await this.#live(id)
+    checkRevision(id, state, revision)
     const old = await this.#version(id, state, version)
     const { schema, clock, views } = this.#context
     const newest = state.latest!.fields

@@ -9,7 +9,12 @@ import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
 import { publishEvent } from './commit.js'
-import { RecordHistory, type FieldDifference, type PruneOptions } from './record-history.js'
+import {
+  RecordHistory,
+  type FieldDifference,
+  type PruneOptions,
+  type RevisionOptions,
+} from './record-history.js'
 import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
 import {
@@ -266,8 +271,12 @@ export class RecordTable {
   }
 
   /** Makes a version with the versioned and mutable fields of an old one. */
-  async restore(id: RecordIdLike, version: number): Promise<WriteResult> {
-    return this.#writer.commit(await this.#history.prepareRestore(id, version))
+  async restore(
+    id: RecordIdLike,
+    version: number,
+    options?: RevisionOptions,
+  ): Promise<WriteResult> {
+    return this.#writer.commit(await this.#history.prepareRestore(id, version, options))
   }
 
   /** Drops old versions, which cannot be read any more. */
@@ -293,14 +302,19 @@ export class RecordTable {
   }
 
   /** Lets a version tag point to a version; default the newest one. */
-  async tag(id: RecordIdLike, tag: string, version?: number): Promise<WriteResult> {
+  async tag(
+    id: RecordIdLike,
+    tag: string,
+    version?: number,
+    options?: RevisionOptions,
+  ): Promise<WriteResult> {
     const target = version ?? (await this.read(id)).version ?? 0
-    return this.update({ id, fields: { [tag]: BigInt(target) } })
+    return this.update({ id, fields: { [tag]: BigInt(target) } }, options)
   }
 
   /** Removes a version tag. */
-  untag(id: RecordIdLike, tag: string): Promise<WriteResult> {
-    return this.update({ id, fieldsToDelete: [tag] })
+  untag(id: RecordIdLike, tag: string, options?: RevisionOptions): Promise<WriteResult> {
+    return this.update({ id, fieldsToDelete: [tag] }, options)
   }
 
   /** The records of a definition, with the types of its fields. */

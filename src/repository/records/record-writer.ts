@@ -7,7 +7,7 @@ import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } 
 import { RecordId } from '../record-id.js'
 import type { RecordType } from '../schema/record-type.js'
 import type { FieldType } from '../schema/field-type.js'
-import { commit, concurrentUpdate, type TableChange } from './commit.js'
+import { commit, type TableChange, checkRevision } from './commit.js'
 import { prepareConditions, type Condition, type PreparedCondition } from './conditions.js'
 import { encodeField, prepareInput, type PreparedInput } from './prepared-input.js'
 import {
@@ -446,9 +446,4 @@ function isConcurrent(error: unknown): boolean {
   return (
     error instanceof RepositoryError && error.code === RepositoryErrorCode.concurrentRecordUpdate
   )
-}
-
-function checkRevision(id: RecordId, state: RecordState, revision: number | undefined): void {
-  if (revision === undefined || revision === state.occ) return
-  throw concurrentUpdate(`the record ${id.text} of revision ${revision}`)
 }

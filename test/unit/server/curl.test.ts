@@ -124,7 +124,8 @@ void t.test(
       t.match(output, /"total":1,"results":\[\{"id":"USER\.notes"/, 'a search behind a link')
       t.match(output, /"ns1\$year":1842/, 'a record that a scan has found')
       t.match(output, /cellar_repository_requests_total\{method="DELETE",status="204"\} 1/)
-      t.equal(readFileSync(join(directory, 'part.png')).length, 100)
+      t.equal(readFileSync(join(directory, 'part.txt'), 'utf8'), 'Analytical')
+      t.match(output, /"texts":\[\]/, 'the text of a blob was read')
     } finally {
       t.equal(await serving.end('SIGTERM'), 0, 'it ends by itself')
       rmSync(directory, { recursive: true, force: true })

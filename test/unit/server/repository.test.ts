@@ -89,7 +89,7 @@ async function send(
 const page = { type: '{n}page', fields: { '{n}title': 'one', '{n}secret': 's' } }
 
 void t.test('entity tags are revisions', async (t) => {
-  const { url, close } = await open()
+  const { url, table, manager, close } = await open()
   const record = `${url}/record/USER.a`
   const none = { 'if-none-match': '*' }
   const made = await send(record, 'PUT', page, none)
@@ -111,6 +111,15 @@ void t.test('entity tags are revisions', async (t) => {
   const { json } = await send(`${record}/diff?from=1&to=2`)
   t.match(json, { results: [{ before: 'one', after: 'two' }] })
   t.equal((await send(record, 'POST', { action: 'restore', version: 1 })).json['version'], 3)
+  // Somebody may be faster between the comparison of the tag and the write.
+  const { revision } = await table.read('USER.a')
+  const raced = { code: 'ERR_CONCURRENT_RECORD_UPDATE' }
+  await t.rejects(table.restore('USER.a', 2, { revision: revision - 1 }), raced)
+  const live = '{org.lilyproject.vtag}live'
+  await manager.types.createFieldType({ name: live, valueType: 'LONG' })
+  await t.rejects(table.tag('USER.a', live, 1, { revision: revision - 1 }), raced)
+  await table.tag('USER.a', live, 1, { revision })
+  await t.rejects(table.untag('USER.a', live, { revision }), raced)
   const tags = [`"1"`, changed.headers.get('etag')!].join(', ')
   t.equal((await send(record, 'DELETE', undefined, { 'if-match': tags })).status, 412)
   t.equal((await send(record, 'DELETE', undefined, { 'if-match': '*' })).status, 204)
