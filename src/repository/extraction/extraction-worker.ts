@@ -20,7 +20,9 @@ export interface ExtractionTask {
 
 /** The text, or why there is none. */
 export type ExtractionAnswer =
-  { readonly text: string; readonly isCut: boolean } | { readonly problem: string }
+  | { readonly text: string; readonly isCut: boolean }
+  /** `isPackageMissing`: this thread will not find the package when it is installed later. */
+  | { readonly problem: string; readonly isPackageMissing: boolean }
 
 /** What a module for a media type exports. */
 export interface ExtractionModule {
@@ -65,18 +67,19 @@ async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
     await extract(task, sink)
   } catch (error) {
     // A library may hide the error of a full sink in one of its own.
-    if (!(error instanceof EnoughText) && !sink.isCut) return { problem: problemOf(error) }
+    if (!(error instanceof EnoughText) && !sink.isCut) return failureOf(error)
   }
   return { text: sink.text(), isCut: sink.isCut }
 }
 
-function problemOf(error: unknown): string {
+function failureOf(error: unknown): ExtractionAnswer {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'ERR_MODULE_NOT_FOUND') {
     const name = /package '([^']+)'/.exec(String(message))?.[1]
-    return `a package is missing: ${name ?? String(message)}`
+    const problem = `a package is missing: ${name ?? String(message)}`
+    return { problem, isPackageMissing: true }
   }
-  return String(message ?? error).slice(0, 500)
+  return { problem: String(message ?? error).slice(0, 500), isPackageMissing: false }
 }
 
 parentPort?.on('message', (task: ExtractionTask) => {

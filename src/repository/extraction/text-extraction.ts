@@ -157,7 +157,10 @@ export class TextExtraction {
       if (error instanceof RepositoryError) throw error
       throw extractionError((error as Error).message, error)
     }
-    if ('problem' in answer) throw extractionError(answer.problem)
+    if ('problem' in answer) {
+      if (answer.isPackageMissing) await this.#endWorker()
+      throw extractionError(answer.problem)
+    }
     return answer
   }
 

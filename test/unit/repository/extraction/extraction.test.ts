@@ -1,6 +1,16 @@
 /** Texts of documents of all formats, and documents that mean harm. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { TextExtraction } from '../../../../src/repository/index.js'
+import { PlainSearch } from '../../../../src/conformance/repository/plain-search.js'
+import { MemoryDatabase } from '../../../../src/memory/index.js'
+import {
+  RepositoryManager,
+  SearchIndexes,
+  TextExtraction,
+  type ContentExtractor,
+} from '../../../../src/repository/index.js'
 import { docxOf, pdfOf, zipOf } from './documents.js'
 
 /** A module of a program, as an address. */
@@ -130,9 +140,66 @@ void t.test('a thread that takes too long or too much is replaced', async (t) =>
   const endless = hasty.extract(Buffer.from('x'), 'x/endless')
   await t.rejects(endless, { code, message: /more than 300 ms/ })
   await hasty.close()
+  const stop = new AbortController()
+  const stopped = extraction.extract(Buffer.from('x'), 'x/endless', undefined, stop.signal)
+  setImmediate(() => stop.abort())
+  await t.rejects(stopped, { code: 'ERR_REPOSITORY_CLOSED' }, 'before its time is over')
+  t.equal(await extract(Buffer.from('next'), 'text/plain'), 'next')
   await extraction.close()
   await t.rejects(extract(Buffer.from('x'), 'text/plain'), { code: 'ERR_REPOSITORY_CLOSED' })
   t.throws(() => new TextExtraction({ charactersMax: 0 }), { code: 'ERR_INVALID_ARGUMENT' })
   const unknown = { threads: 3 } as object
   t.throws(() => new TextExtraction(unknown), { code: 'ERR_INVALID_ARGUMENT' })
+})
+
+void t.test('a package that is installed later is found', async (t) => {
+  const source =
+    'export async function extractText(_, write) { write((await import("late")).text) }'
+  const reader = { 'package.json': '{ "type": "module" }', 'reads.js': source }
+  const folder = join(t.testdir({ node_modules: { reader } }), 'node_modules')
+  const modules = { 'x/late': pathToFileURL(join(folder, 'reader/reads.js')) }
+  const extraction = new TextExtraction({ modules })
+  t.teardown(() => extraction.close())
+  const { extract } = extraction
+  await t.rejects(extract(Buffer.from('x'), 'x/late'), { code, message: /is missing: late$/ })
+  const installed = join(folder, 'late')
+  mkdirSync(installed, { recursive: true })
+  writeFileSync(join(installed, 'package.json'), '{ "type": "module", "exports": "./main.js" }')
+  writeFileSync(join(installed, 'main.js'), 'export const text = "here"')
+  t.equal(await extract(Buffer.from('x'), 'x/late'), 'here')
+})
+
+void t.test('an index that is closed lets go of a document, which comes again', async (t) => {
+  const database = await MemoryDatabase.open()
+  const manager = await RepositoryManager.open(database)
+  await manager.types.createFieldType({ name: '{n}file', valueType: 'BLOB' })
+  await manager.types.createRecordType({ name: '{n}page' })
+  const server = new PlainSearch()
+  const configuration = {
+    recordFilter: { includes: [{ versionTags: ['last'] }] },
+    fields: [{ name: 'text', value: '{n}file', extractContent: true }],
+  }
+  let asked: () => void = () => undefined
+  const begun = new Promise<void>((resolve) => (asked = resolve))
+  const endless: ContentExtractor = async (_content, _mediaType, _name, signal) => {
+    asked()
+    await new Promise((resolve) => signal?.addEventListener('abort', resolve))
+    throw new Error('closed')
+  }
+  const first = await SearchIndexes.open(manager, { backend: () => server, extract: endless })
+  await first.create({ name: 'pages', configuration })
+  const file = await manager.blobs.upload(Buffer.from('a fox'), { mediaType: 'text/plain' })
+  const record = { id: 'USER.a', type: '{n}page', fields: { '{n}file': file } } as const
+  await manager.repository().table().create(record)
+  await begun
+  await first.close()
+  const extract: ContentExtractor = async () => 'a fox'
+  const second = await SearchIndexes.open(manager, { backend: () => server, extract })
+  const index = second.index('pages')
+  await index.waitFor()
+  t.equal((await index.search({ query: 'text:fox' })).total, 1)
+  t.same(await index.extractionFailures(), [], 'nothing was wrong with the document')
+  t.same(await index.deadLetters(), [])
+  await second.close()
+  await manager.close()
 })
