@@ -3,12 +3,15 @@ import { checkBoolean, checkBytesLike, checkInteger, checkObject } from '../base
 import { prefixSuccessor, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../cell/column-name.js'
-import type { Scan } from './reads.js'
+import type { RowPrefix, RowSpan, ScanOptions } from './reads.js'
 import type { Result } from './result.js'
 import type { Table } from './table.js'
 
+/** Rows that are read by pages, and options of the scans. */
+type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> & (RowSpan | RowPrefix)
+
 /** A scan whose `limit` is the size of a page. */
-export type PageScan = Omit<Scan, 'batch' | 'limit' | 'needCursorResult'> & {
+export type PageScan = PageRows & {
   /** Number of rows of a page, at least 1. */
   readonly limit: number
   /** The `next` of the page before; undefined for the first page. */
@@ -62,7 +65,7 @@ function readToken(page: unknown, reversed: boolean): Buffer {
 }
 
 /** The part of the scan after a row. */
-function continuedBehind(row: Buffer, scan: Partial<Scan>): Partial<Scan> {
+function continuedBehind(row: Buffer, scan: PageRows): PageRows {
   const { prefix, startRow, ...rest } = scan
   const reversed = rest.reversed === true
   if (prefix === undefined) {

@@ -68,8 +68,8 @@ export interface Get extends ReadOptions {
   readonly checkExistenceOnly?: boolean | undefined
 }
 
-/** Reads rows in order. */
-export interface Scan extends ReadOptions {
+/** The rows from one to another. */
+export interface RowSpan {
   /** First row; absent or empty = the first row of the table, or the last if reversed. */
   readonly startRow?: BytesLike | undefined
   /** Whether `startRow` itself is returned. Default true. */
@@ -81,10 +81,29 @@ export interface Scan extends ReadOptions {
   readonly stopRow?: BytesLike | undefined
   /** Whether `stopRow` itself is returned. Default false. */
   readonly stopInclusive?: boolean | undefined
-  /**
-   * Only rows with this prefix, in either direction. Not together with `startRow` and `stopRow`.
-   */
-  readonly prefix?: BytesLike | undefined
+  /** Not together with rows. */
+  readonly prefix?: undefined
+}
+
+/** The rows that begin alike. */
+export interface RowPrefix {
+  /** The bytes that rows begin with, in a scan of either direction. */
+  readonly prefix: BytesLike | undefined
+  /** Not together with a prefix. */
+  readonly startRow?: undefined
+  /** Not together with a prefix. */
+  readonly startInclusive?: undefined
+  /** Not together with a prefix. */
+  readonly stopRow?: undefined
+  /** Not together with a prefix. */
+  readonly stopInclusive?: undefined
+}
+
+/** Reads rows in order: all, those of a span, or those with a prefix. */
+export type Scan = ScanOptions & (RowSpan | RowPrefix)
+
+/** Options of scans, beside the rows. */
+export interface ScanOptions extends ReadOptions {
   /**
    * Whether rows come in descending order. Columns and versions of a row keep their order. Default
    * false.

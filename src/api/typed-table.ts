@@ -12,7 +12,7 @@ import type { AsyncRows } from './async-rows.js'
 import { decodeValue, encodeValue, encodingOf } from './encodings.js'
 import type { Encoding, EncodingOption, ValueOf } from './encodings.js'
 import type { Check, CheckAction, Delete, DurabilityOption } from './mutations.js'
-import type { Get, Scan } from './reads.js'
+import type { Get, RowPrefix, RowSpan, Scan, ScanOptions } from './reads.js'
 import type { Result } from './result.js'
 import type { SyncRows } from './sync-rows.js'
 import type { SyncTable, Table } from './table.js'
@@ -85,7 +85,8 @@ export interface TypedPutOptions {
 export type TypedGetOptions = Omit<Get, 'row' | 'columns' | 'checkExistenceOnly'>
 
 /** Options of a scan of a typed table: those of {@link Scan} without columns, `batch` and `raw`. */
-export type TypedScanOptions = Omit<Scan, 'columns' | 'batch' | 'raw'>
+export type TypedScanOptions = Omit<ScanOptions, 'columns' | 'batch' | 'raw'> &
+  (RowSpan | RowPrefix)
 
 interface Property {
   readonly name: string

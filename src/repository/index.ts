@@ -161,7 +161,7 @@ export type {
 export type { BuildProgress } from './indexer/batch-build.js'
 export type { ExtractionFailure, RefusedDocument } from './indexer/index-rows.js'
 export type { FailedExtraction } from './indexer/documents/content-extraction.js'
-export { retryAll, SearchIndex } from './indexer/search-index.js'
+export { retryAll, SearchIndex, type RetryCounts } from './indexer/search-index.js'
 export type { FieldSources } from './indexer/definition/field-sources.js'
 export type { IndexCounts } from './indexer/record-indexer.js'
 export {

@@ -117,7 +117,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
-    return Promise.all(readList(gets, 'gets').map((get) => this.get(get)))
+    return this.#readList(readList(gets, 'gets'), getStep)
   }
 
   getListSync(gets: readonly types.Get[]): Result[] {
@@ -136,7 +136,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
-    return Promise.all(readList(gets, 'gets').map((get) => this.exists(get)))
+    return this.#readList(readList(gets, 'gets'), existsStep)
   }
 
   existsListSync(gets: readonly types.Get[]): boolean[] {
@@ -289,6 +289,22 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     const result = this.#calls.read(this.#operations(), get, step)
     if (startedAt === 0) return result
     return this.#times.endLater(TimedOperation.get, startedAt, result, this.name, get)
+  }
+
+  /** Reads in one loop, with promises only for rows whose blocks are not in memory. */
+  #readList<T>(gets: readonly types.Get[], step: ReadStep<types.Get, T>): Promise<T[]> {
+    const times = this.#times
+    const values = gets.map((get) => {
+      const startedAt = times.begin(TimedOperation.get)
+      const value = this.#calls.readNow(this.#operations(), get, step)
+      if (startedAt === 0) return value
+      if (value instanceof Promise) {
+        return times.endLater(TimedOperation.get, startedAt, value, this.name, get)
+      }
+      times.end(TimedOperation.get, startedAt, this.name, get)
+      return value
+    })
+    return this.#calls.listRead(values)
   }
 
   #mutate<O, T>(kind: TimedOperation, operation: O, step: TableStep<O, T>): Promise<T> {

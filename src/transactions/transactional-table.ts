@@ -21,7 +21,9 @@ import {
   type Get,
   type Result,
   type ResultScanner,
-  type Scan,
+  type RowPrefix,
+  type RowSpan,
+  type ScanOptions,
   type Table,
   OptionNames,
 } from '../api/index.js'
@@ -41,9 +43,10 @@ export type TransactionalGet = Omit<
 >
 /** As {@link TransactionalGet}. */
 export type TransactionalScan = Omit<
-  Scan,
+  ScanOptions,
   'versions' | 'timeRange' | 'timestamp' | 'familyTimeRanges' | 'isolation' | 'snapshot' | 'raw'
->
+> &
+  (RowSpan | RowPrefix)
 /** Writes within a transaction, which gives the timestamps. */
 export interface TransactionalPut {
   /** Row that is written; text is UTF-8. */

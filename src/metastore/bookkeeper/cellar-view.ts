@@ -5,7 +5,7 @@
  * nobody reads for a while the scan goes first, which gives back memtables and files, and begins
  * again behind the last row if need be; then the snapshot goes, and with it the view.
  */
-import type { Result, Scan, Snapshot, SyncTable, Table } from '../../api/index.js'
+import type { Result, RowSpan, ScanOptions, Snapshot, SyncTable, Table } from '../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { MetastoreError, MetastoreErrorCode } from './errors.js'
 import { rowOfKey } from './keys.js'
@@ -13,6 +13,9 @@ import { columnsOf, type RowDecoder } from './row-format.js'
 import type { CursorView, ReleaseReason } from './table-cursor.js'
 import type { KeyRange, MetastoreItem } from './types.js'
 import type { FieldSelection } from './value.js'
+
+/** What is left of a walk. */
+type SpanScan = ScanOptions & RowSpan
 
 /** What the metastore needs of a table; not every backend has synchronous scans. */
 export type ViewedTable = Table & Partial<Pick<SyncTable, 'scanSync'>>
@@ -75,7 +78,7 @@ export class CellarView implements CursorView {
   readonly #snapshot: Snapshot
   readonly #idleMilliseconds: number
   /** The range that is left; undefined if it is empty. */
-  #rest: Scan | undefined
+  #rest: SpanScan | undefined
   #scanner: ReturnType<Table['scan']> | undefined = undefined
   #usedAt: number
   #reading = false
@@ -148,7 +151,7 @@ export class CellarView implements CursorView {
     else if (idle >= scanIdleMilliseconds) this.#closeScan()
   }
 
-  #begin(): Scan | undefined {
+  #begin(): SpanScan | undefined {
     this.#usedAt = this.#openViews.now()
     if (this.released === undefined) return this.#rest
     throw new MetastoreError(MetastoreErrorCode.operationFailure, 'the view was released')
@@ -169,7 +172,7 @@ export class CellarView implements CursorView {
   }
 }
 
-function scanOf(range: KeyRange, fields: FieldSelection, snapshot: Snapshot): Scan | undefined {
+function scanOf(range: KeyRange, fields: FieldSelection, snapshot: Snapshot): SpanScan | undefined {
   const { firstKey, firstInclusive, lastKey, lastInclusive, order } = range
   const isPoint = firstKey !== null && firstKey === lastKey
   if (isPoint && !(firstInclusive && lastInclusive)) return undefined

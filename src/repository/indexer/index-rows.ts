@@ -55,8 +55,11 @@ export interface IndexEntry {
 export interface ExtractionFailure {
   /** Key of the document. */
   readonly key: string
+  /** Name of the record table. */
   readonly table: string
+  /** Text of the record's id. */
   readonly id: string
+  /** The blobs of the document whose text is missing. */
   readonly blobs: readonly FailedExtraction[]
 }
 

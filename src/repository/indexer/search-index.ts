@@ -304,10 +304,18 @@ export class SearchIndex {
   }
 }
 
-/** Tries again all that is not in an index; how many of each kind succeeded. */
-export async function retryAll(
-  index: SearchIndex,
-): Promise<{ readonly refused: number; readonly texts: number; readonly deadLetters: number }> {
+/** How many of each kind were tried again with success. */
+export interface RetryCounts {
+  /** Documents that the search server had refused. */
+  readonly refused: number
+  /** Documents with blobs whose text could not be had. */
+  readonly texts: number
+  /** Events that the index had given up. */
+  readonly deadLetters: number
+}
+
+/** Tries again all that is not in an index. */
+export async function retryAll(index: SearchIndex): Promise<RetryCounts> {
   const refused = await index.retryRefusedDocuments()
   const texts = await index.retryExtractions()
   const deadLetters = await index.retryDeadLetters()

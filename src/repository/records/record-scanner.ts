@@ -62,11 +62,13 @@ async function* scanned(
   const stopRow = rowOf(scan.stopId)
   const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
   const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
-  const rows = context.table.scan({
-    columns: [headColumn],
-    ...(prefix === undefined ? {} : { prefix }),
+  const span = {
     ...(startRow === undefined ? {} : { startRow }),
     ...(stopRow === undefined ? {} : { stopRow, stopInclusive: isOne }),
+  }
+  const rows = context.table.scan({
+    columns: [headColumn],
+    ...(prefix === undefined ? span : { prefix }),
     ...(scan.signal === undefined ? {} : { signal: scan.signal }),
   })
   let left = scan.limit ?? Infinity

@@ -56,15 +56,30 @@ export class TableCalls {
 
   /** Runs a read, without a promise in between if all its blocks are in memory. */
   read<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): Promise<T> {
+    const value = this.readNow(operations, get, step)
+    if (value instanceof Promise) return value
+    return this.engine.turn.spend() ? Promise.resolve(value) : this.nextTurn(value)
+  }
+
+  /** Runs a read of a list: its value, or a promise if blocks have to be loaded or it fails. */
+  readNow<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): T | Promise<T> {
     let own = get
     try {
       own = operations.own(get)
-      const value = step(operations, own, nonBlocking)
-      return this.engine.turn.spend() ? Promise.resolve(value) : this.nextTurn(value)
+      return step(operations, own, nonBlocking)
     } catch (error) {
       if (!isBlockMissing(error)) return Promise.reject(error)
       return this.readLater(operations, own === get ? copyArguments(get).value : own, step)
     }
+  }
+
+  /** Waits for the reads of a list that have to wait. Fails with the first that fails. */
+  listRead<T>(values: (T | Promise<T>)[]): Promise<T[]> {
+    const hasTime = this.engine.turn.spend(values.length)
+    for (let i = 0; i < values.length; i++) {
+      if (values[i] instanceof Promise) return Promise.all(values)
+    }
+    return hasTime ? Promise.resolve(values as T[]) : this.nextTurn(values as T[])
   }
 
   /** Runs a put. A put that need not wait returns the promise of its commit. */

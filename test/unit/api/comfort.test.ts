@@ -12,6 +12,7 @@ import {
   type EmbeddedTable,
   type Encoding,
   type Mutation,
+  type Scan,
   type Put,
 } from '../../../src/index.js'
 import { MemoryDatabase } from '../../../src/memory/index.js'
@@ -275,6 +276,9 @@ void t.test('a mutation has one member, for the compiler and at run time', async
   const operation: BatchOperation = { get: { row: 'r' }, put: { row: 'r', ...put } }
   const [outcome] = await table.batch([operation])
   t.match(outcome, { ok: false, error: { code: 'ERR_INVALID_ARGUMENT' } })
+  // @ts-expect-error A scan has rows to begin and end at, or a prefix.
+  const scan: Scan = { prefix: 'r', startRow: 'r' }
+  t.throws(() => table.scan(scan), { code: 'ERR_INVALID_ARGUMENT' })
   t.ok((await table.get({ row: 'r' })).isEmpty)
 })
 

@@ -164,8 +164,8 @@ const combinations: readonly Refusal[] = [
   refused('timestamp with timeRange', (calls) => {
     return calls.get({ row: 'r', timestamp: 1, timeRange: [0, 2] })
   }),
-  refused('prefix with startRow', (calls) => calls.scan({ prefix: 'a', startRow: 'a' })),
-  refused('prefix with stopRow', (calls) => calls.scan({ prefix: 'a', stopRow: 'b' })),
+  refused('prefix with startRow', (calls) => calls.scan({ prefix: 'a', startRow: 'a' } as never)),
+  refused('prefix with stopRow', (calls) => calls.scan({ prefix: 'a', stopRow: 'b' } as never)),
   refused('raw with a column', (calls) => calls.scan({ raw: true, columns: ['f:q'] })),
   refused('get of an unknown family', (calls) => calls.get({ row: 'r', columns: ['g'] }), noFamily),
   refused('scan of an unknown column', (calls) => calls.scan({ columns: ['g:q'] }), noFamily),

@@ -29,10 +29,13 @@ export interface ExtractionParts {
 
 /** A blob whose text could not be had. */
 export interface FailedExtraction {
+  /** Name of the file, if the blob has one. */
   readonly name?: string | undefined
+  /** Media type of the blob. */
   readonly mediaType: string
   /** Bytes. */
   readonly size: number
+  /** Message of the error, at most 500 characters. */
   readonly reason: string
 }
 
