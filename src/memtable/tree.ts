@@ -27,7 +27,7 @@
  * Ownership: keys that are passed in are read during the call only. One thread uses a tree.
  */
 import { assert } from '../base/assert.js'
-import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
+import { commonPrefixLength, readPrefix48 } from '../base/bytes.js'
 import {
   arenaBytesMax,
   type EntryArena,
@@ -35,7 +35,8 @@ import {
   entryOverheadBytesMax,
   memoryError,
 } from './arena.js'
-import { lowerBound, NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
+import { compareBehind, LastPlace } from './last-place.js'
+import { lowerBound, NodeArrays, slotsPerNode } from './nodes.js'
 import { findReplaced, type OverwriteRule } from './overwrite-rule.js'
 
 /** Levels of inner nodes that a tree can have; 2^30 entries need far fewer. */
@@ -87,6 +88,7 @@ export class EntryTree {
   private highFence: number
   private readonly pathNodes: Int32Array
   private readonly pathSlots: Int32Array
+  private readonly lastPlace = new LastPlace()
 
   constructor(arena: EntryArena) {
     this.arena = arena
@@ -175,8 +177,8 @@ export class EntryTree {
       this.insertFirst(entry, keyEnd - keyStart)
       return
     }
-    const side = this.compareEdges(source, keyStart, keyEnd)
-    if (side === 0 && this.descend(source, keyStart, keyEnd)) {
+    const side = this.findPlace(source, keyStart, keyEnd)
+    if (side === 0 && this.foundEqual) {
       const entry = arena.append(source, keyStart, keyEnd, valueStart, valueEnd)
       leaves.entries[this.foundLeaf * slotsPerNode + this.foundPosition] = entry
       this.modificationCount++
@@ -198,6 +200,7 @@ export class EntryTree {
     if (leaves.counts[leaf] < slotsPerNode) {
       const number = readPrefix48(source, keyStart + leaves.prefixLengths[leaf], keyEnd)
       leaves.insertSlot(leaf, this.foundPosition, entry, number)
+      if (gone < 0) this.lastPlace.note(leaf, this.foundPosition)
     } else {
       if (side !== 0) this.followEdge(side)
       this.splitLeaf(leaf, this.foundPosition, entry)
@@ -205,6 +208,24 @@ export class EntryTree {
     this.newestEntry = entry
     if (gone >= 0) leaves.removeFirstSlot(Math.floor(gone / slotsPerNode))
     else this.entryCount++
+  }
+
+  /** Finds the place of a new key as {@link find} does, and returns its side of the edges. */
+  private findPlace(source: Uint8Array, start: number, end: number): number {
+    const { lastPlace } = this
+    const leaf = lastPlace.leafBehind(this.arena, this.leaves, source, start, end)
+    if (leaf >= 0) {
+      this.foundEqual = false
+      this.foundLeaf = leaf
+      this.foundPosition = lastPlace.positionBehind
+      lastPlace.forget()
+      return 0
+    }
+    const side = this.compareEdges(source, start, end)
+    if (side === 0) this.descend(source, start, end)
+    lastPlace.compare(this.foundLeaf, this.foundPosition)
+    lastPlace.forget()
+    return side
   }
 
   /** Gives the slot of the entry `old` to `entry`, which sorts directly before `old`. */
@@ -334,7 +355,7 @@ export class EntryTree {
     const { numbers, entries, counts, prefixLengths } = nodes
     const prefixLength = prefixLengths[node]
     // Most often the first one decides: it is the only one, or the key is a newer version of it.
-    let order = this.compareKey(source, start, end, entries[from], prefixLength)
+    let order = compareBehind(this.arena, entries[from], prefixLength, source, start, end)
     if (order === 0) this.foundEqual = true
     if (order < orderMin) return from
     let low = from + 1
@@ -344,31 +365,12 @@ export class EntryTree {
     let high = lowerBound(numbers, low, last, number + 1)
     while (low < high) {
       const middle = (low + high) >>> 1
-      order = this.compareKey(source, start, end, entries[middle], prefixLength)
+      order = compareBehind(this.arena, entries[middle], prefixLength, source, start, end)
       if (order === 0) this.foundEqual = true
       if (order < orderMin) high = middle
       else low = middle + 1
     }
     return low
-  }
-
-  /**
-   * Compares a key with the key of an entry when prefixes and numbers are equal. If one key ends
-   * within the number, the other goes on with zeros only; then the remaining lengths, which may be
-   * negative, decide.
-   */
-  private compareKey(
-    source: Uint8Array,
-    start: number,
-    end: number,
-    entry: number,
-    prefixLength: number,
-  ): number {
-    const { buffer, lengths } = this.arena
-    const keyStart = entry * 4 + entryHeaderBytes
-    const keyEnd = keyStart + lengths[entry]
-    const skip = prefixLength + numberBytes
-    return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
   }
 
   private insertFirst(entry: number, keyLength: number): void {

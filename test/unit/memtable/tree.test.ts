@@ -116,7 +116,13 @@ void t.test('descending keys leave full leaves behind', async () => {
 
 void t.test(`the tree keeps its invariants for random keys, seed ${seed}`, async () => {
   const random = makeRandom()
+  let last = ''
+  const scattered = (i: number): string => String((i * 7919) % 10_007).padStart(9, '0')
   const shapes: Array<(i: number) => string> = [
+    // Cells of one row behind the other, some of them twice, and keys that begin as the one before.
+    (i) => `row ${scattered(Math.floor(i / 10))} field ${i % 10}`,
+    (i) => `row ${scattered(random(200))} field ${(i * 3) % 10} ${random(3)}`,
+    () => (last = (random(6) === 0 ? '' : last) + ['\0', 'x', '\0\0\0', 'xxxxxx'][random(4)]),
     () => String(random(1e9)),
     () => `user${random(1e9)}${random(1e9)}`,
     () => 'x'.repeat(random(40)),
@@ -180,6 +186,7 @@ void t.test(`newer versions take the place of older ones, seed ${seed}`, async (
     one: () => 'a column',
     few: () => `row ${random(5)}`,
     many: () => `row ${String(random(3000)).padStart(6, '0')}`,
+    cells: (i) => `row ${String(((i >> 3) * 7919) % 97).padStart(6, '0')} ${i & 7}`,
     ascending: (i) => `row ${String(i >> 2).padStart(6, '0')}`,
     descending: (i) => `row ${String(1e6 - (i >> 2)).padStart(7, '0')}`,
     ragged: () => 'x'.repeat(random(30)) + '\0'.repeat(random(4)),
