@@ -290,7 +290,8 @@ async function open(directory: string, isQuick: boolean, blobStore: string): Pro
     },
     search: async (words) => {
       const query = words.map((word) => `+words_t_mv:${word}`).join(' ')
-      return (await search!.index('words').search({ query, limit: 1 })).total
+      // As the peers, which count.
+      return (await search!.index('words').search({ query, limit: 0 })).total
     },
     endSearch: async () => {
       // Else it would follow all that comes, in the measurements of others.

@@ -65,7 +65,8 @@ export interface BuildProgress {
 const rangesPerTable = 16
 const recordsPerPage = 64
 const recordsAtOnce = 8
-const pagesPerCheckpoint = 8
+/** Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. */
+const pagesPerCheckpoint = 64
 
 /** A build that runs. */
 export class BatchBuild {
@@ -145,7 +146,7 @@ export class BatchBuild {
       if (ids.length < recordsPerPage) range.isDone = true
       else range.start = `${ids[ids.length - 1].bytes.toString('hex')}00`
       this.#pages++
-      if (range.isDone === true || this.#pages % pagesPerCheckpoint === 0) await this.#store(state)
+      if (this.#pages % pagesPerCheckpoint === 0) await this.#store(state)
     }
   }
 

@@ -11,11 +11,43 @@ export function allDocs(size: number): Int32Array {
   return counting.subarray(0, size)
 }
 
+/** A list with at least one number in so many has a bit for each number, once it is used again. */
+export const numbersPerBitmapEntry = 32
+
+/** Bits of lists that were used before; undefined: only once. Lists of one search have none. */
+const bitmaps = new WeakMap<Int32Array, Uint32Array | undefined>()
+
+function bitmapOf(docs: Int32Array): Uint32Array | undefined {
+  const last = docs.length === 0 ? 0 : docs[docs.length - 1]
+  if (docs.length * numbersPerBitmapEntry <= last) return undefined
+  const known = bitmaps.get(docs)
+  if (known !== undefined) return known
+  if (!bitmaps.has(docs)) {
+    bitmaps.set(docs, undefined)
+    return undefined
+  }
+  const bits = new Uint32Array((last >>> 5) + 1)
+  for (const doc of docs) bits[doc >>> 5] |= 1 << (doc & 31)
+  bitmaps.set(docs, bits)
+  return bits
+}
+
 /** Numbers that both lists have. */
 export function intersection(a: Int32Array, b: Int32Array): Int32Array {
   const [few, many] = a.length <= b.length ? [a, b] : [b, a]
-  const found = new Int32Array(few.length)
+  const found = new Int32Array(few.length + 1)
   let size = 0
+  const bits = bitmapOf(many)
+  if (bits !== undefined) {
+    // Every number is written, and the next one over it unless both have it: no branch to guess.
+    const end = bits.length * 32
+    for (const doc of few) {
+      if (doc >= end) break
+      found[size] = doc
+      size += (bits[doc >>> 5] >>> (doc & 31)) & 1
+    }
+    return found.subarray(0, size)
+  }
   let at = 0
   const gallops = many.length > few.length * 8
   for (const doc of few) {

@@ -206,7 +206,7 @@ export class EmbeddedSearch implements SearchBackend {
     }
     const views = this.#committed
     return this.#using(views, async () => {
-      const run = await SearchRun.load(views, planned[0], planned.slice(1))
+      const run = await SearchRun.load(views, planned[0], planned.slice(1), limit > 0)
       return topHits(run, views, { sort, offset, limit })
     })
   }

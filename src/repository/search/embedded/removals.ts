@@ -10,17 +10,24 @@ export async function removedBy(
   { removedKeys, removedRecords }: PendingChanges,
   reader: SegmentReader,
 ): Promise<number[]> {
-  const docs: number[] = []
-  // In the order of the terms, so that each block is read once.
-  for (const term of [...removedKeys].map(textTerm).sort()) {
-    const doc = await reader.firstDoc(reservedFields.key, term)
-    if (doc !== undefined) docs.push(doc)
-  }
+  const found: number[] = []
+  await reader.eachOf(reservedFields.key, [...removedKeys].map(textTerm), (_, docs) => {
+    found.push(docs[0])
+  })
+  const tablesById = new Map<string, string[]>()
   for (const { table, id } of removedRecords.values()) {
-    const ofId = await reader.postings(reservedFields.id, textTerm(id))
-    if (ofId === undefined) continue
-    const ofTable = await reader.postings(reservedFields.table, textTerm(table))
-    if (ofTable !== undefined) docs.push(...intersection(ofId.docs, ofTable.docs))
+    const term = textTerm(id)
+    const tables = tablesById.get(term)
+    if (tables === undefined) tablesById.set(term, [table])
+    else tables.push(table)
   }
-  return docs
+  const ofIds: { readonly table: string; readonly docs: Int32Array }[] = []
+  await reader.eachOf(reservedFields.id, [...tablesById.keys()], (term, docs) => {
+    for (const table of tablesById.get(term)!) ofIds.push({ table, docs })
+  })
+  for (const { table, docs } of ofIds) {
+    const ofTable = await reader.postings(reservedFields.table, textTerm(table))
+    if (ofTable !== undefined) found.push(...intersection(docs, ofTable.docs))
+  }
+  return found
 }

@@ -50,14 +50,15 @@ export class SearchRun {
     this.#matches = views.map(() => new Map<PlanNode, Int32Array>())
   }
 
-  /** Loads what the plan and the filters need. */
+  /** Loads what the plan and the filters need; what scores need only if there will be any. */
   static async load(
     views: readonly SegmentView[],
     plan: PlanNode,
     filters: readonly PlanNode[],
+    isScored: boolean,
   ): Promise<SearchRun> {
     const run = new SearchRun(views, plan, filters)
-    await run.#load(plan, true)
+    await run.#load(plan, isScored)
     for (const filter of filters) await run.#load(filter, false)
     return run
   }

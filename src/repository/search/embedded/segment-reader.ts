@@ -3,6 +3,7 @@ import { ByteReader } from '../../byte-reader.js'
 import { corrupt } from '../../errors.js'
 import type { SearchDocument } from '../search-backend.js'
 import type { ByteCache } from './byte-cache.js'
+import { numbersPerBitmapEntry } from './doc-sets.js'
 import { decodePositions, decodePostings, type DecodedPostings, type Postings } from './postings.js'
 import { decodeHeader, termKey, type SegmentField, type SegmentHeader } from './segment-header.js'
 import { rowKind, type SegmentRows } from './segment-rows.js'
@@ -85,19 +86,41 @@ export class SegmentReader {
     const place = await this.#find(key)
     if (place === undefined) return undefined
     const postings = this.#decode(place.block, place.index, await this.#readerOf(place))
-    // With the shares that a search keeps beside them.
-    this.#cache.set(name, postings, 200 + postings.docs.length * (postings.counts ? 16 : 12))
+    // With the shares and the bits that searches keep beside them.
+    const { length } = postings.docs
+    const bitBytes = length * numbersPerBitmapEntry > this.docs ? this.docs / 8 : 0
+    this.#cache.set(name, postings, 200 + length * (postings.counts ? 16 : 12) + bitBytes)
     return postings
   }
 
-  /** The first document with a term; undefined if there is none. */
-  async firstDoc(field: string, term: string): Promise<number | undefined> {
+  /**
+   * Calls `visit` with those of many terms that the segment has, in their order, and their
+   * documents. A block is read once, however many of the terms lie in it.
+   */
+  async eachOf(
+    field: string,
+    terms: string[],
+    visit: (term: string, docs: Int32Array) => void,
+  ): Promise<void> {
     const index = this.#fields.get(field)
-    if (index === undefined) return undefined
-    const key = termKey(index, term)
-    const place = await this.#find(key)
-    if (place === undefined) return undefined
-    return this.#decode(place.block, place.index, await this.#readerOf(place)).docs[0]
+    const { termBlocks } = this.header
+    if (index === undefined || termBlocks.length === 0) return
+    let number = -1
+    let block: TermBlock | undefined
+    for (const term of terms.sort()) {
+      const key = termKey(index, term)
+      if (
+        block === undefined ||
+        (number + 1 < termBlocks.length && termBlocks[number + 1] <= key)
+      ) {
+        number = this.#blockOf(key)
+        block = await this.#termBlock(number)
+      }
+      const at = lowerBound(block.keys, key)
+      if (block.keys[at] !== key) continue
+      const reader = await this.#readerOf({ block, index: at })
+      visit(term, this.#decode(block, at, reader).docs)
+    }
   }
 
   /** Positions of a term of a field of the kind `text`, one document after the other. */
