@@ -22,15 +22,17 @@ const small: Sizes = {
   versions: 10,
   searches: 100,
   blobBytes: 2 ** 20,
+  phaseSecondsMax: 0,
 }
 
-function sizesOf(records: number): Sizes {
+function sizesOf(records: number, phaseSecondsMax: number): Sizes {
   return {
     records,
     calls: Math.min(50_000, Math.max(1000, Math.floor(records / 2))),
     versions: 10,
     searches: 1000,
     blobBytes: 64 * 2 ** 20,
+    phaseSecondsMax,
   }
 }
 
@@ -126,7 +128,9 @@ function available(context: SuiteContext, leftOut: LeftOut[]): Map<string, strin
 async function run(context: SuiteContext): Promise<SuiteOutcome> {
   const { options, progress, directory } = context
   if (options.parts.length > 0) throw new UsageError(`${suiteName} has no parts`)
-  const sizes = options.isQuick ? small : sizesOf(options.records ?? 100_000)
+  const sizes = options.isQuick
+    ? small
+    : sizesOf(options.records ?? 100_000, options.phaseSecondsMax)
   const leftOut: LeftOut[] = []
   await preparePeers((text) => progress.note(text))
   const versions = available(context, leftOut)

@@ -11,6 +11,8 @@ export interface Sizes {
   readonly versions: number
   readonly searches: number
   readonly blobBytes: number
+  /** Most seconds of the calls of a workload; 0 = no bound. */
+  readonly phaseSecondsMax: number
 }
 
 /** One workload on one engine. */
@@ -20,7 +22,7 @@ export interface Measurement {
   readonly seconds: number
   readonly p50us?: number
   readonly p99us?: number
-  /** Undefined for a workload that only one engine has. */
+  /** Undefined for a workload that only one engine has, and once one of them has ended early. */
   readonly checksum?: string
   readonly counters: ProcessCounters
 }
@@ -33,6 +35,15 @@ interface Run {
   readonly sizes: Sizes
   readonly documents: readonly BenchDocument[]
   readonly times: number[]
+  /** What the workloads before have done. */
+  readonly done: Done
+}
+
+interface Done {
+  /** Calls of the workload `new-version`. */
+  versions: number
+  /** Whether a workload has ended before all of its calls were made. */
+  isShort: boolean
 }
 
 /** Operations, and what all engines must agree on. */
@@ -40,14 +51,19 @@ type Outcome = readonly [operations: number, answer: string | undefined]
 
 type Workload = readonly [name: string, needs: keyof Subject, run: (run: Run) => Promise<Outcome>]
 
-/** Measures calls one after the other; those that answer at once are not awaited. */
+/**
+ * Measures calls one after the other; those that answer at once are not awaited. How many were
+ * made: fewer than `count` if the time is over.
+ */
 async function each(
-  { times }: Run,
+  { times, sizes, done }: Run,
   count: number,
   call: (i: number) => unknown,
   answer: (value: unknown, i: number) => void = () => undefined,
-): Promise<void> {
+): Promise<number> {
   let yielded = performance.now()
+  const { phaseSecondsMax } = sizes
+  const last = phaseSecondsMax === 0 ? Infinity : yielded + phaseSecondsMax * 1000
   for (let i = 0; i < count; i++) {
     const start = performance.now()
     let value = call(i)
@@ -55,11 +71,16 @@ async function each(
     const end = performance.now()
     times.push(end - start)
     answer(value, i)
+    if (end > last && i + 1 < count) {
+      done.isShort = true
+      return i + 1
+    }
     if (end - yielded < 10) continue
     // As an application has to.
     await new Promise((resolve) => setImmediate(resolve))
     yielded = performance.now()
   }
+  return count
 }
 
 /** Numbers of records, the same for every engine. */
@@ -100,8 +121,9 @@ const workloads: readonly Workload[] = [
     async (run) => {
       let found = 0
       const call = (i: number): unknown => run.subject.search!(words(i))
-      await each(run, run.sizes.searches, call, (count) => (found += count as number))
-      return [run.sizes.searches, String(found)]
+      const { searches } = run.sizes
+      const made = await each(run, searches, call, (count) => (found += count as number))
+      return [made, String(found)]
     },
   ],
   [
@@ -110,9 +132,9 @@ const workloads: readonly Workload[] = [
     async (run) => {
       const { records, calls } = run.sizes
       const made = Array.from({ length: calls }, (_, i) => documentOf(records + i))
-      await each(run, calls, (i) => run.subject.create!(made[i]))
-      const last = await run.subject.read!(idOf(records + calls - 1))
-      return [calls, digestOf([run.subject.documentOf!(last)])]
+      const count = await each(run, calls, (i) => run.subject.create!(made[i]))
+      const last = await run.subject.read!(idOf(records + count - 1))
+      return [count, digestOf([run.subject.documentOf!(last)])]
     },
   ],
   [
@@ -125,8 +147,8 @@ const workloads: readonly Workload[] = [
       const keep = (value: unknown, i: number): void => {
         if (i % 100 === 0) kept.push(value)
       }
-      await each(run, ids.length, (i) => run.subject.read!(ids[i]), keep)
-      return [ids.length, digestOf(kept.map((value) => run.subject.documentOf!(value)))]
+      const made = await each(run, ids.length, (i) => run.subject.read!(ids[i]), keep)
+      return [made, digestOf(kept.map((value) => run.subject.documentOf!(value)))]
     },
   ],
   [
@@ -143,11 +165,11 @@ const workloads: readonly Workload[] = [
         if (!isStale) counters.set(at[i], known + 1)
         return run.subject.change!(idOf(at[i]), isStale ? known + 7 : known, known + 1)
       }
-      await each(run, at.length, call, (isChanged) => {
+      const made = await each(run, at.length, call, (isChanged) => {
         if (isChanged === true) changed++
       })
       const last = await run.subject.read!(idOf(at[0]))
-      return [at.length, `${changed} ${digestOf([run.subject.documentOf!(last)])}`]
+      return [made, `${changed} ${digestOf([run.subject.documentOf!(last)])}`]
     },
   ],
   [
@@ -157,9 +179,11 @@ const workloads: readonly Workload[] = [
       const id = idOf(run.sizes.records - 1)
       const read = await run.subject.read!(id)
       const first = run.subject.documentOf!(read)!.counter
-      await each(run, run.sizes.calls, (i) => run.subject.change!(id, first + i, first + i + 1))
+      const { calls } = run.sizes
+      const call = (i: number): unknown => run.subject.change!(id, first + i, first + i + 1)
+      const made = await each(run, calls, call)
       const last = await run.subject.read!(id)
-      return [run.sizes.calls, digestOf([run.subject.documentOf!(last)])]
+      return [made, digestOf([run.subject.documentOf!(last)])]
     },
   ],
   [
@@ -168,8 +192,9 @@ const workloads: readonly Workload[] = [
     async (run) => {
       const count = Math.max(1, Math.floor(run.sizes.calls / run.sizes.versions))
       const at = picks(run.sizes.calls, count, 4)
-      await each(run, at.length, (i) => run.subject.addVersion!(idOf(at[i]), `title ${i}`))
-      return [at.length, undefined]
+      const call = (i: number): unknown => run.subject.addVersion!(idOf(at[i]), `title ${i}`)
+      run.done.versions = await each(run, at.length, call)
+      return [run.done.versions, undefined]
     },
   ],
   [
@@ -178,7 +203,7 @@ const workloads: readonly Workload[] = [
     async (run) => {
       const count = Math.max(1, Math.floor(run.sizes.calls / run.sizes.versions))
       const perRecord = new Map<number, number>()
-      for (const i of picks(run.sizes.calls, count, 4)) {
+      for (const i of picks(run.sizes.calls, count, 4).slice(0, run.done.versions)) {
         perRecord.set(i, (perRecord.get(i) ?? 1) + 1)
       }
       const at = picks(run.sizes.calls, count, 5)
@@ -188,8 +213,8 @@ const workloads: readonly Workload[] = [
         const newest = perRecord.get(at[i]) ?? 1
         return run.subject.readVersion!(idOf(at[i]), 1 + (version[i] % newest))
       }
-      await each(run, at.length, call, (title) => hash.update(`${String(title)};`))
-      return [at.length, hash.digest('hex').slice(0, 16)]
+      const made = await each(run, at.length, call, (title) => hash.update(`${String(title)};`))
+      return [made, hash.digest('hex').slice(0, 16)]
     },
   ],
   [
@@ -208,8 +233,8 @@ const workloads: readonly Workload[] = [
       const from = picks(calls, 110, 7)
       const hash = createHash('sha256')
       const call = (i: number): unknown => run.subject.find!(1900 + from[i], 50)
-      await each(run, calls, call, (ids) => hash.update((ids as string[]).join()))
-      return [calls, hash.digest('hex').slice(0, 16)]
+      const made = await each(run, calls, call, (ids) => hash.update((ids as string[]).join()))
+      return [made, hash.digest('hex').slice(0, 16)]
     },
   ],
   [
@@ -261,21 +286,24 @@ export async function runWorkloads(
   tell: Tell,
 ): Promise<void> {
   const documents = Array.from({ length: sizes.records }, (_, i) => documentOf(i))
+  const done: Done = { versions: 0, isShort: false }
   for (const [name, needs, work] of workloads) {
     if (subject[needs] === undefined) continue
     const times: number[] = []
     globalThis.gc?.()
     const observed = observeProcess(directory)
     const start = performance.now()
-    const outcome = await work({ subject, sizes, documents, times })
+    const [operations, answer] = await work({ subject, sizes, documents, times, done })
     const whole = (performance.now() - start) / 1000
     const seconds = times.length === 0 ? whole : times.reduce((sum, time) => sum + time, 0) / 1000
+    // An engine that did less has other answers.
+    const outcome: Outcome = [operations, done.isShort ? undefined : answer]
     tell(measurementOf(name, outcome, seconds, times, observed.end()))
     if (name === 'search-two-words') await subject.endSearch?.()
   }
   if (subject.readBlob !== undefined) {
     const observed = observeProcess(directory)
-    const [outcome, seconds] = await readBlobs({ subject, sizes, documents, times: [] })
+    const [outcome, seconds] = await readBlobs({ subject, sizes, documents, times: [], done })
     tell(measurementOf('read-blob-MB', outcome, seconds, [], observed.end()))
   }
   for (const own of subject.own ?? []) {

@@ -11,7 +11,7 @@ import { FieldIndexes } from './fields/field-indexes.js'
 import { LinkIndex } from './links/link-index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
-import type { CommitPart } from './records/commit.js'
+import { eventPlace, type CommitPart } from './records/commit.js'
 import { LinkTargets } from './records/link-targets.js'
 import { rowKinds, terminated } from './records/ordered-row.js'
 import { recordFamily } from './records/record-state.js'
@@ -328,6 +328,7 @@ export class RepositoryManager {
       indexTable: `${tablePrefix}.index`,
       repository,
       name,
+      eventPlace: eventPlace(repository, name),
       key: Buffer.from(`${repository}/${name}`),
       keyText: `${repository}/${name}`,
       schema,

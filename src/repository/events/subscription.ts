@@ -10,7 +10,7 @@
 import { CellarError, ErrorCode, OptionNames, type Clock, type Database } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { StoredEvent } from '../records/commit.js'
-import { eventColumn } from '../records/record-state.js'
+import { eventColumn, isEventColumn } from '../records/record-state.js'
 import type { DeadLetter, RecordEvent, SubscriptionState } from './subscription-state.js'
 
 /** Handles an event. It may be told of an event more than once. */
@@ -227,7 +227,7 @@ export class Subscription {
     for await (const { sequence, cells } of feed) {
       const events: StoredEvent[] = []
       for (const { table, family, qualifier, type, value } of cells) {
-        if (type !== 'Put' || `${family}:${qualifier.toString('latin1')}` !== eventColumn) continue
+        if (type !== 'Put' || !isEventColumn(family, qualifier)) continue
         if (isRecordTable(table)) events.push(JSON.parse(value.toString('utf8')) as StoredEvent)
       }
       await this.#deliver(sequence, events, false)

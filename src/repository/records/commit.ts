@@ -74,22 +74,29 @@ export interface StoredEvent {
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-function eventOf({ context, change }: TableChange): StoredEvent {
+/** The JSON of a {@link StoredEvent}, part by part: most of it is the same in all of a table. */
+function eventText({ context, change }: TableChange): string {
   const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
   const tags: string[] = []
-  for (const { name } of fields) if (isVersionTag(name)) tags.push(name)
-  return {
-    type: `record-${kind}`,
-    repository: context.repository,
-    table: context.name,
-    id: change.id.text,
-    versionCreated,
-    versionUpdated,
-    recordTypeChanged: isTypeChanged === true ? true : undefined,
-    updatedFields: fields.map(({ id }) => id),
-    versionTags: tags.length === 0 ? undefined : tags,
-    attributes,
+  let ids = ''
+  for (const { id, name } of fields) {
+    ids += ids === '' ? `"${id}"` : `,"${id}"`
+    if (isVersionTag(name)) tags.push(name)
   }
+  const id = JSON.stringify(change.id.text)
+  let text = `{"type":"record-${kind}",${context.eventPlace},"id":${id}`
+  if (versionCreated !== undefined) text += `,"versionCreated":${versionCreated}`
+  if (versionUpdated !== undefined) text += `,"versionUpdated":${versionUpdated}`
+  if (isTypeChanged === true) text += ',"recordTypeChanged":true'
+  text += `,"updatedFields":[${ids}]`
+  if (tags.length > 0) text += `,"versionTags":${JSON.stringify(tags)}`
+  if (attributes !== undefined) text += `,"attributes":${JSON.stringify(attributes)}`
+  return `${text}}`
+}
+
+/** The part of {@link eventText} that names a table. */
+export function eventPlace(repository: string, table: string): string {
+  return `"repository":${JSON.stringify(repository)},"table":${JSON.stringify(table)}`
 }
 
 /**
@@ -131,7 +138,7 @@ function rowOf(changed: TableChange): AtomicMutation {
   const { id, after, versions } = change
   const cells: PutCell[] = [
     { column: headColumn, value: encodeHead(after) },
-    { column: eventColumn, value: JSON.stringify(eventOf(changed)) },
+    { column: eventColumn, value: eventText(changed) },
   ]
   const removed: ColumnTarget[] = []
   for (const [version, state] of versions) {

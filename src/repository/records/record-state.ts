@@ -19,6 +19,11 @@ export const headColumn = 'r:h'
 /** The column of the event of the last change. */
 export const eventColumn = 'r:e'
 
+/** Whether a cell is in {@link eventColumn}. */
+export function isEventColumn(family: string, qualifier: Buffer): boolean {
+  return family === recordFamily && qualifier.length === 1 && qualifier[0] === 0x65
+}
+
 /** A version of a record type in a stored record. */
 export interface TypeReference {
   /** Number of the record type. */

@@ -18,6 +18,8 @@ export interface TableContext {
   readonly repository: string
   /** Name of the record table in its repository. */
   readonly name: string
+  /** Both names in the JSON of events. */
+  readonly eventPlace: string
   /** Begins the rows of this record table in shared tables. */
   readonly key: Buffer
   /** The same as text: repository `/` table. */
