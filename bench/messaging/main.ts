@@ -31,7 +31,7 @@ function countsOf(kind: QueueKind, durability: QueueDurability, messages: number
   const least = (count: number): number => Math.max(64, Math.floor(count))
   return {
     warm: isSlow ? 400 : Math.min(4000, messages),
-    single: least(messages / (isSlow ? 50 : 2)),
+    single: least(messages / (isSlow ? 100 : 2)),
     batches: least(messages / 100),
     passes: kind.isRemote ? 2 : 5,
     tails: Math.min(isSlow ? 1000 : 10_000, least(messages / 2)),
@@ -114,7 +114,7 @@ async function runQueue(
       for (let i = 0; i < tails / 10; i++) await wake()
       measured.push(await measure('publish-to-a-waiting-reader', tails, 1, 1, wake))
     }
-    return measured.map((each) => recordOf(kind.name, durability, all, each))
+    return measured.map((each) => recordOf(kind.name, durability, messages, each))
   } finally {
     await queue.close()
   }
