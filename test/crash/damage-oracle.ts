@@ -45,6 +45,14 @@ export interface RecordFile {
 
 const refused: Outcome = { kind: 'refused' }
 
+/**
+ * Whether a file that is cut at `length` shows nothing behind `end`. The frame there may begin with
+ * zeros: one checksum in 256 does.
+ */
+function isEmptyRoom({ bytes }: RecordFile, end: number, length: number): boolean {
+  return bytes.subarray(end, length).every((byte) => byte === 0)
+}
+
 /** Takes a record file apart. */
 export function readFrames(bytes: Buffer): RecordFile {
   const frames: Frame[] = []
@@ -157,7 +165,8 @@ export class DamageOracle {
     }
     const end = this.endBefore(file, harm.length)
     if (end < noted) return refused
-    return end === harm.length ? { kind: 'opened', rows } : { kind: 'cut', offset: end, rows }
+    if (isEmptyRoom(file, end, harm.length)) return { kind: 'opened', rows }
+    return { kind: 'cut', offset: end, rows }
   }
 
   /** The first segment that is needed: those before it hold only rows that SSTables hold too. */
@@ -209,7 +218,9 @@ export class DamageOracle {
     }
     const offset = this.endBefore(file, harm.length)
     const rows = this.rowsUpTo(index, offset)
-    if (isLast && offset === harm.length && offset > 0) return { kind: 'opened', rows }
+    if (isLast && offset > 0 && isEmptyRoom(file, offset, harm.length)) {
+      return { kind: 'opened', rows }
+    }
     return { kind: 'cut', offset, rows }
   }
 

@@ -65,8 +65,17 @@ export interface BuildProgress {
 const rangesPerTable = 16
 const recordsPerPage = 64
 const recordsAtOnce = 8
-/** Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. */
+/**
+ * Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. The
+ * first ones come when the work has doubled, so a build that breaks off repeats half of it at most.
+ */
 const pagesPerCheckpoint = 64
+const firstCheckpointPages = 8
+
+function isCheckpoint(pages: number): boolean {
+  if (pages >= pagesPerCheckpoint) return pages % pagesPerCheckpoint === 0
+  return pages >= firstCheckpointPages && (pages & (pages - 1)) === 0
+}
 
 /** A build that runs. */
 export class BatchBuild {
@@ -146,7 +155,7 @@ export class BatchBuild {
       if (ids.length < recordsPerPage) range.isDone = true
       else range.start = `${ids[ids.length - 1].bytes.toString('hex')}00`
       this.#pages++
-      if (this.#pages % pagesPerCheckpoint === 0) await this.#store(state)
+      if (isCheckpoint(this.#pages)) await this.#store(state)
     }
   }
 
