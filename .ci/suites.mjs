@@ -20,10 +20,11 @@ const alone =
 /**
  * Faults, kills, power cuts, long histories beside the model; planted defects that suites of cases
  * must find; abstract-level's suite over further backends; the benchmarks' harness, the demonstration
- * of `npm start`; the package and its declarations as users compile them: minutes, even in short form.
+ * of `npm start`; threads that die; the page in a browser; the package and its declarations as users
+ * compile them: minutes, even in short form.
  */
 const campaigns =
-  /^build\/test\/(crash\/(?!found)|model\/long|bench\/harness|rules\/(packaging|public)|unit\/(cities|metastore\/bench)|conformance\/(level\/(injected|memory)|\w+\/planted))/
+  /^build\/test\/(crash\/(?!found)|model\/long|bench\/harness|rules\/(packaging|public)|unit\/(cities|job\/worker-executor|metastore\/bench|server\/repository-browser)|conformance\/(level\/(injected|memory)|\w+\/planted))/
 
 const files =
   process.argv.length > 2

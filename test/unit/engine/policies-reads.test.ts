@@ -24,7 +24,7 @@ import { lengthOf } from '../../helpers/length.js'
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const start = 1_700_000_000_000
 /** Each step changes 40 rows, and most of them are followed by a flush or a compaction. */
-const steps = lengthOf('CELLAR_POLICY_STEPS', 8, 40)
+const steps = lengthOf('CELLAR_POLICY_STEPS', 5, 40)
 
 interface Configuration {
   readonly name: string
