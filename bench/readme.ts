@@ -160,10 +160,20 @@ const glances: readonly {
     records: 1_000_000,
     words: 'random writes, each awaited',
   },
-  { suite: 'db-bench', workload: 'fillsync', records: 1_000_000, words: 'writes, each on the disk' },
+  {
+    suite: 'db-bench',
+    workload: 'fillsync',
+    records: 1_000_000,
+    words: 'writes, each on the disk',
+  },
   { suite: 'cas', workload: 'cas-hot', records: 10_000, words: 'compare and set of hot rows' },
   { suite: 'hbase-pe', workload: 'scan', records: 10_000, words: 'scan of whole rows' },
-  { suite: 'db-bench', workload: 'readrandom', records: 1_000_000, words: 'random reads of a million records' },
+  {
+    suite: 'db-bench',
+    workload: 'readrandom',
+    records: 1_000_000,
+    words: 'random reads of a million records',
+  },
   {
     suite: 'scale',
     workload: 'get-uniform',
