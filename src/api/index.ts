@@ -44,7 +44,7 @@ export {
   type ValueOf,
 } from './encodings.js'
 export { ensureTable } from './ensure-table.js'
-export { readPage, type Page, type PageScan } from './pages.js'
+export { readPage, type Page, type PageRows, type PageScan } from './pages.js'
 export {
   columnsOf,
   SyncTypedTable,

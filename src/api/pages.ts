@@ -8,7 +8,8 @@ import type { Result } from './result.js'
 import type { Table } from './table.js'
 
 /** Rows that are read by pages, and options of the scans. */
-type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> & (RowSpan | RowPrefix)
+export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &
+  (RowSpan | RowPrefix)
 
 /** A scan whose `limit` is the size of a page. */
 export type PageScan = PageRows & {
