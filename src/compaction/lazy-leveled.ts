@@ -35,7 +35,8 @@ export interface LazyLeveledOptions {
   /**
    * Level 0 goes down when its bytes times this number reach those of the deep level, 1 to 100.
    * Default 2: at most a third of the data is stale, and the deep level is rewritten twice while it
-   * doubles. With 5 a sixth is stale, and a random load writes up to twice as much.
+   * doubles. With 5 a sixth is stale. A simulated random load writes less with 2; loads of YCSB
+   * rows did not (docs/decisions.md).
    */
   readonly levelRatio: number
   /**
