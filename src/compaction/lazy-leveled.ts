@@ -34,9 +34,9 @@ export interface LazyLeveledOptions {
   readonly sizeTolerance: number
   /**
    * Level 0 goes down when its bytes times this number reach those of the deep level, 1 to 100.
-   * Default 2: at most a third of the data is stale, and the deep level is rewritten twice while it
-   * doubles. With 5 a sixth is stale. A simulated random load writes less with 2; loads of YCSB
-   * rows did not (docs/decisions.md).
+   * Default 5: at most a sixth of the data is stale, and the deep level is rewritten five times
+   * while it doubles. Loads write about as much with 2, which leaves a third stale
+   * (docs/decisions.md).
    */
   readonly levelRatio: number
   /**
@@ -51,7 +51,7 @@ export const lazyLeveledDefaults: LazyLeveledOptions = {
   runsMax: 8,
   widthMin: 4,
   sizeTolerance: 0.25,
-  levelRatio: 2,
+  levelRatio: 5,
   fileBytes: 32 * 1024 * 1024,
 }
 
