@@ -3,13 +3,15 @@
  *
  * A step costs one comparison while the entries come from one child; else the child finds its new
  * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
- * heap. Where all keys share a known prefix, the next six bytes, read as one number, decide nearly
- * every comparison.
+ * heap. Behind a prefix that the keys at hand share, the next six bytes, read as one number, decide
+ * nearly every comparison. The prefix is what a caller wants all keys to begin with. Else it is
+ * chosen from the keys at hand, and chosen again when all children have left it.
  *
  * Invariants
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
- *    child number, so callers list newer sources first.
- * 2. With a prefix, `heads[i]` is the number of child i's current key.
+ *    child number, so callers list newer sources first. Backwards the order is the reverse.
+ * 2. With more than one child in `sorted`, `heads[i]` is the number of child i's current key, or
+ *    `left` if that does not begin with the prefix: then it lies behind all keys that do.
  * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
  *    (deferred-cursor.ts).
  *
@@ -20,11 +22,25 @@
  * Ownership: the merge owns nothing; entries are borrowed from the children.
  */
 import { assert } from '../base/assert.js'
-import { compareBytes, emptyBytes, equalBytes, readPrefix48 } from '../base/bytes.js'
+import {
+  commonPrefixLength,
+  compareBytes,
+  emptyBytes,
+  equalBytes,
+  readPrefix48,
+} from '../base/bytes.js'
 import type { BackwardCursor, Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
 const noneDeferred: readonly (DeferredCursor | undefined)[] = []
+
+/** The number of a key that has left the prefix, forwards: above all others. */
+const left = 2 ** 48
+/** The same backwards: below all others. */
+const leftBackwards = -1
+
+/** So many bytes that the keys at hand share are left to the numbers: they change soon. */
+const soonBytes = 2
 
 export class MergeCursor implements BackwardCursor {
   valid = false
@@ -43,14 +59,13 @@ export class MergeCursor implements BackwardCursor {
   private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
   /** A move is done but for settling the first child. */
   private unsettled = false
-  /**
-   * Bytes that all valid children begin with, in `prefix`; a child that leaves them takes no part
-   * any more. 0 = none.
-   */
+  /** Length of the prefix, in `prefix`. */
   private prefixLength = 0
   private prefix: Buffer = Buffer.allocUnsafe(64)
-  /** While going backwards: the child whose entry is shown, as all others stand before it. */
-  private greatest = -1
+  /** A child that leaves the prefix takes no part any more. */
+  private within = false
+  /** The last seek was backwards: the greatest key comes first. */
+  private backward = false
 
   /**
    * Replaces the children; the cursor is invalid until the next seek. Newer sources come first.
@@ -60,8 +75,8 @@ export class MergeCursor implements BackwardCursor {
     this.children = children
     this.deferring = deferring
     this.unsettled = false
-    this.prefixLength = 0
-    this.greatest = -1
+    this.within = false
+    this.backward = false
     if (this.sorted.length < children.length) {
       this.sorted = new Int32Array(children.length * 2)
       this.heads = new Float64Array(children.length * 2)
@@ -90,6 +105,8 @@ export class MergeCursor implements BackwardCursor {
     const { children, prefix } = this
     for (let i = 0; i < length; i++) prefix[i] = key[i]
     this.prefixLength = length
+    this.within = true
+    this.backward = false
     this.unsettled = false
     this.valid = false
     let size = 0
@@ -100,26 +117,26 @@ export class MergeCursor implements BackwardCursor {
   }
 
   /** Whether a child has an entry that is asked for. */
-  private takesPart({ valid, buffer, keyStart, keyEnd }: Cursor): boolean {
-    if (!valid) return false
+  private takesPart(child: Cursor): boolean {
+    return child.valid && (!this.within || this.hasPrefix(child))
+  }
+
+  private hasPrefix({ buffer, keyStart, keyEnd }: Cursor): boolean {
     const { prefixLength } = this
-    if (prefixLength === 0) return true
     const end = keyStart + prefixLength
     return end <= keyEnd && equalBytes(buffer, keyStart, end, this.prefix, 0, prefixLength)
   }
 
   seek(key: Uint8Array, length: number): void {
     this.unsettled = false
-    this.greatest = -1
-    if (this.valid && this.ordered && this.compareFirst(key, length) <= 0) {
+    if (this.valid && this.ordered && !this.backward && this.compareFirst(key, length) <= 0) {
       this.seekForward(key, length)
       return
     }
     this.valid = false
-    this.prefixLength = 0
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seek(key, length)
-    this.rebuild()
+    this.rebuild(false)
   }
 
   /** Moves only the children that are behind; the others stay where they are. */
@@ -140,40 +157,28 @@ export class MergeCursor implements BackwardCursor {
     return compareBytes(first.buffer, first.keyStart, first.keyEnd, key, 0, length)
   }
 
-  /** Moves to the last entry before the key; afterwards only `seek` and `seekBefore` may follow. */
   seekBefore(key: Uint8Array, length: number): void {
     this.valid = false
+    this.ordered = false
     this.unsettled = false
-    this.prefixLength = 0
     const children = this.children
     for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
-    this.size = 0
-    this.ordered = false
-    this.chooseGreatest()
+    this.rebuild(true)
   }
 
   /** See {@link BackwardCursor}; the children have to be such cursors. */
   previous(): void {
-    assert(this.greatest >= 0, 'previous follows seekBefore or previous')
-    const child = this.children[this.greatest] as BackwardCursor
+    assert(this.backward && this.size > 0, 'previous follows seekBefore or previous')
+    const child = this.children[this.sorted[0]] as BackwardCursor
     child.previous()
-    this.chooseGreatest()
-  }
-
-  private chooseGreatest(): void {
-    const children = this.children
-    let best = -1
-    for (let i = 0; i < children.length; i++) {
-      if (children[i].valid && (best < 0 || this.compareKeys(i, best) >= 0)) best = i
-    }
-    this.greatest = best
-    if (best >= 0) this.showEntryOf(children[best])
-    else this.valid = false
+    this.placeFirst(child)
+    if (this.size === 0) this.valid = false
+    else this.showEntryOf(this.children[this.sorted[0]])
   }
 
   next(): void {
     if (!this.unsettled) {
-      assert(this.size > 0, 'next needs a valid merge that goes forward')
+      assert(this.size > 0 && !this.backward, 'next needs a valid merge that goes forward')
       const child = this.children[this.sorted[0]]
       child.next()
       this.placeFirst(child)
@@ -191,8 +196,12 @@ export class MergeCursor implements BackwardCursor {
       for (let i = 1; i < size; i++) sorted[i - 1] = sorted[i]
       return
     }
+    if (size === 1) return
     this.readHead(moved)
-    if (size === 1 || this.isBefore(moved, sorted[1])) return
+    if (this.isBefore(moved, sorted[1])) {
+      if (this.hasLeft(moved)) this.choosePrefix()
+      return
+    }
     let low = 2
     let high = size
     while (low < high) {
@@ -202,6 +211,7 @@ export class MergeCursor implements BackwardCursor {
     }
     for (let i = 1; i < low; i++) sorted[i - 1] = sorted[i]
     sorted[low - 1] = moved
+    if (this.hasLeft(sorted[0])) this.choosePrefix()
   }
 
   /** Lets deferred children that come first seek. REQUIRES size > 0. */
@@ -233,11 +243,34 @@ export class MergeCursor implements BackwardCursor {
     this.valid = true
   }
 
-  private rebuild(): void {
-    const children = this.children
+  /** Orders the children anew. */
+  private rebuild(backward: boolean): void {
+    const { children, sorted } = this
+    this.within = false
+    this.backward = backward
     let size = 0
-    for (let i = 0; i < children.length; i++) if (children[i].valid) this.sorted[size++] = i
+    for (let i = 0; i < children.length; i++) if (children[i].valid) sorted[size++] = i
+    this.size = size
+    if (size > 1) this.choosePrefix()
     this.sort(size)
+  }
+
+  /** Takes what the keys at hand share as the prefix, and reads the numbers behind it. */
+  private choosePrefix(): void {
+    const { children, sorted, size } = this
+    const { buffer, keyStart, keyEnd } = children[sorted[0]]
+    let end = keyEnd
+    for (let i = 1; i < size; i++) {
+      const child = children[sorted[i]]
+      const { keyStart: start } = child
+      end = keyStart + commonPrefixLength(buffer, keyStart, end, child.buffer, start, child.keyEnd)
+    }
+    const length = Math.max(0, end - keyStart - soonBytes)
+    if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
+    const { prefix } = this
+    for (let i = 0; i < length; i++) prefix[i] = buffer[keyStart + i]
+    this.prefixLength = length
+    for (let i = 0; i < size; i++) this.readHead(sorted[i])
   }
 
   /** Sorts the first children in `sorted`, which come by number. */
@@ -247,7 +280,7 @@ export class MergeCursor implements BackwardCursor {
     this.ordered = true
     for (let i = 0; i < size; i++) {
       const child = sorted[i]
-      this.readHead(child)
+      if (this.within) this.readHead(child)
       let at = i
       for (; at > 0 && this.isBefore(child, sorted[at - 1]); at--) sorted[at] = sorted[at - 1]
       sorted[at] = child
@@ -256,26 +289,32 @@ export class MergeCursor implements BackwardCursor {
   }
 
   private readHead(index: number): void {
-    const { prefixLength } = this
-    if (prefixLength === 0) return
-    const { buffer, keyStart, keyEnd } = this.children[index]
-    this.heads[index] = readPrefix48(buffer, keyStart + prefixLength, keyEnd)
+    const child = this.children[index]
+    const { buffer, keyStart, keyEnd } = child
+    if (this.within || this.hasPrefix(child)) {
+      this.heads[index] = readPrefix48(buffer, keyStart + this.prefixLength, keyEnd)
+    } else this.heads[index] = this.backward ? leftBackwards : left
   }
 
+  /** Whether a child has left the prefix that was chosen. */
+  private hasLeft(index: number): boolean {
+    const head = this.heads[index]
+    return head === left || head === leftBackwards
+  }
+
+  /** Whether a child comes before another one in the order of {@link sorted}. */
   private isBefore(a: number, b: number): boolean {
-    if (this.prefixLength > 0) {
-      const { heads } = this
-      if (heads[a] !== heads[b]) return heads[a] < heads[b]
-    }
+    const { heads, backward } = this
+    if (heads[a] !== heads[b]) return heads[a] < heads[b] !== backward
     const order = this.compareKeys(a, b)
-    return order === 0 ? a < b : order < 0
+    return (order === 0 ? a < b : order < 0) !== backward
   }
 
-  /** Compares the current keys of two children, of which the bytes of the prefix are equal. */
+  /** Compares the current keys of two children whose numbers are the same. */
   private compareKeys(a: number, b: number): number {
     const first = this.children[a]
     const second = this.children[b]
-    const { prefixLength } = this
+    const prefixLength = this.hasLeft(a) ? 0 : this.prefixLength
     return compareBytes(
       first.buffer,
       first.keyStart + prefixLength,

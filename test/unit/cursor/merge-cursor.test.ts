@@ -57,11 +57,12 @@ const seed = Number(process.env.CELLAR_SEED ?? 20261121)
 void t.test(`a merge of random lists is their sorted union (seed ${seed})`, async (t) => {
   const random = generatorOf(seed)
   const letters = ['a', 'b', 'c']
+  // Long beginnings that many keys share, and that the keys behind leave.
+  const beginnings = ['', '', 'aaaaaaaa', 'aaaabbbb', 'aaaabbbbcccc']
+  const oneOf = (texts: readonly string[]): string => texts[Math.floor(random() * texts.length)]
   const randomKey = (): string =>
-    Array.from(
-      { length: 1 + Math.floor(random() * 5) },
-      () => letters[Math.floor(random() * 3)],
-    ).join('')
+    oneOf(beginnings) +
+    Array.from({ length: 1 + Math.floor(random() * 5) }, () => oneOf(letters)).join('')
   for (let round = 0; round < 300; round++) {
     const lists = Array.from({ length: 1 + Math.floor(random() * 5) }, () =>
       Array.from(new Set(Array.from({ length: Math.floor(random() * 8) }, randomKey))).sort(),
