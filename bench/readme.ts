@@ -12,6 +12,7 @@ import { join, resolve } from 'node:path'
 import { formatOverview } from './harness/overview.js'
 import { formatPage } from './harness/plot.js'
 import type { Report, ResultRecord } from './harness/record.js'
+import { isBeside, readReport } from './harness/recorded.js'
 import { suiteEntries } from './harness/registry.js'
 import {
   formatCount,
@@ -64,8 +65,10 @@ function rowsOf(group: readonly ResultRecord[]): Row[] {
   })
 }
 
+/** The best figure of the run itself, without those of another Node. */
 function bestOf({ group, figureOf, isLatency }: Row): number {
-  return (isLatency ? Math.min : Math.max)(...group.map(figureOf))
+  const ofRun = group.filter(({ engine }) => !isBeside(engine))
+  return (isLatency ? Math.min : Math.max)(...ofRun.map(figureOf))
 }
 
 function cellOf(row: Row, engine: string): string {
@@ -73,7 +76,7 @@ function cellOf(row: Row, engine: string): string {
   if (result === undefined) return ''
   const figure = row.figureOf(result)
   const text = (row.isLatency ? formatMicroseconds : formatCount)(figure)
-  return figure === bestOf(row) ? `**${text}**` : text
+  return figure === bestOf(row) && !isBeside(engine) ? `**${text}**` : text
 }
 
 /** How many times as good as the best peer Cellar is. */
@@ -89,7 +92,8 @@ function ratioOf(row: Row): string {
 function formatReport(report: Report): string {
   const { machine, node, commit, date, options, results, engines } = report
   const names = [...new Set(results.map(({ engine }) => engine))]
-  names.sort((one, other) => Number(isOwn(other)) - Number(isOwn(one)))
+  const placeOf = (engine: string): number => (isOwn(engine) ? 0 : isBeside(engine) ? 1 : 2)
+  names.sort((one, other) => placeOf(one) - placeOf(other))
   const rows = groupResults(results).flatMap(rowsOf)
   const hasPeers = names.some(isNodePeer)
   const isLatency = rows.some((row) => row.isLatency)
@@ -102,6 +106,7 @@ function formatReport(report: Report): string {
       ...(hasPeers ? [ratioOf(row)] : []),
     ]),
   ]
+  const isCut = results.some((result) => result.isCut)
   const versions = Object.entries(engines).filter(([name]) => name !== 'cellar')
   const unit = isLatency
     ? 'latency from the intended start of a call, at a fixed rate'
@@ -116,6 +121,7 @@ function formatReport(report: Report): string {
         `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, commit ` +
           `${commit ?? 'unknown'}, ${date.slice(0, 10)}`,
         `seed ${String(options['seed'])}`,
+        ...(isCut ? [`workloads end after ${String(options['phaseSecondsMax'])} s`] : []),
         ...(versions.length === 0
           ? []
           : [versions.map(([name, version]) => `${name} ${version}`).join(', ')]),
@@ -140,65 +146,46 @@ function wrapped(text: string): string {
 export function formatSection(folder: string): string {
   const present = existsSync(folder) ? readdirSync(folder) : []
   const reports = suiteEntries
-    .map(({ name }) => `${name}.json`)
-    .filter((name) => name !== 'micro.json' && present.includes(name))
-    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Report)
+    .filter(({ name }) => name !== 'micro' && present.includes(`${name}.json`))
+    .map(({ name }) => readReport(folder, name)!)
   if (reports.length === 0) return 'No results are recorded yet.\n'
   return reports.map(formatReport).join('\n')
 }
 
 /** What the README shows: wins and losses, in words. */
-const glances: readonly {
-  readonly suite: string
-  readonly workload: string
-  readonly records: number
-  readonly words: string
-}[] = [
-  {
-    suite: 'db-bench',
-    workload: 'fillrandom-awaited',
-    records: 1_000_000,
-    words: 'random writes, each awaited',
-  },
-  {
-    suite: 'db-bench',
-    workload: 'fillsync',
-    records: 1_000_000,
-    words: 'writes, each on the disk',
-  },
-  { suite: 'cas', workload: 'cas-hot', records: 10_000, words: 'compare and set of hot rows' },
-  { suite: 'hbase-pe', workload: 'scan', records: 10_000, words: 'scan of whole rows' },
-  {
-    suite: 'db-bench',
-    workload: 'readrandom',
-    records: 1_000_000,
-    words: 'random reads of a million records',
-  },
-  {
-    suite: 'scale',
-    workload: 'get-uniform',
-    records: 500_000,
-    words: 'random reads, 500,000 records in a small cache',
-  },
+const glances: readonly (readonly [suite: string, workload: string, words: string])[] = [
+  ['db-bench', 'fillrandom-awaited', 'random writes, each awaited'],
+  ['db-bench', 'fillsync', 'writes, each on the disk'],
+  ['cas', 'cas-hot', 'compare and set of hot rows'],
+  ['hbase-pe', 'scan', 'scan of whole rows'],
+  ['db-bench', 'readrandom', 'random reads of a million records'],
+  ['scale', 'get-uniform-10x-cache', 'random reads, store ten times the cache'],
 ]
 
 /** One line for each of {@link glances} whose result is recorded. */
 export function formatGlance(folder: string): string {
   const results = readResults(folder)
-  const rows = glances.flatMap(({ suite, workload, records, words }) => {
-    const group = (results.get(suite) ?? []).filter(
-      (result) => result.workload === workload && result.records === records,
-    )
+  const shown = glances.flatMap(([suite, workload, words]) => {
+    const group = (results.get(suite) ?? []).filter((result) => result.workload === workload)
     const own = group.find(({ engine }) => engine === 'cellar')
     const peers = group.filter(({ engine }) => isNodePeer(engine))
     if (own === undefined || peers.length === 0) return []
     const best = peers.reduce((so, peer) => (peer.opsPerSecond > so.opsPerSecond ? peer : so))
-    const peer = `${formatCount(best.opsPerSecond)} (${best.engine})`
     const [row] = rowsOf(group)
-    return [[words, formatCount(own.opsPerSecond), peer, ratioOf(row)]]
+    return [{ words, own, best, row }]
   })
-  const head = ['operations per second', 'Cellar', 'best other package', '']
-  return `${markdownTable([head, ...rows], 3)}\n`
+  const engines = shown.flatMap(({ row }) => row.group.map(({ engine }) => engine))
+  const others = [...new Set(engines.filter(isBeside))]
+  const nameOf = (engine: string): string => engine.replace('cellar', 'Cellar')
+  const rows = shown.map(({ words, own, best, row }) => [
+    words,
+    formatCount(own.opsPerSecond),
+    ...others.map((engine) => cellOf(row, engine)),
+    `${formatCount(best.opsPerSecond)} (${best.engine})`,
+    ratioOf(row),
+  ])
+  const names = ['Cellar', ...others.map(nameOf), 'best other package', '']
+  return `${markdownTable([['operations per second', ...names], ...rows], names.length)}\n`
 }
 
 /** What is generated, and where it goes. */
@@ -225,8 +212,8 @@ function writePages(folder: string): void {
   const reports = new Map<string, Report>()
   for (const file of readdirSync(folder).sort()) {
     if (!file.endsWith('.json')) continue
-    const report = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Report
-    reports.set(file.slice(0, -'.json'.length), report)
+    const name = file.slice(0, -'.json'.length)
+    reports.set(name, readReport(folder, name)!)
   }
   for (const [name, report] of reports) {
     writeFileSync(join(folder, `${name}.html`), formatPage(report))

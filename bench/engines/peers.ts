@@ -32,18 +32,19 @@ export function peerVersion(name: string): string {
   return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
 }
 
-/** Names the lock file that was installed, inside of what was installed. */
+/** Names what was installed for what, inside of what was installed. */
 const stampPath = (folder: string): string => join(folder, 'node_modules', '.installed-lock')
 
-function hashOfLock(folder: string): string {
+/** The lock file, and the interface of this Node that addons are built for. */
+function stampOf(folder: string): string {
   const lock = readFileSync(join(folder, 'package-lock.json'))
-  return createHash('sha256').update(lock).digest('hex')
+  return `${createHash('sha256').update(lock).digest('hex')} ${process.versions.modules}`
 }
 
-/** Whether what is installed is what the lock file says. */
+/** Whether what is installed is what the lock file says, for this Node. */
 export function arePeersInstalled(folder: string = peersFolder): boolean {
   const path = stampPath(folder)
-  return existsSync(path) && readFileSync(path, 'utf8') === hashOfLock(folder)
+  return existsSync(path) && readFileSync(path, 'utf8') === stampOf(folder)
 }
 
 /**
@@ -61,7 +62,7 @@ export function installPeers(folder: string = peersFolder): Promise<string | und
     npm.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
     npm.on('error', (error) => done(error.message))
     npm.on('close', (code) => {
-      if (code === 0) writeFileSync(stampPath(folder), hashOfLock(folder))
+      if (code === 0) writeFileSync(stampPath(folder), stampOf(folder))
       done(code === 0 ? undefined : `npm ci ended with ${code}: ${errors.trim().slice(0, 500)}`)
     })
   })

@@ -8,7 +8,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { preparePeers } from '../engines/peers.js'
-import type { Durability, Engine, EngineAdapter, Layout, ProgramAdapter } from './engine.js'
+import type { Durability, Engine, Layout, ProgramAdapter } from './engine.js'
 import { runInChild } from './child-process.js'
 import { runTask, type ChildAnswer, type ChildTask } from './child.js'
 import { compareAnswers, type Answered } from './compare.js'
@@ -21,8 +21,8 @@ import type { SuiteContext, SuiteOutcome } from './suite.js'
 import { summarize, type Measured } from './summarize.js'
 import type { Phase, Sequence, WorkloadSuite } from './workload.js'
 
-/** Cells up to which the model is asked as well: it keeps all of them in memory. */
-const modelCellsMax = 2_000_000
+/** Cells up to which the model is asked as well: it keeps all in memory and is never cut. */
+const modelCellsMax = 500_000
 
 /** Rows up to which the final state is read from end to end. */
 const stateRowsMax = 10_000_000
@@ -38,6 +38,8 @@ interface Contestant {
   readonly reference: string
   readonly engine: Engine
   readonly layout: Layout
+  /** The first of the layouts that were asked for: where rows have one column they are alike. */
+  readonly isFirst: boolean
 }
 
 /** What every step of a run needs. */
@@ -107,7 +109,7 @@ function layoutsOf(
   suite: WorkloadSuite,
 ): Contestant[] {
   if (engine.kind === 'program') {
-    return [{ label: engine.name, reference, engine, layout: 'native' }]
+    return [{ label: engine.name, reference, engine, layout: 'native', isFirst: true }]
   }
   const isWide = suite.sequences.some(({ columns }) => columns.length > 1)
   const known = engine.layouts.filter((layout) => wanted === undefined || layout === wanted)
@@ -116,9 +118,9 @@ function layoutsOf(
     throw new UsageError(`${engine.name} has no layout ${wanted}; it has ${names}`)
   }
   const layouts = isWide ? known : known.slice(0, 1)
-  return layouts.map((layout) => {
+  return layouts.map((layout, at) => {
     const label = isWide && engine.layouts.length > 1 ? `${engine.name}/${layout}` : engine.name
-    return { label, reference, engine, layout }
+    return { label, reference, engine, layout, isFirst: at === 0 }
   })
 }
 
@@ -188,7 +190,7 @@ function runStore(
       directory,
       records,
       seed: options.seed,
-      cacheBytes: options.cacheBytes,
+      cacheBytes: sequence.cacheBytes?.(records) ?? options.cacheBytes,
       phaseSecondsMax: reference === modelEntry.name ? 0 : options.phaseSecondsMax,
       warmsUp: reference !== modelEntry.name && !options.isQuick,
       readsState: records <= stateRowsMax,
@@ -216,7 +218,7 @@ async function runProgram(
       records,
       keyBytes: sequence.keyBytes,
       valueBytes: sequence.valueBytes,
-      cacheBytes: options.cacheBytes,
+      cacheBytes: sequence.cacheBytes?.(records) ?? options.cacheBytes,
       seed: options.seed,
     }),
   )
@@ -278,7 +280,9 @@ async function askModel(run: Run, sequence: Sequence, phases: readonly Phase[]):
   run.context.progress.end()
 }
 
-function canRun(engine: EngineAdapter | ProgramAdapter, sequence: Sequence, run: Run): boolean {
+/** Whether an engine takes part in a sequence: layouts of wide rows only where rows are wide. */
+function canRun({ engine, isFirst }: Contestant, sequence: Sequence, run: Run): boolean {
+  if (sequence.columns.length === 1 && !isFirst) return false
   for (const { engines } of [run.suite, sequence]) {
     if (engines !== undefined && !engines.includes(engine.name)) return false
   }
@@ -314,7 +318,7 @@ export async function runWorkloads(
   }
   const { contestants, versions } = await findContestants(run)
   for (const { sequence, phases } of selected) {
-    const able = contestants.filter(({ engine }) => canRun(engine, sequence, run))
+    const able = contestants.filter((contestant) => canRun(contestant, sequence, run))
     for (const contestant of contestants) {
       noteDurability(run, contestant, durabilityOf(sequence, options))
     }

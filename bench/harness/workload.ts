@@ -82,6 +82,8 @@ export interface Sequence {
   readonly durability?: Durability
   /** Multiplies the records of the suite. Default 1. */
   readonly recordsFactor?: number
+  /** Memory for cached blocks or pages, from the records of this sequence; default: as asked. */
+  readonly cacheBytes?: (records: number) => number
   /** Engines that run this sequence; default: those of the suite. */
   readonly engines?: readonly string[]
 }

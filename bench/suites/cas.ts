@@ -114,6 +114,8 @@ const theRow = 0
 const hotRowFactor = 100
 /** Of the hot row's calls one in so many reads the row. */
 const hotReadEvery = 11
+/** The part of the hot row's calls that writes. */
+export const hotRowWritePart = 1 - 1 / hotReadEvery
 
 function hotRowReads(): Generator {
   return (operation) => {

@@ -3,9 +3,15 @@
  * sixteen and fifty times the records, one cell of 100 bytes each: 1 to 50 million cells.
  *
  * The cache stays the same (`--cache-mebibytes`), so the larger stores do not fit into it: with the
- * default of 512 MiB the largest is ten times as large. The number of reads does not grow with the
- * store. Peers fill the two smaller stores only; the larger ones would take them hours.
+ * default of 512 MiB the smallest is cached as a whole, and the largest is ten times as large. The
+ * number of reads does not grow with the store. Peers fill the two smaller stores only; the larger
+ * ones would take them hours. For the same reason what gets cost all engines in a store of four and
+ * of ten times the cache is measured on the smallest store with a smaller cache.
+ *
+ * Before anything is measured, as many rows are read as the smallest store has, each once: where
+ * everything fits into the cache it is there then.
  */
+import { every } from '../harness/calls.js'
 import { decimalKeys } from '../harness/keys.js'
 import { strideOf } from '../harness/stride.js'
 import { printablePool, ValuePool } from '../harness/values.js'
@@ -85,6 +91,15 @@ function overwrites({ records, random, seed }: GeneratorContext): Generator {
   }
 }
 
+/** Every row once, or as many of them as there are calls. */
+function getsOnce({ records }: GeneratorContext): Generator {
+  const stride = strideOf(records)
+  return (operation, index) => {
+    operation.kind = 'get'
+    keys.set(operation, (index * stride) % records)
+  }
+}
+
 const factors = [1, 4, 16, 50]
 
 /** Peers fill stores up to so many times the records. */
@@ -96,29 +111,57 @@ const callsOf =
   (records: number): number =>
     records / factor / divisor
 
+const loading: Phase = {
+  name: 'load',
+  calls: (records) => Math.ceil(records / batchRows),
+  operationsPerCall: batchRows,
+  generate: load,
+  isWhole: true,
+}
+
+/** A filled store whose cache holds what it can. */
+const preparing = (factor: number): readonly Phase[] => [
+  { name: 'flush', calls: () => 1, maintenance: 'flush', generate: load, isMeasured: false },
+  {
+    name: 'get-once',
+    calls: callsOf(factor, 1),
+    generate: getsOnce,
+    isMeasured: false,
+    isWhole: true,
+  },
+]
+
+const shape = { columns: ['value'], keyBytes, valueBytes }
+
 function sequenceOf(factor: number): Sequence {
-  const phases: readonly Phase[] = [
-    {
-      name: 'load',
-      calls: (records) => Math.ceil(records / batchRows),
-      operationsPerCall: batchRows,
-      generate: load,
-      isWhole: true,
-    },
-    { name: 'flush', calls: () => 1, maintenance: 'flush', generate: load, isMeasured: false },
-    { name: 'get-uniform', calls: callsOf(factor, 1), generate: uniformGets },
-    { name: 'get-zipfian', calls: callsOf(factor, 1), generate: zipfianGets },
-    { name: 'scan50', calls: callsOf(factor, 20), generate: shortScans },
-    { name: 'overwrite', calls: callsOf(factor, 1), generate: overwrites },
-  ]
   return {
     name: `${factor}x`,
-    columns: ['value'],
-    keyBytes,
-    valueBytes,
+    ...shape,
     recordsFactor: factor,
     engines: factor > peersFactorMax ? ['cellar'] : undefined,
-    phases,
+    phases: [
+      loading,
+      ...preparing(factor),
+      { name: 'get-uniform', calls: callsOf(factor, 1), generate: uniformGets },
+      { name: 'get-zipfian', calls: callsOf(factor, 1), generate: zipfianGets },
+      { name: 'scan50', calls: callsOf(factor, 20), generate: shortScans },
+      { name: 'overwrite', calls: callsOf(factor, 1), generate: overwrites },
+    ],
+  }
+}
+
+/** Gets of a store of so many times the cache. */
+function beyondCache(times: number): Sequence {
+  return {
+    name: `${times}x the cache`,
+    ...shape,
+    cacheBytes: (records) => Math.ceil((records * (keyBytes + valueBytes)) / times),
+    phases: [
+      { ...loading, isMeasured: false },
+      ...preparing(1),
+      { name: `get-uniform-${times}x-cache`, calls: every, generate: uniformGets },
+      { name: `get-zipfian-${times}x-cache`, calls: every, generate: zipfianGets },
+    ],
   }
 }
 
@@ -129,5 +172,5 @@ export const suite: WorkloadSuite = {
   defaultRecords: 1_000_000,
   defaultRepeat: 1,
   defaultCacheBytes: 512 * 1024 * 1024,
-  sequences: factors.map(sequenceOf),
+  sequences: [...factors.map(sequenceOf), ...[4, 10].map(beyondCache)],
 }

@@ -1,10 +1,11 @@
 /** The tables of README.md, docs/performance.md and the targets are what the results say. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { formatOverview } from '../../bench/harness/overview.js'
 import { formatPage } from '../../bench/harness/plot.js'
 import type { Report, ResultRecord } from '../../bench/harness/record.js'
+import { readReport } from '../../bench/harness/recorded.js'
 import { countWins } from '../../bench/harness/table.js'
 import { formatGlance, formatSection, replaceSection, sections } from '../../bench/readme.js'
 import { formatTargets } from '../../bench/targets.js'
@@ -51,18 +52,89 @@ void t.test('a target says what was reached, and whether that is enough', (t) =>
   }
   const results = new Map([
     ['ycsb', [...report.results, { ...recordOf('rocksdb-cpp', 9e9), workload: 'A' }]],
-    ['cas', [own('cas-hot', 60), { ...recordOf('lmdb/cells', 10), workload: 'cas-hot' }]],
-    ['scale', [own('scan50', 100), own('scan50', 40, { records: 500_000 })]],
+    [
+      'cas',
+      [
+        ...[own('cas-hot', 60), { ...recordOf('lmdb/cells', 10), workload: 'cas-hot' }],
+        ...[own('hot-row-get-before', 120), own('hot-row', 9, { operations: 1_100_000 })],
+        own('hot-row-get-after', 100),
+      ],
+    ],
+    [
+      'scale',
+      [
+        ...[own('scan50', 100), own('scan50', 40, { records: 500_000 })],
+        ...[own('get-zipfian', 150), own('get-zipfian', 900, { records: 500_000 })],
+        ...[own('get-uniform-4x-cache', 150), own('get-uniform-10x-cache', 140)],
+        ...['get-zipfian', 'get-uniform-4x-cache', 'get-uniform-10x-cache'].flatMap((workload) =>
+          ['lmdb', 'classic-level'].map((engine) => ({ ...recordOf(engine, 100), workload })),
+        ),
+      ],
+    ],
+    [
+      'level',
+      [
+        { ...own('compact', 9), engine: 'cellar-level' },
+        { ...recordOf('classic-level', 8), workload: 'compact' },
+      ],
+    ],
     ['compaction', [own('merge with 1 hooks', 1, { extra: { hookPart: 0.1 } })]],
   ])
   const lines = formatTargets(results).split('\n')
   const lineOf = (text: string): string => lines.find((line) => line.includes(text)) ?? ''
   t.match(lineOf('YCSB'), '**`A`: 3.00 x the best Node peer (lmdb/row)**; `F`: no result beside')
-  t.match(lineOf('YCSB'), '| 1 of 6 |')
+  t.match(lineOf('YCSB'), '| 1 of 6, see [reads](../docs/performance.md#reads-at')
   t.match(lineOf('checkAndMutate'), '**`cas-hot`: 6.00 x lmdb**')
   t.match(lineOf('cost of an operation'), '`scan50` 2.50 x (10000 to 500000 records)')
-  t.match(lineOf('cost of an operation'), '| missed |')
+  t.match(lineOf('cost of an operation'), '| 1 of 4, see [reads](')
+  t.match(lineOf('everything cached'), '**`get-zipfian`: 1.50 x lmdb**; `get-uniform`: no result')
+  t.match(lineOf('four times the cache'), '**`get-uniform-4x-cache`: 1.50 x classic-level**')
+  t.match(lineOf('ten times the cache'), '| `get-uniform-10x-cache`: 1.40 x classic-level;')
+  t.match(
+    lineOf('million overwrites'),
+    '**`hot-row-get-after` 1.20 x (1.00 M increments)** | met |',
+  )
+  t.match(lineOf('50,000 rows'), '**`compact`: 1.13 x classic-level** | met |')
   t.match(lineOf('cell hooks'), '**one hook +10 %**; `merge with 2 hooks`: no 2 hooks')
+  // Every miss leads to a heading.
+  for (const [, file, anchor] of lines.join('').matchAll(/see \[\w+\]\(([^#)]*)#([^)]+)\)/g)) {
+    const path = join(projectRoot, 'bench', file === '' ? 'README.md' : file)
+    const headings = readFileSync(path, 'utf8').match(/^## .*$/gm) ?? []
+    const anchors = headings.map((heading) =>
+      heading
+        .slice(3)
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    t.ok(anchors.includes(anchor), `${file}#${anchor}`)
+  }
+  t.end()
+})
+
+void t.test('results of another Node stand beside those of the run, and win nothing', (t) => {
+  const folder = t.testdir({ 'node-22': {} })
+  const options = { ...report.options, phaseSecondsMax: 3 }
+  const cut = report.results.map((result) => ({ ...result, isCut: true }))
+  writeFileSync(join(folder, 'ycsb.json'), JSON.stringify({ ...report, options, results: cut }))
+  const other = { ...report, node: 'v22.1.0', results: [recordOf('cellar', 390_000)] }
+  const path = join(folder, 'node-22', 'ycsb.json')
+  writeFileSync(path, JSON.stringify(other))
+  const section = formatSection(folder)
+  t.match(section, '|  | cellar | cellar on Node 22 | lmdb/row | lmdb/cells | cellar / best')
+  t.match(section, 'records | **195 k** | 390 k | 65.0 k | 9.00 | 3.0 x |')
+  t.match(section.replaceAll('\n', ' '), 'cellar on Node 22 Node v22.1.0, commit abc')
+  t.match(section.replaceAll('\n', ' '), 'workloads end after 3 s')
+  const merged = readReport(folder, 'ycsb')!
+  const page = formatPage(merged)
+  t.equal(page.match(/<rect /g)?.length, report.results.length + 1)
+  t.match(page, 'cellar on Node 22: Node v22.1.0')
+  t.match(formatTargets(new Map([['ycsb', merged.results]])), '**`A`: 3.00 x the best Node peer')
+  mkdirSync(join(folder, 'node-latest'))
+  writeFileSync(join(folder, 'node-latest', 'ycsb.json'), 'no version, no column')
+  t.equal(readReport(folder, 'ycsb')!.results.length, merged.results.length)
+  writeFileSync(path, JSON.stringify({ ...other, options: { ...options, records: 5 } }))
+  t.throws(() => readReport(folder, 'ycsb'), /node-22\/ycsb.json: .*"records":5/)
   t.end()
 })
 
@@ -116,6 +188,12 @@ void t.test('the README shows wins and losses against the best peer', (t) => {
   writeFileSync(join(folder, 'cas.json'), JSON.stringify({ ...report, results }))
   const line = '| compare and set of hot rows | 10.0 k | 40.0 k (lmdb/row) | 0.3 x |'
   t.match(formatGlance(folder), line)
+  mkdirSync(join(folder, 'node-22'))
+  const other = { ...report, node: 'v22.1.0', results: [{ ...results[0], opsPerSecond: 5 }] }
+  writeFileSync(join(folder, 'node-22', 'cas.json'), JSON.stringify(other))
+  const glance = formatGlance(folder)
+  t.match(glance, '| operations per second | Cellar | Cellar on Node 22 | best other package |  |')
+  t.match(glance, '| compare and set of hot rows | 10.0 k | 5.00 | 40.0 k (lmdb/row) | 0.3 x |')
   t.end()
 })
 

@@ -11,12 +11,15 @@ void t.test('a peer that is not installed says so in one line', (t) => {
   t.end()
 })
 
-void t.test('what is installed counts only for the lock file that it was installed from', (t) => {
+void t.test('what is installed counts only for its lock file and its Node', (t) => {
   const folder = t.testdir({ 'package-lock.json': 'first' })
   t.notOk(arePeersInstalled(folder))
   mkdirSync(join(folder, 'node_modules'))
   const hash = createHash('sha256').update('first').digest('hex')
-  writeFileSync(join(folder, 'node_modules', '.installed-lock'), hash)
+  const stamp = join(folder, 'node_modules', '.installed-lock')
+  writeFileSync(stamp, `${hash} another`)
+  t.notOk(arePeersInstalled(folder), 'addons of another Node')
+  writeFileSync(stamp, `${hash} ${process.versions.modules}`)
   t.ok(arePeersInstalled(folder))
   writeFileSync(join(folder, 'package-lock.json'), 'second')
   t.notOk(arePeersInstalled(folder))
