@@ -17,6 +17,12 @@ import { JobHooks, type HookedJob } from './job-hooks.js'
 import { LogFloor } from './log-floor.js'
 import { MemoryRelief } from './memory-relief.js'
 
+/**
+ * Part of the memory budget from which compactions rest while a flush runs. A flush that keeps up
+ * frees its memtable before the next one is full: by the default budget at half of it.
+ */
+const yieldingPart = 0.5
+
 /** Background work of one engine; see the file header. */
 export class Background {
   readonly executor: JobExecutor
@@ -37,12 +43,16 @@ export class Background {
     this.flusher = new Flusher(engine, executor, hooks, logFloor, {
       flushed: (store, result, hooked) => this.flushed(store, result, hooked),
       failed: (store, error) => this.flushFailed(store, error),
+      jobsChanged: () => this.shareProcessors(),
     })
     this.compactor = new Compactor(engine, executor, hooks, (store, outcome) =>
       this.compacted(store, outcome),
     )
     const { stores, writes, options } = engine
-    this.relief = new MemoryRelief(stores, writes, this.flusher, options, () => executor.prepare())
+    this.relief = new MemoryRelief(stores, writes, this.flusher, options, () => {
+      executor.prepare()
+      this.shareProcessors()
+    })
   }
 
   /** Freezes and flushes the given stores. Resolves when all of their data is on disk. */
@@ -113,6 +123,18 @@ export class Background {
     } catch (error) {
       reports.warn(error)
     }
+  }
+
+  /**
+   * Lets compactions rest while memory fills up and a flush is under way. Where processors are
+   * short, flushes would else share one with two merges. Writers would have to wait for memory, and
+   * a synchronous writer would do the work of the flush itself. When the debt of the compactions
+   * slows writers down, compactions go on.
+   */
+  private shareProcessors(): void {
+    const { budget, pacer } = this.engine.writes
+    const isShort = budget.bytesUsed > budget.bytesMax * yieldingPart
+    this.compactor.yieldToFlushes(isShort && this.flusher.isWriting && !pacer.isPacing)
   }
 
   private flushFailed(store: Store, error: unknown): void {

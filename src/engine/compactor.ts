@@ -114,6 +114,8 @@ export class Compactor {
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly ticker = new Ticker(() => this.tick())
   private paused = false
+  /** Whether compactions rest for the sake of flushes. */
+  private yields = false
   private stopped = false
 
   /** `onCompacted` is called after files of a store were replaced. */
@@ -202,7 +204,25 @@ export class Compactor {
    */
   pause(paused: boolean): void {
     this.paused = paused
-    for (const run of this.runs.keys()) run.pause(paused)
+    this.holdRuns()
+  }
+
+  /**
+   * Lets all compactions rest while flushes need the processors, or continue. Does not count as a
+   * pause: debts still slow writers down.
+   */
+  yieldToFlushes(yields: boolean): void {
+    if (yields === this.yields) return
+    this.yields = yields
+    this.holdRuns()
+  }
+
+  private get isHeld(): boolean {
+    return this.paused || this.yields
+  }
+
+  private holdRuns(): void {
+    for (const run of this.runs.keys()) run.pause(this.isHeld)
     this.pump()
   }
 
@@ -248,7 +268,7 @@ export class Compactor {
 
   /** Starts as many compactions as places allow, requested ones first. */
   private pump(): void {
-    if (this.stopped || this.paused) return
+    if (this.stopped || this.isHeld) return
     if (!this.isEnabled) this.waiting.clear()
     for (const request of [...this.requests]) {
       if (this.placesTaken >= this.places) return

@@ -56,6 +56,8 @@ interface Output extends FlushMember {
 
 /** Receives the ends of flushes. */
 export interface FlushWatcher {
+  /** Called when a job begins or ends to write the files of a memtable. */
+  jobsChanged(): void
   /** Called when a memtable was replaced by its SSTable. REQUIRES that it does not throw. */
   flushed(store: Store, result: JobResult, hooked: HookedJob): void
   /** Called when a flush in the background has failed; nothing was changed. */
@@ -110,6 +112,11 @@ export class Flusher {
     return stores.size
   }
 
+  /** Whether a job writes the files of a memtable. */
+  get isWriting(): boolean {
+    return this.controls.size > 0
+  }
+
   /** Starts flushing a store's frozen memtables in the background, unless that is running. */
   schedule(store: Store): void {
     if (this.scheduled.has(store)) return
@@ -127,11 +134,12 @@ export class Flusher {
   }
 
   /**
-   * Flushes all frozen memtables of a store on this thread, blocking. Does nothing more if an
-   * observer calls this while it is asked about a flush, because the call would wait for itself.
+   * Flushes frozen memtables of a store on this thread, blocking, as long as `isNeeded`. Does
+   * nothing more if an observer calls this while it is asked about a flush, because the call would
+   * wait for itself.
    */
-  drainSync(store: Store): void {
-    while (store.frozen.length > 0 && this.isWanted(store)) {
+  drainSync(store: Store, isNeeded: () => boolean): void {
+    while (store.frozen.length > 0 && this.isWanted(store) && isNeeded()) {
       if (!this.flushSync(store.frozen.at(-1)!.unit!)) return
     }
   }
@@ -206,11 +214,16 @@ export class Flusher {
     const outputs: Output[] = []
     let named: readonly Output[] = []
     try {
+      // Frozen memtables hold nothing that is not in the log by now.
+      const logged = this.engine.syncLog()
+      // Awaited when the files are written, or never, if they cannot be.
+      logged.catch(() => undefined)
       for (const member of unit.live) {
         const output = await this.write(unit, member, 1)
         if (output === undefined) return
         outputs.push(output)
       }
+      await logged
       if (!(await this.settle(unit, outputs))) return
       const live = outputs.filter(({ store }) => this.isWanted(store))
       if (live.length === 0) return
@@ -232,14 +245,13 @@ export class Flusher {
   }
 
   /**
-   * Makes the log durable, and checks the outputs. A memtable is written again if its hooks changed
-   * cells that a new snapshot sees. It is also written again if cells were dropped that a new scan
-   * sees, because the scan will continue in the SSTable. Returns false if the unit was flushed
-   * meanwhile or is not needed any more.
+   * Checks the outputs. A memtable is written again if its hooks changed cells that a new snapshot
+   * sees. It is also written again if cells were dropped that a new scan sees, because the scan
+   * will continue in the SSTable. Returns false if the unit was flushed meanwhile or is not needed
+   * any more.
    */
   private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
     for (;;) {
-      await this.engine.syncLog()
       if (!unit.isPending) return false
       const stale = outputs.findIndex((output) => {
         const { store, hooked, result } = output
@@ -297,11 +309,13 @@ export class Flusher {
     this.engine.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
     slot.startJob()
+    this.watcher.jobsChanged()
     try {
       return await this.executor.run(job, control)
     } finally {
       slot.endJob()
       this.controls.delete(store)
+      this.watcher.jobsChanged()
     }
   }
 

@@ -80,7 +80,7 @@ export class MemoryRelief {
     this.start()
     for (const store of [...stores.values()]) {
       if (!budget.isExceeded) return
-      flusher.drainSync(store)
+      flusher.drainSync(store, () => budget.isExceeded)
     }
   }
 

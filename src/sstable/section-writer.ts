@@ -17,6 +17,12 @@ import { writeTrailer } from './section.js'
 
 const chunkBytes = 256 * 1024
 
+/**
+ * Most sections in a row that are stored without a try to compress them, after several that did not
+ * become shorter. A try takes about as long as all other steps of a small section together.
+ */
+const untriedMax = 7
+
 /** Writes the sections of one file in order. The caller closes the file. */
 export class SectionWriter {
   readonly fileNumber: number
@@ -26,6 +32,10 @@ export class SectionWriter {
   /** Bytes of the file that were handed to the file system. */
   private flushedBytes = 0
   private isFinished = false
+  /** Sections that are not tried from now on. */
+  private untried = 0
+  /** The same after the next one that does not become shorter. */
+  private untriedNext = 0
 
   /** REQUIRES an empty file open for writing; readers must be given the same `fileNumber`. */
   constructor(file: File, fileNumber: number) {
@@ -39,12 +49,23 @@ export class SectionWriter {
     return this.flushedBytes + this.chunkUsed
   }
 
-  /** Appends `source[start, end)`, compressed if that is smaller. Returns the stored length. */
+  /**
+   * Appends `source[start, end)`, compressed if that is smaller. Behind sections that were not
+   * smaller, 1, 3 and then 7 are stored as they are. Returns the stored length.
+   */
   addCompressed(source: Buffer, start: number, end: number, codec: Codec): number {
+    if (this.untried > 0) {
+      this.untried--
+      return this.add(source, start, end)
+    }
     const compressed = codec.compress(source, start, end)
-    return compressed === undefined
-      ? this.add(source, start, end)
-      : this.append(compressed, 0, compressed.length, codec.id, end - start)
+    if (compressed === undefined) {
+      this.untried = this.untriedNext
+      this.untriedNext = Math.min(2 * this.untriedNext + 1, untriedMax)
+      return this.add(source, start, end)
+    }
+    this.untriedNext = 0
+    return this.append(compressed, 0, compressed.length, codec.id, end - start)
   }
 
   /** Appends `source[start, end)` as it is. Returns the stored length. */

@@ -428,3 +428,37 @@ void t.test('what is dropped is counted by reason', async (t) => {
   t.match(database.statistics().droppedBy, { expired: 10, versions: 4, masked: 1, markers: 1 })
   await database.close()
 })
+
+void t.test('a merge rests while memory fills up and a flush runs', async (t) => {
+  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const options = { fileSystem, compactionEnabled: false, memtableBytesMax: 32 * 1024 * 1024 }
+  const database = await Database.open('/db', { executor: 'inline', ...options })
+  const families = { f: { compression: 'NONE' } } as const
+  const table = await database.createTable('t', { families, durability: 'SKIP_WAL' })
+  const value = Buffer.alloc(1000, 'v')
+  const write = (rows: number): void => {
+    for (let i = 0; i < rows; i++) table.putSync({ row: `row:${i}`, cells: { 'f:v': value } })
+  }
+  for (let file = 0; file < 4; file++) {
+    write(4000 - file)
+    await database.flush()
+  }
+  const written: string[] = []
+  fileSystem.arm({
+    failAt: Infinity,
+    errno: 'EIO',
+    only: ({ kind, path }) => {
+      if (kind === 'write' && path.endsWith('.sst') && written.at(-1) !== path) written.push(path)
+      return false
+    },
+  })
+  const flushed = new Promise((resolve) => database.once('flush', resolve))
+  const merged = database.compact('t')
+  // A memtable is full at half of the budget.
+  write(20_000)
+  t.equal(database.statistics().flushesRunning, 1)
+  await Promise.all([merged, flushed])
+  t.equal(new Set(written).size, 2, 'a flush and a merge')
+  t.ok(written.length <= 3, `the merge goes on behind the flush: ${written.join(' ')}`)
+  await database.close()
+})
