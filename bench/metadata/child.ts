@@ -2,22 +2,14 @@
 import { rmSync } from 'node:fs'
 import { openSubject, subjectEntries } from './subjects.js'
 import type { SubjectEntry, SubjectSettings } from './subject.js'
-import { runWorkloads, type Measurement, type Sizes } from './workloads.js'
+import { serveTask, type Tell } from '../harness/subject-process.js'
+import { runWorkloads, type Sizes } from './workloads.js'
 
 /** What a process is asked to do. */
 export interface SubjectTask {
   readonly subject: string
   readonly settings: SubjectSettings
   readonly sizes: Sizes
-}
-
-/** What it tells. */
-export type SubjectMessage =
-  | { readonly kind: 'measured'; readonly measurement: Measurement }
-  | { readonly kind: 'failed'; readonly message: string }
-
-function send(message: SubjectMessage): void {
-  process.send!(message)
 }
 
 /**
@@ -49,26 +41,16 @@ async function warmUp(entry: SubjectEntry, settings: SubjectSettings): Promise<v
   }
 }
 
-async function run({ subject, settings, sizes }: SubjectTask): Promise<void> {
+async function run({ subject, settings, sizes }: SubjectTask, tell: Tell): Promise<void> {
   const entry = subjectEntries.find(({ name }) => name === subject)
   if (entry === undefined) throw new Error(`there is no subject ${subject}`)
   if (sizes.single > warmSizes(entry).single) await warmUp(entry, settings)
   const opened = await openSubject(entry, settings)
   try {
-    await runWorkloads(opened, entry, settings.directory, sizes, (measurement) => {
-      send({ kind: 'measured', measurement })
-    })
+    await runWorkloads(opened, entry, settings.directory, sizes, tell)
   } finally {
     await opened.close()
   }
 }
 
-process.on('message', (task: SubjectTask) => {
-  run(task)
-    .catch((error: unknown) => {
-      send({ kind: 'failed', message: (error as Error).stack ?? String(error) })
-    })
-    .finally(() => {
-      process.disconnect()
-    })
-})
+serveTask(run)

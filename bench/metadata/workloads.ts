@@ -1,6 +1,7 @@
 /** What is measured on every subject; the answers are folded into a checksum. */
 import { createHash, type Hash } from 'node:crypto'
-import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
+import { observeProcess } from '../harness/process-counters.js'
+import type { Measurement, Tell } from '../harness/subject-process.js'
 import type { Subject, SubjectEntry } from './subject.js'
 
 /** How much of everything. */
@@ -17,20 +18,6 @@ export interface Sizes {
   readonly changes: number
   readonly ephemeral: number
 }
-
-/** One workload on one subject. */
-export interface Measurement {
-  readonly workload: string
-  readonly operations: number
-  readonly seconds: number
-  readonly p50us?: number
-  readonly p99us?: number
-  readonly checksum: string
-  readonly counters: ProcessCounters
-}
-
-/** Tells what was measured. */
-export type Tell = (measurement: Measurement) => void
 
 /** What a workload works with. */
 interface Run {

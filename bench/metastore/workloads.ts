@@ -11,7 +11,8 @@ import {
   type SubscriptionData,
   type Version,
 } from '../../src/metastore/index.js'
-import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
+import { observeProcess } from '../harness/process-counters.js'
+import type { Measurement, Tell } from '../harness/subject-process.js'
 
 /** How much of everything. */
 export interface Sizes {
@@ -26,24 +27,6 @@ export interface Sizes {
   readonly rounds: number
   /** Times that the large topic is read. */
   readonly reads: number
-}
-
-/** One workload on one store. */
-export interface Measurement {
-  readonly workload: string
-  readonly operations: number
-  readonly seconds: number
-  /** Median of the single calls, microseconds. */
-  readonly p50us?: number
-  readonly p99us?: number
-  /**
-   * CPU time of an operation, microseconds: tenth percentile of the rounds, so that neither the
-   * rounds before the code was compiled nor those with background work count. All rounds have the
-   * same number of operations.
-   */
-  readonly cpuP10us: number
-  readonly checksum: string
-  readonly counters: ProcessCounters
 }
 
 /** What a workload tells while it runs. */
@@ -106,13 +89,15 @@ async function measure(
   const cpuMicroseconds = cpuOfParts.reduce((sum, part) => sum + part, 0)
   const counters = { ...observed.end(), cpuSeconds: cpuMicroseconds / 1e6 }
   const cpuSorted = Float64Array.from(cpuOfParts).sort()
-  const cpuP10us = (quantile(cpuSorted, 0.1) * cpuOfParts.length) / operations
+  // CPU time of an operation, tenth percentile of the rounds, so that neither the rounds before the
+  // code was compiled nor those with background work count.
+  const extra = { cpuP10us: (quantile(cpuSorted, 0.1) * cpuOfParts.length) / operations }
   const seconds = milliseconds / 1000
   const checksum = hash.digest('hex').slice(0, 16)
-  if (times.length === 0) return { workload, operations, seconds, cpuP10us, checksum, counters }
+  if (times.length === 0) return { workload, operations, seconds, extra, checksum, counters }
   const sorted = Float64Array.from(times).sort()
   const [p50us, p99us] = [quantile(sorted, 0.5), quantile(sorted, 0.99)]
-  return { workload, operations, seconds, p50us, p99us, cpuP10us, checksum, counters }
+  return { workload, operations, seconds, p50us, p99us, extra, checksum, counters }
 }
 
 /** A store that is measured, and what it was given. */
@@ -127,7 +112,7 @@ export async function runWorkloads(
   store: MetaStore,
   directory: string,
   sizes: Sizes,
-  tell: (measurement: Measurement) => void,
+  tell: Tell,
 ): Promise<void> {
   const subscriptions = await SubscriptionDataManager.open(store, 'text', pageSize)
   const subject: Subject = { directory, sizes, subscriptions }

@@ -1,6 +1,7 @@
 /** The process of one engine: gets a task, sends its measurements, ends. */
 import { subjectEntries } from './subjects.js'
-import { runWorkloads, type Measurement, type Sizes } from './workloads.js'
+import { serveTask, type Tell } from '../harness/subject-process.js'
+import { runWorkloads, type Sizes } from './workloads.js'
 
 /** What a process is asked to do. */
 export interface SubjectTask {
@@ -12,16 +13,8 @@ export interface SubjectTask {
   readonly warmUp: Sizes
 }
 
-/** What it tells. */
-export type SubjectMessage =
-  | { readonly kind: 'measured'; readonly measurement: Measurement }
-  | { readonly kind: 'failed'; readonly message: string }
-
-function send(message: SubjectMessage): void {
-  process.send!(message)
-}
-
-async function run({ subject, directory, isQuick, sizes, warmUp }: SubjectTask): Promise<void> {
+async function run(task: SubjectTask, tell: Tell): Promise<void> {
+  const { subject, directory, isQuick, sizes, warmUp } = task
   const rounds = [
     { path: `${directory}-warm`, small: true, own: warmUp },
     { path: directory, small: isQuick, own: sizes },
@@ -31,21 +24,11 @@ async function run({ subject, directory, isQuick, sizes, warmUp }: SubjectTask):
     if (entry === undefined) throw new Error(`there is no subject ${subject}`)
     const opened = await entry.open(path)
     try {
-      await runWorkloads(opened, path, own, (measurement) => {
-        if (path === directory) send({ kind: 'measured', measurement })
-      })
+      await runWorkloads(opened, path, own, path === directory ? tell : () => undefined)
     } finally {
       await opened.close()
     }
   }
 }
 
-process.on('message', (task: SubjectTask) => {
-  run(task)
-    .catch((error: unknown) => {
-      send({ kind: 'failed', message: (error as Error).stack ?? String(error) })
-    })
-    .finally(() => {
-      process.disconnect()
-    })
-})
+serveTask(run)

@@ -1,6 +1,7 @@
 /** What is measured on every engine; the answers are compared. */
 import { createHash } from 'node:crypto'
 import { observeProcess, type ProcessCounters } from '../harness/process-counters.js'
+import type { Measurement, Tell } from '../harness/subject-process.js'
 import { digestOf, documentOf, idOf, numbers, wordOf, type BenchDocument } from './documents.js'
 import type { Subject } from './subject.js'
 
@@ -14,21 +15,6 @@ export interface Sizes {
   /** Most seconds of the calls of a workload; 0 = no bound. */
   readonly phaseSecondsMax: number
 }
-
-/** One workload on one engine. */
-export interface Measurement {
-  readonly workload: string
-  readonly operations: number
-  readonly seconds: number
-  readonly p50us?: number
-  readonly p99us?: number
-  /** Undefined for a workload that only one engine has, and once one of them has ended early. */
-  readonly checksum?: string
-  readonly counters: ProcessCounters
-}
-
-/** Tells what was measured. */
-export type Tell = (measurement: Measurement) => void
 
 interface Run {
   readonly subject: Subject

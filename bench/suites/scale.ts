@@ -4,9 +4,9 @@
  *
  * The cache stays the same (`--cache-mebibytes`), so the larger stores do not fit into it: with the
  * default of 512 MiB the smallest is cached as a whole, and the largest is ten times as large. The
- * number of reads does not grow with the store. Peers fill the two smaller stores only; the larger
- * ones would take them hours. For the same reason what gets cost all engines in a store of four and
- * of ten times the cache is measured on the smallest store with a smaller cache.
+ * number of reads does not grow with the store. Peers fill the smallest store only; the larger ones
+ * would take them hours. For the same reason what gets cost all engines in a store of four and of
+ * ten times the cache is measured on the smallest store with a smaller cache.
  *
  * Before anything is measured, as many rows are read as the smallest store has, each once: where
  * everything fits into the cache it is there then.
@@ -103,7 +103,7 @@ function getsOnce({ records }: GeneratorContext): Generator {
 const factors = [1, 4, 16, 50]
 
 /** Peers fill stores up to so many times the records. */
-const peersFactorMax = 4
+const peersFactorMax = 1
 
 /** Calls of the smallest store, whatever the size of this one. */
 const callsOf =
