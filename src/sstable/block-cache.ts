@@ -98,7 +98,7 @@ export class BlockCache {
   constructor(bytesMax: number) {
     this.maximum = bytesMax
     this.rows = new RowLocations(bytesMax * locationsFraction)
-    this.memory = new BufferPool(pooledBytesOf(bytesMax))
+    this.memory = new BufferPool(pooledBytesOf(bytesMax), bytesMax)
   }
 
   /** The bound in bytes. */
@@ -118,7 +118,7 @@ export class BlockCache {
   resize(bytesMax: number): void {
     this.maximum = bytesMax
     this.rows.resize(bytesMax * locationsFraction)
-    this.memory.resize(pooledBytesOf(bytesMax))
+    this.memory.resize(pooledBytesOf(bytesMax), bytesMax)
     this.evict()
   }
 

@@ -5,12 +5,28 @@
  * Buffers have lengths of few classes, so that blocks of about the same size share them. The pool
  * is bounded in bytes; whatever exceeds the bound is left to the garbage collector.
  *
+ * While the cache grows there is nothing to use again. Its first buffers are therefore cut out of
+ * slabs of shared memory: V8 counts other memory outside of the heap and collects the whole heap
+ * after every 64 MiB of it, which doubled the time of misses until a cache of 2 GiB was full. A
+ * slab is freed when nothing refers to any of its buffers. So that the rest of slabs cannot pile
+ * up, no more is cut in the life of a pool than the cache may hold; later buffers have their own
+ * memory.
+ *
  * Ownership: who takes a buffer owns it until it is given back. REQUIRES of {@link BufferPool.give}
  * that nothing refers to the buffer any more; block-cache.ts says how that is known.
  */
 
 /** Longer buffers are not pooled: they are rare and differ in length. */
 const pooledBytesMax = 1024 * 1024
+
+/** A cache of many blocks gets slabs of so many bytes. */
+const slabBytesMax = 1024 * 1024
+
+/** The least part of a slab that is longer than a buffer: what is left at its end is wasted. */
+const slabBuffersMin = 8
+
+/** A cache holds at least so many slabs, so that one begun slab exceeds its bound by little. */
+const slabsMin = 64
 
 /** Smallest difference between two lengths. */
 const stepBytesMin = 256
@@ -29,15 +45,26 @@ export class BufferPool {
   /** The bound in bytes. */
   bytesMax: number
   private readonly free = new Map<number, Buffer[]>()
+  private slab: SharedArrayBuffer | undefined = undefined
+  private slabUsed = 0
+  private slabBytes = 0
+  /** Bytes of all slabs that were made. */
+  private slabBytesTotal = 0
+  private slabBytesTotalMax = 0
 
-  /** Keeps up to `bytesMax` bytes for later; 0 keeps nothing. */
-  constructor(bytesMax: number) {
+  /**
+   * Keeps up to `bytesMax` bytes for later; 0 keeps nothing. Makes slabs of `cacheBytesMax` bytes
+   * in all, 0 for none.
+   */
+  constructor(bytesMax: number, cacheBytesMax: number) {
     this.bytesMax = bytesMax
+    this.setSlabs(cacheBytesMax)
   }
 
-  /** Changes the bound; what waits is forgotten. */
-  resize(bytesMax: number): void {
+  /** Changes both bounds; what waits is forgotten. */
+  resize(bytesMax: number, cacheBytesMax: number): void {
     this.bytesMax = bytesMax
+    this.setSlabs(cacheBytesMax)
     this.clear()
   }
 
@@ -45,7 +72,7 @@ export class BufferPool {
   take(bytes: number): Buffer {
     const length = pooledLength(bytes)
     const buffer = this.free.get(length)?.pop()
-    if (buffer === undefined) return Buffer.allocUnsafeSlow(length)
+    if (buffer === undefined) return this.make(length)
     this.bytes -= length
     return buffer
   }
@@ -64,6 +91,27 @@ export class BufferPool {
     if (waiting === undefined) this.free.set(length, [buffer])
     else waiting.push(buffer)
     this.bytes += length
+  }
+
+  private make(length: number): Buffer {
+    if (length * slabBuffersMin > this.slabBytes) return Buffer.allocUnsafeSlow(length)
+    if (this.slab === undefined || this.slabUsed + length > this.slab.byteLength) {
+      if (this.slabBytesTotal + this.slabBytes > this.slabBytesTotalMax) {
+        return Buffer.allocUnsafeSlow(length)
+      }
+      this.slab = new SharedArrayBuffer(this.slabBytes)
+      this.slabBytesTotal += this.slabBytes
+      this.slabUsed = 0
+    }
+    const buffer = Buffer.from(this.slab, this.slabUsed, length)
+    this.slabUsed += length
+    return buffer
+  }
+
+  private setSlabs(cacheBytesMax: number): void {
+    this.slabBytes = Math.min(slabBytesMax, Math.floor(cacheBytesMax / slabsMin))
+    this.slabBytesTotalMax = cacheBytesMax
+    this.slab = undefined
   }
 
   private clear(): void {
