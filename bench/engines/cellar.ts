@@ -2,6 +2,7 @@
  * Cellar itself, through its public interface, as the package that is published: there the modules
  * of worker threads lie in one file, and a thread starts in half the time.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type * as Cellar from '../../src/index.js'
 import type { DurabilityOption, EmbeddedTable, Result, Scan } from '../../src/index.js'
 import type {
@@ -182,6 +183,9 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
     fastest: new SyncRows(table, names),
     awaited: new AwaitedRows(table, names),
     flush: () => database.flush(),
+    settle: async () => {
+      while (database.statistics().compactionQueue > 0) await sleep(20)
+    },
     compact: () => database.compact(),
     close: () => database.close(),
   }

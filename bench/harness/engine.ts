@@ -107,6 +107,8 @@ export interface OpenedEngine {
   readonly awaited: Store
   /** Writes what is in memory to its final files, if the engine has such a step. */
   flush?(): Awaitable<void>
+  /** Resolves when no work is under way in the background, if the engine can tell. */
+  settle?(): Awaitable<void>
   /** Merges all files, if the engine has such a step. Resolves when it is done. */
   compact?(): Awaitable<void>
   /** Ends the work in the background and closes. */

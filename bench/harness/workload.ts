@@ -61,7 +61,7 @@ export interface Phase {
   /** Not an own row of the results: preparation. Default true. */
   readonly isMeasured?: boolean
   /** Instead of operations: the engine's own maintenance. One operation, timed. */
-  readonly maintenance?: 'flush' | 'compact'
+  readonly maintenance?: 'flush' | 'settle' | 'compact'
   /**
    * Rounds of the waves, such as contended ones, may answer in another order on each engine; counts
    * are compared, not positions. Default false.

@@ -8,8 +8,8 @@
  * would take them hours. For the same reason what gets cost all engines in a store of four and of
  * ten times the cache is measured on the smallest store with a smaller cache.
  *
- * Before anything is measured, as many rows are read as the smallest store has, each once: where
- * everything fits into the cache it is there then.
+ * Before anything is measured, the load's work in the background ends, and as many rows are read as
+ * the smallest store has, each once: where everything fits into the cache it is there then.
  */
 import { every } from '../harness/calls.js'
 import { decimalKeys } from '../harness/keys.js'
@@ -119,9 +119,10 @@ const loading: Phase = {
   isWhole: true,
 }
 
-/** A filled store whose cache holds what it can. */
+/** A filled store at rest whose cache holds what it can. */
 const preparing = (factor: number): readonly Phase[] => [
   { name: 'flush', calls: () => 1, maintenance: 'flush', generate: load, isMeasured: false },
+  { name: 'settle', calls: () => 1, maintenance: 'settle', generate: load, isMeasured: false },
   {
     name: 'get-once',
     calls: callsOf(factor, 1),
