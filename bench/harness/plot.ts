@@ -130,7 +130,7 @@ export function formatPage(report: Report): string {
     `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, ` +
     `commit ${commit ?? 'unknown'}, ${date}`
   const beside = Object.entries(engines).filter(([engine]) => isBeside(engine))
-  const notes = [where, ...beside.map(([engine, version]) => `${engine}: ${version}`)]
+  const notes = [where, ...beside.map(([engine, version]) => `${engine} ${version}`)]
   const absent = leftOut.map(({ engine, reason }) => `<li>${escapeHtml(`${engine}: ${reason}`)}`)
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -47,7 +47,7 @@ export function readReport(folder: string, suite: string): Report | undefined {
     for (const result of other.results) {
       if (result.engine === 'cellar') results.push({ ...result, engine: label })
     }
-    engines[label] = `Node ${other.node}, commit ${other.commit ?? 'unknown'}`
+    engines[label] = `(${other.node}, commit ${other.commit ?? 'unknown'})`
   }
   return { ...report, engines, results }
 }
