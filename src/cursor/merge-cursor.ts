@@ -5,13 +5,14 @@
  * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
  * heap. Behind a prefix that the keys at hand share, the next six bytes, read as one number, decide
  * nearly every comparison. The prefix is what a caller wants all keys to begin with. Else it is
- * chosen from the keys at hand, and chosen again when all children have left it.
+ * chosen from the keys at hand after some steps, and again when all children have left it.
  *
  * Invariants
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
  *    child number, so callers list newer sources first. Backwards the order is the reverse.
- * 2. With more than one child in `sorted`, `heads[i]` is the number of child i's current key, or
- *    `left` if that does not begin with the prefix: then it lies behind all keys that do.
+ * 2. While `numbered`, with more than one child in `sorted`, `heads[i]` is the number of child i's
+ *    current key, or `left` if that does not begin with the prefix: then it lies behind all keys
+ *    that do.
  * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
  *    (deferred-cursor.ts).
  *
@@ -39,6 +40,9 @@ const left = 2 ** 48
 /** The same backwards: below all others. */
 const leftBackwards = -1
 
+/** Steps behind a seek after which choosing a prefix pays. */
+const stepsBeforePrefix = 8
+
 /** So many bytes that the keys at hand share are left to the numbers: they change soon. */
 const soonBytes = 2
 
@@ -62,6 +66,10 @@ export class MergeCursor implements BackwardCursor {
   /** Length of the prefix, in `prefix`. */
   private prefixLength = 0
   private prefix: Buffer = Buffer.allocUnsafe(64)
+  /** There is a prefix, which `heads` describe. */
+  private numbered = false
+  /** Steps without numbers since the last seek. */
+  private steps = 0
   /** A child that leaves the prefix takes no part any more. */
   private within = false
   /** The last seek was backwards: the greatest key comes first. */
@@ -106,6 +114,7 @@ export class MergeCursor implements BackwardCursor {
     for (let i = 0; i < length; i++) prefix[i] = key[i]
     this.prefixLength = length
     this.within = true
+    this.numbered = true
     this.backward = false
     this.unsettled = false
     this.valid = false
@@ -197,7 +206,8 @@ export class MergeCursor implements BackwardCursor {
       return
     }
     if (size === 1) return
-    this.readHead(moved)
+    if (this.numbered) this.readHead(moved)
+    else if (++this.steps === stepsBeforePrefix) this.choosePrefix()
     if (this.isBefore(moved, sorted[1])) {
       if (this.hasLeft(moved)) this.choosePrefix()
       return
@@ -247,11 +257,11 @@ export class MergeCursor implements BackwardCursor {
   private rebuild(backward: boolean): void {
     const { children, sorted } = this
     this.within = false
+    this.numbered = false
+    this.steps = 0
     this.backward = backward
     let size = 0
     for (let i = 0; i < children.length; i++) if (children[i].valid) sorted[size++] = i
-    this.size = size
-    if (size > 1) this.choosePrefix()
     this.sort(size)
   }
 
@@ -270,6 +280,7 @@ export class MergeCursor implements BackwardCursor {
     const { prefix } = this
     for (let i = 0; i < length; i++) prefix[i] = buffer[keyStart + i]
     this.prefixLength = length
+    this.numbered = true
     for (let i = 0; i < size; i++) this.readHead(sorted[i])
   }
 
@@ -298,6 +309,7 @@ export class MergeCursor implements BackwardCursor {
 
   /** Whether a child has left the prefix that was chosen. */
   private hasLeft(index: number): boolean {
+    if (!this.numbered) return false
     const head = this.heads[index]
     return head === left || head === leftBackwards
   }
@@ -305,16 +317,16 @@ export class MergeCursor implements BackwardCursor {
   /** Whether a child comes before another one in the order of {@link sorted}. */
   private isBefore(a: number, b: number): boolean {
     const { heads, backward } = this
-    if (heads[a] !== heads[b]) return heads[a] < heads[b] !== backward
+    if (this.numbered && heads[a] !== heads[b]) return heads[a] < heads[b] !== backward
     const order = this.compareKeys(a, b)
     return (order === 0 ? a < b : order < 0) !== backward
   }
 
-  /** Compares the current keys of two children whose numbers are the same. */
+  /** Compares the current keys of two children whose numbers, if there are any, are the same. */
   private compareKeys(a: number, b: number): number {
     const first = this.children[a]
     const second = this.children[b]
-    const prefixLength = this.hasLeft(a) ? 0 : this.prefixLength
+    const prefixLength = !this.numbered || this.hasLeft(a) ? 0 : this.prefixLength
     return compareBytes(
       first.buffer,
       first.keyStart + prefixLength,

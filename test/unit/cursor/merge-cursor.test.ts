@@ -65,7 +65,7 @@ void t.test(`a merge of random lists is their sorted union (seed ${seed})`, asyn
     Array.from({ length: 1 + Math.floor(random() * 5) }, () => oneOf(letters)).join('')
   for (let round = 0; round < 300; round++) {
     const lists = Array.from({ length: 1 + Math.floor(random() * 5) }, () =>
-      Array.from(new Set(Array.from({ length: Math.floor(random() * 8) }, randomKey))).sort(),
+      Array.from(new Set(Array.from({ length: Math.floor(random() * 16) }, randomKey))).sort(),
     )
     const merge = new MergeCursor()
     const all = lists.flat().sort()
