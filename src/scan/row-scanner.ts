@@ -174,7 +174,7 @@ export class RowScanner {
       return
     }
     const key = this.keyBuffer(start.length + 2)
-    start.copy(key, 0)
+    copyBytes(start, 0, start.length, key, 0)
     // A reversed scan starts below the key, so "inclusive" means behind the row.
     const behind = reversed === startInclusive
     const length = behind ? writeBehind(key, start.length) : writeTerminator(key, start.length)

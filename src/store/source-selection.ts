@@ -349,7 +349,11 @@ export class SourceSelection implements StoreRowRead {
   private chooseLevel(level: number, bounds: RowBounds, { tables, levelEnds }: StoreSources): void {
     const some: SsTableReader[] = []
     let last = 0
-    for (let i = levelEnds[level - 1]; i < levelEnds[level]; i++) {
+    const first = bounds.reversed ? bounds.stop : bounds.start
+    const end = levelEnds[level]
+    let i = levelEnds[level - 1]
+    if (first !== undefined) i = findTable(tables, i, end, first, first.length)
+    for (; i < end; i++) {
       if (!this.isInRange(tables[i], bounds)) continue
       some.push(tables[i])
       last = i
@@ -431,8 +435,12 @@ function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBound
 
 /** False only if a table with these first and last keys has no row within the bounds. */
 function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean {
-  const { first, last } = ends(bounds)
-  if (first !== undefined && Buffer.compare(lastKey, first) < 0) return false
+  const { start, stop, reversed } = bounds
+  const first = reversed ? stop : start
+  if (first !== undefined && compareBytes(lastKey, 0, lastKey.length, first, 0, first.length) < 0) {
+    return false
+  }
+  const last = reversed ? start : stop
   if (last === undefined) return true
   const length = Math.min(firstKey.length, last.length)
   const order = compareBytes(firstKey, 0, length, last, 0, last.length)

@@ -1,4 +1,5 @@
 /** Encodes the rows that callers give, into memory that is reused. */
+import { viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../cell/cell-key.js'
 import { rowBytesMax } from '../../cell/limits.js'
 import { boundBytes, rowBytes } from '../../api/checks/rows.js'
@@ -48,7 +49,7 @@ export class RowKey {
 /** Escapes a row of a checked length. */
 export function escapeRow(row: Uint8Array): Buffer {
   const target = Buffer.allocUnsafe(2 * row.length)
-  return target.subarray(0, writeEscaped(target, 0, row))
+  return viewBytes(target, 0, writeEscaped(target, 0, row))
 }
 
 /** Encodes a bound of rows: undefined for an absent or empty one. */
