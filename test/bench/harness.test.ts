@@ -183,6 +183,45 @@ void t.test('a suite of a user is measured like the others', async (t) => {
   t.match(stdout, /mine \(buffered\) .* cellar/)
 })
 
+void t.test(
+  'narrow rows run in one layout, and a sequence may have a cache of its own',
+  async (t) => {
+    const phase = (name: string): string => `{
+    name: '${name}', calls: () => 3,
+    generate: () => (operation) => {
+      operation.kind = 'get'
+      operation.row = Buffer.from('row')
+    },
+  }`
+    const shape = 'keyBytes: 3, valueBytes: 1'
+    const suite = `export const suite = {
+    name: 'mine', summary: '', defaultRecords: 1000, defaultCacheBytes: 77,
+    sequences: [
+      { name: 'narrow', columns: ['a'], ${shape}, phases: [${phase('77')}] },
+      {
+        name: 'wide', columns: ['a', 'b'], ${shape}, phases: [${phase('200')}],
+        cacheBytes: (records) => 2 * records,
+      },
+    ],
+  }`
+    const engine = engineModule('both', '')
+      .replace("['native']", "['row', 'cells']")
+      .replace('({ columns }) => {', '({ columns, cacheBytes }) => { globalThis.told = cacheBytes')
+      .replace('function change(store) {', '$& store.get = () => { check() ; return false };')
+    const check = `
+    import { appendFileSync } from 'node:fs'
+    const check = () => appendFileSync(new URL('told', import.meta.url), globalThis.told + ' ')`
+    const directory = t.testdir({ 'mine.mjs': suite, 'both.mjs': check + engine })
+    const engines = ['--engines', join(directory, 'both.mjs')]
+    const { code, stdout, stderr } = await bench(join(directory, 'mine.mjs'), ...engines, '--quick')
+    t.equal(code, 0, stderr)
+    t.equal(stdout.match(/│ both\/row/g)?.length, 2)
+    t.equal(stdout.match(/│ both\/cells/g)?.length, 1)
+    const told = readFileSync(join(directory, 'told'), 'utf8').trim().split(' ')
+    t.strictSame(told, ['77', '77', '77', ...Array<string>(6).fill('200')])
+  },
+)
+
 void t.test('wrong command lines run nothing', async (t) => {
   const directory = t.testdir({ 'empty.mjs': 'export const nothing = 1' })
   const outPath = join(directory, 'never.json')
