@@ -112,6 +112,9 @@ export class MessageWriter {
       const batch = this.#takeBatch()
       try {
         await this.#writeBatch(batch)
+      } catch (error) {
+        // A fault of this code: whoever was not answered yet is told, and the queue goes on.
+        for (const { reject } of batch) reject(error)
       } finally {
         for (const { bytes } of batch) this.#queueBytes -= bytes
       }

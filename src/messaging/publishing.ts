@@ -1,5 +1,6 @@
 /** Publishing and storing: requests get their places in batches of the writer. */
 import type { AtomicMutation, Database } from '../api/index.js'
+import { CommitNotCarried } from '../transactions/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode, topicNotFound } from './errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from './message-writer.js'
 import type { MessagingSettings } from './options.js'
@@ -89,6 +90,31 @@ export class Publishing {
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
+    // Whether the frame is on its way to the database: only then its outcome can be unknown.
+    let isHanded = false
+    try {
+      const { parts, bytes } = this.#partsOfCommit(pointer, publishes)
+      await this.#writer.write(bytes, (batch) => {
+        isHanded = false
+        for (const { topic } of parts) checkExists(topic)
+        const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
+        isHanded = true
+        return {
+          mutations: [...written.flatMap((part) => part.mutations), ...mutations],
+          timestampMax: Math.max(-1, ...written.map((part) => part.timestampMax)),
+          written: () => written.forEach((part) => part.written()),
+        }
+      })
+    } catch (error) {
+      throw isHanded ? error : new CommitNotCarried(error)
+    }
+  }
+
+  /** Checks what a commit publishes. */
+  #partsOfCommit(
+    pointer: bigint,
+    publishes: readonly CommitPublish[],
+  ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
     this.#checkAge(pointer)
     let bytes = 0
     const parts = publishes.map(({ id, messages }) => {
@@ -98,15 +124,7 @@ export class Publishing {
       topic.statistics.publishRequested++
       return { topic, request }
     })
-    await this.#writer.write(bytes, (batch) => {
-      for (const { topic } of parts) checkExists(topic)
-      const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
-      return {
-        mutations: [...written.flatMap((part) => part.mutations), ...mutations],
-        timestampMax: Math.max(-1, ...written.map((part) => part.timestampMax)),
-        written: () => written.forEach((part) => part.written()),
-      }
-    })
+    return { parts, bytes }
   }
 
   #checkAge(pointer: bigint): void {

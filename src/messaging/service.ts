@@ -9,6 +9,7 @@
  * One service may be open for the tables of a database.
  */
 import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
+import { CommitNotCarried } from '../transactions/index.js'
 import { CacheBudget } from './cache-budget.js'
 import { readClock } from './clock-row.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
@@ -208,14 +209,15 @@ export class MessagingService implements Messaging {
 
   /**
    * Publishes messages of a transaction in the same frame as its commit: `mutations` are those of
-   * the commit. Resolves when all of it is written. Nothing is written if a topic does not exist.
+   * the commit. Resolves when all of it is written. `CommitNotCarried`, with the error as its
+   * cause, if nothing was handed to the database: a topic does not exist, say.
    */
   async publishAtCommit(
     pointer: bigint,
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
-    this.#checkOpen()
+    if (this.#isClosed) throw new CommitNotCarried(closed())
     await this.#publishing.publishAtCommit(pointer, publishes, mutations)
   }
 
@@ -257,8 +259,7 @@ export class MessagingService implements Messaging {
   }
 
   #checkOpen(): void {
-    if (!this.#isClosed) return
-    throw new MessagingError(MessagingErrorCode.unavailable, 'messaging is closed')
+    if (this.#isClosed) throw closed()
   }
 
   async #register(): Promise<void> {
@@ -286,4 +287,8 @@ export class MessagingService implements Messaging {
     topic.takeRanges(pointer)
     topic.wake()
   }
+}
+
+function closed(): MessagingError {
+  return new MessagingError(MessagingErrorCode.unavailable, 'messaging is closed')
 }

@@ -142,7 +142,11 @@ export class TopicState {
     const last = rows.at(-1)
     if (last === undefined) return
     this.readable = placeOf(last)
-    this.cache.addAll(rows)
+    try {
+      this.cache.addAll(rows)
+    } catch {
+      // The cache is empty then, and readers find the rows in the table.
+    }
     this.wake()
   }
 

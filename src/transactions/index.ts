@@ -23,7 +23,7 @@ export type { ClientRetention, TransactionManagerOptions } from './options.js'
 export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './manager-snapshot.js'
 export type { TransactionClient, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
-export { isRefusal } from './refusal.js'
+export { CommitNotCarried, isRefusal } from './refusal.js'
 export { runTransaction, type ExecutorOptions } from './executor.js'
 export {
   TransactionalTable,

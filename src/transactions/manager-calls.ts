@@ -28,7 +28,9 @@ export interface CommitOptions {
   readonly writes?: readonly AtomicMutation[] | undefined
   /**
    * Applies the mutations of the commit, all or none, in one frame with others; resolves when they
-   * are durable. Default: `Database.atomic`.
+   * are durable. Throws `CommitNotCarried` if nothing was handed to the database; after another
+   * error, unless the database refused the batch, the manager is unavailable until it is opened
+   * again. Default: `Database.atomic`.
    */
   readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
 }

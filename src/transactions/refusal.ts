@@ -1,4 +1,4 @@
-/** Which failures of a batch leave the database as it was, and the next batch may succeed. */
+/** Which failures of a write leave the database as it was, so that the next one may succeed. */
 import { CellarError, ErrorCode } from '../api/index.js'
 
 const refusals: ReadonlySet<string> = new Set([
@@ -18,4 +18,19 @@ const refusals: ReadonlySet<string> = new Set([
  */
 export function isRefusal(error: unknown): boolean {
   return error instanceof CellarError && refusals.has(error.code)
+}
+
+/**
+ * What the carrier of a commit throws when nothing was handed to the database: for instance a topic
+ * of its messages does not exist. Whoever commits gets the cause. After any other error of a
+ * carrier nobody knows whether the frame was written.
+ */
+export class CommitNotCarried extends Error {
+  /** Always `'CommitNotCarried'`. */
+  override readonly name = 'CommitNotCarried'
+
+  /** For carriers. `cause` is the error behind this one. */
+  constructor(cause: unknown) {
+    super('nothing of the commit was handed to the database', { cause })
+  }
 }

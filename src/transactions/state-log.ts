@@ -6,7 +6,7 @@
 import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
 import type { ManagerSettings } from './options.js'
-import { isRefusal } from './refusal.js'
+import { CommitNotCarried, isRefusal } from './refusal.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
 /** Rows that one batch changes at most when many rows change. */
@@ -128,6 +128,7 @@ export class StateLog {
     try {
       await written
     } catch (error) {
+      if (error instanceof CommitNotCarried) throw error.cause as Error
       if (!isRefusal(error)) this.#failure ??= error
       throw error
     } finally {
