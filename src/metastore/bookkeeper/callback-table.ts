@@ -6,6 +6,7 @@
  * callback throws is handed to `onCallbackError` and changes nothing. A callback that is no
  * function is the one mistake that is thrown at once, for want of somebody to tell.
  */
+import { callListener } from '../kernel/listener-errors.js'
 import { kindOf } from './arguments.js'
 import { illegalOp, MetastoreError, ReturnCode } from './errors.js'
 import type {
@@ -32,13 +33,8 @@ function settle<T, U>(
   context: unknown,
   onError: CallbackErrorHandler,
 ): void {
-  const answer = (code: ReturnCode, value: U | null): void => {
-    try {
-      callback(code, value, context)
-    } catch (error) {
-      onError(error)
-    }
-  }
+  const answer = (code: ReturnCode, value: U | null): void =>
+    callListener(onError, callback, code, value, context)
   promise.then(
     (value) => answer(ReturnCode.OK, convert(value)),
     (error: unknown) => answer(returnCodeOf(error), null),

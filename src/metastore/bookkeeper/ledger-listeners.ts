@@ -4,8 +4,10 @@
  * One watcher a ledger, however many listeners; it is armed by every read and taken back with the
  * last listener. A listener is told the state it starts with, then newer ones in the order of their
  * versions (states in between may be skipped), and null once when the ledger is gone. A read that
- * fails is repeated after a while. What a listener throws is its own.
+ * fails is repeated after a while. What a listener throws goes to
+ * `onListenerError`; the other listeners of the ledger and the watch go on.
  */
+import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { ledgerKey } from './ledger-key.js'
 import type { MetastoreTable, WatchedEvent } from './types.js'
@@ -20,6 +22,7 @@ export interface ListenerSettings<M> {
   readonly decode: (value: Value) => M
   /** Waits before a failed read is repeated. */
   readonly waitToRetry: () => Promise<void>
+  readonly onListenerError: ListenerErrorHandler
 }
 
 /** All listeners of one ledger manager. */
@@ -140,28 +143,17 @@ class LedgerWatch<M> {
     for (const [listener, told] of [...this.#told]) {
       if (told !== undefined && metadata.version.compare(told) !== 'AFTER') continue
       this.#told.set(listener, metadata.version)
-      call(listener, this.#ledgerId, { ...metadata })
+      this.#call(listener, { ...metadata })
     }
   }
 
   #tellRemoved(): void {
     const listeners = [...this.#told.keys()]
     this.close()
-    for (const listener of listeners) call(listener, this.#ledgerId, null)
+    for (const listener of listeners) this.#call(listener, null)
   }
-}
 
-function call<M>(
-  listener: LedgerMetadataListener<M>,
-  ledgerId: bigint,
-  metadata: Versioned<M> | null,
-): void {
-  try {
-    listener(ledgerId, metadata)
-  } catch (error) {
-    // As an event handler's: the ledger's other listeners and the watch go on.
-    queueMicrotask(() => {
-      throw error
-    })
+  #call(listener: LedgerMetadataListener<M>, metadata: Versioned<M> | null): void {
+    callListener(this.#settings.onListenerError, listener, this.#ledgerId, metadata)
   }
 }

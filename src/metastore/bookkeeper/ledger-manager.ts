@@ -7,6 +7,7 @@
  * creates, ids of 63 bits are in order, a listing is complete or fails.
  */
 import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
+import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { cleanTable } from './clean-table.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
@@ -37,6 +38,8 @@ export interface LedgerManagerOptions<M> {
   readonly removeIsIdempotent?: boolean | undefined
   /** Waits before a listener's failed read is repeated; default: 200 ms. */
   readonly waitToRetry?: (() => Promise<void>) | undefined
+  /** Told what listeners throw or reject with. Default: `process.emitWarning`. */
+  readonly onListenerError?: ListenerErrorHandler | undefined
 }
 
 const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager', {
@@ -44,6 +47,7 @@ const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager',
   metastoreMaxEntriesPerScan: true,
   removeIsIdempotent: true,
   waitToRetry: true,
+  onListenerError: true,
 })
 
 /** Creates, reads, writes, removes and lists ledgers. Errors are `LedgerError`s. */
@@ -70,6 +74,7 @@ export class LedgerManager<M = LedgerMetadata> {
     this.#listeners = new LedgerListeners(table, {
       decode: (value) => this.#decode(value),
       waitToRetry: options.waitToRetry ?? waitShortly,
+      onListenerError: options.onListenerError ?? warnOfListener,
     })
   }
 

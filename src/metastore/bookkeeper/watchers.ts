@@ -4,7 +4,7 @@
  * They are told in a microtask after the promise of the operation was settled, so after whoever
  * waits for that promise and before whoever waits for the next one.
  */
-import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { MetastoreWatcher, WatchedEventType } from './types.js'
 
 /** On whose behalf watchers are armed. */
@@ -50,13 +50,7 @@ export class Watchers {
     this.#byKey.delete(key)
     queueMicrotask(() => {
       const event = Object.freeze({ type, key })
-      for (const [watcher, owner] of armed) {
-        try {
-          watcher(event)
-        } catch (error) {
-          owner.onListenerError(error)
-        }
-      }
+      for (const [watcher, owner] of armed) callListener(owner.onListenerError, watcher, event)
     })
   }
 }

@@ -16,6 +16,7 @@ import { isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import { readHub, writeHub, type HubEntry } from './hub-row.js'
 import { at, type LeaseClock } from '../kernel/lease-clock.js'
+import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
 /** A hub's entry; {@link renew} has to be called well before the lease ends. */
@@ -35,6 +36,8 @@ export interface LeaseSettings {
   readonly table: MetastoreTable
   readonly clock: LeaseClock
   readonly leaseMilliseconds: number
+  /** Told what listeners throw. */
+  readonly onListenerError: ListenerErrorHandler
   /** Told the load at once, before it is written. */
   readonly onLoad: (load: number) => void
   /** Told the end of the lease when a renewal is acknowledged. */
@@ -89,7 +92,7 @@ export class HubLease implements LeaseRegistration {
   }
 
   onLost(listener: () => void): void {
-    if (this.#isLost) listener()
+    if (this.#isLost) this.#call(listener)
     else this.#listeners.push(listener)
   }
 
@@ -124,7 +127,11 @@ export class HubLease implements LeaseRegistration {
     if (this.#isLost) return
     this.#isLost = true
     this.#cancelTimer()
-    for (const listener of this.#listeners.splice(0)) listener()
+    for (const listener of this.#listeners.splice(0)) this.#call(listener)
+  }
+
+  #call(listener: () => void): void {
+    callListener(this.#settings.onListenerError, listener)
   }
 
   /** The write to come, which takes up what is asked for until it begins. */

@@ -3,6 +3,7 @@
  * part; {@link LeaseHubRegistry} (`lease-hub-registry.ts`) keeps it in the same store as the rest,
  * {@link MemoryHubRegistry} in memory for hubs of one process.
  */
+import { callListener, warnOfListener } from '../kernel/listener-errors.js'
 import { hubAddress, isSameHub } from './hub-info.js'
 import type { HubInfoData } from './records.js'
 
@@ -70,7 +71,7 @@ class MemoryRegistration implements HubRegistration {
 
   onLost(listener: () => void): void {
     if (this.#isHeld) this.#listeners.push(listener)
-    else listener()
+    else callListener(warnOfListener, listener)
   }
 
   async setLoad(topics: number): Promise<void> {
@@ -80,7 +81,7 @@ class MemoryRegistration implements HubRegistration {
   async unregister(): Promise<void> {
     if (!this.#isHeld) return
     this.#isHeld = false
-    for (const listener of this.#listeners.splice(0)) listener()
+    for (const listener of this.#listeners.splice(0)) callListener(warnOfListener, listener)
   }
 }
 

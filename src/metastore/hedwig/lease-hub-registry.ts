@@ -30,6 +30,7 @@ import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
 import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
+import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
 /** Settings of a registry of leases. */
@@ -48,6 +49,8 @@ export interface LeaseOptions extends LeaseClock {
   readonly hubListMillisecondsMax?: number | undefined
   /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
   readonly random?: (() => number) | undefined
+  /** Told what listeners of `onLost` throw or reject with. Default: `process.emitWarning`. */
+  readonly onListenerError?: ListenerErrorHandler | undefined
 }
 
 /** Incarnations that are known to be dead; they never come back. */
@@ -58,6 +61,7 @@ export class LeaseHubRegistry implements HubRegistry {
   readonly #table: MetastoreTable
   readonly #clock: LeaseClock
   readonly #leaseMilliseconds: number
+  readonly #onListenerError: ListenerErrorHandler
   readonly #skew: number
   readonly #random: () => number
   readonly #list: HubList
@@ -69,6 +73,7 @@ export class LeaseHubRegistry implements HubRegistry {
     const leaseMilliseconds = options.leaseMilliseconds ?? 10_000
     this.#table = table
     this.#clock = options
+    this.#onListenerError = options.onListenerError ?? warnOfListener
     this.#leaseMilliseconds = positive('leaseMilliseconds', leaseMilliseconds)
     this.#skew = notNegative('clockSkewMillisecondsMax', options.clockSkewMillisecondsMax ?? 0)
     this.#random = options.random ?? (() => 0)
@@ -103,6 +108,7 @@ export class LeaseHubRegistry implements HubRegistry {
           table: this.#table,
           clock: this.#clock,
           leaseMilliseconds: this.#leaseMilliseconds,
+          onListenerError: this.#onListenerError,
           onLoad: (load: number) => this.#list.change(hostname, { load }),
           onRenewed: (leaseEnd: number) => this.#list.change(hostname, { leaseEnd }),
         }

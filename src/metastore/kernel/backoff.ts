@@ -1,7 +1,7 @@
 /** Waiting between attempts: doubling, with jitter, up to a deadline. */
 import { randomInt } from 'node:crypto'
 import { systemClock } from '../../api/index.js'
-import { at, type LeaseClock } from './lease-clock.js'
+import { elapsed, later, type LeaseClock } from './lease-clock.js'
 
 /** Settings of `Backoff`. */
 export interface BackoffOptions {
@@ -53,13 +53,13 @@ export class Backoff {
     const { initialMilliseconds, maxMilliseconds, stopMilliseconds } = backoffDefaults
     this.#next = options.initialMilliseconds ?? initialMilliseconds
     this.#max = options.maxMilliseconds ?? maxMilliseconds
-    this.#stopAt = sources.clock.now() + (options.stopMilliseconds ?? stopMilliseconds)
+    this.#stopAt = elapsed(sources.clock) + (options.stopMilliseconds ?? stopMilliseconds)
   }
 
   /** Waits before the next attempt; false if there is to be none. */
   async wait(): Promise<boolean> {
     const { clock, random } = this.#sources
-    const left = this.#stopAt - clock.now()
+    const left = this.#stopAt - elapsed(clock)
     if (left <= 0) return false
     const wait = Math.min(this.#next * (0.5 + random() / 2), left)
     this.#next = Math.min(this.#next * 2, this.#max)
@@ -79,5 +79,5 @@ export function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
 
 /** Resolves after a time. The default timer does not keep the process alive. */
 export function after(clock: LeaseClock, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => at(clock.now() + milliseconds, clock, resolve))
+  return new Promise((resolve) => later(clock, milliseconds, resolve))
 }

@@ -1,4 +1,5 @@
 /** How caches learn of changes: before any listener, with the new record if the store has it. */
+import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { GetResult, MetadataStore } from './types.js'
 
 /** A cache over a store. */
@@ -19,6 +20,8 @@ export interface CacheSink {
 
 /** A store that tells caches. */
 export interface CachingStore extends MetadataStore {
+  /** Told what listeners of the store throw, and those of caches, views, locks and elections. */
+  readonly onListenerError: ListenerErrorHandler
   /** Returns what takes the registration back. */
   registerCache(sink: CacheSink): () => void
 }

@@ -6,7 +6,7 @@
  * stays visible until the new one is there.
  */
 import { copyOfOptions } from './arguments.js'
-import type { LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import {
   Backoff,
   backoffDefaults,
@@ -14,6 +14,7 @@ import {
   systemRandom,
   type BackoffOptions,
 } from '../kernel/backoff.js'
+import { callListener } from '../kernel/listener-errors.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import {
   AlreadyClosedError,
@@ -47,7 +48,7 @@ export interface MetadataCacheOptions<T> {
   /** How conflicts of `readModifyUpdate` are tried again. `stopMilliseconds: 0` = not at all. */
   readonly backoff?: BackoffOptions | undefined
   /** Called when a value was read again in the background. */
-  readonly onReload?: (path: string, result: CacheGetResult<T> | undefined) => void
+  readonly onReload?: ((path: string, result: CacheGetResult<T> | undefined) => unknown) | undefined
   /** Time and timers. Default: those of the system. */
   readonly clock?: LeaseClock | undefined
   /** At least 0 and below 1. */
@@ -289,14 +290,14 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   #isOld({ isLoaded, loadedAt }: Entry<T>, milliseconds: number): boolean {
-    return isLoaded && milliseconds > 0 && this.#clock.now() - loadedAt >= milliseconds
+    return isLoaded && milliseconds > 0 && elapsed(this.#clock) - loadedAt >= milliseconds
   }
 
   #reload(path: string): void {
     const entry = this.#entries.get(path)!
     if (entry.loading !== undefined) return
     this.#load(path).then(
-      (result) => this.#options.onReload?.(path, result),
+      (result) => callListener(this.#store.onListenerError, this.#options.onReload, path, result),
       () => undefined,
     )
   }
@@ -362,7 +363,7 @@ export class MetadataCache<T> implements CacheSink {
     if (!isSame) entry.result = this.#decode(path, found)
     entry.isLoaded = true
     entry.isStale = false
-    entry.loadedAt = this.#clock.now()
+    entry.loadedAt = elapsed(this.#clock)
     if (this.#entries.get(path) !== entry) return entry.result
     this.#bytes -= entry.bytes
     entry.bytes = entryBytes + 2 * path.length + (found?.value.length ?? 0)

@@ -1,6 +1,6 @@
 /** A handle on a store over tables: checks arguments, owns a session and tells listeners. */
 import type { BytesLike } from '../../api/index.js'
-import { at, type LeaseClock } from '../kernel/lease-clock.js'
+import { later, type LeaseClock } from '../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { checkBatch, checkExpected, checkPutOptions, checkCell, noPutOptions } from './arguments.js'
 import {
@@ -285,7 +285,7 @@ export class CellarMetadataStore
       } catch {
         // The disk may be full: the handle stays without a session until there is room again.
         const wait = sessionTimeoutMilliseconds / heartbeatsPerTimeout
-        await new Promise<void>((resolve) => at(clock.now() + wait, clock, resolve))
+        await new Promise<void>((resolve) => later(clock, wait, resolve))
         continue
       }
       this.#isConnected = true
@@ -298,8 +298,8 @@ export class CellarMetadataStore
 
   #beat(): void {
     const { clock, sessions, sessionTimeoutMilliseconds } = this.#parts
-    const next = clock.now() + sessionTimeoutMilliseconds / heartbeatsPerTimeout
-    this.#stopHeartbeat = at(next, clock, () => {
+    const wait = sessionTimeoutMilliseconds / heartbeatsPerTimeout
+    this.#stopHeartbeat = later(clock, wait, () => {
       if (this.#state !== 'open') return
       if (this.#isConnected && !this.#isPaused) sessions.heartbeat(this.#session)
       this.#beat()

@@ -4,7 +4,7 @@
  * What a listener throws or rejects with goes to the handler of errors, and the next listener is
  * called. Nobody waits for a promise of a listener.
  */
-import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 
 /** Calls of listeners before the event loop gets its turn. */
 const callsMax = 2_000
@@ -18,14 +18,7 @@ export class Dispatcher {
   #calls = 0
 
   constructor(onError: ListenerErrorHandler) {
-    this.#onError = (error) => {
-      try {
-        onError(error)
-      } catch (second) {
-        // A handler that fails must not stop the queue.
-        warnOfListener(second)
-      }
-    }
+    this.#onError = safeHandler(onError)
   }
 
   /** Adds a task; those before it run first. The next one waits for a promise that it returns. */
@@ -47,12 +40,7 @@ export class Dispatcher {
   /** Calls a listener with an event. */
   call<T>(listener: (event: T) => unknown, event: T): void {
     this.#calls++
-    try {
-      const outcome = listener(event)
-      if (outcome instanceof Promise) outcome.catch(this.#onError)
-    } catch (error) {
-      this.#onError(error)
-    }
+    callListener(this.#onError, listener, event)
   }
 
   #start(): void {

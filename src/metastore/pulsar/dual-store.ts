@@ -28,7 +28,6 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   #phase: MigrationPhase = 'NOT_STARTED'
   #detach: () => void
   readonly #stopListening: readonly (() => void)[]
-  readonly #onError: ListenerErrorHandler
   /** Path of the record that keeps a move from starting to copy. */
   #participant: string | undefined = undefined
   readonly #writes = new Set<Promise<unknown>>()
@@ -39,7 +38,6 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     super(onError)
     this.#source = source
     this.#openTarget = openTarget
-    this.#onError = onError
     this.#detach = this.attach(source)
     this.#stopListening = [
       source.registerListener(({ path }) => {
@@ -126,7 +124,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
           return await this.#step()
         } catch (error) {
           if (this.#isClosed) return
-          this.#onError(error)
+          this.onListenerError(error)
           await after(systemClock, retryMilliseconds)
         }
       }

@@ -7,7 +7,7 @@
  * the target counts from then on.
  */
 import { pause, systemClock } from '../kernel/backoff.js'
-import type { LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from './cache-sink.js'
 import { IllegalStateError, TimeoutError, UnsupportedError } from './errors.js'
 import { childOf, isWithin } from './paths.js'
@@ -117,11 +117,11 @@ export class MigrationCoordinator {
 
   async #waitForParticipants(): Promise<void> {
     const limit = this.#options.preparationMilliseconds ?? 60_000
-    const deadline = this.#clock.now() + limit
+    const deadline = elapsed(this.#clock) + limit
     for (;;) {
       const left = await this.#source.getChildrenFromStore(participantsPath)
       if (left.length === 0) return
-      if (this.#clock.now() >= deadline) {
+      if (elapsed(this.#clock) >= deadline) {
         throw new TimeoutError(`${left.length} handles went on writing for ${limit} ms`)
       }
       await pause(this.#clock, pollMilliseconds)

@@ -75,7 +75,7 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
 
   override async subscribeSequence(
     prefix: string,
-    listener: (path: string) => void,
+    listener: (path: string) => unknown,
   ): Promise<Closeable> {
     return this.target.subscribeSequence(prefix, listener)
   }

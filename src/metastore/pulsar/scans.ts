@@ -1,18 +1,23 @@
 /** Scans for consumers: records one by one, then exactly one end. */
+import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { asMetadataError } from './errors.js'
 import type { GetResult, ScanConsumer } from './types.js'
 
-/** Hands all records to a consumer. Rejects with the error that the consumer was told. */
+/**
+ * Hands all records to a consumer. Rejects with the error that the consumer was told. `onNext` ends
+ * the scan by an error of its own; what the others throw goes to `onListenerError`.
+ */
 export async function consumed(
   records: AsyncGenerator<GetResult, void>,
   consumer: ScanConsumer,
+  onListenerError: ListenerErrorHandler,
 ): Promise<void> {
   try {
     for await (const record of records) await consumer.onNext(record)
   } catch (error) {
     const failure = asMetadataError(error)
-    consumer.onError?.(failure)
+    callListener(onListenerError, consumer.onError?.bind(consumer), failure)
     throw failure
   }
-  consumer.onCompleted?.()
+  callListener(onListenerError, consumer.onCompleted?.bind(consumer))
 }

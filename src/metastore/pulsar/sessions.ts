@@ -5,7 +5,7 @@
  * records of a process that died are removed after the store was opened again, once a timeout has
  * passed without a heartbeat. The end of a session is one commit.
  */
-import { at, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { SessionLostError } from './errors.js'
 import { uint64, readUint64 } from './record-format.js'
 import { sessionPrefix } from './rows.js'
@@ -98,7 +98,7 @@ export class SessionRegistry {
   /** Moves the deadline. False if the session has ended. */
   heartbeat(session: Session): boolean {
     if (!session.isAlive) return false
-    session.deadline = this.#clock.now() + session.timeoutMilliseconds
+    session.deadline = elapsed(this.#clock) + session.timeoutMilliseconds
     this.#arm(session.deadline)
     return true
   }
@@ -139,11 +139,12 @@ export class SessionRegistry {
     if (this.#isStopped || deadline >= this.#timerAt) return
     this.#stopTimer?.()
     this.#timerAt = deadline
-    this.#stopTimer = at(deadline, this.#clock, () => this.#check())
+    const wait = deadline - elapsed(this.#clock)
+    this.#stopTimer = later(this.#clock, wait, () => this.#check())
   }
 
   #check(): void {
-    const now = this.#clock.now()
+    const now = elapsed(this.#clock)
     this.#timerAt = Infinity
     let next = Infinity
     for (const session of [...this.#sessions.values()]) {
@@ -163,7 +164,7 @@ export class SessionRegistry {
 
   /** The disk may be full. The session is dead, and its records go when they can. */
   #removeLater(session: Session): void {
-    at(this.#clock.now() + retryMilliseconds, this.#clock, () => {
+    later(this.#clock, retryMilliseconds, () => {
       if (!this.#isStopped) this.#remove(session)
     })
   }

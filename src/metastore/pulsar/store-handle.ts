@@ -3,7 +3,7 @@
  * and the one queue that tells them all in order.
  */
 import type { BytesLike } from '../../api/index.js'
-import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { checkListener, checkReadOptions } from './arguments.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import { Dispatcher } from './dispatcher.js'
@@ -57,7 +57,7 @@ export abstract class StoreHandle implements CachingStore {
   abstract readonly capabilities: MetadataCapabilities
   /** Calls listeners one after the other, in the order of the events. */
   protected readonly dispatcher: Dispatcher
-  readonly #onListenerError: ListenerErrorHandler
+  readonly onListenerError: ListenerErrorHandler
   readonly #listeners = new Listeners<Notification>()
   readonly #sessionListeners = new Listeners<SessionEvent>()
   /** Caches in front of this handle; they are told of changes before listeners. */
@@ -65,8 +65,8 @@ export abstract class StoreHandle implements CachingStore {
   #closed: Promise<void> | undefined = undefined
 
   constructor(onListenerError: ListenerErrorHandler) {
-    this.#onListenerError = onListenerError
-    this.dispatcher = new Dispatcher(onListenerError)
+    this.onListenerError = safeHandler(onListenerError)
+    this.dispatcher = new Dispatcher(this.onListenerError)
   }
 
   abstract get isConnected(): boolean
@@ -123,7 +123,7 @@ export abstract class StoreHandle implements CachingStore {
     third?: ReadOptions,
   ): AsyncGenerator<GetResult, void> | Promise<void> {
     if (second !== undefined && 'onNext' in second) {
-      return consumed(this.childRecords(path, third), second)
+      return consumed(this.childRecords(path, third), second, this.onListenerError)
     }
     return this.childRecords(path, second)
   }
@@ -135,22 +135,23 @@ export abstract class StoreHandle implements CachingStore {
     consumer?: ScanConsumer,
   ): AsyncGenerator<GetResult, void> | Promise<void> {
     const records = this.indexRecords(scan)
-    return consumer === undefined ? records : consumed(records, consumer)
+    return consumer === undefined ? records : consumed(records, consumer, this.onListenerError)
   }
 
-  async subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable> {
+  async subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable> {
     this.checkOpen()
     checkPath(prefix)
     checkListener(listener)
     let last = ''
-    const tell = (path: string): void => {
-      if (path <= last) return
+    const tell = (path: string): unknown => {
+      if (path <= last) return undefined
       last = path
-      listener(path)
+      return listener(path)
     }
     const remove = this.registerListener(({ type, path }) => {
-      if (type !== 'Created' || !path.startsWith(prefix)) return
-      if (sequenceNumbers.test(path.slice(prefix.length))) tell(path)
+      const isOther = type !== 'Created' || !path.startsWith(prefix)
+      if (isOther || !sequenceNumbers.test(path.slice(prefix.length))) return undefined
+      return tell(path)
     })
     try {
       const newest = await this.newestOfSequence(prefix)
@@ -227,15 +228,15 @@ export abstract class StoreHandle implements CachingStore {
     sequence: number,
   ): void | Promise<void> {
     try {
-      return cache.changed(path, record, sequence)
+      return cache.changed(path, record, sequence)?.catch(this.onListenerError)
     } catch (error) {
-      this.#onListenerError(error)
+      this.onListenerError(error)
     }
   }
 
   /** Empties the caches: events may have been missed. */
   protected resetCaches(): void {
-    for (const cache of this.caches) cache.reset()
+    for (const cache of this.caches) callListener(this.onListenerError, () => cache.reset())
   }
 
   #call<E>(registrations: readonly Registration<E>[], event: E): void {

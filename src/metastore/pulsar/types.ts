@@ -148,9 +148,9 @@ export interface ScanConsumer {
   /** The scan waits for a promise that is returned. */
   onNext(record: GetResult): void | Promise<void>
   /** Called once if the scan fails; no record follows. */
-  onError?(error: unknown): void
+  onError?(error: unknown): unknown
   /** Called once after the last record. */
-  onCompleted?(): void
+  onCompleted?(): unknown
 }
 
 /** What a backend can do. */
@@ -219,7 +219,7 @@ export interface MetadataStore {
   /** Records by the order of their keys in an index. */
   scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
   /** Tells the newest path of a sequence; some in between may be left out. */
-  subscribeSequence(prefix: string, listener: (path: string) => void): Promise<Closeable>
+  subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable>
   /** Calls a function for every event, in the order of the commits. Returns what takes it back. */
   registerListener(listener: (event: Notification) => unknown): () => void
   /** Calls a function for every event in the life of the session. Returns what takes it back. */
