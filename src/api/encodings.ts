@@ -4,6 +4,7 @@
  * A column of a typed table has an encoding (typed-table.ts). A call may name one (`Result.value`).
  * {@link encodings} encodes the values of a put. Without a name, no value is decoded.
  */
+import { isUtf8 } from 'node:buffer'
 import { checkText, isBytes, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 
@@ -32,13 +33,16 @@ const jsonEncoding: Encoding<unknown> = {
     if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
     return Buffer.from(text)
   },
-  decode: (bytes) => JSON.parse(bytes.toString('utf8')) as unknown,
+  decode: (bytes) => JSON.parse(utf8.decode(bytes)) as unknown,
 }
 
 const utf8: Encoding<string> = {
   name: 'utf8',
   encode: (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
-  decode: (bytes) => bytes.toString('utf8'),
+  decode(bytes) {
+    if (isUtf8(bytes)) return bytes.toString('utf8')
+    throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
+  },
 }
 
 const int64: Encoding<bigint> = {

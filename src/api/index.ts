@@ -45,21 +45,21 @@ export {
 } from './encodings.js'
 export { ensureTable } from './ensure-table.js'
 export { readPage, type Page, type PageRows, type PageScan } from './pages.js'
-export {
-  columnsOf,
-  SyncTypedTable,
-  typedTable,
-  TypedTable,
-  type FamilyColumns,
-  type PropertyValue,
-  type TypedColumn,
-  type TypedColumns,
-  type TypedGetOptions,
-  type TypedPutOptions,
-  type TypedRow,
-  type TypedScanOptions,
-  type TypedValues,
-} from './typed-table.js'
+export { columnsOf } from './typed-rows.js'
+export type {
+  FamilyColumns,
+  PropertyValue,
+  RowEncoding,
+  TypedColumn,
+  TypedColumns,
+  TypedGetOptions,
+  TypedPutOptions,
+  TypedRow,
+  TypedScanOptions,
+  TypedTableOptions,
+  TypedValues,
+} from './typed-rows.js'
+export { SyncTypedTable, typedTable, TypedTable } from './typed-table.js'
 export type { CellDisplay, Inspect, ResultDisplay } from './display.js'
 export { Result, type Cell, type ResultMarks } from './result.js'
 export type { ValuesByFamily } from './result-maps.js'

@@ -7,9 +7,15 @@
  * Callers may keep the Buffers of a result, but must not change them.
  */
 import { shown } from '../base/arguments.js'
-import { invalidArgument } from '../base/errors.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { CellTypeName } from '../cell/cell-type.js'
-import { escapeQualifier, parseColumn, type ColumnName } from '../cell/column-name.js'
+import {
+  escapeQualifier,
+  noQualifier,
+  parseColumn,
+  type ColumnName,
+  type ParsedColumn,
+} from '../cell/column-name.js'
 import { inspectSymbol, shownBytes, shownResult } from './display.js'
 import type { Inspect, ResultDisplay } from './display.js'
 import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from './encodings.js'
@@ -46,9 +52,17 @@ export interface ResultMarks {
   readonly exists?: boolean | undefined
   /** See {@link Result.cursor}. */
   readonly cursor?: Buffer | undefined
+  /** Names of all families of the table. Default: unknown, so no name of a family is refused. */
+  readonly families?: readonly string[] | undefined
 }
 
-/** The cells of one row, or of a part of it; empty if there are none. */
+/**
+ * The cells of one row, or of a part of it; empty if there are none.
+ *
+ * A call with a family that the table did not have at the read throws `ERR_NO_SUCH_COLUMN_FAMILY`,
+ * as the read does. A call for one column throws `ERR_INVALID_ARGUMENT` for a name without
+ * qualifier.
+ */
 export abstract class Result {
   /** Whether more cells of the row follow in the next result of the scan (`batch`). */
   readonly partial: boolean
@@ -63,11 +77,20 @@ export abstract class Result {
    */
   readonly cursor: Buffer | undefined
 
+  /** Names of the table's families at the read; undefined if they are unknown. */
+  protected readonly families: readonly string[] | undefined
+
   /** For backends; see {@link Result.of} for cells as objects. */
-  protected constructor(partial: boolean, exists: boolean | undefined, cursor: Buffer | undefined) {
+  protected constructor(
+    partial: boolean,
+    exists: boolean | undefined,
+    cursor: Buffer | undefined,
+    families: readonly string[] | undefined,
+  ) {
     this.partial = partial
     this.exists = exists
     this.cursor = cursor
+    this.families = families
   }
 
   /**
@@ -91,7 +114,7 @@ export abstract class Result {
   /** All cells in HBase's order: family, qualifier, newest first (HBase: listCells). */
   abstract cells(): Cell[]
 
-  /** The cells of one column, newest first (HBase: getColumnCells). */
+  /** The cells of one column or family, newest first (HBase: getColumnCells). */
   abstract columnCells(column: ColumnName): Cell[]
 
   /** Whether the result has no cells: the row is absent, or has none of the selected cells. */
@@ -117,10 +140,8 @@ export abstract class Result {
     return this.cell(column)?.value
   }
 
-  /** Whether the result has a cell of the column. */
-  has(column: ColumnName): boolean {
-    return this.cell(column) !== undefined
-  }
+  /** Whether the result has a cell of the column, or of the family if the name has no qualifier. */
+  abstract has(column: ColumnName): boolean
 
   /** Whether the newest cell of a column exists and is empty (HBase: containsEmptyColumn). */
   hasEmpty(column: ColumnName): boolean {
@@ -186,7 +207,19 @@ export abstract class Result {
 
   /** Newest values of a family by qualifier (HBase: getFamilyMap). */
   familyMap(family: string, encoding: BufferEncoding = 'utf8'): Map<string, Buffer> {
+    this.checkFamily(family)
     return this.noVersionMap(encoding).get(family) ?? new Map<string, Buffer>()
+  }
+
+  /** Throws `ERR_NO_SUCH_COLUMN_FAMILY` for a name that no family of the table has. */
+  protected checkFamily(family: string): void {
+    const { families } = this
+    if (families === undefined || families.includes(family)) return
+    const known = families.join(', ')
+    throw new CellarError(
+      ErrorCode.noSuchColumnFamily,
+      `the result is of a table without column family ${shown(family)}; it has: ${known}`,
+    )
   }
 }
 
@@ -199,8 +232,8 @@ function checkEncoding(encoding: BufferEncoding): BufferEncoding {
 class CellResult extends Result {
   readonly #cells: readonly Cell[]
 
-  constructor(cells: readonly Cell[], { partial = false, exists, cursor }: ResultMarks) {
-    super(partial, exists, cursor)
+  constructor(cells: readonly Cell[], { partial = false, exists, cursor, families }: ResultMarks) {
+    super(partial, exists, cursor, families)
     for (const { row } of cells) {
       if (row.equals(cells[0].row)) continue
       throw invalidArgument('the cells of a result are of one row')
@@ -217,7 +250,13 @@ class CellResult extends Result {
   }
 
   cell(column: ColumnName): Cell | undefined {
-    return this.#cells.find(isIn(column))
+    const parsed = this.#parse(column)
+    if (parsed.escapedQualifier === undefined) throw noQualifier(parsed.family)
+    return this.#cells.find(isIn(parsed))
+  }
+
+  has(column: ColumnName): boolean {
+    return this.#cells.some(isIn(this.#parse(column)))
   }
 
   cells(): Cell[] {
@@ -225,13 +264,18 @@ class CellResult extends Result {
   }
 
   columnCells(column: ColumnName): Cell[] {
-    return this.#cells.filter(isIn(column))
+    return this.#cells.filter(isIn(this.#parse(column)))
+  }
+
+  #parse(column: ColumnName): ParsedColumn {
+    const parsed = parseColumn(column)
+    this.checkFamily(parsed.family)
+    return parsed
   }
 }
 
 /** Whether a cell is in a column or, for a name without qualifier, in a family. */
-function isIn(column: ColumnName): (cell: Cell) => boolean {
-  const { family, escapedQualifier: wanted } = parseColumn(column)
+function isIn({ family, escapedQualifier: wanted }: ParsedColumn): (cell: Cell) => boolean {
   if (wanted === undefined) return (cell) => cell.family === family
   return (cell) => cell.family === family && escapeQualifier(cell.qualifier).equals(wanted)
 }

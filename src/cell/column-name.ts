@@ -9,7 +9,7 @@ import {
   readArguments,
 } from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
-import { invalidArgument } from '../base/errors.js'
+import { invalidArgument, type CellarError } from '../base/errors.js'
 import { writeEscaped } from './cell-key.js'
 
 /** Bytes as callers give them: a string is encoded as UTF-8. */
@@ -114,7 +114,12 @@ export function parseSingleColumn<T extends ColumnParts>(
 ): { family: string; escapedQualifier: Buffer } {
   const { family, escapedQualifier } = parseColumn(column, names)
   if (escapedQualifier !== undefined) return { family, escapedQualifier }
-  throw invalidArgument(
+  throw noQualifier(family)
+}
+
+/** The error for the name of a family where a column is needed. */
+export function noQualifier(family: string): CellarError {
+  return invalidArgument(
     `column '${family}' has no qualifier; write '${family}:qualifier', or '${family}:' for the empty one`,
   )
 }

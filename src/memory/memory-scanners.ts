@@ -91,6 +91,7 @@ export class MemoryScanner extends SyncResultScanner {
     cuts: ScanCuts,
   ): Generator<Result, undefined> {
     const filtered = scan.filter && new FilteredRows(table, scan, view, scan.filter)
+    const families = [...table.families.keys()]
     let rowCount = 0
     let barren = 0
     for (const row of rows) {
@@ -105,7 +106,7 @@ export class MemoryScanner extends SyncResultScanner {
       if (read.cells.length === 0) {
         if (filtered !== undefined) this.#counts.rowsFiltered++
         if (++barren % barrenRowsMax === 0 && cuts.needCursorResult) {
-          yield Result.of([], { cursor: bytesOf(row) })
+          yield Result.of([], { cursor: bytesOf(row), families })
         }
       } else {
         barren = 0
@@ -113,7 +114,8 @@ export class MemoryScanner extends SyncResultScanner {
         for (const piece of pieces(read.cells, cuts)) {
           this.#counts.cells += piece.cells.length
           for (const cell of piece.cells) this.#counts.bytes += encodedBytes(cell)
-          yield Result.of(piece.cells.map(asCell), { partial: piece.partial })
+          const { partial } = piece
+          yield Result.of(piece.cells.map(asCell), { partial, families })
         }
       }
       if (read.isLast) return

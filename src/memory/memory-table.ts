@@ -72,7 +72,8 @@ export class MemoryTable implements types.Table, types.SyncTable {
 
   getSync(get: types.Get): Result {
     const { result, existenceOnly } = this.#read(get)
-    return existenceOnly ? resultOf([], { exists: result.length > 0 }) : resultOf(result)
+    const exists = result.length > 0
+    return existenceOnly ? this.#resultOf([], { exists }) : this.#resultOf(result)
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
@@ -185,7 +186,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
       ({ checks }, own) => checks.increment(own),
       (table, own) => this.#core.model.increment(table, own),
     )
-    return resultOf(cells)
+    return this.#resultOf(cells)
   }
 
   async incrementColumnValue(
@@ -220,7 +221,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
       ({ checks }, own) => checks.append(own),
       (table, own) => this.#core.model.append(table, own),
     )
-    return resultOf(cells)
+    return this.#resultOf(cells)
   }
 
   async checkAndMutate(
@@ -239,7 +240,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
       },
       (table, own) => this.#core.model.checkAndMutate(table, own.check, own.action),
     )
-    return { success, result: result && resultOf(result) }
+    return { success, result: result && this.#resultOf(result) }
   }
 
   async checkAndMutateList(
@@ -262,7 +263,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
       ({ checks }, own) => checks.mutateRow(own),
       (table, own) => this.#core.model.mutateRow(table, own),
     )
-    return resultOf(cells, { exists: true })
+    return this.#resultOf(cells, { exists: true })
   }
 
   async mutateRows(request: types.MultiRowMutations): Promise<boolean> {
@@ -318,12 +319,12 @@ export class MemoryTable implements types.Table, types.SyncTable {
       }
       if (operation.checkAndMutate !== undefined) {
         const { check, action } = readCheck(operation.checkAndMutate)
-        const { success, result = resultOf([]) } = this.checkAndMutateSync(check, action)
+        const { success, result = this.#resultOf([]) } = this.checkAndMutateSync(check, action)
         return { ok: true, success, result }
       }
       if (operation.put !== undefined) this.putSync(operation.put)
       else this.deleteSync(operation.delete)
-      return { ok: true, result: resultOf([]) }
+      return { ok: true, result: this.#resultOf([]) }
     } catch (error) {
       return { ok: false, error: asCellarError(error) }
     }
@@ -357,6 +358,11 @@ export class MemoryTable implements types.Table, types.SyncTable {
     return this.#core.mutate(durability, () => apply(state.reference, own))
   }
 
+  #resultOf(cells: readonly StoredCell[], marks?: ResultMarks): Result {
+    const families = [...this.#state().reference.families.keys()]
+    return Result.of(cells.map(asCell), { ...marks, families })
+  }
+
   /** The present state of the table. Throws `ERR_CLOSED` or `ERR_TABLE_NOT_FOUND`. */
   #state(): MemoryTableState {
     this.#core.checkOpen()
@@ -370,8 +376,4 @@ export class MemoryTable implements types.Table, types.SyncTable {
 export function checkWritable({ name, description }: MemoryTableState): void {
   if (!description.readOnly) return
   throw new CellarError(ErrorCode.readOnly, `table '${name}' is read-only`)
-}
-
-function resultOf(cells: readonly StoredCell[], marks?: ResultMarks): Result {
-  return Result.of(cells.map(asCell), marks)
 }

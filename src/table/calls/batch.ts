@@ -17,7 +17,6 @@ import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
 import { Result } from '../../api/result.js'
-import { PageResult } from '../reads/page-result.js'
 import { blocking, nonBlocking, type TableOperations } from '../operations/table-operations.js'
 import type {
   BatchCallback,
@@ -26,7 +25,7 @@ import type {
   CheckAndMutateResult,
 } from '../../api/index.js'
 
-const nothing = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [])
+const nothing = Result.of([])
 const done: BatchResult = { ok: true, result: nothing }
 
 /** A running batch. */

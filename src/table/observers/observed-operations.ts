@@ -12,7 +12,6 @@ import type { ReadMode } from '../../store/store-reader.js'
 import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
 import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
 import { Result } from '../../api/result.js'
-import { PageResult } from '../reads/page-result.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ScanSession } from '../reads/scan-session.js'
 import type { ListOutcome } from '../operations/list-outcome.js'
@@ -45,9 +44,7 @@ const aBoolean: ResultKind<boolean> = {
   what: 'true or false',
   is: (value) => typeof value === 'boolean',
 }
-const allLeftOut = new PageResult({ page: Buffer.alloc(0), cells: [], partial: false }, [], {
-  exists: true,
-})
+const allLeftOut = Result.of([], { exists: true })
 
 /** Carries out the table's own action. */
 type Action<O, T> = (operation: O, mode: ReadMode, batch: ObservedBatch) => T

@@ -5,11 +5,17 @@
  * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and the
  * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
  */
+import type { CellarError } from '../../base/errors.js'
 import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
 import { Result, type Cell } from '../../api/result.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
 import { contentStart } from '../../cell/cell-value.js'
-import { parseColumn, type ColumnName, type ParsedColumn } from '../../cell/column-name.js'
+import {
+  noQualifier,
+  parseColumn,
+  type ColumnName,
+  type ParsedColumn,
+} from '../../cell/column-name.js'
 import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
 import { decodeBytes, PageCell } from './page-cell.js'
 
@@ -41,11 +47,12 @@ export class PageResult extends Result {
   readonly #cells: readonly number[]
   readonly #from: number
   readonly #end: number
-  readonly #families: readonly string[]
   /** Where the cell behind the one found last is; -1 = the cells may be in any order. */
   #next: number
   /** The name, if it is text, that the cell before {@link #next} was found by. */
   #foundName: string | undefined = undefined
+
+  declare protected readonly families: readonly string[]
 
   /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
   constructor(
@@ -55,12 +62,11 @@ export class PageResult extends Result {
     from = 0,
     end = row.cells.length,
   ) {
-    super(row.partial, marks.exists, marks.cursor)
+    super(row.partial, marks.exists, marks.cursor, families)
     this.#page = row.page
     this.#cells = row.cells
     this.#from = from
     this.#end = end
-    this.#families = families
     this.#next = from
   }
 
@@ -76,8 +82,8 @@ export class PageResult extends Result {
   }
 
   /** @internal A result that only says where a scan is. */
-  static ofCursor(row: Buffer): PageResult {
-    return new PageResult(emptyRow, [], { cursor: row })
+  static ofCursor(row: Buffer, families: readonly string[]): PageResult {
+    return new PageResult(emptyRow, families, { cursor: row })
   }
 
   override get size(): number {
@@ -106,7 +112,7 @@ export class PageResult extends Result {
   }
 
   override has(column: ColumnName): boolean {
-    return this.#find(column) >= 0
+    return this.#findFirst(column) >= 0
   }
 
   override cells(): Cell[] {
@@ -117,7 +123,7 @@ export class PageResult extends Result {
 
   override columnCells(column: ColumnName): Cell[] {
     const cells: Cell[] = []
-    for (let at = this.#find(column); at >= 0 && at < this.#end; at += numbersPerCell) {
+    for (let at = this.#findFirst(column); at >= 0 && at < this.#end; at += numbersPerCell) {
       if (this.#matches(at, column)) cells.push(this.#cellAt(at))
       else if (this.#next >= 0) break
     }
@@ -129,7 +135,7 @@ export class PageResult extends Result {
     const from = this.#from
     const end = this.#end
     const { family, escapedQualifier } = parseAt(column, (next - from) / numbersPerCell)
-    if (escapedQualifier === undefined) return this.#findFamily(family)
+    if (escapedQualifier === undefined) throw this.#noQualifier(family)
     // Columns are usually asked for in their order.
     if (next >= 0 && next < end && this.#inColumn(next, family, escapedQualifier)) {
       // Two texts that differ name two columns; else the cell may be an older version.
@@ -143,7 +149,19 @@ export class PageResult extends Result {
     for (let at = from; at < end; at += numbersPerCell) {
       if (this.#inColumn(at, family, escapedQualifier)) return this.#found(at, column)
     }
+    this.checkFamily(family)
     return -1
+  }
+
+  #noQualifier(family: string): CellarError {
+    this.checkFamily(family)
+    return noQualifier(family)
+  }
+
+  /** Where the first cell of a column or a family is. */
+  #findFirst(column: ColumnName): number {
+    const { family, escapedQualifier } = parseColumn(column)
+    return escapedQualifier === undefined ? this.#findFamily(family) : this.#find(column)
   }
 
   /** Notes that the cell of a column was found; where cells are in order, the next one follows. */
@@ -156,7 +174,7 @@ export class PageResult extends Result {
 
   #inColumn(at: number, family: string, escapedQualifier: Buffer): boolean {
     const cells = this.#cells
-    if (this.#families[cells[at]] !== family) return false
+    if (this.families[cells[at]] !== family) return false
     const keyEnd = cells[at + 2]
     const start = rowEndOf(this.#page, cells[at + 1], keyEnd) + terminatorBytes
     const end = qualifierEndOf(keyEnd)
@@ -165,15 +183,16 @@ export class PageResult extends Result {
 
   #findFamily(family: string): number {
     for (let at = this.#from; at < this.#end; at += numbersPerCell) {
-      if (this.#families[this.#cells[at]] === family) return at
+      if (this.families[this.#cells[at]] === family) return at
     }
+    this.checkFamily(family)
     return -1
   }
 
   #matches(at: number, column: ColumnName): boolean {
     const { family, escapedQualifier } = parseColumn(column)
     if (escapedQualifier !== undefined) return this.#inColumn(at, family, escapedQualifier)
-    return this.#families[this.#cells[at]] === family
+    return this.families[this.#cells[at]] === family
   }
 
   #valueAt(at: number): Buffer {
@@ -183,7 +202,7 @@ export class PageResult extends Result {
 
   #cellAt(at: number): Cell {
     const cells = this.#cells
-    const family = this.#families[cells[at]]
+    const family = this.families[cells[at]]
     return new PageCell(this.#page, family, cells[at + 1], cells[at + 2], cells[at + 3])
   }
 }

@@ -193,7 +193,9 @@ export class ScanSession implements MemtableUser {
     const { parts } = this
     if (result !== undefined || parts === undefined) return result
     if (this.readAhead(parts) === 'pause') {
-      return this.needCursorResult ? PageResult.ofCursor(parts.rows.lastRow!) : 'pause'
+      return this.needCursorResult
+        ? PageResult.ofCursor(parts.rows.lastRow!, this.families)
+        : 'pause'
     }
     const first = this.nextReady()
     if (first === undefined) this.close()
