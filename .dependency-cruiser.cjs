@@ -20,7 +20,7 @@ const levels = [
   ['store'],
   ['engine'],
   ['api'],
-  ['table', 'memory'],
+  ['table'],
   ['metastore', 'transactions', 'repository', 'level', 'metrics'],
   ['messaging'],
   ['server'],
@@ -49,7 +49,7 @@ const builtOnTables = [
 const sameLevelExceptions = []
 
 const folders = levels.flat()
-const outsideEngine = [...builtOnTables, 'api', 'memory', 'testing']
+const outsideEngine = [...builtOnTables, 'api', 'testing']
 const engineFolders = folders.filter((folder) => !outsideEngine.includes(folder))
 
 function isException(from, to) {

@@ -22,6 +22,7 @@ export type { Imported, ImportOptions } from './table/transfer/import-table.js'
 export type { NamespaceDescription } from './table/admin/namespaces.js'
 export { EmbeddedTable } from './table/embedded-table.js'
 export type { AggregateRequest } from './table/observers/endpoints.js'
+export type { Admin as BackendAdmin, Database as BackendDatabase } from './api/index.js'
 export {
   AsyncRows,
   BatchError,

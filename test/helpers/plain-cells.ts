@@ -1,6 +1,6 @@
 /** Results as plain strings, in which the reference model and the engine are compared. */
 import type { Result } from '../../src/api/index.js'
-import { binary, type PlainCell, type PlainResult } from '../../src/memory/plain-cells.js'
+import { binary, type PlainCell, type PlainResult } from '../model/reference/plain-cells.js'
 
 export { binary, type PlainCell, type PlainResult }
 

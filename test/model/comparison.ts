@@ -22,8 +22,8 @@ import {
   type TableName,
 } from './operations.js'
 import { MergeFollower } from './merge-follower.js'
-import type { ReferenceTable, View } from '../../src/memory/reference-table.js'
-import { ReferenceModel, type ModelSnapshot } from '../../src/memory/reference-model.js'
+import type { ReferenceTable, View } from './reference/reference-table.js'
+import { ReferenceModel, type ModelSnapshot } from './reference/reference-model.js'
 
 const fullScans: readonly Scan[] = [
   { versions: 'all' },

@@ -3,8 +3,8 @@
  * files were merged, and those are the runs of the model that were made in the same order.
  */
 import type { Observer } from '../../src/index.js'
-import type { ReferenceModel } from '../../src/memory/reference-model.js'
-import type { ReferenceTable } from '../../src/memory/reference-table.js'
+import type { ReferenceModel } from './reference/reference-model.js'
+import type { ReferenceTable } from './reference/reference-table.js'
 
 type Event =
   | {

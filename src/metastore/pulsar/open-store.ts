@@ -4,7 +4,6 @@ import type { Database } from '../../api/index.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { SharedDatabases } from '../kernel/shared-databases.js'
-import { MemoryDatabase } from '../../memory/index.js'
 import { copyOfOptions } from './arguments.js'
 import { CellarMetadataStore } from './cellar-store.js'
 import type { CachingStore } from './cache-sink.js'
@@ -54,9 +53,9 @@ export interface MetadataStoreConfiguration {
   /** For the handle that opens the store first: time of the sessions. Default `clock`. */
   readonly storeClock?: LeaseClock | undefined
   /**
-   * Opens the database of a URL, such as `({ address }) => Database.open(address)`. Needed for the
-   * scheme `cellar`; the default of `memory` is a `MemoryDatabase`. Of the handles on one URL the
-   * first opens the database, the last closes it.
+   * Opens the database of a URL, such as `({ address }) => Database.open(address, options)`. The
+   * default opens a directory for `cellar`, and a database in memory for `memory`, with default
+   * options. Of the handles on one URL the first opens the database, the last closes it.
    */
   readonly openDatabase?: ((url: DatabaseUrl) => Promise<Database>) | undefined
 }
@@ -100,6 +99,19 @@ interface SharedStore {
 const shared = new Map<Database, Map<string, Promise<SharedStore>>>()
 const databases = new SharedDatabases<string, Database>(async () => undefined)
 let privateMemories = 0
+
+/** Opens the database of a URL by its address, for handles without `openDatabase`. */
+type DatabaseOpener = (address: string) => Promise<Database>
+
+let defaultOpeners: Partial<Record<DatabaseUrl['scheme'], DatabaseOpener>> = {}
+
+/**
+ * Sets the databases that URLs open by default. The entry of the package calls this function: the
+ * store itself knows no backend.
+ */
+export function provideDatabases(openers: Record<DatabaseUrl['scheme'], DatabaseOpener>): void {
+  defaultOpeners = openers
+}
 
 /** Makes a store for the rest of a URL behind its scheme. */
 export type MetadataStoreProvider = (
@@ -204,8 +216,8 @@ async function openUrl(
   url: DatabaseUrl,
   configuration: MetadataStoreConfiguration,
 ): Promise<CachingStore> {
-  const openMemory = url.scheme === 'memory' ? () => MemoryDatabase.open() : undefined
-  const openDatabase = configuration.openDatabase ?? openMemory
+  const byDefault = defaultOpeners[url.scheme]
+  const openDatabase = configuration.openDatabase ?? (byDefault && (() => byDefault(url.address)))
   if (openDatabase === undefined) {
     throw new InvalidArgumentError(`a store by ${url.scheme}: needs openDatabase`)
   }

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { runTableSuite, type TableBackend } from '../../../src/conformance/table/suite.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'
 import { openEmbedded } from './embedded-space.js'
 import { damageCases } from './f-damage.js'
@@ -21,7 +21,7 @@ const memoryBackend: TableBackend = {
   name: 'memory',
   statesMax: lengthOf('CELLAR_MEMORY_STATES', 1, 5),
   open: async ({ clock, timestampSlopMilliseconds }) => {
-    const database = await MemoryDatabase.open({ clock, timestampSlopMilliseconds })
+    const database = await ModelDatabase.open({ clock, timestampSlopMilliseconds })
     return { database, close: () => database.close() }
   },
 }

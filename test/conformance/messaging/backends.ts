@@ -2,7 +2,7 @@
 import type { MessagingBackend } from '../../../src/conformance/messaging/suite.js'
 import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
 import { Database, type DatabaseOptions } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 
 /** The embedded engine over files in memory. */
 export const embeddedBackend: MessagingBackend = {
@@ -54,7 +54,7 @@ export const embeddedBackend: MessagingBackend = {
 export const memoryBackend: MessagingBackend = {
   name: 'memory',
   open: async (clock) => {
-    const database = await MemoryDatabase.open({ clock })
+    const database = await ModelDatabase.open({ clock })
     return { database, reopen: async () => database, close: () => database.close() }
   },
 }

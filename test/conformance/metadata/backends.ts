@@ -6,7 +6,7 @@ import {
   type CellarMetadataStore,
   type MetadataStore,
   type ZooKeeperMetadataStore,
-} from '../../../src/metastore/pulsar/index.js'
+} from '../../../src/metastore-pulsar.js'
 import { ZkClient } from '../../../src/metastore/pulsar/zookeeper/client.js'
 import { ZooKeeperServer } from '../../../bench/metadata/zookeeper-server.js'
 
@@ -35,7 +35,7 @@ export const cellarBackend: MetadataBackend = {
   },
 }
 
-/** A store over `MemoryDatabase`, which lives as long as there are handles. */
+/** A store in memory, which lives as long as there are handles. */
 export const memoryBackend: MetadataBackend = {
   name: 'memory',
   create: async () => {

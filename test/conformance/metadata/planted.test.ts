@@ -1,7 +1,7 @@
 /** The suite finds what it is for: each defect that is planted into a store fails its case. */
 import t from 'tap'
 import { runMetadataSuite, type SuiteTest } from '../../../src/conformance/metadata/suite.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import {
   metadataStoreOf,
   type CachingStore,
@@ -10,7 +10,7 @@ import {
   type MetadataStore,
   type Notification,
   type Stat,
-} from '../../../src/metastore/pulsar/index.js'
+} from '../../../src/metastore-pulsar.js'
 import { withMembers } from '../../helpers/planted.js'
 
 /** Members of a handle to replace. */
@@ -40,7 +40,7 @@ async function failures(only: readonly string[], defect: Defect): Promise<Set<st
     only,
     caseMilliseconds: 2_000,
     create: async () => {
-      const database = await MemoryDatabase.open()
+      const database = await openMemoryDatabase()
       return {
         open: async (configuration) => {
           const store = await metadataStoreOf(database, {

@@ -5,7 +5,7 @@ import {
   type RepositoryBackend,
 } from '../../../src/conformance/repository/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'
 
 const embedded: RepositoryBackend = {
@@ -38,7 +38,7 @@ const embedded: RepositoryBackend = {
 const memory: RepositoryBackend = {
   name: 'the plain backend in memory',
   open: async (clock) => {
-    const database = await MemoryDatabase.open({ clock })
+    const database = await ModelDatabase.open({ clock })
     return { database, reopen: async () => database, close: () => database.close() }
   },
 }

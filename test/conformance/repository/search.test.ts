@@ -6,7 +6,7 @@ import {
   type SearchSuiteBackend,
 } from '../../../src/conformance/repository/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 import { EmbeddedSearch } from '../../../src/repository/index.js'
 
 function embedded(
@@ -52,7 +52,7 @@ const backends = [
     }
   }),
   embedded('the embedded index over plain tables in memory', async () => {
-    const database = await MemoryDatabase.open()
+    const database = await ModelDatabase.open()
     return { database, reopen: async () => database }
   }),
 ]

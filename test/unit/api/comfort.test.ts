@@ -15,7 +15,7 @@ import {
   type Scan,
   type Put,
 } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 async function filled(t: Test, rows: number): Promise<{ db: Database; table: EmbeddedTable }> {
@@ -341,7 +341,7 @@ void t.test('typed columns of one family, and compare-and-set of a property', as
 
 void t.test('a feed begins with the first mutation after the call', async (t) => {
   const { database: embedded } = await TestDatabase.open()
-  for (const db of [embedded, await MemoryDatabase.open()]) {
+  for (const db of [embedded, await openMemoryDatabase()]) {
     const table = await db.admin.ensureTable('t', { families: { f: {} } })
     await table.put({ row: 'before', cells: { 'f:v': '1' } })
     const feed = db.changes()

@@ -5,12 +5,12 @@
 import t from 'tap'
 import type { Capabilities, Database } from '../../../src/api/index.js'
 import { PlainSearch } from '../../../src/conformance/repository/plain-search.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import { Link, RepositoryManager, SearchIndexes } from '../../../src/repository/index.js'
 
 /** The plain backend in memory without some capabilities: calls that need them fail. */
 async function without(...missing: readonly (keyof Capabilities)[]): Promise<Database> {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const lost = Object.fromEntries(missing.map((name) => [name, false]))
   const capabilities = { ...database.capabilities, ...lost }
   const refused = (): never => {

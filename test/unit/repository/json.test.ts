@@ -1,6 +1,6 @@
 /** The JSON form: text, records, scans and metadata there and back; imports. */
 import t from 'tap'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import {
   importRecords,
   JsonNumber,
@@ -38,7 +38,7 @@ const types = {
 }
 
 async function open(): Promise<RepositoryManager> {
-  const manager = await RepositoryManager.open(await MemoryDatabase.open())
+  const manager = await RepositoryManager.open(await openMemoryDatabase())
   const table = manager.repository().table()
   await importRecords(manager.types, table, JSON.stringify(types))
   return manager

@@ -16,7 +16,7 @@ import {
   flushedCells,
   readFamily,
   type StoredCell,
-} from '../../../src/memory/reading-rules.js'
+} from '../../model/reference/reading-rules.js'
 import {
   cellOf,
   escaped,

@@ -15,7 +15,7 @@ import {
   compareCells,
   type FamilyRules,
   type StoredCell,
-} from '../../../src/memory/reading-rules.js'
+} from '../../model/reference/reading-rules.js'
 
 /** Times lie around this. */
 export const now = 1_000_000

@@ -8,7 +8,7 @@ import t from 'tap'
 import { seededRandom } from '../../../bench/harness/random.js'
 import { InvariantError } from '../../../src/base/assert.js'
 import { numbersPerCell, RowCollector } from '../../../src/scan/row-collector.js'
-import type { StoredCell } from '../../../src/memory/reading-rules.js'
+import type { StoredCell } from '../../model/reference/reading-rules.js'
 import { cellOf, randomCells, storedForm, textOfCell, viewOf } from './random-cells.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { ColumnTracker } from '../../../src/scan/column-tracker.js'
 import { DeleteTracker, Masking } from '../../../src/scan/delete-tracker.js'
 import { MatchCode } from '../../../src/scan/query.js'
-import type { StoredCell } from '../../../src/memory/reading-rules.js'
+import type { StoredCell } from '../../model/reference/reading-rules.js'
 import { cellOf, escaped, viewOf } from './random-cells.js'
 
 const { include, includeAndSeekNextColumn, includeAndSeekNextRow } = MatchCode

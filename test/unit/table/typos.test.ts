@@ -11,7 +11,7 @@ import {
   SingleColumnValueFilter,
   typedTable,
 } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
@@ -76,7 +76,7 @@ void t.test('every option of every call is named when it is misspelt', async (t)
     SingleColumnValueFilter: (more) =>
       new SingleColumnValueFilter({ column: 'f:v', operator: 'EQUAL', value: 'v', ...more }),
     DependentColumnFilter: (more) => new DependentColumnFilter(as({ column: 'f:v', ...more })),
-    MemoryDatabase: (more) => MemoryDatabase.open(more),
+    MemoryDatabase: (more) => openMemoryDatabase(more),
   }
   const options = await checkTypos(t, calls)
   t.ok(options > 150, `${options} options`)

@@ -1,7 +1,7 @@
 /** Full disks, sessions that end at the wrong moment, listeners that misbehave, and caches. */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/index.js'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import { FaultyFileSystem } from '../../../../src/testing/index.js'
 import {
   hasCode,
@@ -76,7 +76,7 @@ void t.test('a full disk fails writes, and takes back nothing that was acknowled
 
 void t.test('a session that is lost in the middle of an acquire', async (t) => {
   for (const moment of ['before', 'after'] as const) {
-    const database = await MemoryDatabase.open()
+    const database = await openMemoryDatabase()
     const store = await metadataStoreOf(database)
     const other = await metadataStoreOf(database)
     let isLosing = true
@@ -123,7 +123,7 @@ void t.test('a session that is lost in the middle of an acquire', async (t) => {
 
 void t.test('listeners of every kind that throw or never return are contained', async (t) => {
   const errors: unknown[] = []
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const store = await metadataStoreOf(database, { onListenerError: (error) => errors.push(error) })
   const fails = (): never => {
     throw new Error('thrown')
@@ -169,7 +169,7 @@ void t.test('listeners of every kind that throw or never return are contained', 
 })
 
 void t.test('a cache is never older than a notification that was delivered', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const writer = await metadataStoreOf(database)
   const reader = await metadataStoreOf(database)
   let slow: Promise<void> = Promise.resolve()
@@ -216,7 +216,7 @@ void t.test('a cache is never older than a notification that was delivered', asy
 })
 
 void t.test('a session that cannot be ended for lack of room is ended later', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   let isFull = false
   const full = withMembers(database, {
     atomic: (batch) =>

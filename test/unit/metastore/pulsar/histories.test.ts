@@ -5,7 +5,7 @@
  * CELLAR_LOCK_SEED: repeats one history. CELLAR_LOCK_HISTORIES: how many of each kind.
  */
 import t from 'tap'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import {
   LeaderElection,
   LockManager,
@@ -88,7 +88,7 @@ const unfenced: Write = (store, token) => store.put('/data', String(token))
 async function history(seed: number, kind: Kind, write: Write): Promise<readonly GuardedWrite[]> {
   const random = randomOf(seed)
   const clock = new ManualTimer()
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const options = { clock, sessionTimeoutMilliseconds: 3_000 }
   const open = async (name: string): Promise<Broker & { readonly name: string }> => {
     const broker = kind(await metadataStoreOf(database, options), name, clock)

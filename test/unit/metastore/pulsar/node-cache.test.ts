@@ -9,7 +9,7 @@ import {
 import { absentNode, type Node } from '../../../../src/metastore/pulsar/rows.js'
 import type { AtomicBatch, Database as AnyDatabase } from '../../../../src/api/index.js'
 import { Database, MemoryFileSystem } from '../../../../src/index.js'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import { metadataStoreOf } from '../../../../src/metastore/pulsar/index.js'
 import { withMembers } from '../../../helpers/planted.js'
 
@@ -65,7 +65,7 @@ void t.test('a write knows the nodes of the writes before it, also of failed one
 })
 
 void t.test('what a failed commit has left is read again before the next write', async (t) => {
-  const inner = await MemoryDatabase.open()
+  const inner = await openMemoryDatabase()
   let isFailing = false
   const database = withMembers<AnyDatabase>(inner, {
     // The commit is stored, and its writer is told that it failed.

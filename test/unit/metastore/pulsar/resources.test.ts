@@ -4,7 +4,7 @@ import {
   ManagedLedgerStore,
   openMetadataStore,
   PulsarResources,
-} from '../../../../src/metastore/pulsar/index.js'
+} from '../../../../src/metastore-pulsar.js'
 
 void t.test('resources over two stores, at the paths of Pulsar', async (t) => {
   const configuration = await openMetadataStore('memory:local')

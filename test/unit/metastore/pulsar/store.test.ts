@@ -8,7 +8,7 @@ import {
   openMetadataStore,
   type FeedCommit,
   type Notification,
-} from '../../../../src/metastore/pulsar/index.js'
+} from '../../../../src/metastore-pulsar.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -2,7 +2,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { openMetadataStore } from '../../../../src/metastore/pulsar/index.js'
+import { openMetadataStore } from '../../../../src/metastore-pulsar.js'
 import {
   cellOfValue,
   decodeRecord,

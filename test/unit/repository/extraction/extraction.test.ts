@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { PlainSearch } from '../../../../src/conformance/repository/plain-search.js'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import {
   RepositoryManager,
   SearchIndexes,
@@ -170,7 +170,7 @@ void t.test('a package that is installed later is found', async (t) => {
 })
 
 void t.test('an index that is closed lets go of a document, which comes again', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const manager = await RepositoryManager.open(database)
   await manager.types.createFieldType({ name: '{n}file', valueType: 'BLOB' })
   await manager.types.createRecordType({ name: '{n}page' })

@@ -1,6 +1,6 @@
 /** The embedded index beyond what all search backends have in common. */
 import t from 'tap'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import { EmbeddedSearch, type SearchDocument } from '../../../../src/repository/index.js'
 
 const code = 'ERR_INVALID_ARGUMENT'
@@ -17,7 +17,7 @@ async function keysOf(search: EmbeddedSearch, query: string): Promise<string[]> 
 }
 
 void t.test('an index has one writer, and keeps its kinds', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database)
   await t.rejects(EmbeddedSearch.open(database), { code, message: /open already/ })
   await t.rejects(EmbeddedSearch.remove(database), { code, message: /is open/ })
@@ -53,7 +53,7 @@ void t.test('an index has one writer, and keeps its kinds', async (t) => {
 })
 
 void t.test('sorts that have no order', async (t) => {
-  const search = await EmbeddedSearch.open(await MemoryDatabase.open())
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
   const several = { key: 'm', fields: { n_l: ['1', '2'], a_t: ['y'] } }
   await search.update({ documents: [...numbered(0, 3), several] })
   await search.commit()
@@ -71,7 +71,7 @@ void t.test('sorts that have no order', async (t) => {
 })
 
 void t.test('merges', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database)
   for (let i = 0; i < 40; i++) {
     await search.update({ documents: numbered(i * 10, 15), removedKeys: [`000${i}5`] })
@@ -100,7 +100,7 @@ void t.test('merges', async (t) => {
 })
 
 void t.test('segments that no commit names are removed at the next open', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database, { bufferBytesMax: 1000 })
   await search.update({ documents: numbered(0, 5) })
   await search.commit()
@@ -120,7 +120,7 @@ void t.test('segments that no commit names are removed at the next open', async 
 })
 
 void t.test('after a failed write the changes are still there', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   let failures = 0
   const failing = new Proxy(database, {
     get: (target, name) => {

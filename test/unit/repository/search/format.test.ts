@@ -1,6 +1,7 @@
 /** The bytes of a search index, as FORMAT.md describes them; and bytes that nobody has written. */
 import t from 'tap'
-import { MemoryDatabase } from '../../../../src/memory/index.js'
+import type { Database } from '../../../../src/api/index.js'
+import { openMemoryDatabase } from '../../../../src/memory.js'
 import { EmbeddedSearch, type SearchDocument } from '../../../../src/repository/index.js'
 
 const table = 'repository.search.default'
@@ -11,7 +12,7 @@ const documents: SearchDocument[] = [
   { key: 'c', fields: { y_b: ['true'], z_dt: ['1970-01-01T00:00:00.258Z'] } },
 ]
 
-async function rowsOf(database: MemoryDatabase): Promise<Record<string, string>> {
+async function rowsOf(database: Database): Promise<Record<string, string>> {
   const rows = await database.table(table).scan().all()
   const cells = rows.flatMap((row) => row.cells())
   return Object.fromEntries(
@@ -23,7 +24,7 @@ async function rowsOf(database: MemoryDatabase): Promise<Record<string, string>>
 }
 
 void t.test('golden bytes', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   const search = await EmbeddedSearch.open(database)
   await search.update({ documents })
   await search.commit()
@@ -124,7 +125,7 @@ const golden = {
 
 void t.test('rows that end too early are corruption', async (t) => {
   for (const damaged of Object.keys(golden)) {
-    const database = await MemoryDatabase.open()
+    const database = await openMemoryDatabase()
     const search = await EmbeddedSearch.open(database)
     await search.update({ documents })
     await search.commit()

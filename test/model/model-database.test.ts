@@ -1,15 +1,15 @@
-/** The database in memory: tables, atomic batches, snapshots, the change feed, its capabilities. */
+/** The model as a database: tables, atomic batches, snapshots, changes, capabilities. */
 import t from 'tap'
-import { ManualClock } from '../../../src/base/clock.js'
-import { CellarError } from '../../../src/api/index.js'
-import type { Change, Database, Table } from '../../../src/api/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
-import { TestDatabase } from '../../helpers/test-database.js'
+import { ManualClock } from '../../src/base/clock.js'
+import { CellarError } from '../../src/api/index.js'
+import type { Change, Database, Table } from '../../src/api/index.js'
+import { ModelDatabase } from './reference/model-database.js'
+import { TestDatabase } from '../helpers/test-database.js'
 
 const clock = new ManualClock()
 
-async function open(): Promise<MemoryDatabase> {
-  const database = await MemoryDatabase.open({ clock })
+async function open(): Promise<ModelDatabase> {
+  const database = await ModelDatabase.open({ clock })
   await database.createTable('a', { families: { f: { versions: 3 }, g: {} } })
   await database.createTable('b', { families: { f: {} } })
   return database
@@ -93,7 +93,7 @@ void t.test('snapshots and open scans do not change', async (t) => {
 })
 
 void t.test('the change feed has every mutation once, whole and in order', async (t) => {
-  const database = await MemoryDatabase.open({ clock, changesMax: 10 })
+  const database = await ModelDatabase.open({ clock, changesMax: 10 })
   const a = await database.createTable('a', { families: { f: {} } })
   const b = await database.createTable('b', { families: { f: {} } })
   const feed = database.changes({ fromSequence: 1 })
@@ -218,7 +218,7 @@ async function outcome(run: () => unknown): Promise<unknown> {
 
 void t.test('both backends refuse the same calls with the same words', async (t) => {
   const { database: embedded } = await TestDatabase.open({ clock })
-  const memory = await MemoryDatabase.open({ clock })
+  const memory = await ModelDatabase.open({ clock })
   for (const database of [embedded, memory]) {
     const table: Table = await database.createTable('t', { families: { f: {} } })
     await table.put({ row: 'r', cells: { 'f:text': 'text' } })

@@ -1,32 +1,36 @@
 /** Administration of an in-memory database. */
-import { checkText } from '../base/arguments.js'
-import { CellarError, ErrorCode } from '../base/errors.js'
-import { requireCapability, type Capabilities } from '../api/capabilities.js'
-import { newTableName, plainTableName, tableExists } from '../api/checks/names.js'
-import { noSuchFamily } from '../api/checks/reads.js'
-import { describeAlteration, describeNewTable, type DescribedTable } from '../api/checks/schema.js'
-import type { Admin } from '../api/database.js'
-import { ensureTable } from '../api/ensure-table.js'
-import type { TableAlteration, TableDescription, TableOptions } from '../api/schema.js'
-import { defaultNamespace, namespaceOf } from '../cell/limits.js'
-import type { MemoryCore, MemoryTableState } from './memory-core.js'
-import { MemoryTable } from './memory-table.js'
+import { checkText } from '../../../src/base/arguments.js'
+import { CellarError, ErrorCode } from '../../../src/base/errors.js'
+import { requireCapability, type Capabilities } from '../../../src/api/capabilities.js'
+import { newTableName, plainTableName, tableExists } from '../../../src/api/checks/names.js'
+import { noSuchFamily } from '../../../src/api/checks/reads.js'
+import {
+  describeAlteration,
+  describeNewTable,
+  type DescribedTable,
+} from '../../../src/api/checks/schema.js'
+import type { Admin } from '../../../src/api/database.js'
+import { ensureTable } from '../../../src/api/ensure-table.js'
+import type { TableAlteration, TableDescription, TableOptions } from '../../../src/api/schema.js'
+import { defaultNamespace, namespaceOf } from '../../../src/cell/limits.js'
+import type { ModelCore, ModelTableState } from './model-core.js'
+import { ModelTable } from './model-table.js'
 
 /**
- * Administration of an in-memory database; made by `MemoryDatabase`. Only the default namespace
+ * Administration of an in-memory database; made by `ModelDatabase`. Only the default namespace
  * exists.
  */
-export class MemoryAdmin implements Admin {
-  readonly #core: MemoryCore
+export class ModelAdmin implements Admin {
+  readonly #core: ModelCore
   readonly #capabilities: Capabilities
 
   /** @internal */
-  constructor(core: MemoryCore, capabilities: Capabilities) {
+  constructor(core: ModelCore, capabilities: Capabilities) {
     this.#core = core
     this.#capabilities = capabilities
   }
 
-  async createTable(name: string, options: TableOptions): Promise<MemoryTable> {
+  async createTable(name: string, options: TableOptions): Promise<ModelTable> {
     const core = this.#core
     core.checkOpen()
     const plain = newTableName(name)
@@ -38,12 +42,12 @@ export class MemoryAdmin implements Admin {
     }
     const description = descriptionOf(plain, described)
     core.install(description, core.model.createTable(plain, description.families))
-    return new MemoryTable(core, core.find(plain))
+    return new ModelTable(core, core.find(plain))
   }
 
-  async ensureTable(name: string, options: TableOptions): Promise<MemoryTable> {
+  async ensureTable(name: string, options: TableOptions): Promise<ModelTable> {
     await ensureTable(this, name, options)
-    return new MemoryTable(this.#core, this.#core.find(name))
+    return new ModelTable(this.#core, this.#core.find(name))
   }
 
   async deleteTable(name: string): Promise<void> {
@@ -112,7 +116,7 @@ export class MemoryAdmin implements Admin {
     }
   }
 
-  #tablesOf(name: string | undefined, family: string | undefined): MemoryTableState[] {
+  #tablesOf(name: string | undefined, family: string | undefined): ModelTableState[] {
     this.#core.checkOpen()
     if (family !== undefined) checkText(family, 'family')
     if (name === undefined) return [...this.#core.tables.values()]

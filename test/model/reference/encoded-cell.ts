@@ -1,20 +1,20 @@
 /** Converts cells of the model into the forms of filters, results and the change feed. */
-import type { ChangedCell } from '../api/changes.js'
-import { ResultCell } from '../api/result-cell.js'
-import type { Cell } from '../api/result.js'
-import { escapeQualifier } from '../cell/column-name.js'
+import type { ChangedCell } from '../../../src/api/changes.js'
+import { ResultCell } from '../../../src/api/result-cell.js'
+import type { Cell } from '../../../src/api/result.js'
+import { escapeQualifier } from '../../../src/cell/column-name.js'
 import {
   keyBytesBound,
   writeEscaped,
   writeKeySuffix,
   writeTerminator,
   writeTimestamp,
-} from '../cell/cell-key.js'
-import { cellTypeCode } from '../cell/cell-type.js'
-import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
-import { CellView } from '../cell/cell-view.js'
-import { timestampHigh, timestampLow } from '../cell/timestamp.js'
-import type { CellHint } from '../filter/filter.js'
+} from '../../../src/cell/cell-key.js'
+import { cellTypeCode } from '../../../src/cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../../../src/cell/cell-value.js'
+import { CellView } from '../../../src/cell/cell-view.js'
+import { timestampHigh, timestampLow } from '../../../src/cell/timestamp.js'
+import type { CellHint } from '../../../src/filter/filter.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 

@@ -1,9 +1,9 @@
 /** The scanners of the in-memory backend. */
-import { CellarError, ErrorCode } from '../base/errors.js'
-import { checkResultCount, type ScanCuts } from '../api/checks/scans.js'
-import type { Scan, ScanMetrics } from '../api/reads.js'
-import { Result } from '../api/result.js'
-import { ResultScanner, SyncResultScanner } from '../api/scanners.js'
+import { CellarError, ErrorCode } from '../../../src/base/errors.js'
+import { checkResultCount, type ScanCuts } from '../../../src/api/checks/scans.js'
+import type { Scan, ScanMetrics } from '../../../src/api/reads.js'
+import { Result } from '../../../src/api/result.js'
+import { ResultScanner, SyncResultScanner } from '../../../src/api/scanners.js'
 import { asCell, encodedBytes } from './encoded-cell.js'
 import { FilteredRows } from './filtered-rows.js'
 import { bytesOf } from './plain-cells.js'
@@ -16,7 +16,7 @@ const barrenRowsMax = 512
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
 /** The rows of a synchronous scan. The list of rows is taken when the scan is opened. */
-export class MemoryScanner extends SyncResultScanner {
+export class ModelScanner extends SyncResultScanner {
   readonly #rows: Iterator<Result, undefined>
   readonly #checkOpen: () => void
   #closed = false
@@ -24,7 +24,7 @@ export class MemoryScanner extends SyncResultScanner {
   #failure: { readonly error: unknown } | undefined = undefined
   readonly #counts = { rowsScanned: 0, rowsFiltered: 0, results: 0, cells: 0, bytes: 0 }
 
-  /** @internal Made by `MemoryTable`. */
+  /** @internal Made by `ModelTable`. */
   constructor(
     table: ReferenceTable,
     scan: Scan,
@@ -144,12 +144,12 @@ function pieces(
 }
 
 /** The rows of a scan with promises. */
-export class AsyncMemoryScanner extends ResultScanner {
-  readonly #scanner: MemoryScanner
+export class AsyncModelScanner extends ResultScanner {
+  readonly #scanner: ModelScanner
   readonly #signal: AbortSignal | undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(scanner: MemoryScanner, signal: AbortSignal | undefined) {
+  constructor(scanner: ModelScanner, signal: AbortSignal | undefined) {
     super()
     this.#scanner = scanner
     this.#signal = signal

@@ -2,7 +2,7 @@
  * The timestamps that a database gives to mutations without one. They strictly increase for each
  * row, also if the clock steps back. Only a mutation that is written uses up its timestamps.
  */
-import type { Clock } from '../base/clock.js'
+import type { Clock } from '../../../src/base/clock.js'
 
 /** Returns the timestamp of the running mutation; repeated calls return the same. */
 export type ServerTime = () => bigint

@@ -1,11 +1,11 @@
 /** The objects that one in-memory database shares: the model, the schema and the change log. */
-import type { Clock } from '../base/clock.js'
-import { CellarError, closedError, ErrorCode, invalidArgument } from '../base/errors.js'
-import type { Durability } from '../api/checks/durability.js'
-import { noSuchTable, plainTableName } from '../api/checks/names.js'
-import type { Snapshot } from '../api/reads.js'
-import type { TableDescription } from '../api/schema.js'
-import { ArgumentChecks, type MemoryLimits } from './argument-checks.js'
+import type { Clock } from '../../../src/base/clock.js'
+import { CellarError, closedError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
+import type { Durability } from '../../../src/api/checks/durability.js'
+import { noSuchTable, plainTableName } from '../../../src/api/checks/names.js'
+import type { Snapshot } from '../../../src/api/reads.js'
+import type { TableDescription } from '../../../src/api/schema.js'
+import { ArgumentChecks, type ModelLimits } from './argument-checks.js'
 import { ChangeLog } from './change-log.js'
 import { filteredRow } from './filtered-rows.js'
 import { binary } from './plain-cells.js'
@@ -13,14 +13,14 @@ import { ReferenceModel, type ModelSnapshot, type ModelWrite } from './reference
 import type { ReferenceTable } from './reference-table.js'
 
 /** Options of an in-memory database, with defaults filled in. */
-export interface MemorySettings extends MemoryLimits {
+export interface ModelSettings extends ModelLimits {
   readonly clock: Clock
   /** Number of mutations that the change log keeps at least. */
   readonly changesMax: number
 }
 
 /** The present state of a table. */
-export interface MemoryTableState {
+export interface ModelTableState {
   /** Unique: a table that is created again with the same name gets another one. */
   readonly id: number
   readonly name: string
@@ -30,17 +30,17 @@ export interface MemoryTableState {
 }
 
 /** The shared objects of one database. */
-export class MemoryCore {
+export class ModelCore {
   readonly model: ReferenceModel
-  readonly settings: MemorySettings
-  readonly tables = new Map<string, MemoryTableState>()
+  readonly settings: ModelSettings
+  readonly tables = new Map<string, ModelTableState>()
   readonly changes: ChangeLog
   #isOpen = true
   #lastId = 0
   /** Durability of the running mutation. */
   #durability: Durability = 'SYNC_WAL'
 
-  constructor(settings: MemorySettings) {
+  constructor(settings: ModelSettings) {
     this.settings = settings
     this.model = new ReferenceModel(settings.clock, (table, check, view) => {
       const { row, filter, timeRange } = check
@@ -65,7 +65,7 @@ export class MemoryCore {
   }
 
   /** The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
-  find(name: string): MemoryTableState {
+  find(name: string): ModelTableState {
     this.checkOpen()
     const plain = plainTableName(name)
     const state = this.tables.get(plain)
@@ -102,12 +102,12 @@ export class MemoryCore {
 }
 
 /** A snapshot of an in-memory database. */
-export class MemorySnapshot implements Snapshot {
-  readonly #core: MemoryCore
+export class ReadView implements Snapshot {
+  readonly #core: ModelCore
   readonly #snapshot: ModelSnapshot
   #open = true
 
-  constructor(core: MemoryCore) {
+  constructor(core: ModelCore) {
     this.#core = core
     this.#snapshot = core.model.openSnapshot()
   }
@@ -126,9 +126,9 @@ export class MemorySnapshot implements Snapshot {
   }
 
   /** The view of a read with a snapshot; undefined without one. */
-  static of(core: MemoryCore, snapshot: Snapshot | undefined): ModelSnapshot | undefined {
+  static of(core: ModelCore, snapshot: Snapshot | undefined): ModelSnapshot | undefined {
     if (snapshot === undefined) return undefined
-    if (!(snapshot instanceof MemorySnapshot)) {
+    if (!(snapshot instanceof ReadView)) {
       throw invalidArgument('snapshot must come from Database.snapshot')
     }
     if (snapshot.#core !== core) {

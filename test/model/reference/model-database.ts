@@ -3,28 +3,23 @@
  * semantics by the reference model, without files, threads or tuning. An operation takes time
  * proportional to the cells of its rows, a scan to the rows of its table.
  */
-import { checkInteger, OptionNames, readArguments, shown } from '../base/arguments.js'
-import { systemClock, type Clock } from '../base/clock.js'
-import { invalidArgument } from '../base/errors.js'
-import type { AtomicBatch, AtomicResult } from '../api/atomic.js'
-import type { Capabilities } from '../api/capabilities.js'
-import type { Change, ChangeOptions } from '../api/changes.js'
-import { foreignTable, readAtomic } from '../api/checks/atomic.js'
-import { parseDurability, stronger, type Durability } from '../api/checks/durability.js'
-import type { Database } from '../api/database.js'
-import type { Snapshot } from '../api/reads.js'
-import type { TableOptions } from '../api/schema.js'
-import type { Table } from '../api/table.js'
-import { copyArguments } from '../base/copy-arguments.js'
-import { cellBytesMaxDefault } from '../cell/limits.js'
-import { MemoryAdmin } from './memory-admin.js'
-import {
-  MemoryCore,
-  MemorySnapshot,
-  type MemorySettings,
-  type MemoryTableState,
-} from './memory-core.js'
-import { checkWritable, MemoryTable } from './memory-table.js'
+import { checkInteger, OptionNames, readArguments, shown } from '../../../src/base/arguments.js'
+import { systemClock, type Clock } from '../../../src/base/clock.js'
+import { invalidArgument } from '../../../src/base/errors.js'
+import type { AtomicBatch, AtomicResult } from '../../../src/api/atomic.js'
+import type { Capabilities } from '../../../src/api/capabilities.js'
+import type { Change, ChangeOptions } from '../../../src/api/changes.js'
+import { foreignTable, readAtomic } from '../../../src/api/checks/atomic.js'
+import { parseDurability, stronger, type Durability } from '../../../src/api/checks/durability.js'
+import type { Database } from '../../../src/api/database.js'
+import type { Snapshot } from '../../../src/api/reads.js'
+import type { TableOptions } from '../../../src/api/schema.js'
+import type { Table } from '../../../src/api/table.js'
+import { copyArguments } from '../../../src/base/copy-arguments.js'
+import { cellBytesMaxDefault } from '../../../src/cell/limits.js'
+import { ModelAdmin } from './model-admin.js'
+import { ModelCore, ReadView, type ModelSettings, type ModelTableState } from './model-core.js'
+import { checkWritable, ModelTable } from './model-table.js'
 
 const capabilities: Capabilities = Object.freeze({
   sync: true,
@@ -38,8 +33,8 @@ const capabilities: Capabilities = Object.freeze({
   upkeep: true,
 })
 
-/** Options of {@link MemoryDatabase.open}. */
-export interface MemoryDatabaseOptions {
+/** Options of {@link ModelDatabase.open}. */
+export interface ModelDatabaseOptions {
   /** Clock for mutations without timestamp and for expiry. Default: the machine's clock. */
   readonly clock?: Clock | undefined
   /** Largest cell in bytes (row, family, qualifier, value and 20). 0 = no limit. Default 10 MiB. */
@@ -53,44 +48,44 @@ export interface MemoryDatabaseOptions {
   readonly changesMax?: number | undefined
 }
 
-const optionNames = new OptionNames<MemoryDatabaseOptions>('a database in memory', {
+const optionNames = new OptionNames<ModelDatabaseOptions>('a database in memory', {
   clock: true,
   cellBytesMax: true,
   timestampSlopMilliseconds: true,
   changesMax: true,
 })
 
-/** An open database in memory. Made by {@link MemoryDatabase.open}. */
-export class MemoryDatabase implements Database<MemoryTable> {
+/** An open database in memory. Made by {@link ModelDatabase.open}. */
+export class ModelDatabase implements Database<ModelTable> {
   /** The capabilities of this backend: all but coprocessors. */
   readonly capabilities = capabilities
   /** Schema and upkeep. */
-  readonly admin: MemoryAdmin
-  readonly #core: MemoryCore
+  readonly admin: ModelAdmin
+  readonly #core: ModelCore
 
-  private constructor(settings: MemorySettings) {
-    this.#core = new MemoryCore(settings)
-    this.admin = new MemoryAdmin(this.#core, capabilities)
+  private constructor(settings: ModelSettings) {
+    this.#core = new ModelCore(settings)
+    this.admin = new ModelAdmin(this.#core, capabilities)
   }
 
   /** Opens an empty database. Throws `ERR_INVALID_ARGUMENT`. */
-  static async open(options: MemoryDatabaseOptions = {}): Promise<MemoryDatabase> {
-    return new MemoryDatabase(readArguments(() => parseOptions(optionNames.copy(options))))
+  static async open(options: ModelDatabaseOptions = {}): Promise<ModelDatabase> {
+    return new ModelDatabase(readArguments(() => parseOptions(optionNames.copy(options))))
   }
 
   /** Creates a table. Throws `ERR_UNSUPPORTED` if its options name coprocessors. */
-  createTable(name: string, options: TableOptions): Promise<MemoryTable> {
+  createTable(name: string, options: TableOptions): Promise<ModelTable> {
     return this.admin.createTable(name, options)
   }
 
   /** The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
-  table(name: string): MemoryTable {
-    return new MemoryTable(this.#core, this.#core.find(name))
+  table(name: string): ModelTable {
+    return new ModelTable(this.#core, this.#core.find(name))
   }
 
   snapshot(): Snapshot {
     this.#core.checkOpen()
-    return new MemorySnapshot(this.#core)
+    return new ReadView(this.#core)
   }
 
   changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
@@ -130,9 +125,9 @@ export class MemoryDatabase implements Database<MemoryTable> {
     }
   }
 
-  #stateOf(table: string | Table): MemoryTableState {
+  #stateOf(table: string | Table): ModelTableState {
     if (typeof table === 'string') return this.#core.find(table)
-    const state = table instanceof MemoryTable ? table.stateIn(this.#core) : undefined
+    const state = table instanceof ModelTable ? table.stateIn(this.#core) : undefined
     if (state === undefined) throw foreignTable()
     return state
   }
@@ -143,7 +138,7 @@ export class MemoryDatabase implements Database<MemoryTable> {
   }
 }
 
-function parseOptions(options: MemoryDatabaseOptions): MemorySettings {
+function parseOptions(options: ModelDatabaseOptions): ModelSettings {
   const { clock = systemClock, timestampSlopMilliseconds = Infinity } = options
   if (typeof clock !== 'object' || clock === null || typeof clock.now !== 'function') {
     throw invalidArgument(`option clock must have a function now, got ${shown(clock)}`)

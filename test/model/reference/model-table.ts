@@ -3,11 +3,16 @@
  * operation, and converts the outcome into results. Every operation ends before its method returns;
  * the methods with promises call the synchronous ones.
  */
-import { checkBoolean, checkFunction, checkArray, readArguments } from '../base/arguments.js'
-import { copyArguments } from '../base/copy-arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import type { Durability } from '../api/checks/durability.js'
-import { ListFailures } from '../api/checks/list-failures.js'
+import {
+  checkBoolean,
+  checkFunction,
+  checkArray,
+  readArguments,
+} from '../../../src/base/arguments.js'
+import { copyArguments } from '../../../src/base/copy-arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
+import type { Durability } from '../../../src/api/checks/durability.js'
+import { ListFailures } from '../../../src/api/checks/list-failures.js'
 import {
   asCellarError,
   checkOperation,
@@ -16,18 +21,13 @@ import {
   readCheck,
   readList,
   readPuts,
-} from '../api/checks/lists.js'
-import type * as types from '../api/index.js'
-import { Result, type ResultMarks } from '../api/result.js'
+} from '../../../src/api/checks/lists.js'
+import type * as types from '../../../src/api/index.js'
+import { Result, type ResultMarks } from '../../../src/api/result.js'
 import { asCell } from './encoded-cell.js'
 import { filteredRow } from './filtered-rows.js'
-import {
-  droppedTable,
-  MemorySnapshot,
-  type MemoryCore,
-  type MemoryTableState,
-} from './memory-core.js'
-import { AsyncMemoryScanner, MemoryScanner } from './memory-scanners.js'
+import { droppedTable, ReadView, type ModelCore, type ModelTableState } from './model-core.js'
+import { AsyncModelScanner, ModelScanner } from './model-scanners.js'
 import { binary } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 import type { ReferenceTable } from './reference-table.js'
@@ -41,13 +41,13 @@ export type CheckWithAction = {
 }
 
 /** A table of an open in-memory database. */
-export class MemoryTable implements types.Table, types.SyncTable {
+export class ModelTable implements types.Table, types.SyncTable {
   readonly name: string
-  readonly #core: MemoryCore
+  readonly #core: ModelCore
   readonly #id: number
 
-  /** @internal Made by `MemoryDatabase`. */
-  constructor(core: MemoryCore, state: MemoryTableState) {
+  /** @internal Made by `ModelDatabase`. */
+  constructor(core: ModelCore, state: ModelTableState) {
     this.name = state.name
     this.#core = core
     this.#id = state.id
@@ -56,7 +56,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
   /**
    * @internal The table's state; undefined if the table belongs to another database than `core`.
    */
-  stateIn(core: MemoryCore): MemoryTableState | undefined {
+  stateIn(core: ModelCore): ModelTableState | undefined {
     return core === this.#core ? this.#state() : undefined
   }
 
@@ -102,18 +102,18 @@ export class MemoryTable implements types.Table, types.SyncTable {
 
   scan(scan: types.Scan = {}): types.ResultScanner {
     const { signal } = scan
-    return new AsyncMemoryScanner(this.scanSync(scan), signal)
+    return new AsyncModelScanner(this.scanSync(scan), signal)
   }
 
-  scanSync(scan: types.Scan = {}): MemoryScanner {
+  scanSync(scan: types.Scan = {}): ModelScanner {
     const { reference, checks } = this.#state()
     const { cuts, own, snapshot } = readArguments(() => {
       const given = copyArguments(scan).value
       const cuts = checks.scan(given)
-      return { own: given, cuts, snapshot: MemorySnapshot.of(this.#core, given.snapshot) }
+      return { own: given, cuts, snapshot: ReadView.of(this.#core, given.snapshot) }
     })
     const view = this.#core.model.viewOf(reference, snapshot)
-    return new MemoryScanner(reference, own, view, cuts, () => this.#core.checkOpen())
+    return new ModelScanner(reference, own, view, cuts, () => this.#core.checkOpen())
   }
 
   #read(get: types.Get): { result: readonly StoredCell[]; existenceOnly: boolean } {
@@ -121,7 +121,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
     const { own, snapshot } = readArguments(() => {
       const given = copyArguments(get).value
       checks.get(given)
-      return { own: given, snapshot: MemorySnapshot.of(this.#core, given.snapshot) }
+      return { own: given, snapshot: ReadView.of(this.#core, given.snapshot) }
     })
     const view = this.#core.model.viewOf(reference, snapshot)
     const row = binary(own.row)
@@ -346,7 +346,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
   /** Copies and checks the arguments, then applies the mutation. */
   #mutate<O, T>(
     operation: O,
-    check: (state: MemoryTableState, own: O) => Durability,
+    check: (state: ModelTableState, own: O) => Durability,
     apply: (table: ReferenceTable, own: O) => T,
   ): T {
     const state = this.#state()
@@ -364,7 +364,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
   }
 
   /** The present state of the table. Throws `ERR_CLOSED` or `ERR_TABLE_NOT_FOUND`. */
-  #state(): MemoryTableState {
+  #state(): ModelTableState {
     this.#core.checkOpen()
     const state = this.#core.tables.get(this.name)
     if (state === undefined || state.id !== this.#id) throw droppedTable(this.name)
@@ -373,7 +373,7 @@ export class MemoryTable implements types.Table, types.SyncTable {
 }
 
 /** Throws `ERR_READ_ONLY` if the table is read-only. */
-export function checkWritable({ name, description }: MemoryTableState): void {
+export function checkWritable({ name, description }: ModelTableState): void {
   if (!description.readOnly) return
   throw new CellarError(ErrorCode.readOnly, `table '${name}' is read-only`)
 }

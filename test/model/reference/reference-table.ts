@@ -2,10 +2,10 @@
  * A table by HBase's rules: every cell that was ever written, by row, and each operation in the
  * simplest form. Slow but complete; tests compare the embedded engine with it.
  */
-import type { Check } from '../api/mutations.js'
-import type { FamilyOptions } from '../api/schema.js'
-import { noSuchFamily } from '../api/checks/reads.js'
-import type { Get, Scan, TimeRangeOption } from '../api/reads.js'
+import type { Check } from '../../../src/api/mutations.js'
+import type { FamilyOptions } from '../../../src/api/schema.js'
+import { noSuchFamily } from '../../../src/api/checks/reads.js'
+import type { Get, Scan, TimeRangeOption } from '../../../src/api/reads.js'
 import { columnOf, type Column } from './column-parts.js'
 import type { NewCell, RowState } from './mutation-cells.js'
 import { binary, compareStrings, type PlainResult } from './plain-cells.js'

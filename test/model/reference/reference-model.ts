@@ -12,10 +12,10 @@ import type {
   Mutation,
   Put,
   RowMutations,
-} from '../api/mutations.js'
-import type { FamilyOptions } from '../api/schema.js'
-import type { BytesLike } from '../cell/column-name.js'
-import type { Clock } from '../base/clock.js'
+} from '../../../src/api/mutations.js'
+import type { FamilyOptions } from '../../../src/api/schema.js'
+import type { BytesLike } from '../../../src/cell/column-name.js'
+import type { Clock } from '../../../src/base/clock.js'
 import { cellsOf, type NewCell, type RowState } from './mutation-cells.js'
 import { binary, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'

@@ -2,10 +2,10 @@
  * Reads rows through a filter, by HBase's protocol (see filter/filter.ts), in the simplest way: the
  * visible cells of each family of a row, one after the other.
  */
-import type { Scan } from '../api/reads.js'
-import type { CellView } from '../cell/cell-view.js'
-import { FilterCode, type Filter, type RowCells } from '../filter/filter.js'
-import { isIncluded } from '../filter/filter-base.js'
+import type { Scan } from '../../../src/api/reads.js'
+import type { CellView } from '../../../src/cell/cell-view.js'
+import { FilterCode, type Filter, type RowCells } from '../../../src/filter/filter.js'
+import { isIncluded } from '../../../src/filter/filter-base.js'
 import { keyOfHint, viewOf } from './encoded-cell.js'
 import { binary, bytesOf } from './plain-cells.js'
 import { qualifiersOf, type RowReadOptions } from './read-options.js'

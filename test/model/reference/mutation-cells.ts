@@ -1,6 +1,6 @@
 /** The cells that mutations of one row write, by HBase's rules. */
-import { noSuchFamily } from '../api/checks/reads.js'
-import { notACounter } from '../api/checks/updates.js'
+import { noSuchFamily } from '../../../src/api/checks/reads.js'
+import { notACounter } from '../../../src/api/checks/updates.js'
 import type {
   Append,
   Delete,
@@ -10,11 +10,11 @@ import type {
   PutCell,
   PutValue,
   RowOperation,
-} from '../api/mutations.js'
-import type { TimeRangeOption } from '../api/reads.js'
-import type { CellTypeName } from '../cell/cell-type.js'
-import type { BytesLike, ColumnName } from '../cell/column-name.js'
-import type { Timestamp } from '../cell/timestamp.js'
+} from '../../../src/api/mutations.js'
+import type { TimeRangeOption } from '../../../src/api/reads.js'
+import type { CellTypeName } from '../../../src/cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../../../src/cell/column-name.js'
+import type { Timestamp } from '../../../src/cell/timestamp.js'
 import { columnOf, explicit, familyOf, timestampOf, type Column } from './column-parts.js'
 import { binary, compareStrings } from './plain-cells.js'
 import type { FamilyRules, StoredCell } from './reading-rules.js'

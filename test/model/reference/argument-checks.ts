@@ -8,12 +8,12 @@ import {
   checkObject,
   isWellFormed,
   loneSurrogate,
-} from '../base/arguments.js'
-import type { Clock } from '../base/clock.js'
-import { invalidArgument } from '../base/errors.js'
-import { parseCondition } from '../api/checks/conditions.js'
-import { parseDelete } from '../api/checks/deletes.js'
-import { parseDurability, type Durability } from '../api/checks/durability.js'
+} from '../../../src/base/arguments.js'
+import type { Clock } from '../../../src/base/clock.js'
+import { invalidArgument } from '../../../src/base/errors.js'
+import { parseCondition } from '../../../src/api/checks/conditions.js'
+import { parseDelete } from '../../../src/api/checks/deletes.js'
+import { parseDurability, type Durability } from '../../../src/api/checks/durability.js'
 import {
   checkAction,
   checkMutation,
@@ -23,8 +23,13 @@ import {
   readMultiRow,
   rowMutationsNames,
   rowNames,
-} from '../api/checks/operations.js'
-import { checkSlop, checkValue, markerWithQualifier, readPut } from '../api/checks/puts.js'
+} from '../../../src/api/checks/operations.js'
+import {
+  checkSlop,
+  checkValue,
+  markerWithQualifier,
+  readPut,
+} from '../../../src/api/checks/puts.js'
 import {
   checkFilter,
   checkGet,
@@ -35,16 +40,16 @@ import {
   parseTime,
   parseTimeRange,
   parseVersions,
-} from '../api/checks/reads.js'
-import { checkSameRow, parseBounds, rowBytes } from '../api/checks/rows.js'
-import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../api/checks/scans.js'
+} from '../../../src/api/checks/reads.js'
+import { checkSameRow, parseBounds, rowBytes } from '../../../src/api/checks/rows.js'
+import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/api/checks/scans.js'
 import {
   checkAmount,
   checkTail,
   columnsOfAppend,
   columnsOfIncrement,
   parseUpdate,
-} from '../api/checks/updates.js'
+} from '../../../src/api/checks/updates.js'
 import type {
   Append,
   Check,
@@ -56,22 +61,22 @@ import type {
   Put,
   RowMutations,
   RowOperation,
-} from '../api/mutations.js'
-import type { Get, ReadOptions, Scan } from '../api/reads.js'
-import { isFamilyMarker } from '../cell/cell-key.js'
-import { CellType } from '../cell/cell-type.js'
+} from '../../../src/api/mutations.js'
+import type { Get, ReadOptions, Scan } from '../../../src/api/reads.js'
+import { isFamilyMarker } from '../../../src/cell/cell-key.js'
+import { CellType } from '../../../src/cell/cell-type.js'
 import {
   escapeQualifier,
   parseSingleColumn,
   type BytesLike,
   type ColumnName,
-} from '../cell/column-name.js'
-import { cellOverheadBytes, checkCellBytes } from '../cell/limits.js'
+} from '../../../src/cell/column-name.js'
+import { cellOverheadBytes, checkCellBytes } from '../../../src/cell/limits.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
-import { checkTimestamp, latestTimestamp, type Timestamp } from '../cell/timestamp.js'
+import { checkTimestamp, latestTimestamp, type Timestamp } from '../../../src/cell/timestamp.js'
 
 /** The limits of a database. */
-export interface MemoryLimits {
+export interface ModelLimits {
   readonly clock: Clock
   /** Largest cell in bytes; 0 = no limit. */
   readonly cellBytesMax: number
@@ -89,10 +94,10 @@ export interface CheckedTable {
 
 /** Checks the operations of one table. Each check of a mutation returns its durability. */
 export class ArgumentChecks {
-  readonly #limits: MemoryLimits
+  readonly #limits: ModelLimits
   readonly #table: CheckedTable
 
-  constructor(limits: MemoryLimits, table: CheckedTable) {
+  constructor(limits: ModelLimits, table: CheckedTable) {
     this.#limits = limits
     this.#table = table
   }

@@ -1,5 +1,5 @@
 /** Evaluates the options of reads in the simplest way. */
-import type { ReadOptions, Scan } from '../api/reads.js'
+import type { ReadOptions, Scan } from '../../../src/api/reads.js'
 import { columnOf } from './column-parts.js'
 import { binary, compareStrings } from './plain-cells.js'
 

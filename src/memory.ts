@@ -1,0 +1,31 @@
+/**
+ * Databases in memory: the engine over a file system in memory. The public entry `cellardb/memory`.
+ */
+import { CellarError, ErrorCode } from './api/index.js'
+import { MemoryFileSystem } from './fs/memory-fs.js'
+import { Database, type OpenOptions } from './index.js'
+
+const notInMemory = ['fileSystem', 'createIfMissing', 'readOnly', 'recovery', 'executor'] as const
+
+/** Options of {@link openMemoryDatabase}: those of a database that concern no directory. */
+export type MemoryDatabaseOptions = Omit<OpenOptions, (typeof notInMemory)[number]>
+
+/**
+ * Opens an empty database in memory: the engine of `Database.open`, with all its operations and
+ * semantics, over files that are memory of this process. Flushes and compactions run on the event
+ * loop, in short slices. The contents are lost when the database is closed.
+ *
+ * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_COPROCESSOR` if a coprocessor cannot be loaded.
+ */
+export async function openMemoryDatabase(options: MemoryDatabaseOptions = {}): Promise<Database> {
+  if (typeof options !== 'object' || options === null) {
+    throw new CellarError(ErrorCode.invalidArgument, 'the options must be an object')
+  }
+  for (const name of notInMemory) {
+    if (!(name in options)) continue
+    const message = `option ${name} belongs to a database in a directory`
+    throw new CellarError(ErrorCode.invalidArgument, message)
+  }
+  const all: OpenOptions = { ...options, executor: 'inline', fileSystem: new MemoryFileSystem() }
+  return Database.open('/memory', all)
+}
