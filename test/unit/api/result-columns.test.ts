@@ -2,12 +2,12 @@
 import t from 'tap'
 import type { Database } from '../../../src/api/index.js'
 import { ErrorCode, Result } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const backends: Record<string, () => Promise<Database>> = {
   'the engine': async () => (await TestDatabase.open()).database,
-  memory: () => MemoryDatabase.open(),
+  memory: () => openMemoryDatabase(),
 }
 
 for (const [name, open] of Object.entries(backends)) {

@@ -1,7 +1,7 @@
 /** Keys and values of typed tables: what was read names the same row, and what is wrong is said. */
 import t from 'tap'
 import { ErrorCode, typedTable } from '../../../src/index.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import { seededRandom } from '../../../src/base/random.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
@@ -38,7 +38,7 @@ void t.test(
 )
 
 void t.test('a typed table of text refuses rows and values that are not UTF-8', async (t) => {
-  for (const database of [await MemoryDatabase.open(), (await TestDatabase.open()).database]) {
+  for (const database of [await openMemoryDatabase(), (await TestDatabase.open()).database]) {
     const table = await database.createTable('t', { families: { f: {} } })
     await table.put({ row: binary, cells: { 'f:v': 'v' } })
     await table.put({ row: 'é', cells: { 'f:v': binary, 'f:n': '1' } })
@@ -65,7 +65,7 @@ void t.test('a typed table of text refuses rows and values that are not UTF-8', 
 })
 
 void t.test('what a typed table cannot use is refused with a reason', async (t) => {
-  const database = await MemoryDatabase.open()
+  const database = await openMemoryDatabase()
   t.teardown(() => database.close())
   const table = await database.createTable('t', { families: { f: {} } })
   const typed = typedTable(table, { v: 'f:v' })

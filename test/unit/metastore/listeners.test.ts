@@ -14,14 +14,14 @@ import {
   Version,
 } from '../../../src/metastore/index.js'
 import { callListener, safeHandler } from '../../../src/metastore/kernel/listener-errors.js'
-import { MemoryDatabase } from '../../../src/memory/index.js'
+import { openMemoryDatabase } from '../../../src/memory.js'
 import {
   jsonSerde,
   MetadataCache,
   metadataStoreOf,
   openMetadataStore,
   type CacheSink,
-} from '../../../src/metastore/pulsar/index.js'
+} from '../../../src/metastore-pulsar.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
 
 async function turns(count = 20): Promise<void> {
@@ -120,7 +120,7 @@ for (const [how, fail] of Object.entries(failures)) {
       await store.close()
 
       const clock = new ManualTimer()
-      const database = await MemoryDatabase.open()
+      const database = await openMemoryDatabase()
       const other = await metadataStoreOf(database, { onListenerError, clock })
       const cache = new MetadataCache<number>(other, jsonSerde(), {
         clock,
@@ -156,7 +156,7 @@ for (const [how, fail] of Object.entries(failures)) {
         },
         (onListenerError: (error: unknown) => void) => {
           const store = new CellarMetaStore()
-          const openDatabase = (): Promise<MemoryDatabase> => MemoryDatabase.open()
+          const openDatabase = () => openMemoryDatabase()
           const configuration = { onListenerError, openDatabase }
           return { store, opened: store.init(configuration, store.getVersion()) }
         },
