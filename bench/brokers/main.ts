@@ -134,7 +134,7 @@ async function run(directory: string): Promise<void> {
   const took = Math.round(performance.now() - started)
   check(isInTime, `a new leader and owners of all bundles after ${took} ms`)
   const late = others[0].store.batch([
-    { check: path, expected: { sequence: token } },
+    { check: path, expected: { creationSequence: token } },
     { put: '/data/late', value: 'by the dead broker' },
   ])
   const refused = await late.then(

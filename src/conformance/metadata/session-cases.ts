@@ -4,6 +4,7 @@ import {
   LockManager,
   MetadataErrorCode,
   textSerde,
+  type CachingStore,
   type FeedCommit,
 } from '../../metastore/pulsar/index.js'
 import {
@@ -186,25 +187,31 @@ export const sessionCases: readonly MetadataCase[] = [
   {
     number: 'ours 2',
     title: 'a fencing token keeps a late holder out',
-    needs: 'extensions',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const one = await new LockManager(store, textSerde).acquireLock(`${k}/lock`, 'same')
       const other = await open()
+      const write = (handle: CachingStore, token: number, value: string): Promise<string> =>
+        outcome(
+          handle.batch([
+            { check: `${k}/lock`, expected: { creationSequence: token } },
+            { put: `${k}/data`, value },
+          ]),
+        )
+      t.equal(await write(store, one.token, 'first'), 'OK', 'the holder')
+      await one.updateValue('another')
+      t.equal(await write(store, one.token, 'second'), 'OK', 'the holder with another value')
+      t.equal(await write(other, one.token, 'third'), 'OK', 'another handle with the token')
+      const before = one.token
       await other.delete(`${k}/lock`)
-      await eventually(async () => String((await store.get(`${k}/lock`)) !== undefined), 'true')
-      const stale = other.batch([
-        { check: `${k}/lock`, expected: { sequence: one.token - 1 } },
-        { put: `${k}/data`, value: 'late' },
-      ])
-      t.equal(await outcome(stale), MetadataErrorCode.badVersion, 'an old token')
-      const { sequence } = (await store.get(`${k}/lock`))!.stat
-      const valid = store.batch([
-        { check: `${k}/lock`, expected: { sequence } },
-        { put: `${k}/data`, value: 'in time' },
-      ])
-      t.equal(await outcome(valid), 'OK', 'the present one')
+      await eventually(() => String(one.token > before), 'true')
+      const { badVersion } = MetadataErrorCode
+      t.equal(await write(store, before, 'late'), badVersion, 'an old token')
+      t.equal(await write(other, before, 'late'), badVersion, 'of another handle, too')
+      t.equal(await textOf(store, `${k}/data`), 'third', 'nothing was written')
+      t.equal(await write(store, one.token, 'in time'), 'OK', 'the present one')
       await one.release()
+      t.equal(await write(store, one.token, 'late'), badVersion, 'after the release')
     },
   },
   {

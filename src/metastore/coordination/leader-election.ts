@@ -155,13 +155,9 @@ export class LeaderElection<T> {
   /** Removes the record, but never the one of the next leader. */
   async #giveUp(stat: Stat): Promise<void> {
     try {
-      await this.#store.delete(this.path, this.#expectation(stat))
+      await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
     } catch (error) {
-      if (isOver(error)) return
-      if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-      const found = await this.#store.get(this.path)
-      if (found?.stat.creationSequence !== stat.creationSequence) return
-      await this.#store.deleteIfExists(this.path, this.#expectation(found.stat))
+      if (!isOver(error)) throw error
     }
   }
 
@@ -235,17 +231,15 @@ export class LeaderElection<T> {
   async #lead(value: T, { stat, value: stored }: GetResult): Promise<LeaderElectionState> {
     const bytes = this.#serde.serialize(this.path, value)
     const isEqual = stored.equals(bytes)
-    const written = isEqual ? stat : await this.#put(value, this.#expectation(stat))
+    const written = isEqual
+      ? stat
+      : await this.#put(value, { creationSequence: stat.creationSequence })
     return this.#become('Leading', value, written)
   }
 
   #put(value: T, expected: Expected): Promise<Stat> {
     const bytes = this.#serde.serialize(this.path, value)
     return this.#store.put(this.path, bytes, expected, { ephemeral: true })
-  }
-
-  #expectation({ sequence, version }: Stat): Expected {
-    return this.#store.capabilities.sequenceExpectations ? { sequence } : version
   }
 
   #become(
@@ -274,6 +268,8 @@ export class LeaderElection<T> {
   }
 }
 
+/** The record of this leader is gone, goes with its session, or another leader has its place. */
 function isOver(error: unknown): boolean {
-  return hasCode(error, MetadataErrorCode.notFound) || hasCode(error, MetadataErrorCode.sessionLost)
+  const { notFound, badVersion, sessionLost } = MetadataErrorCode
+  return hasCode(error, notFound) || hasCode(error, badVersion) || hasCode(error, sessionLost)
 }

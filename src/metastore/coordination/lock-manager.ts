@@ -5,7 +5,7 @@
  * the session that created the record owns it, or an owner that the manager recognises.
  */
 import { copyOfOptions } from '../pulsar/arguments.js'
-import { systemClock } from '../kernel/backoff.js'
+import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
 import { MetadataCache } from '../pulsar/cache.js'
@@ -20,8 +20,9 @@ export interface LockOptions<T> {
   /** Wait between attempts to revalidate a lock. Default 1,000. */
   readonly retryMilliseconds?: number | undefined
   /**
-   * The logical owner that a value names. A lock of a dead session with the same owner is taken
-   * over at once instead of `ERR_METADATA_LOCK_BUSY`. Default: nobody is recognised.
+   * The logical owner that a value names. A lock of the same owner is taken over at once instead of
+   * `ERR_METADATA_LOCK_BUSY` if its session was left behind by a process that died; a session that
+   * somebody uses keeps its locks. See `MetadataStore.isOwnerAlive`. Default: nobody is recognised.
    */
   readonly ownerOf?: ((value: T) => string) | undefined
 }
@@ -33,7 +34,33 @@ const names: Readonly<Record<keyof LockOptions<unknown>, true>> = {
 }
 
 /** The locks of all managers of a handle, so that one path has one lock in a session. */
-const locksByStore = new WeakMap<CachingStore, Map<string, ResourceLock<unknown>>>()
+class HandleLocks {
+  readonly held = new Map<string, ResourceLock<unknown>>()
+  /** Paths of locks that are being acquired, each as often as somebody tries. */
+  readonly #acquiring: string[] = []
+
+  static of(store: CachingStore): HandleLocks {
+    let locks = locksByStore.get(store)
+    if (locks === undefined) locksByStore.set(store, (locks = new HandleLocks()))
+    return locks
+  }
+
+  isAcquiring(path: string): boolean {
+    return this.#acquiring.includes(path)
+  }
+
+  /** Runs an attempt to acquire. */
+  async acquire(path: string, attempt: () => Promise<void>): Promise<void> {
+    this.#acquiring.push(path)
+    try {
+      await attempt()
+    } finally {
+      this.#acquiring.splice(this.#acquiring.indexOf(path), 1)
+    }
+  }
+}
+
+const locksByStore = new WeakMap<CachingStore, HandleLocks>()
 
 /** The locks of one handle; see the file header. */
 export class LockManager<T> {
@@ -42,8 +69,8 @@ export class LockManager<T> {
   readonly #options: LockOptions<T>
   readonly #cache: MetadataCache<T>
   readonly #locks = new Map<string, ResourceLock<T>>()
-  /** Paths of locks that are being acquired, each as often as somebody tries. */
-  readonly #acquiring: string[] = []
+  /** Those of all managers of the handle. */
+  readonly #all: HandleLocks
   /** Grows with every event that may have cost a lock which is being acquired. */
   #disturbances = 0
   readonly #unregister: readonly (() => void)[]
@@ -58,10 +85,11 @@ export class LockManager<T> {
     this.#serde = serde
     this.#options = copyOfOptions(options, names, 'a lock manager')
     this.#cache = new MetadataCache(store, serde, { clock: options.clock })
+    this.#all = HandleLocks.of(store)
     this.#unregister = [
       store.registerListener(({ type, path }) => {
         if (type !== 'Deleted') return
-        if (this.#acquiring.includes(path)) this.#disturbances++
+        if (this.#all.isAcquiring(path)) this.#disturbances++
         void this.#locks.get(path)?.revalidate()
       }),
       store.registerSessionListener((event) => this.#onSession(event)),
@@ -79,23 +107,25 @@ export class LockManager<T> {
     const lock: ResourceLock<T> = new ResourceLock(path, value, {
       store: this.#store,
       serde: this.#serde,
-      clock: this.#options.clock ?? systemClock,
-      retryMilliseconds: this.#options.retryMilliseconds ?? 1_000,
+      clock: this.#clock,
+      retryMilliseconds: this.#retryMilliseconds,
       ownerOf: this.#options.ownerOf,
       onEnd: () => this.#forget(lock),
     })
     const before = this.#disturbances
-    this.#acquiring.push(path)
     try {
-      await lock.acquire()
-    } finally {
-      this.#acquiring.splice(this.#acquiring.indexOf(path), 1)
+      await this.#all.acquire(path, async () => {
+        await lock.acquire()
+        if (this.#closed === undefined) this.#remember(lock)
+      })
+    } catch (error) {
+      if (isInDoubt(error)) void this.#withdraw(path)
+      throw error
     }
     if (this.#closed !== undefined) {
       await lock.release()
       throw new AlreadyClosedError('the lock manager')
     }
-    this.#remember(lock)
     if (this.#disturbances !== before) {
       // The session or the record may have gone before the lock was known here.
       lock.suspect()
@@ -132,23 +162,48 @@ export class LockManager<T> {
     }
   }
 
-  #remember(lock: ResourceLock<T>): void {
-    let all = locksByStore.get(this.#store)
-    if (all === undefined) {
-      all = new Map<string, ResourceLock<unknown>>()
-      locksByStore.set(this.#store, all)
+  get #clock(): LeaseClock {
+    return this.#options.clock ?? systemClock
+  }
+
+  get #retryMilliseconds(): number {
+    return this.#options.retryMilliseconds ?? 1_000
+  }
+
+  /**
+   * Removes the record of an attempt whose outcome is in doubt: the session may have created the
+   * record, and nobody holds a lock that would ever be released.
+   */
+  async #withdraw(path: string): Promise<void> {
+    for (;;) {
+      try {
+        const found = await this.#store.get(path)
+        if (found?.stat.createdBySelf !== true || this.#all.held.has(path)) return
+        // Without an await in between: a later attempt begins behind the delete.
+        if (!this.#all.isAcquiring(path)) {
+          const { creationSequence } = found.stat
+          return await this.#store.delete(path, { creationSequence })
+        }
+      } catch (error) {
+        if (!isInDoubt(error)) return
+      }
+      await after(this.#clock, this.#retryMilliseconds)
     }
+  }
+
+  #remember(lock: ResourceLock<T>): void {
+    const { held } = this.#all
     // A newer lock of the same session is the one that counts.
-    all.get(lock.path)?.retire()
+    held.get(lock.path)?.retire()
     if (lock.state !== 'Valid') return
-    all.set(lock.path, lock as ResourceLock<unknown>)
+    held.set(lock.path, lock as ResourceLock<unknown>)
     this.#locks.set(lock.path, lock)
   }
 
   #forget(lock: ResourceLock<T>): void {
     if (this.#locks.get(lock.path) === lock) this.#locks.delete(lock.path)
-    const all = locksByStore.get(this.#store)
-    if (all?.get(lock.path) === (lock as ResourceLock<unknown>)) all.delete(lock.path)
+    const { held } = this.#all
+    if (held.get(lock.path) === (lock as ResourceLock<unknown>)) held.delete(lock.path)
   }
 
   #onSession(event: string): void {
@@ -162,4 +217,10 @@ export class LockManager<T> {
       }
     }
   }
+}
+
+/** Whether a write may have been carried out although it failed. */
+function isInDoubt(error: unknown): boolean {
+  const { connectionLost, storeFailure } = MetadataErrorCode
+  return hasCode(error, connectionLost) || hasCode(error, storeFailure)
 }

@@ -4,7 +4,8 @@
  * The token is the sequence of the record's creation. Tokens of one path grow from holder to
  * holder. A resource that refuses lower tokens than it has seen cannot be changed by a holder that
  * does not know yet that it lost the lock. `store.batch` does the same for records: a check with
- * `expected: { sequence }` beside the writes.
+ * `expected: { creationSequence }` beside the writes. The lock's own writes carry the same
+ * expectation, since versions start again with every holder.
  */
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
@@ -99,10 +100,14 @@ export class ResourceLock<T> {
     })
   }
 
-  /** Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid. */
+  /**
+   * Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid, and known to be
+   * held: while the lock `isSuspect`, the holder finds out first whether the lock is still there.
+   */
   updateValue(value: T): Promise<void> {
     return this.#run(async () => {
       if (this.#state !== 'Valid') throw new IllegalStateError(`the lock ${this.path} is not valid`)
+      if (this.#isSuspect) throw new IllegalStateError(`the lock ${this.path} is in doubt`)
       try {
         this.#stat = await this.#put(value, this.#expectation())
       } catch (error) {
@@ -186,13 +191,12 @@ export class ResourceLock<T> {
     this.#parts.onEnd(this)
   }
 
-  #expectation(stat: Stat | undefined = this.#stat): Expected | undefined {
-    if (stat === undefined) return undefined
-    const { sequence, version } = stat
-    return this.#parts.store.capabilities.sequenceExpectations ? { sequence } : version
+  /** The record of this holder, in whatever version: not the one of the next holder. */
+  #expectation(): Expected {
+    return { creationSequence: this.#stat!.creationSequence }
   }
 
-  #put(value: T, expected: Expected | undefined): Promise<Stat> {
+  async #put(value: T, expected: Expected): Promise<Stat> {
     const { store, serde } = this.#parts
     const bytes = serde.serialize(this.path, value)
     return store.put(this.path, bytes, expected, { ephemeral: true })
@@ -238,15 +242,40 @@ export class ResourceLock<T> {
     if (!found.stat.ephemeral) throw new LockBusyError(this.path)
     if (found.stat.createdBySelf) return this.#adopt(value, found)
     if (!this.#isSameOwner(value, found)) throw new LockBusyError(this.path)
-    await store.delete(this.path, this.#expectation(found.stat))
-    return this.#put(value, -1)
+    // The same owner in a session that lives is another handle, which would take the lock back.
+    if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)
+    return this.#takeOver(value, found.stat)
+  }
+
+  /** Puts a record of this session in the place of one whose session was left behind. */
+  async #takeOver(value: T, { creationSequence }: Stat): Promise<Stat> {
+    const { store, serde } = this.#parts
+    const bytes = serde.serialize(this.path, value)
+    const [, stat] = await store.batch([
+      { delete: this.path, expected: { creationSequence } },
+      { put: this.path, value: bytes, expected: -1, ephemeral: true },
+    ])
+    return stat!
   }
 
   /** Takes over a record of the same session. */
   async #adopt(value: T, { stat, value: bytes }: GetResult): Promise<Stat> {
     const wanted = this.#parts.serde.serialize(this.path, value)
     if (bytes.equals(wanted)) return stat
-    return this.#put(value, this.#expectation(stat))
+    return this.#put(value, { creationSequence: stat.creationSequence })
+  }
+
+  /** Another record has the place: removes it if this session has created it, unheard. */
+  async #releaseOther(): Promise<void> {
+    const { store } = this.#parts
+    const found = await store.get(this.path)
+    if (found?.stat.createdBySelf !== true) return
+    const { creationSequence } = found.stat
+    try {
+      await store.delete(this.path, { creationSequence })
+    } catch (error) {
+      if (!isGone(error) && !hasCode(error, MetadataErrorCode.badVersion)) throw error
+    }
   }
 
   #isSameOwner(value: T, found: GetResult): boolean {
@@ -256,18 +285,6 @@ export class ResourceLock<T> {
       return ownerOf(serde.deserialize(this.path, found.value)) === ownerOf(value)
     } catch {
       return false
-    }
-  }
-
-  /** The record has changed: removes the record if it is this session's all the same. */
-  async #releaseOther(): Promise<void> {
-    const { store } = this.#parts
-    const found = await store.get(this.path)
-    if (found?.stat.createdBySelf !== true) return
-    try {
-      await store.delete(this.path, this.#expectation(found.stat))
-    } catch (error) {
-      if (!isGone(error) && !hasCode(error, MetadataErrorCode.badVersion)) throw error
     }
   }
 }

@@ -35,15 +35,20 @@ function checkBytes(value: unknown): asserts value is BytesLike {
   throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
 }
 
-/** Checks an expectation; undefined = any state. */
-export function checkExpected(expected: unknown): asserts expected is Expected | undefined {
-  if (expected === undefined) return
-  if (typeof expected === 'object' && expected !== null && 'sequence' in expected) {
-    if (Number.isSafeInteger(expected.sequence) && (expected.sequence as number) >= 0) return
+/** A checked expectation, in memory of the store's own; undefined = any state. */
+export function checkExpected(expected: unknown): Expected | undefined {
+  if (expected === undefined) return undefined
+  if (typeof expected === 'object' && expected !== null) {
+    const [name, ...others] = Object.keys(expected)
+    const number = (expected as Readonly<Record<string, unknown>>)[name]
+    const isValid = others.length === 0 && Number.isSafeInteger(number) && (number as number) >= 0
+    if (isValid && name === 'sequence') return { sequence: number as number }
+    if (isValid && name === 'creationSequence') return { creationSequence: number as number }
   } else if (Number.isSafeInteger(expected) && (expected as number) >= -1) {
-    return
+    return expected as number
   }
-  throw new InvalidArgumentError('an expected version is an integer >= -1, or { sequence }')
+  const forms = 'an integer >= -1, { sequence } or { creationSequence }'
+  throw new InvalidArgumentError(`an expected version is ${forms}`)
 }
 
 /** Checks options that only hint. */
@@ -61,8 +66,8 @@ export function checkPutOptions(
   const copy = copyOfOptions(options, putNames, 'a put')
   checkFlag(copy.ephemeral, 'ephemeral')
   checkFlag(copy.sequential, 'sequential')
-  if (copy.secondaryIndexes !== undefined) checkIndexes(copy.secondaryIndexes)
-  if (copy.sequenceKeysDeltas !== undefined) checkDeltas(copy.sequenceKeysDeltas)
+  const secondaryIndexes = checkIndexes(copy.secondaryIndexes)
+  const sequenceKeysDeltas = checkDeltas(copy.sequenceKeysDeltas)
   const isNumbered = copy.sequential === true || copy.sequenceKeysDeltas !== undefined
   if (isNumbered && expected !== undefined && expected !== -1) {
     throw new InvalidArgumentError('a sequential put expects nothing or -1')
@@ -70,7 +75,7 @@ export function checkPutOptions(
   if (copy.sequential === true && copy.sequenceKeysDeltas !== undefined) {
     throw new InvalidArgumentError('a put has either sequential or sequenceKeysDeltas')
   }
-  return copy
+  return { ...copy, secondaryIndexes, sequenceKeysDeltas }
 }
 
 /** A copy of options that have only known names. `ERR_METADATA_INVALID_ARGUMENT`. */
@@ -127,12 +132,15 @@ export function checkIndexText(value: unknown, what: string): asserts value is s
   }
 }
 
-function checkIndexes(indexes: unknown): void {
+/** A checked copy of the index entries of a put. */
+function checkIndexes(indexes: PutOptions['secondaryIndexes']): PutOptions['secondaryIndexes'] {
+  if (indexes === undefined) return undefined
   if (typeof indexes !== 'object' || indexes === null || Array.isArray(indexes)) {
     throw new InvalidArgumentError('secondaryIndexes is an object of keys by name of index')
   }
   let bytes = 0
-  for (const [name, key] of Object.entries(indexes)) {
+  const copy = { ...indexes }
+  for (const [name, key] of Object.entries(copy)) {
     checkIndexText(name, 'the name of an index')
     if (name === '') throw new InvalidArgumentError('the name of an index is not empty')
     checkIndexText(key, 'the key of an index')
@@ -141,14 +149,16 @@ function checkIndexes(indexes: unknown): void {
   if (bytes > indexesBytesMax) {
     throw new InvalidArgumentError('all indexes of a record together have up to 60,000 bytes')
   }
+  return copy
 }
 
-function checkDeltas(deltas: unknown): void {
-  const isValid =
-    Array.isArray(deltas) &&
-    deltas.length > 0 &&
-    deltas.every((delta, i) => Number.isSafeInteger(delta) && delta >= (i === 0 ? 1 : 0))
-  if (isValid) return
+/** A checked copy of the steps of a sequence. */
+function checkDeltas(deltas: PutOptions['sequenceKeysDeltas']): PutOptions['sequenceKeysDeltas'] {
+  if (deltas === undefined) return undefined
+  const copy: readonly unknown[] = Array.isArray(deltas) ? Array.from(deltas) : []
+  const isStep = (delta: unknown, i: number): delta is number =>
+    Number.isSafeInteger(delta) && (delta as number) >= (i === 0 ? 1 : 0)
+  if (copy.length > 0 && copy.every(isStep)) return copy
   throw new InvalidArgumentError(
     'sequenceKeysDeltas has at least one integer; the first is >= 1, the others >= 0',
   )
@@ -170,24 +180,21 @@ export function checkBatch(operations: unknown): readonly BatchOperation[] {
     }
     if ('check' in operation) {
       checkPath(operation.check)
-      checkExpected(operation.expected)
-      if ((operation.expected as unknown) === undefined) {
-        throw new InvalidArgumentError('a check expects something')
-      }
-      return { check: operation.check, expected: operation.expected }
+      const expected = checkExpected(operation.expected)
+      if (expected === undefined) throw new InvalidArgumentError('a check expects something')
+      return { check: operation.check, expected }
     }
     if ('delete' in operation) {
       checkPath(operation.delete)
-      checkExpected(operation.expected)
-      return { delete: operation.delete, expected: operation.expected }
+      return { delete: operation.delete, expected: checkExpected(operation.expected) }
     }
     if (!('put' in operation)) {
       throw new InvalidArgumentError('an operation of a batch has check, put or delete')
     }
-    const { put, value, expected, ephemeral, secondaryIndexes } = operation
+    const { put, value, ephemeral, secondaryIndexes } = operation
     checkPath(put)
-    checkExpected(expected)
-    checkPutOptions({ ephemeral, secondaryIndexes }, expected)
-    return { put, value: checkValue(value), expected, ephemeral, secondaryIndexes }
+    const expected = checkExpected(operation.expected)
+    const options = checkPutOptions({ ephemeral, secondaryIndexes }, expected)
+    return { put, value: checkValue(value), expected, ...options }
   })
 }

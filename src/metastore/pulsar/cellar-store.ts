@@ -127,9 +127,9 @@ export class CellarMetadataStore
     try {
       this.checkOpen()
       checkPath(path)
-      checkExpected(expected)
-      const checked = checkPutOptions(options, expected)
-      step = { kind: 'put', path, cell: checkCell(value), expected, options: checked }
+      const wanted = checkExpected(expected)
+      const checked = checkPutOptions(options, wanted)
+      step = { kind: 'put', path, cell: checkCell(value), expected: wanted, options: checked }
     } catch (error) {
       return Promise.reject(asMetadataError(error))
     }
@@ -138,8 +138,8 @@ export class CellarMetadataStore
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
     this.check(path, options)
-    checkExpected(expected)
-    await this.#core.commit([{ kind: 'delete', path, expected }], this.#session, noAnswer)
+    const step: Step = { kind: 'delete', path, expected: checkExpected(expected) }
+    await this.#core.commit([step], this.#session, noAnswer)
   }
 
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
@@ -172,6 +172,12 @@ export class CellarMetadataStore
       }
     })
     if (steps.length > 0) await this.#core.commit(steps, this.#session, noAnswer)
+  }
+
+  async isOwnerAlive(path: string): Promise<boolean> {
+    this.check(path, undefined)
+    const record = await this.#read(path, () => this.#core.nodes.record(path))
+    return record !== undefined && this.#parts.sessions.isInUse(record.session)
   }
 
   async sync(path: string): Promise<void> {

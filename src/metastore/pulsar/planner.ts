@@ -260,7 +260,10 @@ export function checkExpectation(
     if (record.version === expected) return
     throw new BadVersionError(path, `version ${record.version}, expected ${expected}`)
   }
-  if (record.sequence === expected.sequence) return
-  const detail = `sequence ${record.sequence}, expected ${expected.sequence}`
-  throw new BadVersionError(path, detail)
+  const isCreation = 'creationSequence' in expected
+  const found = isCreation ? record.creationSequence : record.sequence
+  const wanted = isCreation ? expected.creationSequence : expected.sequence
+  if (found === wanted) return
+  const what = isCreation ? 'creation' : 'sequence'
+  throw new BadVersionError(path, `${what} ${found}, expected ${wanted}`)
 }

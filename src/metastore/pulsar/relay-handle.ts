@@ -65,6 +65,10 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
     return this.target.batch(operations)
   }
 
+  isOwnerAlive(path: string): Promise<boolean> {
+    return this.target.isOwnerAlive(path)
+  }
+
   sync(path: string): Promise<void> {
     return this.target.sync(path)
   }

@@ -72,6 +72,12 @@ export class SessionRegistry {
     return this.#sessions.size
   }
 
+  /** Whether a session is alive and a handle of this process uses it. */
+  isInUse(id: number): boolean {
+    const session = this.#sessions.get(id)
+    return session?.isAlive === true && session.owner !== undefined
+  }
+
   /** Begins a session. Durable when it resolves. */
   async open(timeoutMilliseconds: number, owner: SessionOwner): Promise<Session> {
     const session = new Session(++this.#lastId, timeoutMilliseconds)

@@ -82,6 +82,7 @@ export abstract class StoreHandle implements CachingStore {
   abstract delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
   abstract deleteRecursive(path: string, options?: ReadOptions): Promise<void>
   abstract batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
+  abstract isOwnerAlive(path: string): Promise<boolean>
   abstract sync(path: string): Promise<void>
   abstract subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
 

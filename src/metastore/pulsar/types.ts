@@ -37,14 +37,23 @@ export interface GetResult {
 }
 
 /**
- * What a write expects of the record: -1 that it does not exist, a version of 0 or more, or the
- * sequence of its last write, which no later record at the same path can have.
+ * What a write expects of the record: -1 that it does not exist, a version of 0 or more, the
+ * sequence of its last write, or the one of its creation. No later record at the same path has
+ * either sequence.
  */
 export type Expected =
   | number
   | {
       /** `Stat.sequence` of the write that the record must still have. */
       readonly sequence: number
+    }
+  | {
+      /**
+       * `Stat.creationSequence` of the record, in whatever version: the token of a lock or a
+       * leader. On ZooKeeper the creation is looked up; the server then compares the version, and
+       * for an ephemeral record of the same handle that its session is alive.
+       */
+      readonly creationSequence: number
     }
 
 /** Options of reads. */
@@ -208,6 +217,13 @@ export interface MetadataStore {
   deleteRecursive(path: string, options?: ReadOptions): Promise<void>
   /** All steps or none, in one commit. The result has the stat of each put by position. */
   batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
+  /**
+   * Whether somebody may still use the session that owns the ephemeral record at a path; false if
+   * there is no such record. A store over tables knows which sessions were left behind by processes
+   * that died. ZooKeeper removes the records of a session with the session, so there the answer is
+   * true for every ephemeral record.
+   */
+  isOwnerAlive(path: string): Promise<boolean>
   /** Later reads of this handle see everything that anybody was acknowledged before. */
   sync(path: string): Promise<void>
   /** Direct children that are records, in key order, read as the consumer asks for them. */

@@ -8,7 +8,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { after } from '../../kernel/backoff.js'
-import { ConnectionLostError, AlreadyClosedError } from '../errors.js'
+import { ConnectionLostError, AlreadyClosedError, SessionLostError } from '../errors.js'
 import { at, type LeaseClock } from '../../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
 import { OpCode, ZkError } from './protocol.js'
@@ -110,9 +110,16 @@ export class ZkClient {
     this.#password = password
   }
 
-  /** Sends a request. The connection may be lost before the answer. */
-  request(code: number, write?: (writer: JuteWriter) => void): Promise<Answer> {
+  /**
+   * Sends a request. The connection may be lost before the answer. With `session` the request is
+   * sent in that session or not at all: `ERR_METADATA_SESSION_LOST`. The server refuses requests
+   * of a session that has ended, so such a request is carried out while the session lives.
+   */
+  request(code: number, write?: (writer: JuteWriter) => void, session?: bigint): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
+    if (session !== undefined && session !== this.#sessionId) {
+      return Promise.reject(new SessionLostError())
+    }
     if (!this.#isReady) return Promise.reject(new ConnectionLostError())
     return new Promise((resolve, reject) => {
       const writer = new JuteWriter().int(++this.#xid).int(code)

@@ -18,6 +18,7 @@ import {
 import { parentOf } from '../paths.js'
 import type { Expected, GetResult, Stat } from '../types.js'
 import type { ZkClient } from './client.js'
+import type { JuteWriter } from './jute.js'
 import {
   codeOf,
   CreateFlag,
@@ -34,6 +35,8 @@ import {
 } from './protocol.js'
 
 const noData = new Uint8Array(0)
+/** Attempts to change a record that others write, too. */
+const attemptsMax = 10
 
 /** What a handle sees of a node that is a record. */
 export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat {
@@ -76,10 +79,29 @@ export function errorOf(code: number, path: string): MetadataStoreError {
   }
 }
 
-/** The version that an expectation names; undefined = any, -1 = absence. */
-export function expectedVersion(expected: Expected | undefined): number | undefined {
-  if (typeof expected !== 'object') return expected
+/** What the server compares: versions and times of ZooKeeper are 32 bits wide. */
+const versionMax = 2 ** 31 - 1
+
+/** Whether an expectation names a creation. Refuses expectations of sequences. */
+export function isOfCreation(
+  expected: Expected | undefined,
+): expected is { readonly creationSequence: number } {
+  if (typeof expected !== 'object') return false
+  if ('creationSequence' in expected) return true
   throw new UnsupportedError('expectations of sequences')
+}
+
+/** Fails unless a node was created as expected. */
+export function checkCreation(path: string, found: NodeStat | undefined, wanted: number): void {
+  if (found === undefined) throw new BadVersionError(path, 'there is no record')
+  if (found.czxid === wanted) return
+  throw new BadVersionError(path, `creation ${found.czxid}, expected ${wanted}`)
+}
+
+/** Fails for a version that no node can have. */
+export function checkVersion(path: string, version: number): void {
+  if (version <= versionMax) return
+  throw new BadVersionError(path, `expected ${version}, above all versions of ZooKeeper`)
 }
 
 /** The operations of a store below a root. */
@@ -121,6 +143,33 @@ export class ZkNodes {
     return { value: found.data, stat: statOfNode(path, found.stat, this.#client.sessionId) }
   }
 
+  /** Session of the handle at the moment. */
+  get session(): bigint {
+    return this.#client.sessionId
+  }
+
+  /**
+   * Carries out a change of the record that was created as expected, whatever its version.
+   *
+   * The server compares no creations. The creation is looked up, and the version that was found is
+   * compared by the server, both in one session. So if the record belongs to this session, none but
+   * somebody who deletes the record by force can have put another in its place.
+   */
+  async changeCreation(
+    path: string,
+    creation: number,
+    change: (version: number) => ZkOperation,
+  ): Promise<ZkOutcome> {
+    for (let attempt = 1; ; attempt++) {
+      const { session } = this
+      const found = await this.stat(path)
+      checkCreation(path, found, creation)
+      const outcome = await this.run(change(found!.version), session)
+      // Another writer of the same record was faster than the look-up.
+      if (outcome.error !== ZkError.badVersion || attempt >= attemptsMax) return outcome
+    }
+  }
+
   async stat(path: string): Promise<NodeStat | undefined> {
     const full = this.full(path)
     const answer = await this.#client.request(OpCode.exists, (w) => w.text(full).bool(false))
@@ -143,22 +192,28 @@ export class ZkNodes {
     if (answer.error !== 0) throw errorOf(answer.error, path)
   }
 
-  /** Carries out an operation; paths are those of the store. */
-  async run(operation: ZkOperation): Promise<ZkOutcome> {
+  /**
+   * Carries out an operation; paths are those of the store. With `session` in that session or not
+   * at all.
+   */
+  async run(operation: ZkOperation, session?: bigint): Promise<ZkOutcome> {
     const code = codeOf(operation)
     const full = { ...operation, path: this.full(operation.path) }
-    const { error, reader } = await this.#client.request(code, (w) => writeOperation(w, full))
+    const write = (writer: JuteWriter): void => writeOperation(writer, full)
+    const { error, reader } = await this.#client.request(code, write, session)
     if (error !== 0) return { error }
     const outcome = readOutcome(reader, code)
     return outcome.path === undefined ? outcome : { ...outcome, path: this.own(outcome.path) }
   }
 
-  /** Carries out all operations or none. */
+  /** Carries out all operations or none. With `session` in that session or not at all. */
   async multi(
     operations: readonly ZkOperation[],
+    session?: bigint,
   ): Promise<{ outcomes: ZkOutcome[]; zxid: number }> {
     const full = operations.map((each) => ({ ...each, path: this.full(each.path) }))
-    const answer = await this.#client.request(OpCode.multi, (w) => writeMulti(w, full))
+    const write = (writer: JuteWriter): void => writeMulti(writer, full)
+    const answer = await this.#client.request(OpCode.multi, write, session)
     const { error, reader, zxid } = answer
     if (error !== 0 && !reader.hasMore) throw errorOf(error, operations[0].path)
     return { outcomes: readMulti(reader), zxid: Number(zxid) }

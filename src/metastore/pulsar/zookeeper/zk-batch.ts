@@ -1,8 +1,8 @@
 /** Batches as one multi: what each step needs is looked up before, and checked by the server. */
 import { BadVersionError, NotFoundError } from '../errors.js'
 import { parentOf } from '../paths.js'
-import type { BatchOperation, Stat } from '../types.js'
-import { errorOf, expectedVersion, statOfNode, ZkNodes } from './nodes.js'
+import type { BatchOperation, Expected, Stat } from '../types.js'
+import { checkCreation, checkVersion, errorOf, isOfCreation, statOfNode, ZkNodes } from './nodes.js'
 import { CreateFlag, ZkError, type NodeStat, type ZkOperation, type ZkOutcome } from './protocol.js'
 
 const attemptsMax = 10
@@ -30,11 +30,12 @@ export class ZkBatch {
 
   async run(session: () => bigint): Promise<readonly (Stat | undefined)[]> {
     for (let attempt = 1; ; attempt++) {
+      const before = this.#nodes.session
       await this.#lookUp()
       this.#operations = []
       this.#stepOf = []
       this.#steps.forEach((step, i) => this.#add(step, i))
-      const { outcomes, zxid } = await this.#nodes.multi(this.#operations)
+      const { outcomes, zxid } = await this.#nodes.multi(this.#operations, this.#guardOf(before))
       const failed = outcomes.findIndex(({ error }) => error !== 0 && error !== -2)
       if (failed < 0) return this.#stats(outcomes, zxid, session())
       const { error } = outcomes[failed]
@@ -42,6 +43,11 @@ export class ZkBatch {
         throw errorOf(error, this.#operations[failed].path)
       }
     }
+  }
+
+  /** What expects a creation is carried out in the session of the look-up; see `changeCreation`. */
+  #guardOf(session: bigint): bigint | undefined {
+    return this.#steps.some(({ expected }) => isOfCreation(expected)) ? session : undefined
   }
 
   async #lookUp(): Promise<void> {
@@ -66,8 +72,8 @@ export class ZkBatch {
 
   #add(step: BatchOperation, i: number): void {
     const path = pathOf(step)
-    const expected = expectedVersion(step.expected)
     const found = this.#known.get(path)
+    const expected = this.#versionOf(path, step.expected, found)
     const isRecord = found !== undefined
     if (expected === -1 && isRecord) throw new BadVersionError(path, 'the record exists already')
     if (!isRecord && expected !== undefined && expected >= 0) {
@@ -88,6 +94,18 @@ export class ZkBatch {
     } else this.#push({ op: 'check', path, version: wanted }, i)
   }
 
+  /** The version that the server has to compare; undefined = none, -1 = absence. */
+  #versionOf(path: string, expected: Expected | undefined, found: Known): number | undefined {
+    if (!isOfCreation(expected)) {
+      const version = expected as number | undefined
+      if (version !== undefined) checkVersion(path, version)
+      return version
+    }
+    const node = found === 'created' ? undefined : found
+    checkCreation(path, node, expected.creationSequence)
+    return node!.version
+  }
+
   #put(
     step: Extract<BatchOperation, { readonly put: string }>,
     i: number,
@@ -98,6 +116,11 @@ export class ZkBatch {
     const path = step.put
     if (isRecord) {
       this.#push({ op: 'setData', path, data, version }, i)
+      const before = this.#known.get(path)
+      // Later steps meet the version that this one makes.
+      if (typeof before === 'object') {
+        this.#known.set(path, { ...before, version: before.version + 1 })
+      }
       return
     }
     this.#addParents(path)

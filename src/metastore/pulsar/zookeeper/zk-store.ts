@@ -13,9 +13,7 @@ import { checkBatch, checkExpected, checkPutOptions, checkValue } from '../argum
 import {
   AlreadyClosedError,
   asMetadataError,
-  BadVersionError,
   ConnectionLostError,
-  NotFoundError,
   UnsupportedError,
 } from '../errors.js'
 import type { CachingStore } from '../cache-sink.js'
@@ -34,7 +32,7 @@ import type {
   Stat,
 } from '../types.js'
 import { ZkClient, type ZkAddress } from './client.js'
-import { errorOf, expectedVersion, ZkNodes } from './nodes.js'
+import { errorOf, ZkNodes } from './nodes.js'
 import { EventType, OpCode } from './protocol.js'
 import { pathOf, ZkBatch } from './zk-batch.js'
 import { counterSuffix, ZkWrites } from './zk-writes.js'
@@ -157,25 +155,17 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   ): Promise<Stat> {
     this.checkOpen()
     checkPath(path)
-    checkExpected(expected)
-    const checked = checkPutOptions(options, expected)
+    const wanted = checkExpected(expected)
+    const checked = checkPutOptions(options, wanted)
     const data = checkValue(value)
-    const stat = await this.#writes.put(path, data, expectedVersion(expected), checked)
+    const stat = await this.#writes.put(path, data, wanted, checked)
     await this.#tellCaches(stat.path)
     return stat
   }
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
     this.check(path, options)
-    checkExpected(expected)
-    const version = expectedVersion(expected)
-    if (version === -1) {
-      // For the server -1 is any version.
-      const isThere = (await this.#nodes.stat(path)) !== undefined
-      throw isThere ? new BadVersionError(path, 'the record exists') : new NotFoundError(path)
-    }
-    const { error } = await this.#nodes.run({ op: 'delete', path, version: version ?? -1 })
-    if (error !== 0) throw errorOf(error, path)
+    await this.#writes.delete(path, checkExpected(expected))
     await this.#tellCaches(path)
   }
 
@@ -193,6 +183,12 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
       if (!('check' in step)) await this.#tellCaches(pathOf(step))
     }
     return stats
+  }
+
+  async isOwnerAlive(path: string): Promise<boolean> {
+    this.check(path, undefined)
+    const stat = await this.#nodes.stat(path)
+    return stat !== undefined && stat.owner !== 0n
   }
 
   async sync(path: string): Promise<void> {

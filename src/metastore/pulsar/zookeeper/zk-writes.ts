@@ -1,10 +1,17 @@
 /** Puts and recursive deletes as requests to ZooKeeper. */
-import { BadVersionError, hasCode, MetadataErrorCode } from '../errors.js'
+import { BadVersionError, hasCode, MetadataErrorCode, NotFoundError } from '../errors.js'
 import { childOf } from '../paths.js'
 import { sequencePath } from '../planner.js'
-import type { PutOptions, Stat } from '../types.js'
-import { errorOf, statOfNode, type ZkNodes } from './nodes.js'
-import { CreateFlag, ZkError, type NodeStat } from './protocol.js'
+import type { Expected, PutOptions, Stat } from '../types.js'
+import {
+  checkCreation,
+  checkVersion,
+  errorOf,
+  isOfCreation,
+  statOfNode,
+  type ZkNodes,
+} from './nodes.js'
+import { CreateFlag, ZkError, type NodeStat, type ZkOutcome } from './protocol.js'
 import { ZkBatch } from './zk-batch.js'
 
 /** Name of the record that counts sequence keys ends so. */
@@ -21,11 +28,10 @@ export class ZkWrites {
     this.#session = session
   }
 
-  /** `version` is undefined for any state, -1 for absence. */
   async put(
     path: string,
     data: Buffer,
-    version: number | undefined,
+    expected: Expected | undefined,
     options: PutOptions,
   ): Promise<Stat> {
     if (options.sequenceKeysDeltas !== undefined) {
@@ -37,9 +43,21 @@ export class ZkWrites {
       if (created.error !== 0) throw errorOf(created.error, path)
       return this.#statOf(created.path!, created.stat!)
     }
-    if (version === undefined) return this.#upsert(path, data, flags)
-    if (version === -1) return this.#create(path, data, flags)
-    return this.#update(path, data, version)
+    if (expected === undefined) return this.#upsert(path, data, flags)
+    if (expected === -1) return this.#create(path, data, flags)
+    if (isOfCreation(expected)) return this.#updateCreation(path, data, expected.creationSequence)
+    return this.#update(path, data, expected as number)
+  }
+
+  async delete(path: string, expected: Expected | undefined): Promise<void> {
+    const { error } = isOfCreation(expected)
+      ? await this.#nodes.changeCreation(path, expected.creationSequence, (version) => ({
+          op: 'delete',
+          path,
+          version,
+        }))
+      : await this.#deleteVersion(path, expected as number | undefined)
+    if (error !== 0) throw errorOf(error, path)
   }
 
   /** The numbers that a sequence has given out last, and the stat of the record that counts. */
@@ -81,7 +99,31 @@ export class ZkWrites {
     throw errorOf(created.error, path)
   }
 
+  async #deleteVersion(path: string, version: number | undefined): Promise<ZkOutcome> {
+    if (version === -1) {
+      // For the server -1 is any version.
+      const isThere = (await this.#nodes.stat(path)) !== undefined
+      throw isThere ? new BadVersionError(path, 'the record exists') : new NotFoundError(path)
+    }
+    checkVersion(path, version ?? -1)
+    return this.#nodes.run({ op: 'delete', path, version: version ?? -1 })
+  }
+
+  async #updateCreation(path: string, data: Buffer, creation: number): Promise<Stat> {
+    const set = await this.#nodes.changeCreation(path, creation, (version) => ({
+      op: 'setData',
+      path,
+      data,
+      version,
+    }))
+    if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
+    if (set.error !== 0) throw errorOf(set.error, path)
+    checkCreation(path, set.stat, creation)
+    return this.#statOf(path, set.stat!)
+  }
+
   async #update(path: string, data: Buffer, version: number): Promise<Stat> {
+    checkVersion(path, version)
     const set = await this.#nodes.run({ op: 'setData', path, data, version })
     if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
     if (set.error !== 0) throw errorOf(set.error, path)

@@ -78,7 +78,7 @@ type Write = (store: CellarMetadataStore, token: number) => Promise<unknown>
 
 const fenced: Write = (store, token) =>
   store.batch([
-    { check: '/right', expected: { sequence: token } },
+    { check: '/right', expected: { creationSequence: token } },
     { put: '/data', value: String(token) },
   ])
 
