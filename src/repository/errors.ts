@@ -23,6 +23,8 @@ export const RepositoryErrorCode = {
   versionNotFound: 'ERR_VERSION_NOT_FOUND',
   /** The record breaks a rule of its type, or says too little to be written. */
   invalidRecord: 'ERR_INVALID_RECORD',
+  /** A version of the record, or the texts for its event, exceed `cellBytesMax` of the database. */
+  recordTooLarge: 'ERR_RECORD_TOO_LARGE',
   /** Another record has the same value in a unique field. */
   notUnique: 'ERR_NOT_UNIQUE',
   /** Somebody else changed the record meanwhile; the call may be repeated. */

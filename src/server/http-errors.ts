@@ -12,6 +12,7 @@ export interface ErrorAnswer {
 
 const statuses: Readonly<Record<string, number>> = {
   [ErrorCode.invalidArgument]: 400,
+  [ErrorCode.tooLarge]: 413,
   [MessagingErrorCode.topicNotFound]: 404,
   [MessagingErrorCode.topicExists]: 409,
   [MessagingErrorCode.producerSequence]: 409,
@@ -28,6 +29,7 @@ const statuses: Readonly<Record<string, number>> = {
   [RepositoryErrorCode.recordExists]: 409,
   [RepositoryErrorCode.versionNotFound]: 404,
   [RepositoryErrorCode.invalidRecord]: 422,
+  [RepositoryErrorCode.recordTooLarge]: 413,
   [RepositoryErrorCode.notUnique]: 409,
   [RepositoryErrorCode.concurrentRecordUpdate]: 409,
   // A body that names a type; of an address that names one it is 404.

@@ -12,6 +12,7 @@ import {
   RepositoryErrorCode,
   textOf,
   valueToJson,
+  metadataToJson,
   type Condition,
   type RecordInput,
   type RecordTable,
@@ -83,12 +84,18 @@ export async function diffVersions(call: Call): Promise<unknown> {
   const { names, schema } = output
   const results = differences
     .filter(({ field }) => call.access.canRead(field))
-    .map(({ field, before, after }) => {
+    .map(({ field, before, after, metadataBefore, metadataAfter }) => {
       const { name, type } = schema.field(field)
       const form = (value: unknown): unknown => {
         return value === undefined ? undefined : valueToJson(type, value, output)
       }
-      return { field: names.write(name), before: form(before), after: form(after) }
+      return {
+        field: names.write(name),
+        before: form(before),
+        after: form(after),
+        metadataBefore: metadataBefore && metadataToJson(metadataBefore),
+        metadataAfter: metadataAfter && metadataToJson(metadataAfter),
+      }
     })
   return { results, namespaces: names.namespaces }
 }

@@ -225,9 +225,10 @@ const historyCases: readonly RepositoryCase[] = [
       const table = await fixture.table()
       await createDefault(table, id)
       await table.update({ id, fields: fieldsOf({ f2: 2 }), fieldsToDelete: [q('f3')] })
+      const metadata = { metadataBefore: undefined, metadataAfter: undefined }
       assert.deepEqual(await table.diff(id, 1, 2), [
-        { field: q('f2'), before: 123, after: 2 },
-        { field: q('f3'), before: true, after: undefined },
+        { field: q('f2'), before: 123, after: 2, ...metadata },
+        { field: q('f3'), before: true, after: undefined, ...metadata },
       ])
       assert.deepEqual(await table.diff(id, 2, 2), [])
       assert.equal((await table.restore(id, 1)).status, 'UPDATED')
@@ -239,9 +240,12 @@ const historyCases: readonly RepositoryCase[] = [
   },
   {
     number: 209,
-    name: 'autosaves overwrite each other',
+    name: 'autosaves overwrite each other, and nothing else',
     run: async (fixture) => {
-      const table = await fixture.table()
+      const manager = await fixture.withTypes()
+      const live = '{org.lilyproject.vtag}live'
+      await manager.types.createFieldType({ name: live, valueType: 'LONG' })
+      const table = manager.repository().table()
       await createDefault(table, id)
       const save = async (f2: number, autosave: boolean): Promise<unknown> => {
         return (await table.update({ id, fields: fieldsOf({ f2 }) }, { autosave })).record.version
@@ -249,8 +253,13 @@ const historyCases: readonly RepositoryCase[] = [
       assert.deepEqual([await save(1, true), await save(2, true), await save(3, true)], [2, 2, 2])
       assert.equal(await save(4, false), 3)
       assert.deepEqual([await save(5, true), await save(6, true)], [4, 4])
+      assert.equal(await save(6, false), 4, 'a save of the same keeps the version')
+      assert.deepEqual([await save(7, true), await save(8, true)], [5, 5])
+      await table.tag(id, live)
+      assert.equal(await save(9, true), 6, 'a version with a tag is never overwritten')
       const records = await table.readVersions(id, {}, { fields: [q('f2')] })
-      assert.deepEqual(records.map(valuesOf), [{ f2: 123 }, { f2: 3 }, { f2: 4 }, { f2: 6 }])
+      const values = records.map(({ fields }) => fields[q('f2')])
+      assert.deepEqual(values, [123, 3, 4, 6, 8, 9])
     },
   },
   {
@@ -313,6 +322,11 @@ const historyCases: readonly RepositoryCase[] = [
       assert.deepEqual([await at(start), await at(start + 9), await at(start + 10)], [1, 1, 2])
       assert.deepEqual([await at(start + 39), await at(start + 1000)], [4, 5])
       await failsWith('ERR_VERSION_NOT_FOUND', () => at(start - 1))
+      fixture.clock.milliseconds -= 1000
+      await table.update({ id, fields: fieldsOf({ f3: false }) }, { version: 1 })
+      assert.deepEqual([await at(start), await at(start + 39)], [1, 4], 'after a mutable update')
+      await table.update({ id, fields: fieldsOf({ f2: 6 }) })
+      assert.deepEqual([await at(start + 39), await at(start + 40)], [4, 6], 'a clock went back')
     },
   },
   {

@@ -8,11 +8,12 @@
 import type { AtomicMutation, Database } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { Link } from '../link.js'
-import { isVersionTag, lastTag, versionTagNamespace } from '../qualified-name.js'
+import { lastTag, versionTagNamespace } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { StoredEvent } from '../records/commit.js'
 import type { RecordTable } from '../records/record-table.js'
 import type { StoredRecord } from '../records/record.js'
+import { isTagField } from '../records/version-tags.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
@@ -191,7 +192,7 @@ export class LinkIndex {
     }
     const { schema } = this.#parts
     const tags = Object.keys(newest.fields).filter((name) => {
-      return isVersionTag(name) && name !== lastTag && schema.field(name).valueType === 'LONG'
+      return isTagField(schema.field(name))
     })
     const links = this.#linksIn(table, newest, lastTag)
     for (const tag of tags) {

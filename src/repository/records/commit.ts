@@ -2,7 +2,14 @@
  * Writes changes of records: rows, events, unique values, index rows and states of blobs, in one
  * atomic batch. All of it is there after a crash, or nothing.
  */
-import type { AtomicCheck, AtomicMutation, ColumnTarget, PutCell } from '../../api/index.js'
+import {
+  CellarError,
+  ErrorCode,
+  type AtomicCheck,
+  type AtomicMutation,
+  type ColumnTarget,
+  type PutCell,
+} from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { isVersionTag } from '../qualified-name.js'
 import type { RecordId } from '../record-id.js'
@@ -188,14 +195,22 @@ async function commitInside(changes: readonly TableChange[]): Promise<number> {
     if (writes.committed !== undefined) followers.push(writes.committed)
   }
   const { database, durability } = context
-  const result = await database.atomic({
-    checks: checks.map(({ check }) => check),
-    mutations,
-    durability,
+  const batch = { checks: checks.map(({ check }) => check), mutations, durability }
+  const result = await database.atomic(batch).catch((error: unknown) => {
+    throw tooLarge(changes, error)
   })
   if (!result.success) throw checks[result.failedCheck ?? 0].failure()
   for (const follow of followers) await follow().catch(() => undefined)
   return result.sequence!
+}
+
+/** An `ERR_RECORD_TOO_LARGE` for a cell that is too large; another error is itself. */
+function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
+  if (!(error instanceof CellarError) || error.code !== ErrorCode.tooLarge) return error
+  const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
+  const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
+  const message = `what is to be written of ${which} is too large: ${error.message}`
+  return new RepositoryError(RepositoryErrorCode.recordTooLarge, message, error)
 }
 
 /** `ERR_CONCURRENT_RECORD_UPDATE` if a state is not of the revision that is wanted. */

@@ -3,9 +3,17 @@
  * nothing is read or written.
  */
 import type { RecordType } from '../schema/record-type.js'
-import type { FieldType, Scope } from '../schema/field-type.js'
+import type { FieldType } from '../schema/field-type.js'
 import type { RecordId } from '../record-id.js'
-import { mergeMetadata } from './metadata.js'
+import {
+  changeFields,
+  changeRemoved,
+  isMutable,
+  isNonVersioned,
+  isVersioned,
+  noCells,
+  noNumbers,
+} from './field-changes.js'
 import type { PreparedInput } from './prepared-input.js'
 import type { FieldCells, RecordState, TypeReference, VersionState } from './record-state.js'
 
@@ -22,6 +30,9 @@ export interface RecordChange {
   readonly versionsBefore: ReadonlyMap<number, VersionState>
   readonly event: ChangeEvent
 }
+
+/** What a write changes of the state of a record. */
+export type StateChange = Pick<RecordChange, 'after' | 'versions' | 'event'>
 
 /** What the event of a change says. */
 export interface ChangeEvent {
@@ -43,41 +54,6 @@ function sameType(a: TypeReference | undefined, b: TypeReference | undefined): b
   return a?.ordinal === b?.ordinal && a?.version === b?.version
 }
 
-function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && a.equals(b))
-}
-
-/** Fields with the changes of some scopes; undefined if nothing changes. */
-function changeFields(
-  before: FieldCells,
-  input: PreparedInput,
-  inScope: (scope: Scope) => boolean,
-  changed: FieldType[],
-): FieldCells | undefined {
-  let after: FieldCells | undefined
-  for (const { field, bytes } of input.sets.values()) {
-    if (!inScope(field.scope)) continue
-    const { ordinal } = field
-    const old = before.get(ordinal)
-    const asked = input.metadata.get(ordinal)
-    const metadata =
-      asked === undefined
-        ? old?.metadata
-        : mergeMetadata(old?.metadata, asked.changes, asked.deletes)
-    if (sameBytes(old?.value, bytes) && sameBytes(old?.metadata, metadata)) continue
-    after ??= new Map(before)
-    after.set(ordinal, { value: bytes, metadata })
-    changed.push(field)
-  }
-  for (const [ordinal, field] of input.deletes) {
-    if (!inScope(field.scope) || !(after ?? before).has(ordinal)) continue
-    after ??= new Map(before)
-    after.delete(ordinal)
-    changed.push(field)
-  }
-  return after
-}
-
 /** Metadata of fields whose values the input does not set; those that have no value drop out. */
 export function withOwnMetadata(
   input: PreparedInput,
@@ -94,12 +70,7 @@ export function withOwnMetadata(
   return { ...input, sets }
 }
 
-const noCells: FieldCells = new Map()
 const noVersions: ReadonlyMap<number, VersionState> = new Map()
-
-const isNonVersioned = (scope: Scope): boolean => scope === 'NON_VERSIONED'
-const isVersioned = (scope: Scope): boolean => scope === 'VERSIONED'
-const isMutable = (scope: Scope): boolean => scope === 'VERSIONED_MUTABLE'
 
 /** The state of a new record, also over that of a deleted one, whose numbers go on. */
 export function createState(
@@ -117,6 +88,7 @@ export function createState(
   const hasVersion = versioned !== undefined || mutable !== undefined
   const last = deleted?.last ?? 0
   const version = hasVersion ? last + 1 : 0
+  const created = Math.max(time, deleted?.modified ?? 0)
   const state: RecordState = {
     occ: (deleted?.occ ?? 0) + 1,
     isDeleted: false,
@@ -124,13 +96,15 @@ export function createState(
     first: version,
     last: Math.max(last, version),
     autosave: 0,
-    created: time,
-    modified: time,
+    created,
+    modified: created,
     type: reference,
     fields,
     latest: hasVersion
       ? {
-          time,
+          created,
+          modified: created,
+          removed: noNumbers,
           versionedType: versioned === undefined ? undefined : reference,
           mutableType: mutable === undefined ? undefined : reference,
           fields: new Map([...(versioned ?? none), ...(mutable ?? none)]),
@@ -148,14 +122,19 @@ export interface UpdateSettings {
   readonly time: number
   /** Whether the version may be overwritten by the next autosave. */
   readonly isAutosave: boolean
+  /** The versions to which version tags among fields point. */
+  readonly taggedIn: (fields: FieldCells) => ReadonlySet<number>
 }
 
-/** An update of a record, undefined if it changes nothing. */
+/**
+ * An update of a record, undefined if it changes nothing. One that is no autosave changes at least
+ * that the newest version is none any more.
+ */
 export function updateState(
   before: RecordState,
   input: PreparedInput,
-  { type, writesType, time, isAutosave }: UpdateSettings,
-): Pick<RecordChange, 'after' | 'versions' | 'event'> | undefined {
+  { type, writesType, time, isAutosave, taggedIn }: UpdateSettings,
+): StateChange | undefined {
   const changed: FieldType[] = []
   const reference = referenceOf(type)
   const fields = changeFields(before.fields, input, isNonVersioned, changed)
@@ -163,7 +142,9 @@ export function updateState(
   const versioned = changeFields(old, input, isVersioned, changed)
   const mutable = changeFields(versioned ?? old, input, isMutable, changed)
   const isTypeChanged = !sameType(before.type, reference)
-  if (changed.length === 0 && !(writesType && isTypeChanged)) return undefined
+  if (changed.length === 0 && !(writesType && isTypeChanged)) {
+    return isAutosave ? undefined : endAutosave(before, time)
+  }
   // Part by part: this is the way of every update, and a spread costs more than all of its parts.
   const after: RecordState = {
     isDeleted: before.isDeleted,
@@ -171,9 +152,9 @@ export function updateState(
     version: before.version,
     first: before.first,
     last: before.last,
-    autosave: before.autosave,
+    autosave: isAutosave ? before.autosave : 0,
     created: before.created,
-    modified: time,
+    modified: Math.max(time, before.modified),
     type: reference,
     fields: fields ?? before.fields,
     latest: before.latest,
@@ -187,86 +168,70 @@ export function updateState(
   if (versioned === undefined && mutable === undefined) {
     return { after, versions: noVersions, event }
   }
+  const ofVersion = mutable ?? versioned!
+  const made = Math.max(time, before.latest?.created ?? 0)
   const latest: VersionState = {
-    time,
+    created: made,
+    modified: made,
     versionedType: versioned === undefined ? before.latest?.versionedType : reference,
     mutableType: mutable === undefined ? before.latest?.mutableType : reference,
-    fields: mutable ?? versioned!,
+    removed: changeRemoved(before.latest?.removed ?? noNumbers, changed, ofVersion),
+    fields: ofVersion,
   }
-  // An autosave takes the place of the one before it.
-  if (isAutosave && before.autosave !== 0 && before.autosave === before.version) {
-    const { version } = before
-    return {
-      after: { ...after, latest },
-      versions: new Map(),
-      event: { ...event, versionUpdated: version },
-    }
-  }
+  // An autosave takes the place of the one before it, unless a version tag points there.
+  const mayOverwrite =
+    isAutosave &&
+    before.autosave !== 0 &&
+    ![before.fields, after.fields].some((each) => taggedIn(each).has(before.version))
+  if (mayOverwrite) return overwrite(before, { ...after, latest }, event)
+  return addVersion(before, { ...after, latest }, event, isAutosave)
+}
+
+/** Puts the newest state in the place of the autosave before it. */
+function overwrite(before: RecordState, after: RecordState, event: ChangeEvent): StateChange {
+  const { version, latest: old } = before
+  const modified = Math.max(after.latest!.modified, old!.modified)
+  const latest: VersionState = { ...after.latest!, created: old!.created, modified }
+  const versionUpdated = version
+  return { after: { ...after, latest }, versions: noVersions, event: { ...event, versionUpdated } }
+}
+
+/** Makes a version of the newest state, and keeps the one before it. */
+function addVersion(
+  before: RecordState,
+  after: RecordState,
+  event: ChangeEvent,
+  isAutosave: boolean,
+): StateChange {
   const version = before.last + 1
   const versions = new Map<number, VersionState>()
   if (before.latest !== undefined) versions.set(before.version, before.latest)
+  const first = before.first === 0 ? version : before.first
+  const autosave = isAutosave ? version : 0
   return {
-    after: {
-      ...after,
-      version,
-      last: version,
-      first: before.first === 0 ? version : before.first,
-      autosave: isAutosave ? version : 0,
-      latest,
-    },
+    after: { ...after, version, last: version, first, autosave },
     versions,
     event: { ...event, versionCreated: version },
   }
 }
 
-/**
- * A change of the mutable fields of one version, undefined if nothing changes. `following` are the
- * versions behind it, in order: fields that it lacked and gets are shown by those behind it too, up
- * to the first that has its own.
- */
-export function mutateVersion(
-  before: RecordState,
-  version: number,
-  stored: ReadonlyMap<number, VersionState>,
-  input: PreparedInput,
-  { type, time }: Pick<UpdateSettings, 'type' | 'time'>,
-): Pick<RecordChange, 'after' | 'versions' | 'event'> | undefined {
-  const changed: FieldType[] = []
-  const old = stored.get(version)!
-  const fields = changeFields(old.fields, input, isMutable, changed)
-  if (fields === undefined) return undefined
-  const states = new Map<number, VersionState>()
-  states.set(version, { ...old, time, mutableType: referenceOf(type), fields })
-  for (const { ordinal } of changed) {
-    if (old.fields.has(ordinal)) continue
-    const cell = fields.get(ordinal)!
-    for (let next = version + 1; next <= before.version; next++) {
-      const state = states.get(next) ?? stored.get(next)
-      if (state === undefined || state.fields.has(ordinal)) break
-      states.set(next, { ...state, fields: new Map(state.fields).set(ordinal, cell) })
-    }
-  }
-  const latest = states.get(before.version) ?? before.latest
-  states.delete(before.version)
-  const after = { ...before, occ: before.occ + 1, modified: time, latest }
-  const event = {
-    kind: 'updated',
-    fields: changed,
-    versionUpdated: version,
-    attributes: input.attributes,
-  } as const
-  return { after, versions: states, event }
+/** Keeps the newest version as it is: no autosave overwrites it any more. */
+export function endAutosave(before: RecordState, time: number): StateChange | undefined {
+  if (before.autosave === 0) return undefined
+  const modified = Math.max(time, before.modified)
+  const after: RecordState = { ...before, occ: before.occ + 1, autosave: 0, modified }
+  return { after, versions: noVersions, event: { kind: 'updated', fields: [] } }
 }
 
 /** The head of a deleted record. With `keeps` all of it stays, for an undelete. */
 export function deleteState(before: RecordState, time: number, keeps: boolean): RecordState {
-  const common = { ...before, occ: before.occ + 1, isDeleted: true, modified: time }
+  const modified = Math.max(time, before.modified)
+  const common = { ...before, occ: before.occ + 1, isDeleted: true, autosave: 0, modified }
   if (keeps) return common
   return {
     ...common,
     version: 0,
     first: 0,
-    autosave: 0,
     fields: new Map(),
     latest: undefined,
   }

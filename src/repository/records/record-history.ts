@@ -1,17 +1,17 @@
 /** What can be done with the versions of a record: compare, restore, drop old ones, undelete. */
 import { OptionNames } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import { isVersionTag } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import { checkRevision } from './commit.js'
-import type { PreparedInput } from './prepared-input.js'
-import { deleteState, updateState, type RecordChange } from './record-change.js'
+import { decodeMetadata, type Metadata } from './metadata.js'
+import { deleteState, type RecordChange } from './record-change.js'
 import { checkVersion, type RecordReader } from './record-reader.js'
 import type { FieldCell, RecordState, VersionState } from './record-state.js'
 import { recordNotFound, versionNotFound } from './record-view.js'
 import type { PreparedWrite } from './record-writer.js'
-import type { StoredRecord } from './record.js'
+import type { RecordInput, StoredRecord } from './record.js'
 import type { TableContext } from './table-context.js'
+import { taggedVersions } from './version-tags.js'
 
 /** A field that differs between two versions; undefined = absent. */
 export interface FieldDifference {
@@ -21,13 +21,20 @@ export interface FieldDifference {
   readonly before: unknown
   /** Value in the second version. */
   readonly after: unknown
+  /** Metadata in the first version; undefined = none. */
+  readonly metadataBefore: Metadata | undefined
+  /** Metadata in the second version; undefined = none. */
+  readonly metadataAfter: Metadata | undefined
 }
 
 /** Which versions are dropped. A version stays if any of these keeps it; the newest always does. */
 export interface PruneOptions {
   /** The newest versions that stay. Default 1. */
   readonly keep?: number | undefined
-  /** Versions that are not older stay, in milliseconds. Default: age does not count. */
+  /**
+   * Versions stay that were the newest one within these last milliseconds. What a mutable update
+   * changes does not count. Default: age does not count.
+   */
   readonly ageMillisecondsMin?: number | undefined
   /** Whether versions stay to which version tags point, and those behind them. Default true. */
   readonly keepTagged?: boolean | undefined
@@ -66,54 +73,53 @@ export class RecordHistory {
     const differences: FieldDifference[] = []
     for (const ordinal of new Set([...a.fields.keys(), ...b.fields.keys()])) {
       const [before, after] = [a.fields.get(ordinal), b.fields.get(ordinal)]
-      if (before !== undefined && after !== undefined && before.value.equals(after.value)) continue
+      if (sameCells(before, after)) continue
       const valueOf = (cell: FieldCell | undefined): unknown => {
         return cell === undefined ? undefined : views.valueOf(ordinal, cell.value)
       }
-      const field = schema.fieldAt(ordinal)!.name
-      differences.push({ field, before: valueOf(before), after: valueOf(after) })
+      differences.push({
+        field: schema.fieldAt(ordinal)!.name,
+        before: valueOf(before),
+        after: valueOf(after),
+        metadataBefore: metadataOf(before),
+        metadataAfter: metadataOf(after),
+      })
     }
     return differences.sort((x, y) => (x.field < y.field ? -1 : 1))
   }
 
-  /** A write that makes a version with the versioned and mutable fields of an old one. */
-  async prepareRestore(
+  /**
+   * An update that gives the newest version the versioned and mutable fields of an old one, with
+   * their metadata, and the revision that it was made for.
+   */
+  async restoring(
     idLike: RecordIdLike,
     version: number,
     options: RevisionOptions = {},
-  ): Promise<PreparedWrite> {
+  ): Promise<{ readonly input: RecordInput; readonly revision: number }> {
     const { revision } = revisionNames.check(options)
     const id = RecordId.of(idLike)
-    const { bytes, state } = await this.#live(id)
+    const { state } = await this.#live(id)
     checkRevision(id, state, revision)
     const old = await this.#version(id, state, version)
-    const { schema, clock, views } = this.#context
+    const { schema, views } = this.#context
     const newest = state.latest!.fields
-    const input: PreparedInput = {
-      type: undefined,
-      sets: new Map(
-        [...old.fields].map(([ordinal, { value }]) => {
-          return [ordinal, { field: schema.fieldAt(ordinal)!, bytes: value }]
-        }),
-      ),
-      deletes: new Map(
-        [...newest.keys()]
-          .filter((ordinal) => !old.fields.has(ordinal))
-          .map((ordinal) => [ordinal, schema.fieldAt(ordinal)!]),
-      ),
-      metadata: new Map(),
-      attributes: undefined,
+    const fields: Record<string, unknown> = {}
+    const metadata: Record<string, Metadata> = {}
+    const metadataToDelete: Record<string, readonly string[]> = {}
+    for (const [ordinal, cell] of old.fields) {
+      const { name } = schema.fieldAt(ordinal)!
+      fields[name] = views.valueOf(ordinal, cell.value)
+      const [own, other] = [metadataOf(cell) ?? {}, metadataOf(newest.get(ordinal)) ?? {}]
+      const gone = Object.keys(other).filter((key) => !Object.hasOwn(own, key))
+      if (Object.keys(own).length > 0) metadata[name] = own
+      if (gone.length > 0) metadataToDelete[name] = gone
     }
-    const type = schema.recordTypeAt(state.type.ordinal, state.type.version)!
-    const settings = { type, writesType: false, time: clock.now(), isAutosave: false }
-    const updated = updateState(state, input, settings)
-    const after = updated?.after ?? state
-    const show = (): StoredRecord => {
-      return views.ofState(id, after, after.version, after.latest, undefined)
-    }
-    if (updated === undefined) return { id, change: undefined, status: 'UP_TO_DATE', show }
-    const before = { beforeBytes: bytes, before: state, versionsBefore: new Map() }
-    return { id, change: { id, ...before, ...updated }, status: 'UPDATED', show }
+    const fieldsToDelete = [...newest.keys()]
+      .filter((ordinal) => !old.fields.has(ordinal))
+      .map((ordinal) => schema.fieldAt(ordinal)!.name)
+    const input = { id, fields, fieldsToDelete, metadata, metadataToDelete }
+    return { input, revision: state.occ }
   }
 
   /** A write that drops old versions. */
@@ -122,7 +128,7 @@ export class RecordHistory {
     if (!Number.isSafeInteger(keep) || keep < 1) throw invalidArgument('keep is at least 1')
     const id = RecordId.of(idLike)
     const { bytes, state } = await this.#live(id)
-    const { views, clock } = this.#context
+    const { views, clock, schema } = this.#context
     const record = views.ofState(id, state, state.version, state.latest, undefined)
     const show = (): StoredRecord => record
     let first = Math.max(state.first, state.version - keep + 1)
@@ -131,9 +137,8 @@ export class RecordHistory {
       first = Math.min(first, at === undefined ? state.first : at)
     }
     if (keepTagged) {
-      for (const [name, value] of Object.entries(record.fields)) {
-        const isKept = isVersionTag(name) && typeof value === 'bigint' && value > 0n
-        if (isKept) first = Math.min(first, Math.max(Number(value), state.first))
+      for (const tagged of taggedVersions(state.fields, schema)) {
+        if (tagged > 0 && tagged >= state.first) first = Math.min(first, tagged)
       }
     }
     if (first <= state.first) return { id, change: undefined, status: 'UP_TO_DATE', show }
@@ -158,8 +163,8 @@ export class RecordHistory {
     const { undeleteMilliseconds, clock, schema, views } = this.#context
     const isKept = state?.isDeleted === true && (state.fields.size > 0 || state.version > 0)
     if (!isKept || clock.now() - state.modified > undeleteMilliseconds) throw recordNotFound(id)
-    const time = clock.now()
-    const after = { ...state, occ: state.occ + 1, isDeleted: false, modified: time }
+    const modified = Math.max(clock.now(), state.modified)
+    const after = { ...state, occ: state.occ + 1, isDeleted: false, modified }
     const ordinals = [...state.fields.keys(), ...(state.latest?.fields.keys() ?? [])]
     const change: RecordChange = {
       id,
@@ -220,4 +225,14 @@ export class RecordHistory {
     if (found === undefined) throw versionNotFound(id, version)
     return found
   }
+}
+
+function sameCells(a: FieldCell | undefined, b: FieldCell | undefined): boolean {
+  if (a === undefined || b === undefined || !a.value.equals(b.value)) return false
+  if (a.metadata === undefined || b.metadata === undefined) return a.metadata === b.metadata
+  return a.metadata.equals(b.metadata)
+}
+
+function metadataOf(cell: FieldCell | undefined): Metadata | undefined {
+  return cell?.metadata === undefined ? undefined : decodeMetadata(cell.metadata)
 }

@@ -193,19 +193,25 @@ export class RecordReader {
   /** The version that was the newest at a time; undefined if the record had none. */
   async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
     const id = RecordId.of(idLike)
-    const { state } = await this.head(id)
-    if (state === undefined || state.isDeleted) throw recordNotFound(id)
-    let low = state.first
-    let high = state.version
+    const header = this.#headerOf(id, await this.#headBytes(id))
+    let low = header.first
+    let high = header.version
     let found: number | undefined
     while (low <= high && low > 0) {
       const middle = Math.floor((low + high) / 2)
-      const version =
-        middle === state.version
-          ? state.latest
-          : (await this.versionStates(id, [middle])).get(middle)
-      if (version === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
-      if (version.time > time) high = middle - 1
+      const row = await this.#context.table.get(versionGet(id, middle))
+      const head = row.value(headColumn)
+      const { first, version } = this.#headerOf(id, head)
+      if (middle < first || middle > version) {
+        // Versions were dropped meanwhile, or the record is another one by now.
+        ;[low, high, found] = [first, version, undefined]
+        continue
+      }
+      const bytes = row.value(versionColumn(middle))
+      const isNewest = middle === version
+      if (!isNewest && bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
+      const state = isNewest ? decodeHead(head!).latest! : decodeVersion(bytes!)
+      if (state.created > time) high = middle - 1
       else {
         found = middle
         low = middle + 1

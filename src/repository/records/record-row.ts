@@ -63,6 +63,7 @@ function partsOf(
     version: newest,
     first,
     last,
+    autosave,
     created,
     modified,
     ...state
@@ -71,6 +72,7 @@ function partsOf(
     ['revision', String(occ)],
     ['deleted', String(isDeleted)],
     ['versions', `${first} to ${newest}, ${last} at most so far`],
+    ['autosave', autosave === 0 ? 'none' : String(autosave)],
     ['created', new Date(created).toISOString()],
     ['modified', new Date(modified).toISOString()],
     ['type', typeText(table, state.type)],
@@ -81,9 +83,11 @@ function partsOf(
 
 function versionParts(table: RecordTable, state: VersionState): [string, string][] {
   return [
-    ['time', new Date(state.time).toISOString()],
+    ['created', new Date(state.created).toISOString()],
+    ['modified', new Date(state.modified).toISOString()],
     ['versioned type', typeText(table, state.versionedType)],
     ['mutable type', typeText(table, state.mutableType)],
+    ...removedParts(table, state.removed),
     ...fieldParts(table, state.fields),
   ]
 }
@@ -92,6 +96,12 @@ function typeText({ context }: RecordTable, type: TypeReference | undefined): st
   if (type === undefined) return 'none'
   const { name, version } = context.views.typeName(type)
   return `${name} ${version}`
+}
+
+function removedParts({ context }: RecordTable, removed: ReadonlySet<number>): [string, string][] {
+  if (removed.size === 0) return []
+  const names = [...removed].map((ordinal) => context.schema.fieldAt(ordinal)!.name)
+  return [['removed', names.join(', ')]]
 }
 
 function fieldParts({ context }: RecordTable, fields: FieldCells): [string, string][] {

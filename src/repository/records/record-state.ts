@@ -9,7 +9,7 @@ import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
 import { corrupt } from '../errors.js'
 
-const format = 1
+const format = 2
 const deletedFlag = 1
 
 /** The family of record tables. */
@@ -44,10 +44,20 @@ export type FieldCells = Map<number, FieldCell>
 
 /** All that one version says of versioned and mutable fields. */
 export interface VersionState {
-  /** When the version was made or changed last, in milliseconds. */
-  readonly time: number
+  /**
+   * When the version was made, in milliseconds. It never changes, and it never goes back from one
+   * version to the next, even if the clock does.
+   */
+  readonly created: number
+  /** When the version was written last: by an autosave or a mutable update, or when it was made. */
+  readonly modified: number
   readonly versionedType: TypeReference | undefined
   readonly mutableType: TypeReference | undefined
+  /**
+   * Numbers of the mutable fields that were removed, in this version or in one that it was made
+   * from. A field that is neither here nor in `fields` was never there.
+   */
+  readonly removed: ReadonlySet<number>
   readonly fields: FieldCells
 }
 
@@ -62,9 +72,9 @@ export interface RecordState {
   readonly first: number
   /** The greatest number that a version of this id ever had. */
   readonly last: number
-  /** The newest version if it is an autosave, which the next autosave overwrites; else 0. */
+  /** The newest version if the last save was an autosave, which the next one overwrites; else 0. */
   readonly autosave: number
-  /** Milliseconds. */
+  /** Milliseconds; `modified` never goes back, even if the clock does. */
   readonly created: number
   readonly modified: number
   readonly type: TypeReference
@@ -130,9 +140,12 @@ function readCells(reader: ByteReader): FieldCells {
 }
 
 function writeVersion(writer: ByteWriter, version: VersionState): void {
-  writer.varint(version.time)
+  writer.varint(version.created)
+  writer.varint(version.modified)
   writeType(writer, version.versionedType)
   writeType(writer, version.mutableType)
+  writer.varint(version.removed.size)
+  for (const ordinal of [...version.removed].sort((a, b) => a - b)) writer.varint(ordinal)
   writeFields(writer, version.fields)
 }
 
@@ -141,7 +154,23 @@ export type VersionHeader = Omit<VersionState, 'fields'>
 
 /** Reads what stands before the fields of a version. */
 export function readVersionHeader(reader: ByteReader): VersionHeader {
-  return { time: reader.varint(), versionedType: readType(reader), mutableType: readType(reader) }
+  return {
+    created: reader.varint(),
+    modified: reader.varint(),
+    versionedType: readType(reader),
+    mutableType: readType(reader),
+    removed: readNumbers(reader),
+  }
+}
+
+const noNumbers: ReadonlySet<number> = new Set()
+
+function readNumbers(reader: ByteReader): ReadonlySet<number> {
+  let left = reader.count()
+  if (left === 0) return noNumbers
+  const numbers = new Set<number>()
+  for (; left > 0; left--) numbers.add(reader.varint())
+  return numbers
 }
 
 /** What stands before the fields of a head. */
@@ -214,10 +243,9 @@ export function decodeHead(bytes: Buffer): RecordState {
 }
 
 function readVersion(reader: ByteReader): VersionState {
-  const time = reader.varint()
-  const versionedType = readType(reader)
-  const mutableType = readType(reader)
-  return { time, versionedType, mutableType, fields: readCells(reader) }
+  // Part by part: a spread of an object costs more than all of its parts.
+  const { created, modified, versionedType, mutableType, removed } = readVersionHeader(reader)
+  return { created, modified, versionedType, mutableType, removed, fields: readCells(reader) }
 }
 
 /** The bytes of a version that is no longer the newest. */

@@ -80,8 +80,9 @@ export interface BlobContent {
  *
  * A write changes the record, its event, its unique values and the states of its blobs together or
  * not at all. Errors of writes beside those named: `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`,
- * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_NOT_UNIQUE`, and
- * `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record meanwhile.
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_RECORD_TOO_LARGE`,
+ * `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record
+ * meanwhile.
  */
 export class RecordTable {
   /** Ordered indexes on fields. */
@@ -265,18 +266,23 @@ export class RecordTable {
     return queryRecords(this.#context, query)
   }
 
-  /** Versioned and mutable fields that differ between two versions. */
+  /** Versioned and mutable fields that differ between two versions, also by metadata alone. */
   diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
     return this.#history.diff(id, from, to)
   }
 
-  /** Makes a version with the versioned and mutable fields of an old one. */
+  /**
+   * Makes a version with the versioned and mutable fields of an old one, and their metadata. It is
+   * an {@link update}, with its hooks, rules and errors, so a version that no longer keeps to the
+   * rules is refused.
+   */
   async restore(
     id: RecordIdLike,
     version: number,
     options?: RevisionOptions,
   ): Promise<WriteResult> {
-    return this.#writer.commit(await this.#history.prepareRestore(id, version, options))
+    const { input, revision } = await this.#history.restoring(id, version, options)
+    return this.#writer.update(input, { revision })
   }
 
   /** Drops old versions, which cannot be read any more. */

@@ -13,17 +13,18 @@ import { encodeField, prepareInput, type PreparedInput } from './prepared-input.
 import {
   createState,
   deleteState,
-  mutateVersion,
   updateState,
   withOwnMetadata,
   type RecordChange,
 } from './record-change.js'
 import type { RecordInput, StoredRecord, WriteResult, WriteStatus } from './record.js'
+import { hasSeen, mutateVersion } from './mutable-change.js'
 import { checkVersion, type RecordReader, type StoredHead } from './record-reader.js'
-import type { RecordState, VersionState } from './record-state.js'
+import type { FieldCells, RecordState, VersionState } from './record-state.js'
 import { recordNotFound, versionNotFound, type WantedFields } from './record-view.js'
 import type { TableContext } from './table-context.js'
 import { validate, withDefaults } from './validation.js'
+import { taggedVersions } from './version-tags.js'
 
 /** Options of a create. */
 export interface CreateOptions {
@@ -35,9 +36,15 @@ export interface CreateOptions {
 export interface UpdateOptions extends CreateOptions {
   /** All must hold, else the status is `CONFLICT`. */
   readonly conditions?: readonly Condition[] | undefined
-  /** Changes the mutable fields of this version; other fields of the input are ignored. */
+  /**
+   * Changes the mutable fields of this version; other fields of the input are ignored. Later
+   * versions stay as they are, but for a field that neither they nor this version ever had.
+   */
   readonly version?: number | undefined
-  /** The version that is made may be overwritten by the next autosave. Default false. */
+  /**
+   * The version that is made is overwritten by the next autosave, until it is saved without this
+   * option or a version tag points to it. Not together with `version`. Default false.
+   */
   readonly autosave?: boolean | undefined
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
   readonly revision?: number | undefined
@@ -216,6 +223,7 @@ export class RecordWriter {
       writesType: !useLatestRecordType && prepared.type !== undefined,
       time: this.#context.clock.now(),
       isAutosave: autosave,
+      taggedIn: (fields: FieldCells) => taggedVersions(fields, schema),
     }
     const updated = updateState(state, prepared, settings)
     const after = updated?.after ?? state
@@ -301,9 +309,10 @@ export class RecordWriter {
     id: RecordId,
     { bytes, state }: StoredHead,
     input: PreparedInput,
-    { version, conditions, useLatestRecordType = true }: UpdateOptions,
+    { version, conditions, autosave = false, useLatestRecordType = true }: UpdateOptions,
   ): Promise<PreparedWrite> {
     checkVersion(version)
+    if (autosave) throw invalidArgument('an autosave makes a version, and changes no old one')
     const before = state!
     if (version < before.first || version > before.version || version === 0) {
       throw versionNotFound(id, version)
@@ -353,7 +362,7 @@ export class RecordWriter {
           : (await this.#reader.versionStates(id, [at])).get(at)
       if (state === undefined) throw versionNotFound(id, at)
       states.set(at, state)
-      missing = new Set([...missing].filter((ordinal) => !state.fields.has(ordinal)))
+      missing = new Set([...missing].filter((ordinal) => !hasSeen(state, ordinal)))
       if (missing.size === 0) break
     }
     return states

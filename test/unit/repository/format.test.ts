@@ -151,7 +151,9 @@ const cell = (hex: string, metadata?: Buffer): { value: Buffer; metadata: Buffer
   return { value: Buffer.from(hex, 'hex'), metadata }
 }
 const version = {
-  time: 9,
+  created: 6,
+  modified: 9,
+  removed: new Set([7]),
   versionedType: { ordinal: 5, version: 1 },
   mutableType: undefined,
   fields: new Map([[4, cell('0100')]]),
@@ -173,11 +175,11 @@ const state: RecordState = {
 void t.test('a head and a version have the bytes of FORMAT.md', (t) => {
   const head = encodeHead(state)
   const hex =
-    '0100' + 'ac02' + '02010200' + '0708' + '0501' + '01' + '03' + '020101' + '05' + '01016b0401'
-  t.equal(head.toString('hex'), `${hex}0905010000` + '0104020100' + '00')
+    '0200' + 'ac02' + '02010200' + '0708' + '0501' + '01' + '03' + '020101' + '05' + '01016b0401'
+  t.equal(head.toString('hex'), `${hex}060905010000` + '0107' + '0104020100' + '00')
   t.strictSame(decodeHead(head), state)
   const stored = encodeVersion(version)
-  t.equal(stored.toString('hex'), '010905010000' + '0104020100' + '00')
+  t.equal(stored.toString('hex'), '02060905010000' + '0107' + '0104020100' + '00')
   t.strictSame(decodeVersion(stored), version)
   t.end()
 })
