@@ -24,7 +24,7 @@ const levels = [
   ['metastore', 'transactions', 'repository', 'level', 'metrics'],
   ['messaging'],
   ['server'],
-  ['conformance', 'testing'],
+  ['testing'],
 ]
 
 /**
@@ -39,7 +39,6 @@ const builtOnTables = [
   'metrics',
   'messaging',
   'server',
-  'conformance',
 ]
 
 /**
@@ -206,6 +205,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^(src|native-free)/' },
       to: { path: '^(test|bench)/' },
+    },
+    {
+      name: 'suites-see-the-seam',
+      comment: 'Suites run on any backend: they see the systems and src/api, and no engine.',
+      severity: 'error',
+      from: { path: '^test/suites/' },
+      to: { path: `^(src/(${engineFolders.join('|')})/|src/index\\.ts|test/(?!suites/))` },
     },
     {
       name: 'bench-uses-the-public-api',

@@ -56,6 +56,8 @@ const planted: Readonly<Record<string, string>> = {
   'src/base/loop-two.ts': "import { c } from './loop-one.js'\nexport const d = (): number => c()\n",
   'src/base/type-one.ts': "import type { F } from './type-two.js'\nexport type E = F | 1\n",
   'src/base/type-two.ts': "import type { E } from './type-one.js'\nexport type F = { e?: E }\n",
+  'test/suites/table/cases.ts':
+    "import { Engine } from '../../../src/engine/types.js'\nexport type E = Engine\n",
   'src/fs/node-fs.ts': "import * as fs from 'node:fs'\nexport const read = fs.readSync\n",
   'src/fs/memory-fs.ts': "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
   'src/codec/lz4.ts':
@@ -141,6 +143,7 @@ const expected = [
   'packages-of-records: src/metastore/records/form.ts -> node_modules/piscina/index.js',
   'packages-through-codec: src/sstable/block.ts -> node_modules/xxhash-wasm/index.js',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
+  'suites-see-the-seam: test/suites/table/cases.ts -> src/engine/types.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
 ]
 

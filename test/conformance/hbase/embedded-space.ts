@@ -1,11 +1,6 @@
 /** The embedded engine as a backend of the suite, with files in memory. */
 import { ManualClock } from '../../../src/base/clock.js'
-import type {
-  AnyTable,
-  CaseContext,
-  TableSettings,
-  TableSpace,
-} from '../../../src/conformance/table/case.js'
+import type { AnyTable, CaseContext, TableSettings, TableSpace } from '../../suites/table/case.js'
 import type { Database as BackendDatabase } from '../../../src/api/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 

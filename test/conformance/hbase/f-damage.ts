@@ -1,7 +1,7 @@
 /** F. A scan of a damaged file, which only the embedded engine has. */
 import { posix } from 'node:path'
 import { CellarError } from '../../../src/api/index.js'
-import { steered, type CaseContext, type TableCase } from '../../../src/conformance/table/case.js'
+import { steered, type CaseContext, type TableCase } from '../../suites/table/case.js'
 import type { FileSystem } from '../../../src/fs/types.js'
 import { embedded } from './embedded-space.js'
 

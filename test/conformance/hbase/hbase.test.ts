@@ -3,7 +3,7 @@
  * `cellardb/conformance/table`, and on the embedded engine the cases that look into it.
  */
 import t from 'tap'
-import { runTableSuite, type TableBackend } from '../../../src/conformance/table/suite.js'
+import { runTableSuite, type TableBackend } from '../../suites/table/suite.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'
 import { openEmbedded } from './embedded-space.js'

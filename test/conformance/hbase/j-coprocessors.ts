@@ -2,12 +2,7 @@
 import { RowFilter, ValueFilter } from '../../../src/index.js'
 import type { Delete, Observer } from '../../../src/index.js'
 import { embedded } from './embedded-space.js'
-import {
-  steered,
-  type CaseContext,
-  type TableCase,
-  type Step,
-} from '../../../src/conformance/table/case.js'
+import { steered, type CaseContext, type TableCase, type Step } from '../../suites/table/case.js'
 
 const hookModule = new URL('./filtering-hook.js', import.meta.url).href
 

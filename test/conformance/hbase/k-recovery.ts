@@ -8,7 +8,7 @@ import {
   type CaseContext,
   type TableCase,
   type Step,
-} from '../../../src/conformance/table/case.js'
+} from '../../suites/table/case.js'
 
 const threeFamilies = { c0: {}, c1: {}, c2: {} }
 

@@ -1,6 +1,6 @@
 /** The published suite of messaging and transactions against both backends. */
 import t from 'tap'
-import { runMessagingSuite } from '../../../src/conformance/messaging/suite.js'
+import { runMessagingSuite } from '../../suites/messaging/suite.js'
 import { embeddedBackend, memoryBackend } from './backends.js'
 
 /** Numbered cases; without jobs, second openers and logs some do not apply. */

@@ -1,6 +1,6 @@
 /** The backends that the metadata suite runs against here. */
 import { Database, MemoryFileSystem } from '../../../src/index.js'
-import type { MetadataBackend } from '../../../src/conformance/metadata/suite.js'
+import type { MetadataBackend } from '../../suites/metadata/suite.js'
 import {
   openMetadataStore,
   type CellarMetadataStore,

@@ -1,6 +1,6 @@
 /** The published suite of metadata stores against the stores over tables. */
 import t from 'tap'
-import { runMetadataSuite } from '../../../src/conformance/metadata/suite.js'
+import { runMetadataSuite } from '../../suites/metadata/suite.js'
 import { cellarBackend, memoryBackend } from './backends.js'
 
 for (const backend of [cellarBackend, memoryBackend]) {

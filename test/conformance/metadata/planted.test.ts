@@ -1,6 +1,6 @@
 /** The suite finds what it is for: each defect that is planted into a store fails its case. */
 import t from 'tap'
-import { runMetadataSuite, type SuiteTest } from '../../../src/conformance/metadata/suite.js'
+import { runMetadataSuite, type SuiteTest } from '../../suites/metadata/suite.js'
 import { openMemoryDatabase } from '../../../src/memory.js'
 import {
   metadataStoreOf,

@@ -1,6 +1,6 @@
 /** The published suite of metadata stores against a real ZooKeeper, where one is installed. */
 import t from 'tap'
-import { runMetadataSuite } from '../../../src/conformance/metadata/suite.js'
+import { runMetadataSuite } from '../../suites/metadata/suite.js'
 import { openMetadataStore } from '../../../src/metastore-pulsar.js'
 import { ZooKeeperServer, zookeeperMissing } from '../../../bench/metadata/zookeeper-server.js'
 import { zookeeperBackend } from './backends.js'

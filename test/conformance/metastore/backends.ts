@@ -1,7 +1,7 @@
 /** The backends that the suite runs against here. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { MetastoreBackend } from '../../../src/conformance/metastore/suite.js'
+import type { MetastoreBackend } from '../../suites/metastore/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import {
   CellarMetaStore,

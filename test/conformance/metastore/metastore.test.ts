@@ -4,7 +4,7 @@
  * CELLAR_DROPPED_CURSORS: cursors that the case about leaks opens, default 20,000.
  */
 import t from 'tap'
-import { runMetastoreSuite } from '../../../src/conformance/metastore/suite.js'
+import { runMetastoreSuite } from '../../suites/metastore/suite.js'
 import { cellarBackend, memoryBackend } from './backends.js'
 
 /** Numbered cases: those of 4.1 and 4.2, rulings, sharing, bad input, strictness, guards. */

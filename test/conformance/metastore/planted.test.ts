@@ -3,7 +3,7 @@
  * planted one at a time into the store in memory, and the cases that fail are those that should.
  */
 import t from 'tap'
-import { runMetastoreSuite, type SuiteTest } from '../../../src/conformance/metastore/suite.js'
+import { runMetastoreSuite, type SuiteTest } from '../../suites/metastore/suite.js'
 import {
   LongVersion,
   MemoryMetaStore,

@@ -1,9 +1,6 @@
 /** The published suite of the content repository against the embedded engine and the plain one. */
 import t from 'tap'
-import {
-  runRepositorySuite,
-  type RepositoryBackend,
-} from '../../../src/conformance/repository/suite.js'
+import { runRepositorySuite, type RepositoryBackend } from '../../suites/repository/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'

@@ -1,10 +1,7 @@
 /** The published suite of search backends against the embedded index, over both backends. */
 import t from 'tap'
 import type { Database as Tables } from '../../../src/api/index.js'
-import {
-  runSearchSuite,
-  type SearchSuiteBackend,
-} from '../../../src/conformance/repository/suite.js'
+import { runSearchSuite, type SearchSuiteBackend } from '../../suites/repository/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { EmbeddedSearch } from '../../../src/repository/index.js'

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { runSearchSuite } from '../../../src/conformance/repository/suite.js'
+import { runSearchSuite } from '../../suites/repository/suite.js'
 import { SolrSearch } from '../../../src/repository/index.js'
 
 const url = process.env['CELLAR_SOLR_URL']

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import type { Capabilities, Database } from '../../../src/api/index.js'
-import { PlainSearch } from '../../../src/conformance/repository/plain-search.js'
+import { PlainSearch } from '../../suites/repository/plain-search.js'
 import { openMemoryDatabase } from '../../../src/memory.js'
 import { Link, RepositoryManager, SearchIndexes } from '../../../src/repository/index.js'
 
