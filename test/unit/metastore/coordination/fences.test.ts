@@ -11,7 +11,7 @@ import {
 } from '../../../../src/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../src/memory.js'
 import { zookeeperMissing } from '../../../../bench/metadata/zookeeper-server.js'
-import { eventually } from '../../../../src/conformance/metadata/case.js'
+import { eventually } from '../../../suites/metadata/case.js'
 import { memoryBackend, zookeeperBackend } from '../../../conformance/metadata/backends.js'
 import { withMembers } from '../../../helpers/planted.js'
 
