@@ -1,9 +1,10 @@
 /** Creates a table if it does not exist, and adds the families that it lacks. */
-import { checkObject, shown } from '../base/arguments.js'
+import { shown } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { familyNames, tableNames } from './checks/schema.js'
 import type { Admin } from './database.js'
 import type { FamilyOptions, TableDescription, TableOptions } from './schema.js'
+import { checkForm } from './checks/forms.js'
 
 /**
  * Implements `Admin.ensureTable` for every backend: creates the table if it does not exist, and
@@ -39,7 +40,7 @@ function missingFamilies(
   // The member `name` has no effect, as everywhere in options.
   checkEqual(`table '${table}'`, found, { ...ofTable, name: found.name })
   const missing: Record<string, FamilyOptions> = {}
-  for (const [family, wanted] of Object.entries(checkObject(families, 'families'))) {
+  for (const [family, wanted] of Object.entries(checkForm(families, 'families'))) {
     if (!Object.hasOwn(found.families, family)) missing[family] = wanted
     else {
       const what = `column family '${family}' of '${table}'`

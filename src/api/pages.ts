@@ -6,6 +6,7 @@ import type { BytesLike } from '../cell/column-name.js'
 import type { RowPrefix, RowSpan, ScanOptions } from './reads.js'
 import type { Result } from './result.js'
 import type { Table } from './table.js'
+import { TypedTable } from './typed-table.js'
 
 /** Rows that are read by pages, and options of the scans. */
 export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &
@@ -37,6 +38,14 @@ const backward = 2
  * a `page` that is not the `next` of the same scan.
  */
 export async function readPage(table: Table, scan: PageScan): Promise<Page> {
+  if (typeof checkObject(table, 'the table of a page').scan !== 'function') {
+    throw invalidArgument('readPage needs a Table, such as db.table(name)')
+  }
+  if (table instanceof TypedTable) {
+    throw invalidArgument(
+      'readPage needs a Table: pass the table of the typed table, and its fromResult to the rows',
+    )
+  }
   const { page, limit, ...rest } = checkObject(scan, 'a scan of pages')
   if (checkInteger(limit, 'limit', 1) === undefined) {
     throw invalidArgument('a scan of pages needs a limit')

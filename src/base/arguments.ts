@@ -11,6 +11,7 @@
 import { types } from 'node:util'
 import { InvariantError } from './assert.js'
 import { CellarError, ErrorCode, invalidArgument } from './errors.js'
+import { meantName, nearestName } from './near-names.js'
 
 /**
  * The text that error messages show for a value; long strings are cut at 80 characters. Never
@@ -23,7 +24,20 @@ export function shown(value: unknown): string {
   }
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
-  return typeof value
+  return shownObject(value)
+}
+
+/** The kind of a function, symbol or object, in words. */
+function shownObject(value: unknown): string {
+  if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`
+  if (types.isProxy(value)) return 'a proxy'
+  if (Array.isArray(value)) return 'an array'
+  if (types.isUint8Array(value)) return 'bytes'
+  if (types.isDate(value)) return 'a Date'
+  if (types.isPromise(value)) return 'a Promise; is an await missing'
+  if (types.isMap(value)) return 'a Map'
+  if (types.isSet(value)) return 'a Set'
+  return 'an object'
 }
 
 /** Whether a value is a `Uint8Array` (or `Buffer`). Never throws; false for a proxy of one. */
@@ -75,10 +89,11 @@ export function checkBytesLike(value: unknown, what: string): asserts value is s
   }
 }
 
-/** Checks that a value is an object but not an array. */
-export function checkObject<T>(value: T, what: string): T {
+/** Checks that a value is an object but not an array; `form` shows what to write. */
+export function checkObject<T>(value: T, what: string, form?: string): T {
   if (typeof value !== 'object' || value === null || isArray(value, what)) {
-    throw invalidArgument(`${what} must be an object, got ${shown(value)}`)
+    const example = form === undefined ? '' : ` such as ${form}`
+    throw invalidArgument(`${what} must be an object${example}, got ${shown(value)}`)
   }
   return value
 }
@@ -97,11 +112,12 @@ function isArray(value: unknown, what: string): value is readonly unknown[] {
 
 /**
  * Checks that a value is an array without missing elements. Returns a copy, which the caller of the
- * public method cannot change.
+ * public method cannot change. `form` shows what to write.
  */
-export function checkArray<T>(value: readonly T[], what: string): T[] {
+export function checkArray<T>(value: readonly T[], what: string, form?: string): T[] {
   if (!isArray(value, what)) {
-    throw invalidArgument(`${what} must be an array, got ${shown(value)}`)
+    const example = form === undefined ? '' : ` such as ${form}`
+    throw invalidArgument(`${what} must be an array${example}, got ${shown(value)}`)
   }
   const copy = value.slice()
   for (let i = 0; i < copy.length; i++) {
@@ -150,7 +166,7 @@ export function checkChoice<T extends string>(
   choices: readonly T[],
 ): T {
   if (choices.includes(value as T)) return value as T
-  const near = typeof value === 'string' ? nearest(value, choices) : undefined
+  const near = typeof value === 'string' ? meantName(value, choices) : undefined
   const hint = near === undefined ? '' : `; did you mean '${near}'?`
   throw invalidArgument(`${what} must be one of ${choices.join(', ')}, got ${shown(value)}${hint}`)
 }
@@ -192,13 +208,13 @@ export class OptionNames<T extends object> {
   checkNear(options: object): void {
     checkObject(options, this.what)
     for (const name of Object.keys(options)) {
-      if (this.names.has(name) || nearest(name, [...this.names]) === undefined) continue
+      if (this.names.has(name) || nearestName(name, [...this.names]) === undefined) continue
       throw this.refusal(name)
     }
   }
 
   private refusal(name: string): CellarError {
-    const near = nearest(name, [...this.names])
+    const near = meantName(name, [...this.names])
     const rest =
       near === undefined ? `it has: ${[...this.names].join(', ')}` : `did you mean '${near}'?`
     return invalidArgument(`unknown option '${name}' of ${this.what}; ${rest}`)
@@ -213,42 +229,6 @@ export function countNames(options: object): number {
   let count = 0
   for (const name in options) if (name !== undefined) count++
   return count
-}
-
-/** The known name that the caller probably meant: at most two letters differ, or one in three. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > 64) return undefined
-  let best: string | undefined
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
-  for (const candidate of known) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
-    if (distance >= bestDistance || distance >= candidate.length) continue
-    best = candidate
-    bestDistance = distance
-  }
-  return best
-}
-
-/**
- * Edit distance: letters to insert, remove, replace or swap with a neighbour to turn `a` into `b`.
- */
-function editDistance(a: string, b: string): number {
-  let before: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1
-      let distance = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        distance = Math.min(distance, before[j - 2] + 1)
-      }
-      row.push(distance)
-    }
-    before = last
-    last = row
-  }
-  return last[b.length]
 }
 
 /** Runs code that reads a caller's objects. Whatever it throws becomes an argument error. */

@@ -7,6 +7,7 @@
  * Instances of classes under `filter`, `snapshot`, `signal` and `table` are kept as they are.
  * Values of wrong types pass unchanged; the checks of the call refuse them.
  */
+import { types } from 'node:util'
 import { readArguments } from './arguments.js'
 
 /** The copied arguments, and the memory that the copies take. */
@@ -38,6 +39,8 @@ class Copier {
   copy(value: unknown, depth: number): unknown {
     if (typeof value === 'string') this.bytes += value.length
     if (typeof value !== 'object' || value === null || depth > depthMax) return value
+    // Neither has data that a copy would have; the checks refuse them by their kind.
+    if (types.isDate(value) || types.isPromise(value)) return value
     this.bytes += objectBytes
     if (value instanceof Uint8Array) return this.copyBytes(value)
     return Array.isArray(value) ? this.copyArray(value, depth) : this.copyObject(value, depth)

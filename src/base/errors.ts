@@ -122,18 +122,22 @@ export class CellarError extends Error {
   /** The stable code. */
   readonly code: ErrorCode
   /** File, offset, expected and found, if the code is `ERR_CORRUPTION`. */
-  readonly corruption: CorruptionDetail | undefined
+  declare readonly corruption: CorruptionDetail | undefined
   /** Failures by list position, if the code is `ERR_BATCH_FAILED`. */
-  readonly failures: ReadonlyMap<number, CellarError> | undefined
-  /** Marks the class across copies of the package. */
-  readonly [brand] = true
+  declare readonly failures: ReadonlyMap<number, CellarError> | undefined
 
   /** For backends and coprocessors that report errors of their own. */
   constructor(code: ErrorCode, message: string, options: CellarErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.corruption = options.corruption
-    this.failures = options.failures
+    // Members without a value are absent: consoles and loggers print those that are there.
+    if (options.corruption !== undefined) this.corruption = options.corruption
+    if (options.failures !== undefined) this.failures = options.failures
+  }
+
+  /** Marks the class across copies of the package. */
+  get [brand](): true {
+    return true
   }
 
   /** Also true for the class of another copy of the package. */

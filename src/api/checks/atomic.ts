@@ -1,9 +1,10 @@
 /** Checks atomic batches. */
-import { checkArray, checkObject, OptionNames } from '../../base/arguments.js'
+import { checkArray, OptionNames } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import type { AtomicBatch } from '../atomic.js'
 import type { Check, DurabilityOption, MultiRowMutations } from '../mutations.js'
 import type { Table } from '../table.js'
+import { checkForm } from './forms.js'
 
 const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {
   checks: true,
@@ -28,12 +29,12 @@ export interface ParsedAtomic {
 
 /** Copies the parts of a batch. The tables check their contents. */
 export function readAtomic(batch: AtomicBatch): ParsedAtomic {
-  const given = batchNames.copy(batch)
+  const given = batchNames.copy(checkForm(batch, 'an atomic batch'))
   const mutations = checkArray(given.mutations, 'mutations of an atomic batch')
   if (mutations.length === 0) throw invalidArgument('an atomic batch needs at least one mutation')
   return {
     checks: checkArray(given.checks ?? [], 'checks of an atomic batch').map((each) => {
-      const { table, ...check } = checkObject(each, 'check')
+      const { table, ...check } = checkForm(each, 'check')
       return { table, check }
     }),
     mutations: mutations.map((each) => {

@@ -10,6 +10,7 @@ import type {
   Put,
 } from '../mutations.js'
 import { ListFailures } from './list-failures.js'
+import { checkForm } from './forms.js'
 
 /** Copies a caller's list and checks each element. */
 export function readList<T>(
@@ -30,7 +31,7 @@ export function readPuts(puts: readonly Put[]): readonly Put[] {
 }
 
 function checkHasCells(put: Put): void {
-  const cells: unknown = checkObject(put, 'put').cells
+  const cells: unknown = checkForm(put, 'put').cells
   if (typeof cells !== 'object' || cells === null || isEmpty(cells)) {
     throw invalidArgument('a put of the list has no cells')
   }

@@ -1,5 +1,5 @@
 /** The members of operations on rows, and checks of their kinds. */
-import { OptionNames, checkArray, checkObject } from '../../base/arguments.js'
+import { OptionNames, checkArray } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import type {
   CheckAction,
@@ -8,6 +8,7 @@ import type {
   Mutation,
   RowMutations,
 } from '../mutations.js'
+import { checkForm } from './forms.js'
 
 /** The members of a mutateRow. */
 export const rowMutationsNames = new OptionNames<RowMutations>('a mutateRow', {
@@ -58,7 +59,7 @@ function isMutations(action: object): boolean {
 
 /** Checks that the action of a check is one mutation or a list of mutations. */
 export function checkAction(action: CheckAction): void {
-  checkObject(action, 'the action of a check')
+  checkForm(action, 'the action of a check')
   if (hasOneKey(action) || isMutations(action)) return
   throw invalidArgument(
     'the action of a check is one of {put}, {delete}, {increment}, {append}, {mutations}',
@@ -74,14 +75,14 @@ export function checkMutations(mutations: readonly Mutation[]): Mutation[] {
 
 /** Checks that a mutation has exactly one member. */
 export function checkMutation(mutation: Mutation): void {
-  if (hasOneKey(checkObject(mutation, 'mutation'))) return
+  if (hasOneKey(checkForm(mutation, 'mutation'))) return
   throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
 }
 
 /** Checks the mutations of one row of several: only puts and deletes. */
 export function checkPutsAndDeletes(mutations: readonly Mutation[]): void {
   for (const mutation of checkArray(mutations, 'mutations')) {
-    checkObject(mutation, 'mutation')
+    checkForm(mutation, 'mutation')
     if ('put' in mutation || 'delete' in mutation) continue
     throw invalidArgument('mutations of several rows are puts and deletes')
   }

@@ -91,11 +91,14 @@ function readNamedValue(
     return
   }
   if (typeof value !== 'object' || value === null) {
-    throw invalidArgument(`value of '${name}' must be a string, bytes or {value, timestamp}`)
+    throw wrongValue(name, value)
   }
   const { value: content, timestamp: own } = value as TimedValue
-  if (content === undefined || countNames(value) !== (own === undefined ? 1 : 2))
-    valueNames.check(value as TimedValue)
+  if (typeof content !== 'string' && !isBytes(content)) {
+    valueNames.checkNear(value)
+    throw wrongValue(name, content ?? value)
+  }
+  if (countNames(value) !== (own === undefined ? 1 : 2)) valueNames.check(value as TimedValue)
   target.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
 }
 
@@ -111,9 +114,19 @@ function readCell(
   }
   const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
   cellNames.check(cell)
+  if (typeof value !== 'string' && !isBytes(value)) throw wrongValue(column, value)
   const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
   if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)
   target.addCell(column, place, type, own, ttl, value)
+}
+
+/** The error for a value that is neither text nor bytes. */
+function wrongValue(column: ColumnName, value: unknown): CellarError {
+  const name = typeof column === 'string' ? `'${column}'` : 'a cell'
+  return invalidArgument(
+    `the value of ${name} must be a string, bytes or { value, timestamp }, got ${shown(value)}; ` +
+      'encodings and typedTable make bytes of other values',
+  )
 }
 
 /** Checks the value of a cell. */

@@ -5,6 +5,7 @@ import { parseColumn, type ColumnName } from '../../cell/column-name.js'
 import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../../cell/timestamp.js'
 import type { Filter } from '../../filter/filter.js'
 import type { Get, ReadOptions, Snapshot, TimeRangeOption } from '../reads.js'
+import { checkForm } from './forms.js'
 
 /** The facts about a table that checks of reads need. */
 export interface FamiliesOfTable {
@@ -38,7 +39,7 @@ const getNames = new OptionNames<Get>('a get', {
  * checked by their number, which takes a tenth of the time of looking up each name.
  */
 export function checkGet(get: Get): void {
-  checkObject(get, 'get')
+  checkForm(get, 'get')
   let usual = 1
   if (get.columns !== undefined) usual++
   if (get.versions !== undefined) usual++
@@ -101,7 +102,7 @@ export function groupColumns(
   raw: boolean,
 ): Map<string, readonly Buffer[] | undefined> | undefined {
   if (columns === undefined) return undefined
-  const list = checkArray(columns, 'columns')
+  const list = checkArray(columns, 'columns', "['f:q', 'g']")
   if (list.length === 0) return undefined
   const wanted = new Map<string, Buffer[] | undefined>()
   for (const column of list) {
@@ -126,7 +127,11 @@ export function groupColumns(
 export function checkFilter(filter: Filter | undefined): void {
   if (filter === undefined) return
   if (typeof filter !== 'object' || filter === null || typeof filter.filterCell !== 'function') {
-    throw invalidArgument('filter must be a Filter object')
+    const hint =
+      typeof filter === 'string'
+        ? 'parseFilter makes one of its text'
+        : "such as new PrefixFilter('r')"
+    throw invalidArgument(`filter must be a Filter object, got ${shown(filter)}; ${hint}`)
   }
 }
 

@@ -65,7 +65,7 @@ function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBou
 
 /** Throws `ERR_WRONG_ROW` if an operation inside a row mutation names another row. */
 export function checkSameRow(row: BytesLike, operation: { readonly row?: BytesLike }): void {
-  checkObject(operation, 'mutation')
+  checkObject(operation, 'the operation of a mutation')
   if (operation.row === undefined) return
   checkBytesLike(operation.row, 'the row of a mutation')
   if (toBytes(operation.row).equals(toBytes(row))) return

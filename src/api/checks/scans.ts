@@ -3,7 +3,6 @@ import {
   OptionNames,
   checkBoolean,
   checkInteger,
-  checkObject,
   checkSignal,
   countNames,
   shown,
@@ -11,6 +10,7 @@ import {
 import { invalidArgument } from '../../base/errors.js'
 import type { Filter } from '../../filter/filter.js'
 import type { Scan } from '../reads.js'
+import { checkForm } from './forms.js'
 
 const scanNames = new OptionNames<Scan>('a scan', {
   columns: true,
@@ -54,7 +54,7 @@ export function checkScan(scan: Scan): void {
  * A scan with only the usual members is checked by their number, which is faster than each name.
  */
 function checkNames(scan: Scan): void {
-  checkObject(scan, 'scan')
+  checkForm(scan, 'scan')
   let usual = 0
   if (scan.startRow !== undefined) usual++
   if (scan.stopRow !== undefined) usual++

@@ -17,6 +17,7 @@ import { checkFamilyName, rowBytesMax } from '../../cell/limits.js'
 import { checkPolicyFamily } from '../../compaction/choose-policy.js'
 import { defaultCompaction, parseCompaction } from '../../compaction/setting.js'
 import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from '../schema.js'
+import { checkForm } from './forms.js'
 
 /** All options of a family. */
 export type FamilyDescription = Required<FamilyOptions>
@@ -161,7 +162,9 @@ export function describeFamilyOptions(
 ): FamilyDescription {
   const what = `column family '${name}':`
   checkFamilyName(name)
-  options = familyNames.copy(checkObject(options, `options of column family '${name}'`))
+  options = familyNames.copy(
+    checkObject(options, `options of column family '${name}'`, '{ versions: 3 }'),
+  )
   const checked = Object.entries(familyChecks).map(([option, check]) => {
     const value = options[option as keyof FamilyOptions]
     return [option, value === undefined ? base[option as keyof FamilyOptions] : check(value, what)]
@@ -244,8 +247,8 @@ export function describeNewTable<C>(
   parseCoprocessors: (list: unknown) => C,
 ): DescribedTable<C> {
   return readArguments(() => {
-    const given = tableNames.copy(checkObject(options, 'table options'))
-    const entries = Object.entries(checkObject(given.families, 'families of a table'))
+    const given = tableNames.copy(checkForm(options, 'table options'))
+    const entries = Object.entries(checkForm(given.families, 'families of a table'))
     if (entries.length === 0) throw invalidArgument(`table '${name}' needs at least one family`)
     const families = entries.map(([family, familyOptions]) => {
       return { name: family, options: describeFamilyOptions(family, familyOptions) }
@@ -287,7 +290,7 @@ function alteredFamilies(
     const message = `table '${table.name}' has no column family '${name}' to drop`
     throw new CellarError(ErrorCode.noSuchColumnFamily, message)
   }
-  const added = checkObject(alteration.families ?? {}, 'families of an alteration')
+  const added = checkForm(alteration.families ?? {}, 'families of an alteration')
   const changes = new Map(Object.entries(added))
   const families: { name: string; options: FamilyDescription }[] = []
   for (const [name, before] of Object.entries(table.families)) {

@@ -23,6 +23,7 @@ import type {
   Put,
   RowOperation,
 } from '../../api/index.js'
+import { checkForm } from '../../api/checks/forms.js'
 
 /** The argument of `bypass` must be undefined. */
 export const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
@@ -84,7 +85,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
     })
     if (!has || mutations.length === 0) return mutations
     return mutations.flatMap((mutation) => {
-      const member = this.askMember(row, checkObject(mutation, 'mutation'))
+      const member = this.askMember(row, checkForm(mutation, 'mutation'))
       return member === undefined ? [] : [member]
     })
   }
@@ -94,12 +95,12 @@ export class ObservedBatch implements MutationBatch, Intervention {
     if (Object.keys(mutation).length !== 1) return mutation
     let member: Mutation
     if (mutation.put !== undefined) {
-      const put: Put = { row, ...checkObject(mutation.put, 'put') }
+      const put: Put = { row, ...checkForm(mutation.put, 'put') }
       const { operation, bypassed } = this.chain.pre('prePut', put, nothing)
       if (bypassed) return undefined
       member = { put: operation }
     } else if (mutation.delete !== undefined) {
-      const deletion: Delete = { row, ...checkObject(mutation.delete, 'delete') }
+      const deletion: Delete = { row, ...checkForm(mutation.delete, 'delete') }
       const { operation, bypassed } = this.chain.pre('preDelete', deletion, nothing)
       if (bypassed) return undefined
       member = { delete: operation }
@@ -143,7 +144,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
       const message = 'mutations can be added to a batch in preBatchMutate only'
       throw new CellarError(ErrorCode.invalidArgument, message)
     }
-    checkObject(mutation, 'an added mutation')
+    checkForm(mutation, 'an added mutation')
     const operation = 'put' in mutation ? mutation.put : mutation.delete
     checkBytesLike(checkObject(operation, 'an added put or delete').row, 'the row of a mutation')
     this.additions.push(mutation)
@@ -294,7 +295,7 @@ export class RowsJudgement extends Judgement {
 
 /** Adds the row to a mutation, because observers of several rows need it. */
 function withRow(row: BytesLike, mutation: Mutation): Mutation {
-  const [only, ...more] = Object.entries(checkObject(mutation, 'mutation')) as [string, object][]
+  const [only, ...more] = Object.entries(checkForm(mutation, 'mutation')) as [string, object][]
   if (only === undefined || more.length > 0) return mutation
   const [kind, operation] = only
   return { [kind]: { row, ...operation } } as unknown as Mutation

@@ -32,6 +32,7 @@ import type {
   RowMutations,
   Scan,
 } from '../../api/index.js'
+import { checkForm } from '../../api/checks/forms.js'
 
 /** Carries out an operation. Called again after it threw `BlockMissing`. */
 type Step<T> = (mode: ReadMode) => T
@@ -133,7 +134,7 @@ export class ObservedOperations implements TableOperations {
   }
 
   private getStep(get: Get): Step<Result> {
-    checkObject(get, 'get')
+    checkForm(get, 'get')
     let prepared: Prepared<Get, Result> | undefined
     return (mode) => {
       prepared ??= this.chain.pre('preGet', get, aResult)
@@ -144,7 +145,7 @@ export class ObservedOperations implements TableOperations {
   }
 
   private existsStep(get: Get): Step<boolean> {
-    checkObject(get, 'get')
+    checkForm(get, 'get')
     let prepared: Prepared<Get, boolean> | undefined
     let read: Step<Result> | undefined
     return (mode) => {
@@ -225,7 +226,7 @@ export class ObservedOperations implements TableOperations {
     const judgement = new RowsJudgement(
       this.chain,
       this.plain.engine,
-      checkObject(request, 'mutateRows'),
+      checkForm(request, 'mutateRows'),
     )
     const { batch } = judgement
     return (mode) => {
@@ -237,8 +238,8 @@ export class ObservedOperations implements TableOperations {
 
   private checkStep(check: Check, action: CheckAction): Step<Applied<CheckAndMutateResult>> {
     const { chain, plain } = this
-    checkObject(check, 'check')
-    checkObject(action, 'the action of a check')
+    checkForm(check, 'check')
+    checkForm(action, 'the action of a check')
     const judgement = new CheckJudgement(chain, plain.engine, check, action)
     let asked = false
     return (mode) => {

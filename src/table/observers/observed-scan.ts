@@ -5,7 +5,7 @@
  * close itself cannot fail, because it releases files: errors of observers of the close are
  * warnings.
  */
-import { checkObject, readArguments } from '../../base/arguments.js'
+import { readArguments } from '../../base/arguments.js'
 import type { TableState } from '../../engine/catalog.js'
 import type { Engine } from '../../engine/engine.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
@@ -15,6 +15,7 @@ import { planScan } from '../reads/scan-plan.js'
 import { ScanSession } from '../reads/scan-session.js'
 import { readPointOf, readTimeOf } from '../reads/snapshot.js'
 import type { Scan } from '../../api/index.js'
+import { checkForm } from '../../api/checks/forms.js'
 
 const aResult: ResultKind<Result> = {
   what: 'a Result',
@@ -100,6 +101,6 @@ export function openObservedScan(
   scan: Scan,
   mayBlock: boolean,
 ): ScanSession {
-  const { operation } = chain.pre('preScannerOpen', checkObject(scan, 'scan'), noResult)
+  const { operation } = chain.pre('preScannerOpen', checkForm(scan, 'scan'), noResult)
   return new ObservedScanSession(engine, table, chain, operation, mayBlock)
 }

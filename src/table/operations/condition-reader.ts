@@ -1,5 +1,4 @@
 /** Evaluates the checks of checkAndMutate, mutateRows and atomic batches against stored cells. */
-import { checkObject } from '../../base/arguments.js'
 import { allTime, type TimeRange, type Timestamp } from '../../cell/timestamp.js'
 import { parseSingleColumn } from '../../cell/column-name.js'
 import type { Check, ColumnName } from '../../api/index.js'
@@ -15,6 +14,7 @@ import type { TableReads } from '../reads/table-reads.js'
 import { conditionHolds } from './checks.js'
 import { parseCondition } from '../../api/checks/conditions.js'
 import { planFamily } from './deletes.js'
+import { checkForm } from '../../api/checks/forms.js'
 
 /** The column of a check, and the plan to read it. */
 interface CheckedColumn {
@@ -43,7 +43,7 @@ export class ConditionReader {
   evaluate(table: TableState, check: Check, mode: ReadMode): Timestamp | undefined {
     const { reads, stored, row } = this
     const { condition, column, plan } = encode(() => {
-      const condition = parseCondition(checkObject(check, 'check'))
+      const condition = parseCondition(checkForm(check, 'check'))
       row.set(check.row)
       const timeRange = parseTimeRange(check.timeRange)
       if (condition !== undefined) {

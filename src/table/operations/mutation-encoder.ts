@@ -2,7 +2,6 @@
  * Encodes the mutations of a row into the engine's mutation buffer. Reads the stored cells on which
  * version deletes, increments and appends depend.
  */
-import { checkObject } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import type {
   Append,
@@ -25,6 +24,7 @@ import {
   checkMutations,
   durabilityOf,
 } from '../../api/checks/operations.js'
+import { checkForm, type FormName } from '../../api/checks/forms.js'
 import { checkSameRow } from '../../api/checks/rows.js'
 import { asPlan, type FamilyPlan } from '../reads/read-plan.js'
 import { StoredCells } from '../reads/stored-cells.js'
@@ -48,8 +48,8 @@ export class MutationEncoder {
   }
 
   /** Starts a mutation of the row that an operation names. */
-  begin(table: TableState, operation: { readonly row: BytesLike }, what: string): void {
-    this.row.set(checkObject(operation, what).row)
+  begin(table: TableState, operation: { readonly row: BytesLike }, what: FormName): void {
+    this.row.set(checkForm(operation, what).row)
     this.writer.begin(table, this.row)
   }
 

@@ -35,6 +35,7 @@ import { PageResult } from '../reads/page-result.js'
 import { emptyRow, TableReads } from '../reads/table-reads.js'
 import { applyAtomic } from './atomic.js'
 import { ConditionReader } from './condition-reader.js'
+import { checkForm } from '../../api/checks/forms.js'
 import { parseDurability } from '../../api/checks/durability.js'
 import type { Intervention } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
@@ -149,7 +150,8 @@ export class PlainOperations extends TableReads implements TableOperations {
   mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.writable()
     const durability = encode(() => {
-      this.encoder.begin(table, rowMutationsNames.check(mutations), 'mutateRow')
+      const given = rowMutationsNames.check(checkForm(mutations, 'mutateRow'))
+      this.encoder.begin(table, given, 'mutateRow')
       this.encoder.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
       return this.durability(table, mutations.durability)
     })

@@ -5,7 +5,6 @@
 import {
   checkBoolean,
   checkInteger,
-  checkObject,
   isWellFormed,
   loneSurrogate,
 } from '../../../src/base/arguments.js'
@@ -41,6 +40,7 @@ import {
   parseTimeRange,
   parseVersions,
 } from '../../../src/api/checks/reads.js'
+import { checkForm } from '../../../src/api/checks/forms.js'
 import { checkSameRow, parseBounds, rowBytes } from '../../../src/api/checks/rows.js'
 import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/api/checks/scans.js'
 import {
@@ -103,31 +103,31 @@ export class ArgumentChecks {
   }
 
   put(put: Put): Durability {
-    rowBytes(checkObject(put, 'put').row)
+    rowBytes(checkForm(put, 'put').row)
     this.#cellsOfPut(put)
     return this.#durability(put)
   }
 
   delete(deletion: Delete): Durability {
-    rowBytes(checkObject(deletion, 'delete').row)
+    rowBytes(checkForm(deletion, 'delete').row)
     this.#markersOfDelete(deletion)
     return this.#durability(deletion)
   }
 
   increment(increment: Increment): Durability {
-    rowBytes(checkObject(increment, 'increment').row)
+    rowBytes(checkForm(increment, 'increment').row)
     this.#columnsOfIncrement(increment)
     return this.#durability(increment)
   }
 
   append(append: Append): Durability {
-    rowBytes(checkObject(append, 'append').row)
+    rowBytes(checkForm(append, 'append').row)
     this.#columnsOfAppend(append)
     return this.#durability(append)
   }
 
   mutateRow(request: RowMutations): Durability {
-    const { row } = checkObject(rowMutationsNames.check(request), 'mutateRow')
+    const { row } = rowMutationsNames.check(checkForm(request, 'mutateRow'))
     this.#mutations(row, request.mutations)
     return this.#durability(request)
   }
@@ -149,7 +149,7 @@ export class ArgumentChecks {
 
   /** Checks a condition, or a filter, of a checkAndMutate. */
   check(check: Check): void {
-    const condition = parseCondition(checkObject(check, 'check'))
+    const condition = parseCondition(checkForm(check, 'check'))
     rowBytes(check.row)
     parseTimeRange(check.timeRange)
     if (condition === undefined) checkFilter(check.filter)

@@ -11,6 +11,7 @@ import {
 } from '../../../src/base/arguments.js'
 import { copyArguments } from '../../../src/base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
+import { checkForm } from '../../../src/api/checks/forms.js'
 import type { Durability } from '../../../src/api/checks/durability.js'
 import { ListFailures } from '../../../src/api/checks/list-failures.js'
 import {
@@ -101,7 +102,7 @@ export class ModelTable implements types.Table, types.SyncTable {
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
-    const { signal } = scan
+    const { signal } = checkForm(scan, 'scan')
     return new AsyncModelScanner(this.scanSync(scan), signal)
   }
 
