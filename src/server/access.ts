@@ -9,7 +9,12 @@ import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
 import { invalidArgument } from './http-errors.js'
 
-/** Fields: all or none, or by qualified name; `{namespace}*` means all of a namespace. */
+/**
+ * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all of a
+ * namespace. A name means the field type that had it when the server met the name first, or that was
+ * created with it later: another name of a field type changes no rule. `except` with a name that no
+ * field type had forbids all.
+ */
 export type FieldPermission =
   | boolean
   | {
@@ -164,12 +169,21 @@ export function checkPrincipal(principal: Principal): void {
     for (const permission of [read, write]) {
       if (permission === undefined || typeof permission === 'boolean') continue
       const { fields = [], except = [] } = listNames.check(permission)
-      checkTexts(fields, 'fields')
-      checkTexts(except, 'except')
+      for (const names of [fields, except]) checkFieldNames(names)
     }
     if (deletes !== undefined) checkFlag(deletes, 'delete')
     checkTexts([repository ?? '', table ?? ''], 'repository and table')
   }
+}
+
+/** Forms of the fields in a rule: `{namespace}local`, `{namespace}*`, or an id. */
+const fieldForm = /^(\{[^{}]+\}.+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+function checkFieldNames(names: readonly string[]): void {
+  checkTexts(names, 'fields and except')
+  const wrong = names.find((name) => !fieldForm.test(name))
+  if (wrong === undefined) return
+  throw invalidArgument(`a rule names fields as {namespace}local or {namespace}*, not ${wrong}`)
 }
 
 function checkFlag(value: unknown, what: string): void {
@@ -179,90 +193,4 @@ function checkFlag(value: unknown, what: string): void {
 function checkTexts(value: unknown, what: string): void {
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return
   throw invalidArgument(`${what} must be texts`)
-}
-
-/** What one principal may do with one record table. */
-export class TableAccess {
-  readonly #principal: Principal
-  readonly #rules: readonly AccessRule[]
-
-  constructor(principal: Principal, repository: string, table: string) {
-    this.#principal = principal
-    this.#rules = (principal.rules ?? []).filter((rule) => {
-      return (rule.repository ?? repository) === repository && (rule.table ?? table) === table
-    })
-  }
-
-  get isAdministrator(): boolean {
-    return this.#principal.administrator === true
-  }
-
-  canRead(field: string): boolean {
-    return this.isAdministrator || this.#rules.some(({ read }) => allows(read, field))
-  }
-
-  canWrite(field: string): boolean {
-    return (
-      this.isAdministrator ||
-      this.#rules.some(({ read, write }) => allows(write, field) && allows(read, field))
-    )
-  }
-
-  /** Whether some field may be read. */
-  get readsRecords(): boolean {
-    return this.isAdministrator || this.#rules.some(({ read }) => isSome(read))
-  }
-
-  /** Whether every field may be read. */
-  get readsAll(): boolean {
-    return this.isAdministrator || this.#rules.some(({ read }) => read === true)
-  }
-
-  /** `ERR_FORBIDDEN` if no field may be read. */
-  checkReadsRecords(): void {
-    if (this.readsRecords) return
-    throw forbidden('the records of this table cannot be read')
-  }
-
-  /** `ERR_FORBIDDEN` if no field may be written. */
-  checkWritesRecords(): void {
-    const mayWrite = ({ read, write }: AccessRule): boolean => isSome(read) && isSome(write)
-    if (this.isAdministrator || this.#rules.some(mayWrite)) return
-    throw forbidden('the records of this table cannot be written')
-  }
-
-  /** `ERR_FORBIDDEN` unless whole records may be written. */
-  checkWritesAll(): void {
-    if (
-      this.isAdministrator ||
-      this.#rules.some(({ read, write }) => read === true && write === true)
-    ) {
-      return
-    }
-    throw forbidden('not all fields of the record can be written')
-  }
-
-  /** `ERR_FORBIDDEN` if records may not be deleted. */
-  checkDeletes(): void {
-    const mayDelete = (rule: AccessRule): boolean => {
-      return isSome(rule.read) && (rule.delete ?? (rule.read === true && rule.write === true))
-    }
-    if (this.isAdministrator || this.#rules.some(mayDelete)) return
-    throw forbidden('the records of this table cannot be deleted')
-  }
-}
-
-function isSome(permission: FieldPermission | undefined): boolean {
-  return permission !== undefined && permission !== false
-}
-
-function allows(permission: FieldPermission | undefined, field: string): boolean {
-  if (typeof permission !== 'object') return permission === true
-  const { fields, except = [] } = permission
-  const isAmong = (names: readonly string[]): boolean => {
-    return names.some((name) => {
-      return name === field || (name.endsWith('}*') && field.startsWith(name.slice(0, -1)))
-    })
-  }
-  return (fields === undefined || isAmong(fields)) && !isAmong(except)
 }

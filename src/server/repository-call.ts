@@ -9,6 +9,7 @@ import {
   RecordId,
   RepositoryError,
   RepositoryErrorCode,
+  type FieldType,
   type Json,
   type JsonInput,
   type JsonObject,
@@ -18,8 +19,10 @@ import {
   type RepositoryManager,
   type StoredRecord,
 } from '../repository/index.js'
-import { forbidden, principalOf, TableAccess, type Principal } from './access.js'
+import { forbidden, principalOf, type Principal } from './access.js'
+import type { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from './http-errors.js'
+import { TableAccess } from './table-access.js'
 
 /** Where the manager comes from; undefined while another process leads. */
 export type RepositorySource = RepositoryManager | (() => RepositoryManager | undefined)
@@ -40,6 +43,13 @@ export interface Preconditions {
 
 type Fields = Record<string, unknown>
 
+/** What a request is answered with. */
+export interface CallParts {
+  readonly manager: RepositoryManager
+  /** What the names in the rules of principals mean; undefined if all are administrators. */
+  readonly fieldNames: FieldNames | undefined
+}
+
 /** A request. */
 export class Call {
   readonly manager: RepositoryManager
@@ -47,22 +57,25 @@ export class Call {
   readonly reply: FastifyReply
   readonly principal: Principal
   readonly access: TableAccess
+  /** What the names in the rules of principals mean. */
+  readonly fieldNames: FieldNames | undefined
   readonly #query: Fields
   readonly #parameters: Record<string, string | undefined>
 
-  constructor(source: RepositorySource, request: FastifyRequest, reply: FastifyReply) {
-    this.manager = managerOf(source)
+  constructor({ manager, fieldNames }: CallParts, request: FastifyRequest, reply: FastifyReply) {
+    this.manager = manager
+    this.fieldNames = fieldNames
     this.request = request
     this.reply = reply
     this.principal = principalOf(request)
     this.#query = request.query as Fields
     this.#parameters = request.params as Record<string, string | undefined>
-    this.access = new TableAccess(this.principal, this.repository, this.tableName)
+    this.access = this.accessTo(this.tableName)
   }
 
   /** What the principal may do with a table of the repository in the address. */
-  accessTo(table: string): TableAccess {
-    return new TableAccess(this.principal, this.repository, table)
+  accessTo(table: string, repository = this.repository): TableAccess {
+    return new TableAccess(this.principal, { names: this.fieldNames, repository, table })
   }
 
   /** A part of the address. */
@@ -145,6 +158,11 @@ export class Call {
       },
       checkRead: (field) => {
         if (!access.canRead(field)) throw forbiddenField(field, 'read')
+        // Equal values have equal fields inside, also those that are hidden.
+        const type = this.manager.types.schema.findField(field)?.type
+        if (type !== undefined && holdsRecords(type) && !access.readsAll) {
+          throw forbiddenField(field, 'compared')
+        }
       },
       checkLink: ({ table = this.tableName }) => {
         // A rule about targets would tell which records there are.
@@ -221,6 +239,10 @@ function revisionsOf(header: string | undefined): readonly number[] | 'any' | un
   if (header === undefined) return undefined
   if (header.trim() === '*') return 'any'
   return [...header.matchAll(/"([0-9]{1,15})"/g)].map(([, digits]) => Number(digits))
+}
+
+function holdsRecords(type: FieldType['type']): boolean {
+  return type.element === undefined ? type.base === 'RECORD' : holdsRecords(type.element)
 }
 
 function forbiddenField(field: string, what: string): RepositoryError {

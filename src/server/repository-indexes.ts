@@ -18,10 +18,13 @@ import {
   type IndexConfiguration,
   type IndexDefinition,
   type Json,
+  type SearchHit,
   type SearchIndexes,
+  type SearchQuery,
   type SearchSort,
+  type StoredRecord,
 } from '../repository/index.js'
-import { forbidden, TableAccess } from './access.js'
+import { forbidden } from './access.js'
 import { SearchAccess } from './search-access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
@@ -151,52 +154,99 @@ export class IndexHandlers {
     const { repository } = await indexes.get(name)
     const index = indexes.index(name)
     const tables = call.manager.repository(repository).listTables()
-    const search = new SearchAccess(call.principal, { index, repository, tables })
+    const names = call.fieldNames
+    const search = new SearchAccess(call.principal, { index, repository, tables, names })
     const query = call.query('q')
     if (query === undefined) throw invalidArgument('a search needs q')
     const limit = call.count('limit', 10)
     if (limit > hitsMax) throw invalidArgument(`limit is at most ${hitsMax}`)
     const filter = call.query('filter')
-    const limited = search.limited({
+    const asked: SearchQuery = {
       query,
       limit,
       offset: call.count('offset', 0),
       defaultField: call.query('field'),
       filters: filter === undefined ? undefined : [filter],
       sort: sortOf(call.query('sort')),
-    })
-    if (call.flag('wait', false)) await index.waitFor()
-    const { total, hits } = await index.search(limited)
-    const results = []
-    for (const { score, fields } of hits) {
-      const id = fields[reservedFields.id]?.[0] ?? ''
-      const table = fields[reservedFields.table]?.[0] ?? ''
-      const versionTag = fields[reservedFields.versionTag]?.[0]
-      const access = new TableAccess(call.principal, repository, table)
-      if (!access.readsRecords) continue
-      const record = await recordOf(call, repository, table, id, access)
-      // A score counts the words of all documents, also of those that are hidden.
-      const shownScore = search.hidesTables ? undefined : score
-      results.push({ id, repository, table, versionTag, score: shownScore, record })
     }
+    if (call.flag('wait', false)) await index.waitFor()
+    const { total, hits } = await index.search(search.limited(asked))
+    search.limited(asked)
+    const places = hits.map((hit) => hitPlace(repository, hit))
+    const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
+    // A score counts the words of all documents, also of those that are hidden.
+    const shownScore = ({ score }: SearchHit): number | undefined => {
+      return search.hidesDocuments ? undefined : score
+    }
+    const results = places.map((place, at) => {
+      const { id, table, versionTag, version } = place
+      const score = shownScore(hits[at])
+      return { id, repository, table, versionTag, version, score, record: records[at] }
+    })
     return { total, results }
   }
 }
 
-/** The record of a document as it is now; undefined if it is gone. */
-async function recordOf(
+/** What a document is of. */
+interface HitPlace {
+  readonly repository: string
+  readonly id: string
+  readonly table: string
+  readonly versionTag: string | undefined
+  /** The version that was indexed; 0 = a record without versions. */
+  readonly version: number
+}
+
+function hitPlace(repository: string, { fields }: SearchHit): HitPlace {
+  const valueOf = (name: string): string | undefined => fields[name]?.[0]
+  return {
+    repository,
+    id: valueOf(reservedFields.id) ?? '',
+    table: valueOf(reservedFields.table) ?? '',
+    versionTag: valueOf(reservedFields.versionTag),
+    version: Number(valueOf(reservedFields.version) ?? 0),
+  }
+}
+
+/** The record of a document in the version that was indexed; undefined if that is gone. */
+async function indexedRecord(
   call: Call,
-  repository: string,
-  table: string,
-  id: string,
-  access: TableAccess,
+  { repository, table: name, id, version }: HitPlace,
 ): Promise<unknown> {
-  const [record] = await call.manager
-    .repository(repository)
-    .table(table)
-    .readList([RecordId.parse(id)], { fields: call.fields })
-  if (record === undefined) return undefined
-  return recordToJson(record, { ...call.output, isReadable: (field) => access.canRead(field) })
+  const { schema } = call.manager.types
+  const access = call.accessTo(name, repository)
+  if (!access.readsRecords) return undefined
+  const { fields } = call
+  const table = call.manager.findTable(repository, name)
+  if (table === undefined) return undefined
+  try {
+    const options = version === 0 ? { fields } : { fields, version }
+    const record = await table.read(RecordId.parse(id), options)
+    const shown = version === 0 ? withoutVersions(record, schema) : record
+    return recordToJson(shown, { ...call.output, isReadable: (field) => access.canRead(field) })
+  } catch (error) {
+    const code = error instanceof RepositoryError ? error.code : undefined
+    if (code !== undefined && goneCodes.includes(code)) return undefined
+    throw error
+  }
+}
+
+const goneCodes: readonly string[] = [
+  RepositoryErrorCode.recordNotFound,
+  RepositoryErrorCode.versionNotFound,
+]
+
+/** A record as it is to who sees none of its versions. */
+function withoutVersions(record: StoredRecord, schema: Call['output']['schema']): StoredRecord {
+  if (record.version === undefined) return record
+  const plain = <T>(values: Readonly<Record<string, T>>): Record<string, T> => {
+    return Object.fromEntries(
+      Object.entries(values).filter(([name]) => schema.field(name).scope === 'NON_VERSIONED'),
+    )
+  }
+  const { fields, metadata } = record
+  const none = { version: undefined, versionedType: undefined, mutableType: undefined }
+  return { ...record, ...none, fields: plain(fields), metadata: plain(metadata) }
 }
 
 /** `title_s,-year_i`: fields, with a minus for falling order. */

@@ -6,8 +6,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { OptionNames } from '../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+import { FieldNames } from './field-names.js'
 import { downloadBlob, uploadBlob } from './repository-blobs.js'
-import { Call, type RepositorySource } from './repository-call.js'
+import { Call, managerOf, type CallParts, type RepositorySource } from './repository-call.js'
 import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
 import { RepositoryCounters } from './repository-metrics.js'
 import { pagePaths, registerPage } from './repository-page.js'
@@ -144,20 +146,30 @@ export function repositoryRoutes(
     sharedPrefix: base,
     publicPaths: pagePaths,
     metrics: () => counters.text(),
-    register: (app) => {
+    register: (app, principals) => {
+      const partsOf = async (): Promise<CallParts> => {
+        const manager = managerOf(source)
+        const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)
+        await fieldNames?.bind(principals)
+        return { manager, fieldNames }
+      }
+      // The names of the rules mean what they mean now, not when somebody comes first.
+      app.addHook('onReady', async () => {
+        await partsOf().catch(ifClosed)
+      })
       const add = (
         path: string,
         [method, end, handler]: readonly [Method, string, Handler],
       ): void => {
         app[method](`${base}${path}${end}`, (request, reply) => run(request, reply, handler))
       }
-      const run = (
+      const run = async (
         request: FastifyRequest,
         reply: FastifyReply,
         handler: Handler,
       ): Promise<unknown> => {
         reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
-        return handler(new Call(source, request, reply))
+        return handler(new Call(await partsOf(), request, reply))
       }
       for (const form of forms) for (const route of recordRoutes) add(form, route)
       for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
@@ -173,6 +185,12 @@ export function repositoryRoutes(
       })
     },
   }
+}
+
+/** Another process may lead as yet. */
+function ifClosed(error: unknown): void {
+  if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
+  throw error
 }
 
 /** Uploads are streams: their bodies are not collected. */

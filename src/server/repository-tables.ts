@@ -1,7 +1,7 @@
 /** Routes of repositories and record tables. */
 import type { FastifyReply } from 'fastify'
 import { objectOf, RepositoryError, RepositoryErrorCode, textOf } from '../repository/index.js'
-import { forbidden, TableAccess } from './access.js'
+import { forbidden } from './access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
 
@@ -22,9 +22,9 @@ function nameOf(call: Call): string {
 }
 
 /** Whether a principal may know of a table: it reads its records, or makes and drops tables. */
-function mayKnow({ principal }: Call, repository: string, table: string): boolean {
-  const access = new TableAccess(principal, repository, table)
-  return access.readsRecords || principal.changeTables === true
+function mayKnow(call: Call, repository: string, table: string): boolean {
+  const { readsRecords } = call.accessTo(table, repository)
+  return readsRecords || call.principal.changeTables === true
 }
 
 /** GET of the record tables of a repository that the principal may read. */

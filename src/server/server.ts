@@ -19,8 +19,8 @@ import { errorAnswer, invalidArgument } from './http-errors.js'
 export interface ServerSystem {
   /** Name of the system in metrics and in messages. */
   readonly name: string
-  /** Adds routes. */
-  register(app: FastifyInstance): void
+  /** Adds routes. The principals are those beside the administrator's token. */
+  register(app: FastifyInstance, principals: readonly Principal[]): void
   /** Its part of the OpenAPI description, by path. */
   readonly paths: Readonly<Record<string, unknown>>
   /** Lines in the text format of Prometheus. */
@@ -128,7 +128,7 @@ export class CellarServer {
       return reply.type('text/plain; version=0.0.4').send(text)
     })
     app.get('/openapi.json', async () => openApi(systems))
-    for (const system of systems) system.register(app)
+    for (const system of systems) system.register(app, options.principals ?? [])
     await app.listen({ host, port })
     return new CellarServer(app, systems)
   }

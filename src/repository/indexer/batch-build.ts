@@ -12,6 +12,7 @@ import type { BuildArguments, BuildReport, IndexDefinitions } from './index-defi
 import type { IndexRows, Place } from './index-rows.js'
 import type { IndexWriter } from './index-writer.js'
 import { allDocuments, type RecordIndexer } from './record-indexer.js'
+import type { ShownSources } from './shown-sources.js'
 
 /** What a build is made of. */
 export interface BuildParts {
@@ -25,6 +26,7 @@ export interface BuildParts {
   readonly tables: () => readonly RecordTable[]
   /** Keys of the documents that are stored as refused. */
   readonly refused: Set<string>
+  readonly shown: ShownSources
   /** Ranges that are read side by side. */
   readonly lanes: number
   readonly signal: AbortSignal
@@ -140,6 +142,7 @@ export class BatchBuild {
       await writer.clear()
       await rows.clear()
       this.#parts.refused.clear()
+      this.#parts.shown.clear()
     })
     state.isCleared = true
     await definitions.setProgress(name, state)

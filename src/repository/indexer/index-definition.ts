@@ -2,6 +2,7 @@
 import type { AtomicMutation, Database } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RecordFilter } from '../records/record-filters.js'
+import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 
 /** Whether an index follows the writes of records. */
@@ -77,6 +78,8 @@ export interface IndexDefinition {
   readonly build: 'INACTIVE' | 'BUILDING'
   /** Which records become documents, and with which fields. */
   readonly configuration: StoredConfiguration
+  /** Ids of the types that the configuration names, as they were when it was given. */
+  readonly names?: StoredNames | undefined
   /** Whatever the program's function needs to open the search server. Plain JSON. */
   readonly backend: unknown
   /** Arguments of builds that are given none. */

@@ -1,9 +1,11 @@
 /**
  * Rows of the table of one index (src/repository/FORMAT.md): what each record has in the index and
- * what that depends on, the same by what it depends on, and documents that were refused.
+ * what that depends on, the same by what it depends on, what fields of documents are made of, and
+ * documents that were refused.
  */
 import type { AtomicMutation, Database } from '../../api/index.js'
 import { RecordId } from '../record-id.js'
+import type { StoredSources } from './definition/field-sources.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
 
@@ -94,6 +96,7 @@ const entryKind = Buffer.from('e')
 const backwardKind = Buffer.from('b')
 const refusedKind = Buffer.from('r')
 const failureKind = Buffer.from('f')
+const sourcesKind = Buffer.from('s')
 
 function placeBytes(table: string, id: RecordId): Buffer {
   return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
@@ -226,6 +229,19 @@ export class IndexRows {
     return rows.map((row) => row.value(valueColumn, 'json') as ExtractionFailure)
   }
 
+  /** What the texts of each field of documents were made of. */
+  async sources(): Promise<[name: string, StoredSources][]> {
+    const rows = await this.#table.scan({ prefix: sourcesKind }).all()
+    return rows.map((row) => {
+      return [row.row!.toString('utf8', 1), row.value(valueColumn, 'json') as StoredSources]
+    })
+  }
+
+  async putSources(name: string, sources: StoredSources): Promise<void> {
+    const row = Buffer.concat([sourcesKind, Buffer.from(name)])
+    await this.#database.atomic({ mutations: [this.#mutation(row, sources)] })
+  }
+
   /** Removes all rows. */
   async clear(): Promise<void> {
     for await (const { row } of this.#table.scan()) {
@@ -233,9 +249,9 @@ export class IndexRows {
     }
   }
 
-  /** Every row as text, for checks. */
+  /** Every row of records as text, for checks: what texts were made of has a history. */
   async all(): Promise<string[]> {
-    const rows = await this.#table.scan().all()
+    const rows = await this.#table.scan({ stopRow: sourcesKind }).all()
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
   }
 

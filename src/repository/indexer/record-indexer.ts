@@ -25,6 +25,8 @@ import {
   type Place,
 } from './index-rows.js'
 import type { IndexWriter } from './index-writer.js'
+import { SourceSet } from './definition/field-sources.js'
+import { presence, type ShownSources } from './shown-sources.js'
 import { RecordId } from '../record-id.js'
 
 /** What a {@link RecordIndexer} is made of. */
@@ -39,6 +41,7 @@ export interface RecordIndexerParts {
   readonly counts: IndexCounts
   /** Keys of the documents that are stored as refused. */
   readonly refused: Set<string>
+  readonly shown: ShownSources
 }
 
 /** What an index has done since it was opened. */
@@ -145,7 +148,7 @@ export class RecordIndexer {
     { isStale, removesUnknown }: UpdateScope,
     noted: DependencyCollector,
   ): Promise<StoredRecord | undefined> {
-    const { rows, source, configuration, builder } = this.#parts
+    const { rows, source, configuration, builder, shown } = this.#parts
     const before = await rows.entries(place)
     const newest = await source.newest(place)
     const tags = newest === undefined ? undefined : tagsOf(configuration, place, newest)
@@ -163,8 +166,17 @@ export class RecordIndexer {
       const record = await source.at(place, newest!, tag)
       if (record === undefined) continue
       const collector = noted.child()
-      const { document, failures } = await builder.build(place, tag, record, collector)
+      const {
+        document,
+        shown: showing,
+        failures,
+      } = await builder.build(place, tag, record, collector)
       const hasDocument = document !== undefined
+      // Nobody may find a document before it is known what may be read of it.
+      if (hasDocument) {
+        const sources = new SourceSet({ own: configuration.filterFields })
+        await shown.note([...showing, { names: presence, sources }])
+      }
       const dependencies = configuration.dereferences ? collector.list() : []
       const entry = { version, hasDocument, dependencies }
       after[tag.id] = failures.length === 0 ? entry : { ...entry, failures }

@@ -5,12 +5,13 @@ import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import type { Subscription, SubscriptionOptions } from '../events/subscription.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { RecordTable } from '../records/record-table.js'
+import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { SearchBackend, SearchQuery, SearchResult } from '../search/search-backend.js'
 import type { Blob } from '../values/blob-value.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
-import type { PreparedConfiguration } from './definition/compile.js'
-import { sourcesOf, type FieldSources } from './definition/field-sources.js'
+import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
+import { possibleSources, sourcesOfFields, type FieldSources } from './definition/field-sources.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
 import { DocumentBuilder } from './documents/document-builder.js'
 import { RecordSource } from './documents/record-source.js'
@@ -23,6 +24,7 @@ import type {
 import type { ExtractionFailure, IndexRows, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
 import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.js'
+import { presence, ShownSources } from './shown-sources.js'
 
 /** What an index is made of. */
 export interface IndexParts {
@@ -68,6 +70,8 @@ export class SearchIndex {
   readonly #writer: IndexWriter
   readonly #indexer: RecordIndexer
   readonly #refused = new Set<string>()
+  readonly #sources: ReadonlyMap<PreparedField, FieldSources>
+  readonly #shown: ShownSources
   readonly #stop = new AbortController()
   #subscription: Subscription | undefined
   /** Writes up to here may have been handled in part before the index was opened. */
@@ -89,19 +93,24 @@ export class SearchIndex {
     }
     const { readBlob, extract } = parts
     const extraction = { readBlob, extract, onFailure, signal: this.#stop.signal }
-    const builder = new DocumentBuilder({ configuration, schema, source, extraction })
+    const sources = sourcesOfFields(configuration.nodes)
+    const builder = new DocumentBuilder({ configuration, sources, schema, source, extraction })
     const { rows, clock } = parts
+    this.#sources = sources
+    this.#shown = new ShownSources(rows)
+    const shown = this.#shown
     const counts = this.#counts
     const writer = this.#writer
     const refused = this.#refused
-    const common = { configuration, schema, source, builder, rows, writer, clock, counts, refused }
-    this.#indexer = new RecordIndexer(common)
+    const common = { configuration, schema, source, builder, rows, writer, clock, counts }
+    this.#indexer = new RecordIndexer({ ...common, refused, shown })
   }
 
   /** Begins to follow, and goes on with a build. @internal */
   async start(): Promise<void> {
     const { definition, rows, findTable, lanes, retryMilliseconds } = this.#parts
     await rows.create()
+    await this.#shown.load()
     for (const { key } of await rows.refused()) this.#refused.add(key)
     for (const table of await rows.tables()) {
       if (findTable(table) === undefined) await this.removeTable(table)
@@ -165,15 +174,29 @@ export class SearchIndex {
     return this.#parts.backend.search(query)
   }
 
-  /** What of the records a field of documents shows; undefined if no document has that field. */
+  /**
+   * What of the records a field of documents shows, in any document of the index; undefined if no
+   * document has that field. Documents that become visible later may show more.
+   */
   fieldSources(name: string): FieldSources | undefined {
-    return sourcesOf(this.#parts.configuration, this.#parts.schema, name)
+    const { configuration, schema } = this.#parts
+    const possible = possibleSources(configuration, this.#sources, schema, name)
+    const shown = this.#shown.of(name)
+    if (possible === undefined || shown === undefined) return possible ?? shown
+    possible.merge(shown)
+    return possible
   }
 
-  /** Qualified names of the fields that decide which records are indexed. */
-  get filterFields(): string[] {
+  /** Ids of the fields that have decided which records are in the index. */
+  get filterFields(): ReadonlySet<string> {
+    const { filterFields } = this.#parts.configuration
+    return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])
+  }
+
+  /** Version tags at which records are indexed. */
+  get versionTags(): readonly FieldType[] {
     const { configuration, schema } = this.#parts
-    return [...configuration.filterFields].map((id) => schema.fieldById(id).name)
+    return [...configuration.versionTags].map((id) => schema.fieldById(id))
   }
 
   /** Builds the documents of some records again, and makes them visible. */
@@ -267,6 +290,7 @@ export class SearchIndex {
       indexer: this.#indexer,
       writer: this.#writer,
       refused: this.#refused,
+      shown: this.#shown,
       signal: this.#stop.signal,
     })
     this.#build = build

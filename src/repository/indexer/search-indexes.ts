@@ -10,8 +10,9 @@ import type { RecordTable } from '../records/record-table.js'
 import { RecordId } from '../record-id.js'
 import type { SearchBackend } from '../search/search-backend.js'
 import type { Blob } from '../values/blob-value.js'
+import { BoundNames, type StoredNames } from './definition/bound-names.js'
 import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
-import { placesByPath, type Places } from './definition/configuration-error.js'
+import { placesByPath } from './definition/configuration-error.js'
 import type { Formatter, IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
@@ -242,8 +243,9 @@ export class SearchIndexes {
       this.#checkCapabilities(incremental)
       checkBuild(defaultBuild)
       checkFlag(build)
-      const configuration = this.#stored(name, input)
-      if (configuration === undefined) throw invalidArgument('an index needs a configuration')
+      const given = this.#stored(input)
+      if (given === undefined) throw invalidArgument('an index needs a configuration')
+      const { configuration } = given
       const definition: IndexDefinition = {
         name,
         version: 1,
@@ -251,7 +253,7 @@ export class SearchIndexes {
         state: 'ACTIVE',
         incremental,
         build: build ? 'BUILDING' : 'INACTIVE',
-        configuration,
+        ...given,
         backend,
         defaultBuild,
       }
@@ -283,18 +285,20 @@ export class SearchIndexes {
         if (!build) throw invalidArgument('buildArguments are for a build that is requested')
         checkBuild(buildArguments)
       }
-      const configuration = this.#stored(name, update)
+      const given = this.#stored(update)
       const before = await this.#definitions.get(name)
       if (build && before.build === 'BUILDING') throw indexState(`the index ${name} is being built`)
       const changed = await this.#definitions.change(name, version, (definition) => ({
-        ...(configuration === undefined ? {} : { configuration }),
+        ...given,
         ...(incremental === undefined ? {} : { incremental }),
         ...(backend === undefined ? {} : { backend }),
         ...(defaultBuild === undefined ? {} : { defaultBuild }),
         ...(build ? { build: 'BUILDING', buildArguments } : {}),
         state: definition.state,
       }))
-      if (configuration?.kind === 'code') this.#configurations.set(name, update.configuration!)
+      if (given?.configuration.kind === 'code') {
+        this.#configurations.set(name, update.configuration!)
+      }
       await this.#stop(name)
       await this.#subscribeFromNow(name, changed.incremental)
       await this.#start(changed)
@@ -336,39 +340,44 @@ export class SearchIndexes {
   }
 
   /** The stored form of a configuration, which is checked; undefined if none is given. */
-  #stored(
-    name: string,
-    { configuration, xml }: Pick<SearchIndexInput, 'configuration' | 'xml'>,
-  ): StoredConfiguration | undefined {
+  #stored({
+    configuration,
+    xml,
+  }: Pick<SearchIndexInput, 'configuration' | 'xml'>):
+    { readonly configuration: StoredConfiguration; readonly names: StoredNames } | undefined {
     if (configuration !== undefined && xml !== undefined) {
       throw invalidArgument('an index has its configuration as an object or as XML, not both')
     }
+    const names = new BoundNames(this.#manager.types.schema)
     if (xml !== undefined) {
-      this.#compile(name, { kind: 'xml', xml })
-      return { kind: 'xml', xml }
+      this.#compile({ kind: 'xml', xml }, undefined, names)
+      return { configuration: { kind: 'xml', xml }, names: names.stored }
     }
     if (configuration === undefined) return undefined
-    this.#compileObject(configuration, placesByPath)
-    if (hasFunction(configuration)) return { kind: 'code' }
-    return { kind: 'json', json: configuration }
+    const stored: StoredConfiguration = hasFunction(configuration)
+      ? { kind: 'code' }
+      : { kind: 'json', json: configuration }
+    this.#compile(stored, configuration, names)
+    return { configuration: stored, names: names.stored }
   }
 
-  #compile(name: string, stored: StoredConfiguration): PreparedConfiguration {
+  /** `ERR_INDEX_CONFIGURATION`. */
+  #compile(
+    stored: StoredConfiguration,
+    given: IndexConfiguration | undefined,
+    names: BoundNames,
+  ): PreparedConfiguration {
+    const { formatters } = this.#options
     if (stored.kind === 'xml') {
       const { configuration, places } = readXmlConfiguration(stored.xml)
-      return this.#compileObject(configuration, places)
+      return compileConfiguration(configuration, { names, formatters, places })
     }
-    if (stored.kind === 'json') return this.#compileObject(stored.json, placesByPath)
-    const given = this.#configurations.get(name)
-    if (given !== undefined) return this.#compileObject(given, placesByPath)
-    const message = `the configuration of the index ${name} has functions; give it to open`
-    throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
-  }
-
-  #compileObject(configuration: IndexConfiguration, places: Places): PreparedConfiguration {
-    const { schema } = this.#manager.types
-    const { formatters } = this.#options
-    return compileConfiguration(configuration, { schema, formatters, places })
+    const configuration = stored.kind === 'json' ? stored.json : given
+    if (configuration === undefined) {
+      const message = 'the configuration of the index has functions; give it to open'
+      throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
+    }
+    return compileConfiguration(configuration, { names, formatters, places: placesByPath })
   }
 
   /** Notes where an index begins to follow, unless that is noted already. */
@@ -402,9 +411,12 @@ export class SearchIndexes {
     }
   }
 
-  async #start(definition: IndexDefinition): Promise<void> {
-    const { name, repository } = definition
-    const configuration = this.#compile(name, definition.configuration)
+  async #start(given: IndexDefinition): Promise<void> {
+    const { name, repository } = given
+    const names = new BoundNames(this.#manager.types.schema, given.names)
+    const code = this.#configurations.get(name)
+    const configuration = this.#compile(given.configuration, code, names)
+    const definition = await this.#withNames(given, names.stored)
     const backend = await this.#options.backend(definition)
     const manager = this.#manager
     const { clock } = manager.parts
@@ -437,6 +449,12 @@ export class SearchIndexes {
     this.#failures.delete(name)
     this.#running.set(name, { index, backend })
     await index.start()
+  }
+
+  /** The definition with its names: a program may give other functions with other names. */
+  async #withNames(definition: IndexDefinition, names: StoredNames): Promise<IndexDefinition> {
+    if (JSON.stringify(definition.names) === JSON.stringify(names)) return definition
+    return this.#definitions.change(definition.name, undefined, () => ({ names }))
   }
 
   async #stop(name: string): Promise<void> {

@@ -45,7 +45,7 @@ export function conditionsFromJson(json: Json, input: JsonInput): Condition[] {
     if (value === undefined) throw invalidArgument(`${at} needs a value, or null`)
     return {
       field,
-      value: value === null ? null : conditionValue(field, value, own, `${at}.value`),
+      value: value === null ? null : conditionValue(field, value, compared(own), `${at}.value`),
       operator: optional(object['operator'], `${at}.operator`, operatorOf),
       allowMissing: optional(object['allowMissing'], `${at}.allowMissing`, booleanOf),
     }
@@ -64,6 +64,11 @@ function operatorOf(json: Json, at: string): ConditionOperator {
 function inside(input: JsonInput, object: JsonObject, at: string): JsonInput {
   const namespaces = input.namespaces.with(object['namespaces'], `${at}.namespaces`)
   return { ...input, namespaces }
+}
+
+/** A value that is compared: fields inside of it are read, not written. */
+function compared(input: JsonInput): JsonInput {
+  return { ...input, checkWrite: input.checkRead }
 }
 
 function fieldOf(json: Json | undefined, input: JsonInput, at: string): QualifiedName {
@@ -151,7 +156,7 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
     return {
       field,
       operator: optional(object['compareOp'], `${at}.compareOp`, operatorOf),
-      value: valueFromJson(type, json, input, `${at}.fieldValue`),
+      value: valueFromJson(type, json, compared(input), `${at}.fieldValue`),
       filterIfMissing: optional(object['filterIfMissing'], `${at}.filterIfMissing`, booleanOf),
     }
   },

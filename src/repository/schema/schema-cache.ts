@@ -61,6 +61,11 @@ export class SchemaCache implements ValueSchema {
     return this.#fieldsByOrdinal[ordinal]
   }
 
+  /** The greatest ordinal of a field type; those of later ones are greater. */
+  get ordinalMax(): number {
+    return this.#fieldsByOrdinal.length - 1
+  }
+
   fields(): FieldType[] {
     return [...this.#fieldsByName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }

@@ -6,7 +6,7 @@
 import { systemNamespace } from '../../qualified-name.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
 import { leafOf } from '../../schema/rule-checks.js'
-import type { SchemaCache } from '../../schema/schema-cache.js'
+import type { BoundNames } from './bound-names.js'
 
 /** A step from a record to others. */
 export type ChainStep =
@@ -56,12 +56,12 @@ export type SystemField = (typeof systemFields)[number]
 const stepsMax = 32
 
 /** The chain of a value. `inRecord`: it begins at a record inside a field. Throws if it is none. */
-export function parseChain(text: string, schema: SchemaCache, inRecord: boolean): Chain {
+export function parseChain(text: string, names: BoundNames, inRecord: boolean): Chain {
   const tokens = tokensOf(text)
   const steps: ChainStep[] = []
   let inside = inRecord
   for (const token of tokens.slice(0, -1)) {
-    const step = parseStep(token, schema)
+    const step = parseStep(token, names)
     checkPlace(step, token, inside)
     steps.push(step)
     inside = step.kind === 'record'
@@ -70,18 +70,18 @@ export function parseChain(text: string, schema: SchemaCache, inRecord: boolean)
   if (parseVariantStep(last) !== undefined) {
     throw new Error(`a value must end in a field, not in ${last}`)
   }
-  return { steps, end: parseEnd(last, schema, inside) }
+  return { steps, end: parseEnd(last, names, inside) }
 }
 
 /** The chain of a `forEach`, which leads to records; whether those are inside a field. */
 export function parseRecordChain(
   text: string,
-  schema: SchemaCache,
+  names: BoundNames,
   inRecord: boolean,
 ): { readonly chain: Chain; readonly isInRecord: boolean } {
   let inside = inRecord
   const steps = tokensOf(text).map((token) => {
-    const step = parseStep(token, schema)
+    const step = parseStep(token, names)
     checkPlace(step, token, inside)
     inside = step.kind === 'record'
     return step
@@ -101,11 +101,11 @@ function checkPlace(step: ChainStep, token: string, inRecord: boolean): void {
   throw new Error(`${token} cannot follow a record inside a field, which has no variants`)
 }
 
-function parseStep(token: string, schema: SchemaCache): ChainStep {
+function parseStep(token: string, names: BoundNames): ChainStep {
   const variant = parseVariantStep(token)
   if (variant !== undefined) return variant
   if (systemFieldOf(token) !== undefined) throw new Error(`${token} cannot be followed`)
-  const field = schema.field(token)
+  const field = names.field(token)
   const { base } = leafOf(field)
   if (base === 'LINK') return { kind: 'link', field: field.id }
   if (base === 'RECORD') return { kind: 'record', field: field.id }
@@ -120,10 +120,10 @@ function parseVariantStep(token: string): ChainStep | undefined {
   if (parts.some((part) => part[0] !== sign || part.length === 1)) {
     throw new Error(`${token} must have one of + and - before each property`)
   }
-  const names = parts.map((part) => part.slice(1))
-  if (sign === '-') return { kind: 'less', names: names.map((name) => unescaped(name, token)) }
+  const parsed = parts.map((part) => part.slice(1))
+  if (sign === '-') return { kind: 'less', names: parsed.map((name) => unescaped(name, token)) }
   const properties: Record<string, string | null> = {}
-  for (const part of names) {
+  for (const part of parsed) {
     const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
     if (name === '' || value === '' || more.length > 0) throw new Error(`${token} is no step`)
     properties[unescaped(name, token)] =
@@ -142,9 +142,9 @@ export function systemFieldOf(name: string): SystemField | undefined {
   return found
 }
 
-function parseEnd(token: string, schema: SchemaCache, inRecord: boolean): ChainEnd {
+function parseEnd(token: string, names: BoundNames, inRecord: boolean): ChainEnd {
   const name = systemFieldOf(token)
-  if (name === undefined) return { kind: 'field', field: schema.field(token).id }
+  if (name === undefined) return { kind: 'field', field: names.field(token).id }
   if (inRecord && (name === 'id' || name === 'link')) {
     throw new Error(`a record inside a field has no ${name}`)
   }

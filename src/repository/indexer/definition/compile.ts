@@ -3,8 +3,8 @@ import { OptionNames } from '../../../api/index.js'
 import { versionTagNamespace } from '../../qualified-name.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { scopes } from '../../schema/field-type.js'
-import type { SchemaCache } from '../../schema/schema-cache.js'
 import { builtInFormatters } from '../documents/formatters.js'
+import type { BoundNames } from './bound-names.js'
 import { parseChain, parseRecordChain, type Chain } from './chain.js'
 import { atPlace, configurationError, type Places, placesByPath } from './configuration-error.js'
 import type {
@@ -16,6 +16,7 @@ import type {
   IncludeRule,
   IndexConfiguration,
   MatchRule,
+  RecordFilterRules,
   RecordMatch,
   ValueFunction,
 } from './configuration.js'
@@ -59,6 +60,8 @@ export interface PreparedDynamicField {
 export interface PreparedConfiguration {
   /** Version tags at which a record is indexed; undefined if it is not known to the index. */
   readonly tagsFor: (subject: MatchSubject) => readonly FieldType[] | undefined
+  /** Ids of all these version tags. */
+  readonly versionTags: ReadonlySet<string>
   /** Ids of the fields that decide which records are indexed. */
   readonly filterFields: ReadonlySet<string>
   readonly nodes: readonly PreparedNode[]
@@ -75,6 +78,10 @@ const configurationNames = new OptionNames<IndexConfiguration>('the configuratio
   fields: true,
   dynamicFields: true,
   dereference: true,
+})
+const filterNames = new OptionNames<RecordFilterRules>('the record filter of an index', {
+  includes: true,
+  excludes: true,
 })
 const matchNames = new OptionNames<RecordMatch>('a match', {
   recordType: true,
@@ -115,7 +122,8 @@ const nodesMax = 10_000
 
 /** What a configuration may refer to. */
 export interface CompileOptions {
-  readonly schema: SchemaCache
+  /** What its names mean. */
+  readonly names: BoundNames
   /** Formatters of the program, by name. */
   readonly formatters?: Readonly<Record<string, Formatter>> | undefined
   readonly places?: Places | undefined
@@ -132,20 +140,21 @@ interface Position {
 }
 
 class Compiler {
-  readonly #schema: SchemaCache
+  readonly #names: BoundNames
   readonly #places: Places
   readonly #known: ReadonlyMap<string, Formatter>
   readonly #formatters = new Map<string, Formatter>()
   readonly #ownFields = new Set<string>()
   readonly #filterFields = new Set<string>()
+  readonly #versionTags = new Set<string>()
   #defaultFormatter: Formatter
   #hasFunctions = false
   #nodes = 0
 
-  constructor({ schema, formatters = {}, places = placesByPath }: CompileOptions) {
-    this.#schema = schema
+  constructor({ names, formatters = {}, places = placesByPath }: CompileOptions) {
+    this.#names = names
     this.#places = places
-    const builtIn = builtInFormatters((name) => schema.field(name))
+    const builtIn = builtInFormatters((name) => names.schema.field(name))
     this.#known = new Map([...builtIn, ...Object.entries(formatters)])
     this.#defaultFormatter = builtIn.get('default')!
   }
@@ -176,6 +185,7 @@ class Compiler {
       dynamicFields.some(({ nameFor }) => nameFor(field) !== undefined)
     return {
       tagsFor,
+      versionTags: this.#versionTags,
       filterFields: this.#filterFields,
       nodes,
       dynamicFields,
@@ -185,18 +195,21 @@ class Compiler {
   }
 
   #recordFilter({ recordFilter = {} }: IndexConfiguration): PreparedConfiguration['tagsFor'] {
+    atPlace('recordFilter', () => filterNames.check(recordFilter))
     const excludes = this.#list(recordFilter.excludes, 'recordFilter.excludes').map((rule, index) =>
       this.#match(rule, `recordFilter.excludes[${index}]`),
     )
     const includes = this.#list(recordFilter.includes, 'recordFilter.includes').map(
       (rule, index) => {
         const path = `recordFilter.includes[${index}]`
-        const { versionTags, ...match } = rule
         const place = this.#places(rule, path)
         return atPlace(place, () => {
           includeNames.check(rule)
-          const matcher = prepareMatch(match, this.#schema)
-          return { matcher, tags: this.#tagsOf(versionTags) }
+          const { versionTags, ...match } = rule
+          const matcher = prepareMatch(match, this.#names)
+          const tags = this.#tagsOf(versionTags)
+          for (const tag of tags) this.#versionTags.add(tag)
+          return { matcher, tags }
         })
       },
     )
@@ -205,15 +218,16 @@ class Compiler {
     }
     return (subject) => {
       if (excludes.some(({ matches }) => matches(subject))) return undefined
-      return includes.find(({ matcher }) => matcher.matches(subject))?.tags
+      const found = includes.find(({ matcher }) => matcher.matches(subject))
+      return found?.tags.map((id) => this.#names.schema.fieldById(id))
     }
   }
 
-  #tagsOf(names: unknown): FieldType[] {
+  #tagsOf(names: unknown): string[] {
     if (!Array.isArray(names)) throw new Error('versionTags: the names of version tags')
     return [...new Set(names as readonly unknown[])].map((name) => {
-      const field = this.#schema.field(`{${versionTagNamespace}}${String(name)}`)
-      if (field.scope === 'NON_VERSIONED' && field.valueType === 'LONG') return field
+      const field = this.#names.field(`{${versionTagNamespace}}${String(name)}`)
+      if (field.scope === 'NON_VERSIONED' && field.valueType === 'LONG') return field.id
       throw new Error(`${field.name} is no version tag: those are NON_VERSIONED and LONG`)
     })
   }
@@ -221,7 +235,7 @@ class Compiler {
   #match(rule: RecordMatch, path: string): RecordMatcher {
     return atPlace(this.#places(rule, path), () => {
       matchNames.check(rule)
-      return prepareMatch(rule, this.#schema)
+      return prepareMatch(rule, this.#names)
     })
   }
 
@@ -245,7 +259,7 @@ class Compiler {
     const matcher = atPlace(place, () => {
       groupNames.check(node)
       matchNames.check(node.match)
-      return prepareMatch(node.match, this.#schema)
+      return prepareMatch(node.match, this.#names)
     })
     if (at.isOwn && matcher.field !== undefined) this.#ownFields.add(matcher.field)
     const inner = { ...at, path: `${at.path}.fields`, depth: at.depth + 1 }
@@ -255,7 +269,7 @@ class Compiler {
   #forEachNode(node: ForEachRule, at: Position, place: string): PreparedNode {
     const { chain, isInRecord } = atPlace(place, () => {
       forEachNames.check(node)
-      return parseRecordChain(textOf(node.forEach, 'forEach'), this.#schema, at.isInRecord)
+      return parseRecordChain(textOf(node.forEach, 'forEach'), this.#names, at.isInRecord)
     })
     this.#noteOwn(chain, at)
     const depth = at.depth + 1
@@ -281,7 +295,7 @@ class Compiler {
     }
     const chain = isFunction
       ? undefined
-      : parseChain(textOf(value, 'value'), this.#schema, at.isInRecord)
+      : parseChain(textOf(value, 'value'), this.#names, at.isInRecord)
     if (chain !== undefined) this.#noteOwn(chain, at)
     return {
       kind: 'field',
@@ -298,7 +312,7 @@ class Compiler {
     if (name.startsWith('vprop:')) {
       return { kind: 'property', name: name.slice('vprop:'.length) }
     }
-    const chain = parseChain(name, this.#schema, at.isInRecord)
+    const chain = parseChain(name, this.#names, at.isInRecord)
     this.#noteOwn(chain, at)
     return { kind: 'chain', chain }
   }

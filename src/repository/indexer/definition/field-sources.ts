@@ -1,4 +1,12 @@
-/** What of the records a field of documents shows: whoever may not read that may not search it. */
+/**
+ * What of the records a field of documents shows: whoever may not read that may not search it.
+ *
+ * A configuration says by itself what a field can come from; what texts were really made of, such
+ * as fields of records inside fields, is noted with each document. Fields are named by their ids, so
+ * that a new name opens nothing.
+ */
+import type { EmbeddedRecord } from '../../values/nested-types.js'
+import type { ValueType } from '../../values/value-type.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import type { Chain } from './chain.js'
 import type { PreparedConfiguration, PreparedField, PreparedNode } from './compile.js'
@@ -6,7 +14,7 @@ import type { TemplatePart } from './name-template.js'
 
 /** Fields of records that decide what a field of documents has. */
 export interface FieldSources {
-  /** Qualified names of fields of records in the table of the document's record. */
+  /** Ids of fields of records in the table of the document's record. */
   readonly own: ReadonlySet<string>
   /** Those of records behind links, which may be in any table of the repository. */
   readonly linked: ReadonlySet<string>
@@ -16,102 +24,162 @@ export interface FieldSources {
   readonly isFunction: boolean
 }
 
-/** Sources under way. */
-class Collected implements FieldSources {
+/** {@link FieldSources} in JSON. */
+export interface StoredSources {
+  readonly own: readonly string[]
+  readonly linked: readonly string[]
+  readonly followsLinks: boolean
+  readonly isFunction: boolean
+}
+
+/** Sources that grow. */
+export class SourceSet implements FieldSources {
   readonly own: Set<string>
   readonly linked: Set<string>
   followsLinks: boolean
-  isFunction = false
+  isFunction: boolean
 
-  constructor(before?: Collected) {
-    this.own = new Set(before?.own)
-    this.linked = new Set(before?.linked)
-    this.followsLinks = before?.followsLinks ?? false
+  constructor({
+    own = [],
+    linked = [],
+    followsLinks = false,
+    isFunction = false,
+  }: {
+    readonly [Name in keyof FieldSources]?: Name extends 'own' | 'linked'
+      ? Iterable<string>
+      : boolean
+  } = {}) {
+    this.own = new Set(own)
+    this.linked = new Set(linked)
+    this.followsLinks = followsLinks
+    this.isFunction = isFunction
   }
 
-  /** Adds a field of the record that the chain has come to. */
-  add(schema: SchemaCache, fieldId: string): void {
-    const { name } = schema.fieldById(fieldId)
-    if (this.followsLinks) this.linked.add(name)
-    else this.own.add(name)
+  /** Adds the fields of records inside a value; `isLinked`: of a record behind links. */
+  addInner(value: unknown, type: ValueType, schema: SchemaCache, isLinked: boolean): void {
+    if (type.element !== undefined) {
+      for (const each of value as readonly unknown[]) {
+        this.addInner(each, type.element, schema, isLinked)
+      }
+    } else if (type.base === 'RECORD') {
+      for (const [name, each] of Object.entries((value as EmbeddedRecord).fields)) {
+        const field = schema.field(name)
+        const ids = isLinked ? this.linked : this.own
+        ids.add(field.id)
+        this.addInner(each, field.type, schema, isLinked)
+      }
+    }
   }
 
-  follow(schema: SchemaCache, { steps, end }: Chain): this {
+  /** Adds the fields that a chain goes through. */
+  follow({ steps, end }: Chain): this {
     for (const step of steps) {
-      if ('field' in step) this.add(schema, step.field)
+      if ('field' in step) this.#add(step.field)
       if (step.kind === 'link') this.followsLinks = true
     }
-    if (end?.kind === 'field') this.add(schema, end.field)
+    if (end?.kind === 'field') this.#add(end.field)
     return this
   }
 
-  merge({ own, linked, followsLinks, isFunction }: FieldSources): void {
-    for (const name of own) this.own.add(name)
-    for (const name of linked) this.linked.add(name)
+  /** Adds a field of the record that the sources have come to. */
+  #add(field: string): void {
+    if (this.followsLinks) this.linked.add(field)
+    else this.own.add(field)
+  }
+
+  /** Adds the field that a match of the record, to which the sources have come, looks at. */
+  match(field: string | undefined): this {
+    if (field !== undefined) this.#add(field)
+    return this
+  }
+
+  /** Adds other sources; whether there was one among them that was not known. */
+  merge({ own, linked, followsLinks, isFunction }: FieldSources): boolean {
+    const before = this.#size
+    for (const id of own) this.own.add(id)
+    for (const id of linked) this.linked.add(id)
     this.followsLinks ||= followsLinks
     this.isFunction ||= isFunction
+    return this.#size > before
+  }
+
+  toJSON(): StoredSources {
+    const { own, linked, followsLinks, isFunction } = this
+    return { own: [...own].sort(), linked: [...linked].sort(), followsLinks, isFunction }
+  }
+
+  get #size(): number {
+    return this.own.size + this.linked.size + Number(this.followsLinks) + Number(this.isFunction)
   }
 }
 
-/** The sources of a field of documents; undefined if no document has a field of that name. */
-export function sourcesOf(
-  { nodes, dynamicFields }: PreparedConfiguration,
+/** Where each field of a configuration comes from, as far as the configuration says. */
+export function sourcesOfFields(
+  nodes: readonly PreparedNode[],
+  before = new SourceSet(),
+  found = new Map<PreparedField, FieldSources>(),
+): ReadonlyMap<PreparedField, FieldSources> {
+  for (const node of nodes) {
+    const sources = new SourceSet(before)
+    if (node.kind === 'match') {
+      sourcesOfFields(node.nodes, sources.match(node.matcher.field), found)
+    } else if (node.kind === 'forEach') {
+      sourcesOfFields(node.nodes, sources.follow(node.chain), found)
+    } else {
+      for (const variable of node.variables.values()) {
+        if (variable.kind !== 'chain') continue
+        sources.merge(new SourceSet(before).follow(variable.chain))
+      }
+      if (node.chain !== undefined) sources.merge(new SourceSet(before).follow(node.chain))
+      if (node.make !== undefined) sources.isFunction = true
+      found.set(node, sources)
+    }
+  }
+  return found
+}
+
+/** What a field of documents may come from; undefined if the configuration makes none such. */
+export function possibleSources(
+  { dynamicFields }: PreparedConfiguration,
+  fields: ReadonlyMap<PreparedField, FieldSources>,
   schema: SchemaCache,
   name: string,
-): FieldSources | undefined {
-  const found: FieldSources[] = []
-  visit(nodes, new Collected(), schema, (field, sources) => {
-    if (mayBe(field.name, name)) found.push(sources)
-  })
+): SourceSet | undefined {
+  const all = new SourceSet()
+  let isKnown = false
+  for (const [field, sources] of fields) {
+    if (!isWithin(spanOf(field.name), name)) continue
+    all.merge(sources)
+    isKnown = true
+  }
   for (const { nameFor } of dynamicFields) {
     for (const field of schema.fields()) {
       if (nameFor(field) !== name) continue
-      const sources = new Collected()
-      sources.own.add(field.name)
-      found.push(sources)
+      all.own.add(field.id)
+      isKnown = true
     }
   }
-  if (found.length === 0) return undefined
-  const all = new Collected()
-  for (const sources of found) all.merge(sources)
-  return all
+  return isKnown ? all : undefined
 }
 
-function visit(
-  nodes: readonly PreparedNode[],
-  before: Collected,
-  schema: SchemaCache,
-  callback: (field: PreparedField, sources: FieldSources) => void,
-): void {
-  for (const node of nodes) {
-    const sources = new Collected(before)
-    if (node.kind === 'field') {
-      for (const variable of node.variables.values()) {
-        if (variable.kind === 'chain') {
-          sources.merge(new Collected(before).follow(schema, variable.chain))
-        }
-      }
-      if (node.chain !== undefined) {
-        sources.merge(new Collected(before).follow(schema, node.chain))
-      }
-      if (node.make !== undefined) sources.isFunction = true
-      callback(node, sources)
-    } else if (node.kind === 'match') {
-      if (node.matcher.field !== undefined) sources.add(schema, node.matcher.field)
-      visit(node.nodes, sources, schema, callback)
-    } else visit(node.nodes, sources.follow(schema, node.chain), schema, callback)
-  }
+/**
+ * Names that a template makes: one, or all with a beginning and an end. What is between them may be
+ * a value of a record, so none of these names may be told from another.
+ */
+export interface NameSpan {
+  readonly start: string
+  /** Undefined: `start` is the name. */
+  readonly end: string | undefined
 }
 
-/** Whether a template with some values of its variables is this name. */
-function mayBe(template: readonly TemplatePart[], name: string): boolean {
-  const [first] = template
-  const last = template[template.length - 1]
-  if (template.every(({ kind }) => kind === 'text')) {
-    return template.map((part) => (part.kind === 'text' ? part.text : '')).join('') === name
-  }
-  return (
-    (first.kind !== 'text' || name.startsWith(first.text)) &&
-    (last.kind !== 'text' || name.endsWith(last.text))
-  )
+/** The names of a template. */
+export function spanOf(template: readonly TemplatePart[]): NameSpan {
+  const texts = template.map((part) => (part.kind === 'text' ? part.text : undefined))
+  if (!texts.includes(undefined)) return { start: texts.join(''), end: undefined }
+  return { start: texts[0] ?? '', end: texts[texts.length - 1] ?? '' }
+}
+
+/** Whether a name is among these. */
+export function isWithin({ start, end }: NameSpan, name: string): boolean {
+  return end === undefined ? name === start : name.startsWith(start) && name.endsWith(end)
 }

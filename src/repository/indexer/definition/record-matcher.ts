@@ -3,7 +3,7 @@ import type { RecordId } from '../../record-id.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
 import { encodeField } from '../../records/prepared-input.js'
 import type { FieldType } from '../../schema/field-type.js'
-import type { SchemaCache } from '../../schema/schema-cache.js'
+import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'
 import { WildcardPattern } from './wildcard.js'
 
@@ -28,21 +28,21 @@ export interface RecordMatcher {
 const matchNames = ['recordType', 'instanceOf', 'field', 'variant', 'tables']
 
 /** Prepares a match. Throws for one that cannot be. */
-export function prepareMatch(match: RecordMatch, schema: SchemaCache): RecordMatcher {
+export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatcher {
   const { recordType, instanceOf, field, variant, tables } = match
   const tests: Test[] = []
-  if (recordType !== undefined) tests.push(typeTest(recordType))
-  if (instanceOf !== undefined) tests.push(instanceTest(instanceOf, schema))
+  if (recordType !== undefined) tests.push(typeTest(recordType, names))
+  if (instanceOf !== undefined) tests.push(instanceTest(instanceOf, names))
   if (variant !== undefined) tests.push(variantTest(variant))
   if (tables !== undefined) {
     if (!Array.isArray(tables) || tables.some((table) => typeof table !== 'string')) {
       throw new Error('tables: the names of record tables')
     }
-    const names = new Set(tables)
-    tests.push(({ table }) => names.has(table))
+    const wanted = new Set(tables)
+    tests.push(({ table }) => wanted.has(table))
   }
-  const fieldId = field === undefined ? undefined : schema.field(field.name).id
-  if (field !== undefined) tests.push(valueTest(field, schema))
+  const fieldId = field === undefined ? undefined : names.field(field.name).id
+  if (field !== undefined) tests.push(valueTest(field, names))
   return { matches: (subject) => tests.every((test) => test(subject)), field: fieldId }
 }
 
@@ -51,7 +51,12 @@ export function isMatchName(name: string): boolean {
   return matchNames.includes(name)
 }
 
-function typeTest(pattern: string): Test {
+function typeTest(pattern: string, names: BoundNames): Test {
+  const { schema } = names
+  const one = pattern.includes('*') ? undefined : names.findRecordType(pattern)?.id
+  if (one !== undefined) {
+    return ({ type }) => type !== undefined && schema.findRecordType(type)?.id === one
+  }
   const parts = /^\{([^{}]*)\}(.+)$/.exec(pattern)
   if (parts === null) throw new Error(`a record type is {namespace}Name, got ${pattern}`)
   const namespace = new WildcardPattern(parts[1])
@@ -66,8 +71,9 @@ function typeTest(pattern: string): Test {
   }
 }
 
-function instanceTest(name: string, schema: SchemaCache): Test {
-  const { id } = schema.recordType(name)
+function instanceTest(name: string, names: BoundNames): Test {
+  const { schema } = names
+  const { id } = names.recordType(name)
   return ({ type }) => {
     if (type === undefined) return false
     const own = schema.findRecordType(type)?.id
@@ -75,12 +81,13 @@ function instanceTest(name: string, schema: SchemaCache): Test {
   }
 }
 
-function valueTest(match: FieldMatch, schema: SchemaCache): Test {
+function valueTest(match: FieldMatch, names: BoundNames): Test {
+  const { schema } = names
   const { equals, notEquals } = match
   if ((equals === undefined) === (notEquals === undefined)) {
     throw new Error('a match on a field has either equals or notEquals')
   }
-  const field = schema.field(match.name)
+  const field = names.field(match.name)
   const wanted = encodeField(field, valueOfText(field, equals ?? notEquals), schema)
   const isEquality = equals !== undefined
   return ({ fields }) => {

@@ -22,6 +22,8 @@ import type {
   PreparedNode,
 } from '../definition/compile.js'
 import type { IndexValue } from '../definition/configuration.js'
+import { SourceSet, spanOf, type FieldSources, type NameSpan } from '../definition/field-sources.js'
+import type { ShownField } from '../shown-sources.js'
 import { fillTemplate } from '../definition/name-template.js'
 import type { Place, VariantPattern } from '../index-rows.js'
 import { documentKey, fitsPattern } from '../index-rows.js'
@@ -39,6 +41,8 @@ import { systemValues } from './system-values.js'
 /** What a {@link DocumentBuilder} is made of. */
 export interface BuilderParts {
   readonly configuration: PreparedConfiguration
+  /** Where the fields of the configuration come from. */
+  readonly sources: ReadonlyMap<PreparedField, FieldSources>
   readonly schema: SchemaCache
   readonly source: RecordSource
   readonly extraction: ExtractionParts
@@ -54,6 +58,8 @@ interface Visited {
   readonly fields: Readonly<Record<string, unknown>>
   /** Takes the fields that are looked at; undefined where nobody needs them. */
   readonly looked: Set<string> | undefined
+  /** Whether a link leads to the record. */
+  readonly isLinked: boolean
 }
 
 /** One document under way. */
@@ -63,6 +69,8 @@ interface Draft {
   readonly place: Place
   readonly collector: DependencyCollector
   readonly fields: Map<string, string[]>
+  /** What the texts are made of, by the rule that made them. */
+  readonly shown: Map<object | string, ShownField & { readonly sources: SourceSet }>
   readonly failures: FailedExtraction[]
 }
 
@@ -70,6 +78,8 @@ interface Draft {
 export interface BuiltDocument {
   /** Undefined: it would have no field. */
   readonly document: SearchDocument | undefined
+  /** What the texts are made of. */
+  readonly shown: readonly ShownField[]
   /** Blobs whose text the document lacks. */
   readonly failures: readonly FailedExtraction[]
 }
@@ -90,12 +100,13 @@ export class DocumentBuilder {
     collector: DependencyCollector,
   ): Promise<BuiltDocument> {
     const { nodes } = this.#parts.configuration
-    const draft: Draft = { tag, record, place, collector, fields: new Map(), failures: [] }
-    const own = visitedRecord(place, record, undefined)
+    const failures: FailedExtraction[] = []
+    const texts = { fields: new Map(), shown: new Map() }
+    const draft: Draft = { tag, record, place, collector, ...texts, failures }
+    const own = visitedRecord(place, record, undefined, false)
     await this.#addNodes(draft, nodes, own)
     await this.#addDynamicFields(draft)
-    const { failures } = draft
-    if (draft.fields.size === 0) return { document: undefined, failures }
+    if (draft.fields.size === 0) return { document: undefined, shown: [], failures }
     const key = documentKey(place, tag.id)
     const reserved = {
       [reservedFields.key]: key,
@@ -106,7 +117,8 @@ export class DocumentBuilder {
       [reservedFields.version]: String(record.version ?? 0),
     }
     for (const [name, value] of Object.entries(reserved)) draft.fields.set(name, [value])
-    return { document: { key, fields: Object.fromEntries(draft.fields) }, failures }
+    const document = { key, fields: Object.fromEntries(draft.fields) }
+    return { document, shown: [...draft.shown.values()], failures }
   }
 
   async #addNodes(draft: Draft, nodes: readonly PreparedNode[], at: Visited): Promise<void> {
@@ -126,17 +138,20 @@ export class DocumentBuilder {
 
   async #addField(draft: Draft, field: PreparedField, at: Visited): Promise<void> {
     const { chain, make } = field
+    const sources = new SourceSet(this.#parts.sources.get(field))
     let texts: readonly string[]
     if (chain === undefined) texts = await this.#made(draft, make!)
     else {
-      const values = await this.#evaluate(draft, chain, at)
+      const values = await this.#evaluate(draft, chain, at, sources)
       if (values.length === 0) return
       texts = await this.#textsOf(draft, values, field)
     }
     if (texts.length === 0) return
-    const variables = await this.#variables(draft, field.variables, at)
+    const variables = await this.#variables(draft, field.variables, at, sources)
     const name = fillTemplate(field.name, (variable) => variables.get(variable))
-    if (name !== undefined) add(draft, name, texts)
+    if (name === undefined) return
+    add(draft, name, texts)
+    noteShown(draft, field, spanOf(field.name), sources)
   }
 
   async #made(
@@ -158,8 +173,11 @@ export class DocumentBuilder {
       for (const rule of configuration.dynamicFields) {
         const target = rule.nameFor(field)
         if (target === undefined) continue
+        const sources = new SourceSet({ own: [field.id] })
+        sources.addInner(value, field.type, schema, false)
         const values = flattened(value, field.type)
         add(draft, target, await this.#textsOf(draft, values, rule))
+        noteShown(draft, target, { start: target, end: undefined }, sources)
         if (!rule.goesOn) break
       }
     }
@@ -180,6 +198,7 @@ export class DocumentBuilder {
     draft: Draft,
     variables: ReadonlyMap<string, NameVariable>,
     at: Visited,
+    sources: SourceSet,
   ): Promise<Map<string, string>> {
     const { schema } = this.#parts
     const found = new Map<string, string>()
@@ -191,7 +210,7 @@ export class DocumentBuilder {
         }
         continue
       }
-      const values = await this.#evaluate(draft, variable.chain, at)
+      const values = await this.#evaluate(draft, variable.chain, at, sources)
       if (values.length > 0)
         found.set(
           name,
@@ -201,7 +220,13 @@ export class DocumentBuilder {
     return found
   }
 
-  async #evaluate(draft: Draft, { steps, end }: Chain, at: Visited): Promise<IndexValue[]> {
+  /** The values of a chain; `sources` takes the fields of records inside of them. */
+  async #evaluate(
+    draft: Draft,
+    { steps, end }: Chain,
+    at: Visited,
+    sources: SourceSet,
+  ): Promise<IndexValue[]> {
     const { schema } = this.#parts
     const values: IndexValue[] = []
     for (const found of await this.#follow(draft, steps, at)) {
@@ -213,7 +238,9 @@ export class DocumentBuilder {
       const field = schema.fieldById(end!.field)
       found.looked?.add(field.id)
       const value = found.fields[field.name]
-      if (value !== undefined) values.push(...flattened(value, field.type))
+      if (value === undefined) continue
+      sources.addInner(value, field.type, schema, found.isLinked)
+      values.push(...flattened(value, field.type))
     }
     return values
   }
@@ -235,17 +262,17 @@ export class DocumentBuilder {
       case 'record':
         return this.#throughField(draft, step.kind, step.field, at)
       case 'master':
-        return id.isVariant ? this.#visit(draft, { table, id: id.master }) : []
+        return id.isVariant ? this.#visit(draft, { table, id: id.master }, at.isLinked) : []
       case 'less': {
         const properties = { ...id.variantProperties }
         for (const name of step.names) {
           if (!Object.hasOwn(properties, name)) return []
           delete properties[name]
         }
-        return this.#visit(draft, { table, id: id.master.variant(properties) })
+        return this.#visit(draft, { table, id: id.master.variant(properties) }, at.isLinked)
       }
       case 'more':
-        return this.#variants(draft, at.place, step.properties)
+        return this.#variants(draft, at.place, step.properties, at.isLinked)
     }
   }
 
@@ -265,7 +292,7 @@ export class DocumentBuilder {
       else {
         const link = leaf as Link
         const table = link.table ?? at.place.table
-        found.push(...(await this.#visit(draft, { table, id: link.resolve(at.place.id) })))
+        found.push(...(await this.#visit(draft, { table, id: link.resolve(at.place.id) }, true)))
       }
     }
     return found
@@ -280,19 +307,25 @@ export class DocumentBuilder {
       version: holder.version,
       fields,
       looked: undefined,
+      isLinked: holder.isLinked,
     }
   }
 
-  async #visit(draft: Draft, place: Place): Promise<Visited[]> {
+  async #visit(draft: Draft, place: Place, isLinked: boolean): Promise<Visited[]> {
     const looked = this.#note(draft, place.table, place.id, place.id.variantProperties)
     const record = await this.#read(draft, place)
-    if (record !== undefined) return [visitedRecord(place, record, looked)]
+    if (record !== undefined) return [visitedRecord(place, record, looked, isLinked)]
     // It may come with a version to which a tag points already.
     looked.add(versionOfRecord)
     return []
   }
 
-  async #variants(draft: Draft, { table, id }: Place, added: VariantPattern): Promise<Visited[]> {
+  async #variants(
+    draft: Draft,
+    { table, id }: Place,
+    added: VariantPattern,
+    isLinked: boolean,
+  ): Promise<Visited[]> {
     const own = id.variantProperties
     if (Object.keys(added).some((name) => Object.hasOwn(own, name))) return []
     const pattern: VariantPattern = { ...own, ...added }
@@ -304,7 +337,7 @@ export class DocumentBuilder {
       const place = { table, id: variant }
       const record = await this.#read(draft, place)
       if (record === undefined) looked.add(versionOfRecord)
-      else found.push(visitedRecord(place, record, looked))
+      else found.push(visitedRecord(place, record, looked, isLinked))
     }
     return found
   }
@@ -324,14 +357,26 @@ function visitedRecord(
   place: Place,
   { type, version, fields }: StoredRecord,
   looked: Set<string> | undefined,
+  isLinked: boolean,
 ): Visited {
-  return { place, type: type.name, typeVersion: type.version, version, fields, looked }
+  return { place, type: type.name, typeVersion: type.version, version, fields, looked, isLinked }
 }
 
 /** What is in lists and paths, at any depth. */
 function leavesOf(value: unknown, type: ValueType): unknown[] {
   if (type.element === undefined) return [value]
   return (value as readonly unknown[]).flatMap((each) => leavesOf(each, type.element!))
+}
+
+function noteShown(
+  { shown }: Draft,
+  rule: PreparedField | string,
+  names: NameSpan,
+  sources: SourceSet,
+): void {
+  const known = shown.get(rule)
+  if (known === undefined) shown.set(rule, { names, sources })
+  else known.sources.merge(sources)
 }
 
 function add(draft: Draft, name: string, texts: readonly string[]): void {

@@ -1,0 +1,101 @@
+/**
+ * What the texts of an index were made of, by field of its documents. It is stored before a document
+ * is sent and only grows until the index is cleared: so it holds for every document there is, also
+ * for those of an earlier configuration or of an earlier name of a field.
+ */
+import {
+  isWithin,
+  SourceSet,
+  type FieldSources,
+  type NameSpan,
+  type StoredSources,
+} from './definition/field-sources.js'
+import type { IndexRows } from './index-rows.js'
+
+/** What some fields of documents show; {@link presence} instead of names: that there is one. */
+export interface ShownField {
+  readonly names: NameSpan
+  readonly sources: FieldSources
+}
+
+/** In place of the name of a field: that there is a document at all. */
+export const presence: NameSpan = { start: '', end: undefined }
+
+/** The sources of all fields of the documents of one index. */
+export class ShownSources {
+  readonly #rows: IndexRows
+  /** By the stored form of the names. */
+  readonly #known = new Map<string, { readonly names: NameSpan; readonly sources: SourceSet }>()
+  /** Those that are not stored as they are. */
+  readonly #unsaved = new Set<string>()
+  #saving: Promise<void> = Promise.resolve()
+
+  constructor(rows: IndexRows) {
+    this.#rows = rows
+  }
+
+  /** Takes what is stored. */
+  async load(): Promise<void> {
+    for (const [key, stored] of await this.#rows.sources()) {
+      this.#add(key, namesOf(key), new SourceSet(stored))
+    }
+  }
+
+  /** The sources of a field; undefined if no document had it yet. */
+  of(name: string): SourceSet | undefined {
+    let found: SourceSet | undefined
+    for (const { names, sources } of this.#known.values()) {
+      if (!isWithin(names, name)) continue
+      found ??= new SourceSet()
+      found.merge(sources)
+    }
+    return found
+  }
+
+  /** Notes what a document shows; resolves when that is stored, with all that was noted before. */
+  async note(fields: readonly ShownField[]): Promise<void> {
+    for (const { names, sources } of fields) {
+      const key = keyOf(names)
+      if (this.#add(key, names, sources)) this.#unsaved.add(key)
+    }
+    await this.#saving.catch(() => undefined)
+    if (this.#unsaved.size === 0) return
+    this.#saving = this.#saving.catch(() => undefined).then(() => this.#save())
+    await this.#saving
+  }
+
+  /** Forgets all, when the index has no documents. */
+  clear(): void {
+    this.#known.clear()
+    this.#unsaved.clear()
+  }
+
+  #add(key: string, names: NameSpan, sources: FieldSources): boolean {
+    const known = this.#known.get(key)
+    if (known !== undefined) return known.sources.merge(sources)
+    this.#known.set(key, { names, sources: new SourceSet(sources) })
+    return true
+  }
+
+  async #save(): Promise<void> {
+    for (const key of [...this.#unsaved]) {
+      const sources: StoredSources | undefined = this.#known.get(key)?.sources.toJSON()
+      this.#unsaved.delete(key)
+      try {
+        if (sources !== undefined) await this.#rows.putSources(key, sources)
+      } catch (error) {
+        this.#unsaved.add(key)
+        throw error
+      }
+    }
+  }
+}
+
+function keyOf({ start, end }: NameSpan): string {
+  return JSON.stringify(end === undefined ? [start] : [start, end])
+}
+
+function namesOf(key: string): NameSpan {
+  const [start, end] = JSON.parse(key) as [string, string | undefined]
+  return { start, end }
+}
