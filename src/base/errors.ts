@@ -88,7 +88,7 @@ export const ErrorCode = {
 /** One of the stable error codes. */
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode]
 
-/** Where corruption was found and what was wrong. */
+/** The place and the finding of a corruption. */
 export interface CorruptionDetail {
   /** Path of the damaged file. */
   readonly file: string
@@ -102,7 +102,7 @@ export interface CorruptionDetail {
 
 /** Optional facts that go with an error. */
 export interface CellarErrorOptions {
-  /** The error behind this one. */
+  /** The error that caused this one. */
   readonly cause?: unknown
   /** Where damaged bytes lie. */
   readonly corruption?: CorruptionDetail | undefined

@@ -6,7 +6,7 @@
  */
 import type * as nodeCrypto from 'node:crypto'
 
-/** Returns `length` random bytes that nobody can predict. */
+/** Returns `length` unpredictable random bytes. */
 export type RandomBytes = (length: number) => Uint8Array
 
 /** The generator of the operating system. */

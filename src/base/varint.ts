@@ -12,7 +12,7 @@ export function varintLength(value: number): number {
   return 5
 }
 
-/** Writes `value` (0 to 2^32-1) and returns the offset behind it. */
+/** Writes `value` (0 to 2^32-1) and returns the offset after it. */
 export function writeVarint(target: Uint8Array, offset: number, value: number): number {
   let rest = value >>> 0
   let at = offset

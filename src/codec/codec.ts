@@ -39,7 +39,7 @@ export interface Codec {
   compress(source: Buffer, start: number, end: number): Buffer | undefined
   /**
    * Decompresses `source[start, end)` so that it fills `target[0, uncompressedLength)` exactly, or
-   * throws {@link CodecError}; the range is then undefined, bytes behind it are never touched.
+   * throws {@link CodecError}; the range is then undefined, bytes after it are never touched.
    */
   decompress(
     source: Buffer,

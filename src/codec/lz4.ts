@@ -85,7 +85,7 @@ export class Lz4Codec {
 }
 
 /**
- * False if the addon refuses the block for whatever reason; the TypeScript decompressor then
+ * False if the addon refuses the block; the TypeScript decompressor then
  * decides and words the error.
  */
 function decompressWith(
@@ -96,7 +96,7 @@ function decompressWith(
   target: Buffer,
   uncompressedLength: number,
 ): boolean {
-  // Before the call: the addon allocates whatever the prefix says.
+  // Before the call: the addon allocates as many bytes as the prefix says.
   if (end - start < 4 || source.readUInt32LE(start) !== uncompressedLength) return false
   let block: Buffer
   try {

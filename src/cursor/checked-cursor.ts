@@ -3,7 +3,7 @@
  * `checksInvariants` is on (base/invariants.ts).
  *
  * - The cursor inside: keys ascend with `next` and descend with `previous`, a seek ends where the
- *   contract says, no key begins before its buffer or ends behind it.
+ *   contract says, no key begins before its buffer or ends after it.
  * - The caller: `next` and `previous` need a valid cursor and a move in their direction before, and
  *   nothing is called after {@link CheckedCursor.close}, which comes once.
  * - Memory: entries are shown as copies, which are overwritten by the close. A caller that still
@@ -108,7 +108,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
     assert(!this.closed, 'a cursor is not used after its close')
   }
 
-  /** A move that throws leaves the entry at hand as it was, if the cursor inside does so too. */
+  /** A move that throws leaves the current entry as it was, if the cursor inside does so too. */
   private move(action: () => void): void {
     try {
       action()

@@ -1,9 +1,9 @@
 /**
- * A cursor that puts off its seeks until somebody needs the entry.
+ * Lazy seek: the cursor is positioned at a lower bound, and seeks when its entry is needed.
  *
- * A deferred cursor stands at a key that is not there: a bound that lies at or below every entry
- * that the seek could find. A merge orders it by that bound and calls `settle` only when it comes
- * to the top; a read that has found what it wants by then has spared the seek, and the block.
+ * The bound lies at or below every entry that the seek could find. A merge orders the cursor by the
+ * bound and calls `settle` only when the cursor comes to the top. A read that ends before that has
+ * saved the seek, and the load of a block.
  */
 import type { Cursor } from './cursor.js'
 

@@ -3,15 +3,15 @@
  *
  * A step costs one comparison while the entries come from one child; else the child finds its new
  * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
- * heap. Behind a prefix that the keys at hand share, the next six bytes, read as one number, decide
- * nearly every comparison. The prefix is what a caller wants all keys to begin with. Else it is
- * chosen from the keys at hand after some steps, and again when all children have left it.
+ * heap. After a prefix that the current keys share, the next six bytes, read as one number, decide
+ * nearly every comparison. The caller may give the prefix of all keys that it reads. Else the
+ * prefix is chosen from the current keys after some steps, and again when all children have left it.
  *
  * Invariants
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
  *    child number, so callers list newer sources first. Backwards the order is the reverse.
  * 2. While `numbered`, with more than one child in `sorted`, `heads[i]` is the number of child i's
- *    current key, or `left` if that does not begin with the prefix: then it lies behind all keys
+ *    current key, or `left` if that does not begin with the prefix: then it lies after all keys
  *    that do.
  * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
  *    (deferred-cursor.ts).
@@ -40,10 +40,10 @@ const left = 2 ** 48
 /** The same backwards: below all others. */
 const leftBackwards = -1
 
-/** Steps behind a seek after which choosing a prefix pays. */
+/** A prefix is chosen after this many steps since a seek. */
 const stepsBeforePrefix = 8
 
-/** So many bytes that the keys at hand share are left to the numbers: they change soon. */
+/** Shared bytes at the end of the prefix that stay in the numbers: they change soon. */
 const soonBytes = 2
 
 export class MergeCursor implements BackwardCursor {
@@ -96,7 +96,7 @@ export class MergeCursor implements BackwardCursor {
   }
 
   /**
-   * As {@link seek} for a caller that reads no entry behind those that start with `key[0, length)`:
+   * As {@link seek} for a caller that reads no entry after those that start with `key[0, length)`:
    * children without one take no part, and the cursor is invalid if there is none at all.
    */
   seekWithin(key: Uint8Array, length: number): void {
@@ -148,7 +148,7 @@ export class MergeCursor implements BackwardCursor {
     this.rebuild(false)
   }
 
-  /** Moves only the children that are behind; the others stay where they are. */
+  /** Moves only the children before the key; the others stay where they are. */
   private seekForward(key: Uint8Array, length: number): void {
     // If a child throws, the repeated call starts over with all of them.
     this.valid = false
@@ -265,7 +265,7 @@ export class MergeCursor implements BackwardCursor {
     this.sort(size)
   }
 
-  /** Takes what the keys at hand share as the prefix, and reads the numbers behind it. */
+  /** Takes the bytes that the current keys share as the prefix, and reads the numbers. */
   private choosePrefix(): void {
     const { children, sorted, size } = this
     const { buffer, keyStart, keyEnd } = children[sorted[0]]

@@ -7,7 +7,7 @@ const OwnedSnapshot = AbstractSnapshot as unknown as new (options: object) => Ab
 
 /** A view of the database at one moment; reads take it as the option `snapshot`. */
 export class CellarSnapshot extends OwnedSnapshot {
-  /** @internal The view of the database behind the Level. */
+  /** @internal The snapshot of the database that the Level reads. */
   readonly view: Snapshot
 
   /** @internal Made by `TableLevel.snapshot`. */

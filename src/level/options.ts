@@ -38,7 +38,7 @@ const levelNames = new OptionNames<TableLevelOptions<unknown, unknown> & Abstrac
   },
 )
 
-/** Where a Level finds its table, and what is left for abstract-level. */
+/** Where a Level finds its table, and the options for abstract-level. */
 export interface LevelSetup<K, V> {
   readonly source: LevelSource
   readonly choice: TableChoice

@@ -3,7 +3,7 @@
  *
  * The scan is opened by the first read and again after each `seek`, always at the same snapshot, so
  * an iterator that is only made and closed costs no scan. Pages grow: a caller who wants one entry
- * behind a `seek` does not pay for a thousand.
+ * after a `seek` does not pay for a thousand.
  */
 import { CellarError, ErrorCode } from '../api/index.js'
 import type { Result, ResultScanner, Scan, Snapshot, Table } from '../api/index.js'
@@ -129,7 +129,7 @@ export class RowPages {
     }
   }
 
-  /** Goes on at a key. A key outside the range ends the iterator, until the next `seek`. */
+  /** Continues at a key. A key outside the range ends the iterator, until the next `seek`. */
   seek(target: LevelKey): void {
     this.#endScan()
     const row = rowOfKey(target)

@@ -74,7 +74,7 @@ const clearRowsMax = 1000
 const textFormat = 'utf8'
 
 /**
- * An abstract-level database over one table, of whatever backend.
+ * An abstract-level database over one table of any backend.
  *
  * Keys are at most 32,767 bytes, values at most `cellBytesMax`. Bytes that a read returns may share
  * memory with other reads: they stay as they are, and the caller does not change them.
@@ -321,7 +321,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     await this.#table.mutateRows(sync === true ? { rows, durability: 'FSYNC_WAL' } : { rows })
   }
 
-  /** @internal Deletes page by page what is there at the call; not atomic. */
+  /** @internal Deletes the rows that exist at the call, page by page; not atomic. */
   async _clear(options: KeyRange & PrivateOptions & { readonly limit: number }): Promise<void> {
     const { column } = this.#choice
     const pages = this.#pages(options)

@@ -1,5 +1,5 @@
 /**
- * The arena of a memtable: entries, one behind the other, in one shared buffer.
+ * The arena of a memtable: entries, one after the other, in one shared buffer.
  *
  * An entry is `[u32 key length][u32 value length][key][value]` in the machine's byte order, padded
  * to four bytes, and is named by its offset divided by four (its *entry number*).
@@ -61,7 +61,7 @@ export class EntryArena {
   /** The whole memory as bytes. */
   buffer: Buffer
   /**
-   * The same memory as 32-bit numbers: at an entry number lies the key length, behind it the value
+   * The same memory as 32-bit numbers: at an entry number lies the key length, after it the value
    * length.
    */
   lengths: Int32Array
@@ -75,7 +75,7 @@ export class EntryArena {
   private readonly free = new Map<number, number[]>()
 
   /**
-   * Uses `recycled` memory, whatever it holds, or allocates. An arena that outgrows 1 MiB gets
+   * Uses `recycled` memory, whose content does not matter, or allocates. An arena that outgrows 1 MiB gets
    * `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the memory cannot be had.
    */
   constructor(
@@ -227,7 +227,7 @@ class WordReader {
     if (source !== this.source) this.use(source)
     const { words } = this
     const from = source.byteOffset + start
-    // One word is left out, so that the word behind the last never lies behind the source.
+    // One word is left out, so that the word after the last never lies after the source.
     const count = (length >>> 2) - 1
     const to = offset / 4
     let at = Math.floor(from / 4)

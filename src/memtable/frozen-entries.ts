@@ -21,7 +21,7 @@ export interface FrozenEntries {
   /** Uint32 in machine order: arena offsets divided by four, in ascending order of keys. */
   readonly offsets: SharedArrayBuffer
   readonly entryCount: number
-  /** Bytes of the arena in use; behind them it is zero. */
+  /** Bytes of the arena in use; after them it is zero. */
   readonly arenaBytes: number
 }
 

@@ -1,6 +1,6 @@
 /**
  * Where the entry inserted last stands in the tree of a memtable. The cells of a row come one
- * behind the other, so the next key often belongs directly behind that entry. Then its place is
+ * after the other, so the next key often belongs directly after that entry. Then its place is
  * known without a way through the tree.
  */
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../base/bytes.js'
@@ -9,7 +9,7 @@ import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
 
 /**
  * Compares a key with the key of an entry when prefixes and numbers are equal. If one key ends
- * within the number, the other goes on with zeros only; then the remaining lengths, which may be
+ * within the number, the other continues with zeros only; then the remaining lengths, which may be
  * negative, decide.
  */
 export function compareBehind(
@@ -26,14 +26,14 @@ export function compareBehind(
   return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
 }
 
-/** After so many misses in a row, as with rows of one cell, {@link LastPlace} is not asked. */
+/** After this number of misses in a row, as with rows of one cell, {@link LastPlace} is not used. */
 const missesMax = 2
 
 export class LastPlace {
   /** The leaf of the entry; -1 = not known. */
   private leaf = -1
   private position = 0
-  /** Keys in a row that did not belong behind the entry before them. */
+  /** Keys in a row that did not belong after the entry before them. */
   private misses = missesMax
 
   /** Notes where an entry was inserted. REQUIRES `forget` before slots of the leaf change. */
@@ -53,7 +53,7 @@ export class LastPlace {
   }
 
   /**
-   * The leaf in which a key stands between the entry inserted last and the one behind it, at
+   * The leaf in which a key stands between the entry inserted last and the one after it, at
    * {@link positionBehind}; -1 if the key belongs elsewhere, or the leaf does not tell or is full.
    */
   leafBehind(
@@ -72,7 +72,7 @@ export class LastPlace {
     const { lengths, buffer } = arena
     const prefixLength = leaves.prefixLengths[leaf]
     const number = readPrefix48(source, start + prefixLength, end)
-    // Whatever the bytes before the number are, the other numbers tell that the key is not here.
+    // The other numbers exclude the key, whichever bytes stand before them.
     if (number < numbers[slot] || number > numbers[slot + 1]) return -1
     const before = entries[slot] * 4 + entryHeaderBytes
     const beforeEnd = before + lengths[entries[slot]]
@@ -91,7 +91,7 @@ export class LastPlace {
     return leaf
   }
 
-  /** The position in the leaf behind the entry. */
+  /** The position in the leaf after the entry. */
   get positionBehind(): number {
     return this.position + 1
   }

@@ -20,7 +20,7 @@ import type { EntryTree } from './tree.js'
 /** Entries that `next` fetches into the processor's cache at a time. */
 const touchedEntries = 32
 
-/** Steps behind a seek after which a scan is assumed. */
+/** A scan is assumed after this many steps since a seek. */
 const untouchedEntries = 4
 
 /** Walks a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek. */
@@ -32,7 +32,7 @@ export class MemtableCursor implements BackwardCursor {
   valueStart: number
   valueEnd: number
   /**
-   * Only entries that share so many first bytes are wanted behind a seek; the cursor may become
+   * Only entries that share this many first bytes are wanted after a seek; the cursor may become
    * invalid in place of moving to another one. 0 = all are wanted.
    */
   rowBytes: number
@@ -104,7 +104,7 @@ export class MemtableCursor implements BackwardCursor {
     this.load(this.entries[this.slot])
   }
 
-  /** Puts the slot behind the last one of the leaf before; false if there is none. */
+  /** Puts the slot after the last one of the leaf before; false if there is none. */
   private enterPreviousLeaf(): boolean {
     const { counts, links } = this.tree.leaves
     let leaf = links[this.leaf * 2 + 1]
@@ -121,7 +121,7 @@ export class MemtableCursor implements BackwardCursor {
     return true
   }
 
-  /** As {@link touch}, for the entry at hand and those before it. */
+  /** As {@link touch}, for the current entry and those before it. */
   private touchBefore(): void {
     const { entries, lengths } = this
     const start = Math.max(this.slot + 1 - touchedEntries, this.leaf * slotsPerNode)

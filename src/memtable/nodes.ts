@@ -27,7 +27,7 @@ export class NodeArrays {
   count: number
   /** Nodes that fit without growing. */
   capacity: number
-  /** For each slot the six key bytes behind the node's prefix, see `readPrefix48`. */
+  /** For each slot the six key bytes after the node's prefix, see `readPrefix48`. */
   numbers: Float64Array
   /** For each slot the entry number in the arena. */
   entries: Int32Array

@@ -10,10 +10,10 @@ import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
 
 /** Says which older versions go when a newer one is inserted. */
 export interface OverwriteRule {
-  /** Versions of one thing have keys that are equal but for so many bytes at the end. */
+  /** Versions of one column have keys that differ in this number of last bytes alone. */
   readonly versionBytes: number
   /**
-   * No cursor of the memtable is open, so what is replaced may be written over. Otherwise its bytes
+   * No cursor of the memtable is open, so a replaced entry may be written over. Otherwise its bytes
    * stay as they are until the memtable goes.
    */
   readonly reusesMemory: boolean
@@ -33,7 +33,7 @@ interface FoundPlace {
 }
 
 /**
- * The slot behind the place where the search for a new key ended, if the rule gives the slot to the
+ * The slot after the place where the search for a new key ended, if the rule gives the slot to the
  * key: in the same leaf, or the first of a later one. Else -1. `side` is 0 if the key lies between
  * the smallest and the greatest of the tree.
  */

@@ -1,9 +1,9 @@
 /**
  * The B+-tree of a memtable: finds and orders entries of an arena by key.
  *
- * A slot holds an entry number and, as a float64, the six key bytes behind the node's *prefix*.
+ * A slot holds an entry number and, as a float64, the six key bytes after the node's *prefix*.
  * Searching a node compares numbers; full keys are compared only when numbers are equal (then also
- * because short keys are padded with zeros), and only behind the prefix.
+ * because short keys are padded with zeros), and only after the prefix.
  *
  * Invariants
  * 1. The keys below a node lie between two *fences*: separators of its ancestors or, at the edges
@@ -72,7 +72,7 @@ export class EntryTree {
   private lastLeaf: number
   private firstEntry: number
   private lastEntry: number
-  /** Bytes that the smallest and the greatest key share, and the six behind them of both. */
+  /** Bytes that the smallest and the greatest key share, and the six after them of both. */
   private sharedLength: number
   private firstNumber: number
   private lastNumber: number
@@ -464,7 +464,7 @@ export class EntryTree {
   private splitLeaf(leaf: number, position: number, entry: number): void {
     const { leaves } = this
     const base = leaf * slotsPerNode
-    // Runs of ascending or descending keys leave full nodes behind.
+    // Runs of ascending or descending keys leave full nodes.
     let split = slotsPerNode / 2
     if (position === slotsPerNode) {
       const ascending = leaves.entries[base + slotsPerNode - 1] === this.newestEntry
@@ -496,7 +496,7 @@ export class EntryTree {
     else links[following * 2 + 1] = right
   }
 
-  /** Puts a new child behind the one that the path takes at `depth`; -1 means above the root. */
+  /** Puts a new child after the one that the path takes at `depth`; -1 means above the root. */
   private insertChild(depth: number, left: number, separator: number, right: number): void {
     const { inners } = this
     if (depth < 0) {
@@ -507,7 +507,7 @@ export class EntryTree {
     let slot = this.pathSlots[depth] + 1
     if (inners.counts[node] === slotsPerNode) {
       this.findFences(depth)
-      // Ascending keys leave full nodes behind at the right edge of the tree.
+      // Ascending keys leave full nodes at the right edge of the tree.
       const atEnd = slot === slotsPerNode && this.highFence === this.lastEntry
       const split = atEnd ? slotsPerNode : slotsPerNode / 2
       const upper = atEnd ? separator : inners.entries[node * slotsPerNode + split]
@@ -578,7 +578,7 @@ export class EntryTree {
     nodes.numbers[place] = this.numberOf(nodes.entries[place], nodes.prefixLengths[node])
   }
 
-  /** The six key bytes of an entry behind a prefix. */
+  /** The six key bytes of an entry after a prefix. */
   private numberOf(entry: number, prefixLength: number): number {
     const { buffer, lengths } = this.arena
     const start = entry * 4 + entryHeaderBytes

@@ -57,7 +57,7 @@ export interface MonitoredStatistics {
   readonly compactedBytes: number
   /** Compactions that run, wait or were asked for. */
   readonly compactionQueue: number
-  /** How often writers were held back because compactions were behind. */
+  /** How often writers were held back because compactions lagged. */
   readonly compactionStalls: number
   /** How often a writer waited for memory. */
   readonly stalls: number
@@ -83,7 +83,7 @@ export interface MonitoredDatabase {
   statistics(): MonitoredStatistics
 }
 
-/** Values of a figure, each with what it is of. */
+/** Values of a figure, each with its labels. */
 export type Told = (value: number, labels?: Readonly<Record<string, string>>) => void
 
 /** One figure. */

@@ -66,7 +66,7 @@ function register(
     })
     return
   }
-  // The database counts; this counter is set to what it says.
+  // The database counts; this counter is set to that count.
   const counter = new client.Counter({
     ...common,
     collect() {

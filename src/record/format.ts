@@ -240,7 +240,7 @@ function fileHeaderChecksum(bytes: Buffer, fileNumber: number): bigint {
 }
 
 /**
- * Fills in the 32 header bytes at `at` and the end byte. The payload must stand behind the header
+ * Fills in the 32 header bytes at `at` and the end byte. The payload must stand after the header
  * already.
  *
  * @param kind - data, mark or note, with or without {@link frameFlagPredecessorsSynced}.

@@ -1,13 +1,13 @@
 /**
- * Reads a record file from its start to the first damage, and searches behind the damage for proof
+ * Reads a record file from its start to the first damage, and searches after the damage for proof
  * that the damaged bytes were durable.
  *
  * The scanner does not judge. It reports where the valid prefix ends, what can have caused the
- * damage behind the prefix, and the greatest length that any valid frame claims to be durable. The
- * caller decides: damage at or behind that length may be the torn tail of a crash; damage before it
+ * damage after the prefix, and the greatest length that any valid frame claims to be durable. The
+ * caller decides: damage at or after that length may be the torn tail of a crash; damage before it
  * is corruption.
  *
- * The file is read once into one buffer of its size. Behind the damage every byte offset is tried
+ * The file is read once into one buffer of its size. After the damage every byte offset is tried
  * with checks of a few nanoseconds. A checksum is computed only where header check, kind and length
  * fit, and over at most {@link hashedBytesPerFileByte} times the size of the file in all.
  */
@@ -41,7 +41,7 @@ import {
   type RecordFileKind,
 } from './format.js'
 
-/** Bytes that the search behind damage may hash, as a multiple of the file's size. */
+/** Bytes that the search after damage may hash, as a multiple of the file's size. */
 const hashedBytesPerFileByte = 4
 const readBytesMax = 64 * 1024 * 1024
 
@@ -78,18 +78,18 @@ export interface RecordScan {
   /** Sequence of the last valid frame, else that of the predecessor in the header, else zero. */
   readonly lastSequence: number
   /**
-   * The highest `syncedLength` in any valid frame, frames behind the damage included. Equal to
-   * `fileLength` if the search behind the damage had to stop early, so that nothing is dropped.
+   * The highest `syncedLength` in any valid frame, frames after the damage included. Equal to
+   * `fileLength` if the search after the damage had to stop early, so that nothing is dropped.
    */
   readonly syncedLengthKnown: number
   /**
-   * Whether the header or any valid frame, frames behind the damage included, says that all older
+   * Whether the header or any valid frame, frames after the damage included, says that all older
    * files of the chain were durable in whole. True as well if the search had to stop early.
    */
   readonly predecessorsSyncedKnown: boolean
-  /** The newest note in the header or any valid frame, frames behind the damage included. */
+  /** The newest note in the header or any valid frame, frames after the damage included. */
   readonly noted: DurableFile | undefined
-  /** Undefined if the file ends right behind its last frame. */
+  /** Undefined if the file ends right after its last frame. */
   readonly damage: RecordDamage | undefined
 }
 
@@ -229,8 +229,8 @@ function causeOfHeader(
 }
 
 /**
- * The cause of the invalid frame at `offset`. `firstValid` is the offset of the first valid frame
- * behind.
+ * The cause of the invalid frame at `offset`. `firstValid` is the offset of the next
+ * valid frame.
  *
  * A sector is stored whole or not at all, and its bytes were written in order. So a sector was
  * stored if it shows the header of the frame, or the beginning of a later frame.
@@ -283,7 +283,7 @@ function frameIsValid(
 }
 
 /**
- * Adds the claims of all valid frames behind `damageOffset`. Returns the offset of the first such
+ * Adds the claims of all valid frames after `damageOffset`. Returns the offset of the first such
  * frame.
  */
 function searchBehind(

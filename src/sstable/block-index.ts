@@ -4,7 +4,7 @@
  * table.
  *
  * It is kept in memory whole, as numbers and one packed buffer: a search compares the six key bytes
- * behind the prefix that all separators share as numbers, and whole keys on ties only. The search
+ * after the prefix that all separators share as numbers, and whole keys on ties only. The search
  * begins with a copy of every 32nd number. The copies of all tables stay in the processor's cache,
  * and the rest of the search touches a few neighbouring lines of memory.
  */
@@ -98,11 +98,11 @@ const sampleBlocks = 32
 export class BlockIndex {
   /** Number of data blocks. */
   readonly blockCount: number
-  /** File offset of each block, and behind the last where the blocks end. */
+  /** File offset of each block, and after the last where the blocks end. */
   readonly offsets: Float64Array
   /** All separators, packed. */
   readonly separators: Buffer
-  /** Where each separator starts in {@link separators}, and behind the last where they end. */
+  /** Where each separator starts in {@link separators}, and after the last where they end. */
   readonly separatorOffsets: Uint32Array
   private readonly prefixes: Float64Array
   /** The prefix of the last block of each whole run of {@link sampleBlocks}. */

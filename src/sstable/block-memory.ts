@@ -12,7 +12,7 @@ import { payloadBytesMax } from './format.js'
 /** Words are read and written up to this many bytes past what they are wanted for. */
 export const wordSlackBytes = 8
 
-/** The memory of one decoded block, with slack behind it for loops over words. */
+/** The memory of one decoded block, with slack after it for loops over words. */
 export class BlockMemory {
   readonly buffer: Buffer
   /** Over the same bytes. */
@@ -37,7 +37,7 @@ const sharedBytesMin = 64 * 1024
 /** Retired memories that are kept for {@link BlockMemoryPool.recycle}, at most. */
 const retiredMax = 64
 
-/** Free memories beyond so many bytes are left to the garbage collector. */
+/** Free memories beyond this number of bytes are left to the garbage collector. */
 const freeBytesMax = 8 * 1024 * 1024
 
 /** Hands out memory and takes it back. Not shared between threads. */

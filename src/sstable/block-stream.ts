@@ -50,7 +50,7 @@ export class BlockStream {
     return block
   }
 
-  /** Reads block `index` and those behind it; returns where they are, the first at the start. */
+  /** Reads block `index` and those after it; returns where they are, the first at the start. */
   private fill(index: number): Buffer {
     const { source } = this
     const { offsets, blockCount } = source.index

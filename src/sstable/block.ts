@@ -29,7 +29,7 @@ import type { KeyPatch } from './key-patch.js'
  */
 const hotFrequency = 2
 
-/** Set in {@link Block.holders} if nobody can tell when the block is no longer referred to. */
+/** Set in {@link Block.holders} if the last reference to the block cannot be known. */
 export const heldForGood = 1 << 20
 
 /** What a block needs of the table it belongs to. */
@@ -45,12 +45,12 @@ export interface BlockOwner {
   damagedBlock(index: number, expected: string, found: string): CellarError
 }
 
-/** One data block in memory. The fields behind `prefixes` belong to the block cache. */
+/** One data block in memory. The fields after `prefixes` belong to the block cache. */
 export class Block {
   readonly owner: BlockOwner
   /** Position of the block in its table, from 0. */
   readonly index: number
-  /** Uncompressed payload, and whatever lies behind it; empty once the block has lost it. */
+  /** Uncompressed payload, and slack after its end; empty once the block has lost it. */
   buffer: Buffer
   /** Number of entries, at least 1. */
   readonly count: number
@@ -63,7 +63,7 @@ export class Block {
   /** Where the first key starts in {@link buffer}. */
   readonly firstKeyStart: number
   /**
-   * @internal The six key bytes behind the shared ones of every entry, once the block proves hot.
+   * @internal The six key bytes after the shared ones of every entry, once the block proves hot.
    */
   prefixes: Float64Array | undefined = undefined
   /** @internal Saturating hit count; -1 means that the next use is the one the load was for. */
@@ -82,7 +82,7 @@ export class Block {
   /** @internal Neighbour towards the tail of the queue (older). */
   older: Block | undefined = undefined
 
-  /** Takes `buffer[0, length)`, the uncompressed payload; bytes behind `length` are ignored. */
+  /** Takes `buffer[0, length)`, the uncompressed payload; bytes after `length` are ignored. */
   constructor(owner: BlockOwner, index: number, buffer: Buffer, length: number) {
     this.owner = owner
     this.index = index
@@ -133,7 +133,7 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
   place.valueEnd = valueEnd
 }
 
-/** Writes the same sequence into the key of every entry. REQUIRES a block nobody else sees yet. */
+/** Writes the same sequence into the key of every entry. REQUIRES a block that no cursor refers to yet. */
 export function patchKeys(block: Block, patch: KeyPatch): void {
   const place = new EntryPlace()
   for (let slot = 0; slot < block.count; slot++) {
@@ -152,7 +152,7 @@ export function damagedEntry(block: Block, at: number): CellarError {
 }
 
 /**
- * Slot of the first entry at or behind slot `from` whose key is >= `key[0, length)`, or `count` if
+ * Slot of the first entry at or after slot `from` whose key is >= `key[0, length)`, or `count` if
  * there is none.
  */
 export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
@@ -380,7 +380,7 @@ export class BlockBuilder {
 /** Up to this length a loop over words beats `Buffer.copy`. */
 const wordCopyBytesMax = 256
 
-/** Copies `source[start, end)` and up to seven bytes behind to `target[offset, …)`. */
+/** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
 function copyWords(
   source: DataView,
   start: number,

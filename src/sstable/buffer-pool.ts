@@ -3,7 +3,7 @@
  * misses 3 µs to make and to collect, more than the system call that fills it.
  *
  * Buffers have lengths of few classes, so that blocks of about the same size share them. The pool
- * is bounded in bytes; whatever exceeds the bound is left to the garbage collector.
+ * is bounded in bytes; the excess is left to the garbage collector.
  *
  * While the cache grows there is nothing to use again. Its first buffers are therefore cut out of
  * slabs of shared memory: V8 counts other memory outside of the heap and collects the whole heap
@@ -19,13 +19,13 @@
 /** Longer buffers are not pooled: they are rare and differ in length. */
 const pooledBytesMax = 1024 * 1024
 
-/** A cache of many blocks gets slabs of so many bytes. */
+/** Bytes of a slab of a cache with many blocks. */
 const slabBytesMax = 1024 * 1024
 
-/** The least part of a slab that is longer than a buffer: what is left at its end is wasted. */
+/** The least part of a slab that is longer than a buffer: the rest at its end is wasted. */
 const slabBuffersMin = 8
 
-/** A cache holds at least so many slabs, so that one begun slab exceeds its bound by little. */
+/** The least number of slabs of a cache, so that one begun slab exceeds its bound by little. */
 const slabsMin = 64
 
 /** Smallest difference between two lengths. */
@@ -84,7 +84,7 @@ export class BufferPool {
     let waiting = this.free.get(length)
     if (this.bytes + length > this.bytesMax) {
       if (waiting !== undefined && waiting.length > 0) return
-      // Lengths that nobody asks for any more must not take the place of those that are wanted.
+      // Lengths without requests must not take the place of those that are wanted.
       this.clear()
       waiting = undefined
     }

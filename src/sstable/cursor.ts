@@ -47,7 +47,7 @@ export class SsTableCursor implements BackwardCursor {
    */
   cacheBlocks = true
   /**
-   * Only entries that share so many first bytes with the one at hand are wanted behind it; no block
+   * Only entries that share this many first bytes with the current one are wanted next; no block
    * is entered for others, and the cursor becomes invalid. 0 = all are wanted.
    */
   rowBytes = 0
@@ -80,7 +80,7 @@ export class SsTableCursor implements BackwardCursor {
 
   /**
    * Begins a read. REQUIRES that nothing refers to entries of earlier reads any more, but for the
-   * cursor itself. Whoever never calls this keeps blocks from being used again, no more.
+   * cursor itself. Without this call no block is used again, which costs memory alone.
    */
   beginRead(): void {
     const { held, block } = this
@@ -147,7 +147,7 @@ export class SsTableCursor implements BackwardCursor {
     return this.valid
   }
 
-  /** Remembers the entry at hand as the first of a row; see {@link RowLocations.note}. */
+  /** Remembers the current entry as the first of a row; see {@link RowLocations.note}. */
   noteLocation(hash: Hash64, tablesId: number, table: number): void {
     const block = this.block!
     this.reader.cache.rows.note(hash, tablesId, table, block.index, this.slot)

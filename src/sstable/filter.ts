@@ -19,7 +19,7 @@ const multiplier = 0x9e37_79b9
 const probesMax = 16
 
 /**
- * Bits that each key sets for so many bits of filter per key; fewer than theory asks, as lines fill
+ * Bits that each key sets, by the bits of filter per key; fewer than theory asks, as lines fill
  * unevenly.
  */
 function probesFor(bitsPerKey: number): number {
@@ -52,7 +52,7 @@ export class FilterBuilder {
     const { used } = this
     const low = hash.low >>> 0
     const high = hash.high >>> 0
-    // A row of many cells comes in as many equal keys, one behind the other.
+    // A row of many cells comes in as many equal keys, one after the other.
     if (used > 0 && this.hashes[used - 2] === low && this.hashes[used - 1] === high) return
     if (used + 2 > this.hashes.length) this.hashes = growNumbers(this.hashes, used + 2)
     this.hashes[used] = low

@@ -13,7 +13,7 @@ import { databaseIdBytes, footerTailBytes, noDatabaseId } from './format.js'
 import { damaged } from './section.js'
 import type { SectionFile } from './section.js'
 
-/** What tells the footers of two kinds of files apart. */
+/** The numbers that distinguish the footers of two kinds of files. */
 export interface FooterKind {
   readonly footerBytes: number
   readonly version: number

@@ -1,7 +1,7 @@
 /**
  * Numbers of the SSTable format. FORMAT.md in this folder is their description.
  *
- * Everything here stands on disk or bounds what is read from disk: never change a value, add a
+ * Everything here stands on disk or bounds a read from disk: never change a value, add a
  * format version instead.
  */
 
@@ -15,7 +15,7 @@ export const formatVersion = 2
 export const fileMagic = Buffer.from('CellarST', 'latin1')
 
 /**
- * Bytes behind the payload of every stored section: codec id, uncompressed length, checksum. Never
+ * Bytes after the payload of every stored section: codec id, uncompressed length, checksum. Never
  * change.
  */
 export const trailerBytes = 13

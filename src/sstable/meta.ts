@@ -1,5 +1,5 @@
 /**
- * Reads what stands behind the data blocks: footer, properties, index, filter.
+ * Reads what stands after the data blocks: footer, properties, index, filter.
  *
  * Two reads: the footer, whose lengths are compared with the file's size, then all sections at once
  * into one buffer that the results refer to.

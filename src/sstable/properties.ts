@@ -63,7 +63,7 @@ const numberFields = [
   'filterKind',
 ] as const
 
-/** Order on disk of the timestamps, behind the numbers. Never change. */
+/** Order on disk of the timestamps, after the numbers. Never change. */
 const timestampFields = ['minTimestamp', 'maxTimestamp', 'earliestPutTimestamp'] as const
 
 const fixedBytes = (numberFields.length + timestampFields.length) * 8 + 8

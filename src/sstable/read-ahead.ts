@@ -24,7 +24,7 @@ export function loadAheadBytes(index: BlockIndex, from: number, loads: number): 
 
 /**
  * The same for a synchronous read, by the number of blocks that were entered one after the other: a
- * quarter of them. To decode a block that nobody wants costs twice as much as the call of a read,
+ * quarter of them. To decode an unwanted block costs twice as much as the call of a read,
  * so a scan of ten blocks must not fetch thirty.
  */
 export function readAheadBytes(index: BlockIndex, from: number, blocks: number): number {

@@ -5,7 +5,7 @@
  * is used (`ERR_CORRUPTION` names file, offset, expected, found). Lengths are compared with the
  * file's size before memory is allocated for them.
  *
- * Ownership: the reader owns its file. Blocks are immutable while somebody holds them. After
+ * Ownership: the reader owns its file. Blocks are immutable while they are held. After
  * `closeSync` everything that needs the file throws `ERR_CLOSED`; the file itself is closed when
  * the asynchronous reads that were under way have settled.
  */
@@ -42,7 +42,7 @@ export interface SsTableReaderOptions {
   readonly counters: ReadCounters
   /** Identity that the file must have: `noDatabaseId` for one that `BulkWriter` wrote. */
   readonly databaseId: Buffer
-  /** Size that the file must have, if somebody knows. */
+  /** Size that the file must have, if known. */
   readonly expectedBytes?: number
   /** Changes the keys of the file while it is read. */
   readonly keyPatch?: KeyPatch | undefined
@@ -325,7 +325,7 @@ export class SsTableReader implements BlockSource {
   /** Grows while loads follow each other, so that a scan pays for fewer hops between threads. */
   private nextLoadBytes(index: number): number {
     this.loadRun = index === this.loadEnd ? this.loadRun + 1 : 0
-    // What is read ahead waits in the cache, so a small one must not be asked for much.
+    // Blocks that were read ahead wait in the cache, so a small one must not be asked for much.
     const share = this.cache.bytesMax / 16
     return Math.min(share, loadAheadBytes(this.index, index, this.loadRun))
   }

@@ -63,7 +63,7 @@ export class RowLocations {
     return true
   }
 
-  /** Remembers where a row begins. What is too large for the form is not remembered. */
+  /** Remembers where a row begins. A location too large for the form is left out. */
   note(hash: Hash64, tablesId: number, table: number, block: number, slot: number): void {
     if (this.capacity === 0 || table > tableMax || block > blockMax) return
     const places = this.places ?? this.allocate()
@@ -82,7 +82,7 @@ export class RowLocations {
 
   private allocate(): Int32Array {
     this.places = new Int32Array(this.capacity * numbersPerPlace)
-    // The second place of a hash is the one behind the first, so the first ones are even.
+    // The second place of a hash is the one after the first, so the first ones are even.
     this.mask = this.capacity - 2
     return this.places
   }

@@ -50,7 +50,7 @@ export class SectionWriter {
   }
 
   /**
-   * Appends `source[start, end)`, compressed if that is smaller. Behind sections that were not
+   * Appends `source[start, end)`, compressed if that is smaller. After sections that were not
    * smaller, 1, 3 and then 7 are stored as they are. Returns the stored length.
    */
   addCompressed(source: Buffer, start: number, end: number, codec: Codec): number {
@@ -73,7 +73,7 @@ export class SectionWriter {
     return this.append(source, start, end, CodecId.none, end - start)
   }
 
-  /** Appends the footer, writes what is left and makes the file durable. Returns its length. */
+  /** Appends the footer, writes the rest and makes the file durable. Returns its length. */
   finish(footer: Buffer): number {
     assert(!this.isFinished, 'writer: finished twice')
     this.isFinished = true

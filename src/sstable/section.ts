@@ -20,8 +20,8 @@ export interface SectionFile {
 }
 
 /**
- * Writes the trailer behind `target[start, payloadEnd)`, which will stand at `offset` of the file.
- * Returns the offset in `target` behind it. REQUIRES room for `trailerBytes`.
+ * Writes the trailer after `target[start, payloadEnd)`, which will stand at `offset` of the file.
+ * Returns the offset in `target` after it. REQUIRES room for `trailerBytes`.
  */
 export function writeTrailer(
   target: Buffer,

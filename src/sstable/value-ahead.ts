@@ -1,6 +1,6 @@
 /**
  * Stored bytes of a value file that were read beyond the value that was asked for, because values
- * have been asked for one behind the other: a scan then pays for one read instead of dozens.
+ * have been asked for one after the other: a scan then pays for one read instead of dozens.
  *
  * All value files of a database, or of a job, share one window, so it holds 256 KiB at most. Values
  * that come from several files in turn are read one by one.
@@ -19,7 +19,7 @@ export class ValueAhead {
   private owner: unknown = undefined
   private lastOffset = -1
   private nextOffset = -1
-  /** Values handed out one behind the other. */
+  /** Values handed out one after the other. */
   private run = 0
   private windowOwner: unknown = undefined
   private window: Buffer = emptyBytes
@@ -40,7 +40,7 @@ export class ValueAhead {
     return Math.max(storedBytes, Math.min(aheadBytesMax, storedBytes * 2 ** Math.min(this.run, 16)))
   }
 
-  /** Keeps what was read; of a single value there is nothing to keep. */
+  /** Keeps the bytes that were read; a single value leaves nothing to keep. */
   keep(owner: unknown, offset: number, stored: Buffer, storedBytes: number): void {
     if (stored.length <= storedBytes) return
     this.windowOwner = owner
@@ -57,7 +57,7 @@ export class ValueAhead {
     this.nextOffset = offset + storedBytes
   }
 
-  /** Lets go of what belongs to a file. */
+  /** Lets go of the bytes of a file. */
   forget(owner: unknown): void {
     if (owner === this.owner) this.owner = undefined
     if (owner !== this.windowOwner) return

@@ -22,7 +22,7 @@ import { decodeValueFooter, valueFooterBytes, type ValueFooter } from './value-f
 export interface ValueFileOptions {
   readonly codecs: Codecs
   readonly counters: ReadCounters
-  /** What is read beyond single values. */
+  /** The bytes read beyond single values. */
   readonly ahead: ValueAhead
   /** Size that the file must have. */
   readonly expectedBytes: number
@@ -30,7 +30,7 @@ export interface ValueFileOptions {
   readonly databaseId: Buffer
 }
 
-/** A value that somebody waits for or has pinned. */
+/** A value that a call waits for or has pinned. */
 interface Load {
   readonly storedBytes: number
   content: Buffer | undefined
@@ -184,13 +184,13 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     return this.takeRead(offset, stored, found, storedBytes)
   }
 
-  /** For a value and, if it follows others, for those behind it. */
+  /** For a value and, if it follows others, for those after it. */
   private bytesToRead(offset: number, storedBytes: number): number {
     const bytes = this.ahead.bytesToRead(this, offset, storedBytes)
     return Math.min(bytes, this.footer.dataBytes - offset)
   }
 
-  /** The value's own bytes of what was read; keeps the others. */
+  /** The value's own part of the bytes read; keeps the others. */
   private takeRead(offset: number, stored: Buffer, found: number, storedBytes: number): Buffer {
     if (found < storedBytes) throw damaged(this, offset, `${storedBytes} bytes`, `${found}`)
     this.ahead.keep(this, offset, stored.subarray(0, found), storedBytes)

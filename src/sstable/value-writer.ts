@@ -1,5 +1,5 @@
 /**
- * Writes one value file: values one behind the other, each a stored section, then their lengths and
+ * Writes one value file: values one after the other, each a stored section, then their lengths and
  * a footer. See FORMAT.md, "Value file".
  *
  * Memory: that of a {@link SectionWriter} and four bytes per value. An error of the file is thrown
@@ -47,7 +47,7 @@ export class ValueFileWriter {
     this.lengths[this.valueCount++] = this.lastStoredBytes
   }
 
-  /** Writes what is left, makes the file durable and returns its length. The caller closes it. */
+  /** Writes the rest, makes the file durable and returns its length. The caller closes it. */
   finish(): number {
     const { valueCount } = this
     const dataBytes = this.bytesWritten

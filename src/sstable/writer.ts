@@ -90,7 +90,7 @@ export class SsTableWriter {
     return this.sections.bytesWritten + this.block.entryBytes
   }
 
-  /** Adds `source[start, end)` to the filter. Equal keys one behind the other count once. */
+  /** Adds `source[start, end)` to the filter. Equal keys one after the other count once. */
   addFilterKey(source: Buffer, start: number, end: number): void {
     if (this.filter === undefined) return
     hashRange(source, start, end, this.hash)
@@ -101,7 +101,7 @@ export class SsTableWriter {
    * Adds an entry; its bytes are copied. REQUIRES a key greater than the previous one (asserted).
    * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
    *
-   * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more behind
+   * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more after
    * the entry: short entries are then copied faster. Entries that share
    * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a
    * group for which the rest of the block is too short, if the group is as long as the one before.
@@ -136,7 +136,7 @@ export class SsTableWriter {
   }
 
   /**
-   * Writes what is left and makes the file durable (fdatasync). The caller closes it. An empty
+   * Writes the rest and makes the file durable (fdatasync). The caller closes it. An empty
    * table is allowed. Call once.
    */
   finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {

@@ -56,7 +56,7 @@ export interface FileMetadata {
   /** Present if `BulkWriter` wrote the file: the file then carries no database identity. */
   readonly fromBulkWriter?: true
   /**
-   * The sequence that all entries of the file have, whatever their keys hold. For bulk-loaded
+   * The sequence that all entries of the file have, in place of those in their keys. For bulk-loaded
    * files.
    */
   readonly sequenceAssigned?: number

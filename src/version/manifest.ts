@@ -3,7 +3,7 @@
  * version edits (FORMAT.md). There is no pointer file: the manifest with the highest number counts.
  *
  * A manifest gets its final name only after its first frame is durable. So a first frame that does
- * not verify is damaged, never half-written. Bytes behind the part that is known to be durable may
+ * not verify is damaged, never half-written. Bytes after the part that is known to be durable may
  * be a torn tail, which is left out. Everything else that does not verify is an error.
  */
 
@@ -36,7 +36,7 @@ export interface ManifestContent {
    * missing.
    */
   readonly sameRun: boolean
-  /** The torn tail behind the last valid frame, which was left out; usually undefined. */
+  /** The torn tail after the last valid frame, which was left out; usually undefined. */
   readonly tornTail: TornManifest | undefined
 }
 

@@ -125,7 +125,7 @@ export class VersionSet {
 
   /**
    * Opens the database in an existing directory, or creates one in an empty directory. Always
-   * begins a new manifest. So a torn tail is left behind, and everything that was read is durable.
+   * begins a new manifest. So a torn tail is left out, and everything that was read is durable.
    *
    * @throws CellarError `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` (with file and offset) or
    * `ERR_FORMAT_VERSION`, each before anything is changed; and errors of the file system.

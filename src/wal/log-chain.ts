@@ -106,7 +106,7 @@ function findTear(segments: readonly ScannedSegment[], pathOf: PathOf): Tear | u
     const next = segments.at(index + 1)
     const named = next?.scan.header?.predecessor
     if (next !== undefined && named?.fileNumber === segments[index].fileNumber) {
-      // The next header records the length of this segment. Bytes behind that length do not
+      // The next header records the length of this segment. Bytes after that length do not
       // matter.
       const tear = findShortness(segments, index, named.length)
       if (tear !== undefined) return tear

@@ -184,7 +184,7 @@ export class Log {
   /**
    * Copies one or several mutations into the pending frame. Nothing is promised until a commit.
    *
-   * @param source - holds the mutations in `[start, end)`, each behind its length as a varint;
+   * @param source - holds the mutations in `[start, end)`, each after its length as a varint;
    * copied.
    * @param sequence - the last sequence of the last mutation; must not fall.
    * @throws CellarError `ERR_TOO_LARGE` (nothing is appended), `ERR_POISONED`, `ERR_CLOSED`. Above

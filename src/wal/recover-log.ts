@@ -5,7 +5,7 @@
  * nothing. It follows the chain of headers to the end of the accepted prefix, and judges whether
  * damage there can be a torn tail (`log-chain.ts`). All other damage is `ERR_CORRUPTION`.
  * 2. {@link replayLog} replays the accepted prefix, so the history never has a hole. Then it
- * removes the bytes behind the prefix and the obsolete segments, and syncs the kept ones. Data that
+ * removes the bytes after the prefix and the obsolete segments, and syncs the kept ones. Data that
  * users read from now on cannot disappear any more.
  *
  * A crash within step 2 leaves a log that recovers to the same prefix: later segments are removed

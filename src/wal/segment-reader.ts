@@ -102,7 +102,7 @@ export class SegmentReader {
   }
 
   /**
-   * Reads until `bytes` bytes from `position` on are in the window. Bytes behind `limit` may still
+   * Reads until `bytes` bytes from `position` on are in the window. Bytes after `limit` may still
    * change, so none of them is kept.
    */
   private async fill(bytes: number, limit: number): Promise<void> {
