@@ -231,7 +231,7 @@ export function countNames(options: object): number {
   return count
 }
 
-/** Runs code that reads a caller's objects. Whatever it throws becomes an argument error. */
+/** Runs code that reads a caller's objects. Anything thrown becomes an argument error. */
 export function readArguments<T>(read: () => T): T {
   try {
     return read()

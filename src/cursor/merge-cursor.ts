@@ -5,7 +5,7 @@
  * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
  * heap. After a prefix that the current keys share, the next six bytes, read as one number, decide
  * nearly every comparison. The caller may give the prefix of all keys that it reads. Else the
- * prefix is chosen from the current keys after some steps, and again when all children have left it.
+ * prefix is chosen from the current keys after some steps, and again when all have left it.
  *
  * Invariants
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by

@@ -75,8 +75,8 @@ export class EntryArena {
   private readonly free = new Map<number, number[]>()
 
   /**
-   * Uses `recycled` memory, whose content does not matter, or allocates. An arena that outgrows 1 MiB gets
-   * `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the memory cannot be had.
+   * Uses `recycled` memory, whose content does not matter, or allocates. An arena that outgrows 1
+   * MiB gets `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the memory cannot be had.
    */
   constructor(
     bytesInitial: number,

@@ -26,7 +26,7 @@ export function compareBehind(
   return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
 }
 
-/** After this number of misses in a row, as with rows of one cell, {@link LastPlace} is not used. */
+/** After this many misses in a row, as with rows of one cell, {@link LastPlace} is not used. */
 const missesMax = 2
 
 export class LastPlace {

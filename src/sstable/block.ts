@@ -133,7 +133,7 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
   place.valueEnd = valueEnd
 }
 
-/** Writes the same sequence into the key of every entry. REQUIRES a block that no cursor refers to yet. */
+/** Writes the same sequence into the key of every entry. REQUIRES a block that no cursor has. */
 export function patchKeys(block: Block, patch: KeyPatch): void {
   const place = new EntryPlace()
   for (let slot = 0; slot < block.count; slot++) {

@@ -56,8 +56,8 @@ export interface FileMetadata {
   /** Present if `BulkWriter` wrote the file: the file then carries no database identity. */
   readonly fromBulkWriter?: true
   /**
-   * The sequence that all entries of the file have, in place of those in their keys. For bulk-loaded
-   * files.
+   * The sequence that all entries of the file have, not those in their keys. For
+   * bulk-loaded files.
    */
   readonly sequenceAssigned?: number
   /** The value files to which cells of the file refer, ascending by number; absent means none. */
