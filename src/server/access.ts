@@ -11,9 +11,9 @@ import { invalidArgument } from './http-errors.js'
 
 /**
  * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all of a
- * namespace. A name means the field type that had it when the server met the name first, or that was
- * created with it later: another name of a field type changes no rule. `except` with a name that no
- * field type had forbids all.
+ * namespace. A name means the field type that had it when the server met the name first, or that
+ * was created with it later: another name of a field type changes no rule. `except` with a name
+ * that no field type had forbids all.
  */
 export type FieldPermission =
   | boolean

@@ -1,7 +1,7 @@
 /**
  * Which field types the names in the rules of principals mean. A name is bound to the ids of field
- * types, and what it is bound to is stored: whoever gives a field type another name opens and closes
- * nothing by it, also not with a new start of the server.
+ * types, and what it is bound to is stored: whoever gives a field type another name opens and
+ * closes nothing by it, also not with a new start of the server.
  */
 import type { RepositoryManager } from '../repository/index.js'
 import type { Principal } from './access.js'

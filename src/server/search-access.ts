@@ -1,7 +1,7 @@
 /**
  * What a principal may search in an index: documents of the tables and version tags that it may
- * read, by fields whose sources it may read. All else is refused alike, whether it exists or not, so
- * that neither hits nor counts nor errors tell of what is hidden.
+ * read, by fields whose sources it may read. All else is refused alike, whether it exists or not,
+ * so that neither hits nor counts nor errors tell of what is hidden.
  */
 import {
   queryFields,

@@ -1,7 +1,7 @@
 /**
- * What the texts of an index were made of, by field of its documents. It is stored before a document
- * is sent and only grows until the index is cleared: so it holds for every document there is, also
- * for those of an earlier configuration or of an earlier name of a field.
+ * What the texts of an index were made of, by field of its documents. It is stored before a
+ * document is sent and only grows until the index is cleared: so it holds for every document there
+ * is, also for those of an earlier configuration or of an earlier name of a field.
  */
 import {
   isWithin,

@@ -1,10 +1,10 @@
 /**
- * Searches of principals beside a model: random rules, records with records and links inside, version
- * tags, new names of field types, other configurations, builds, and new starts.
+ * Searches of principals beside a model: random rules, records with records and links inside,
+ * version tags, new names of field types, other configurations, builds, and new starts.
  *
  * Every word says which field it is a value of. So at any moment no search may find by a word of a
- * field that the principal may not read; and after a build the hits are those of an evaluation of the
- * configuration over the readable fields alone.
+ * field that the principal may not read; and after a build the hits are those of an evaluation of
+ * the configuration over the readable fields alone.
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../src/base/random.js'

@@ -2,8 +2,8 @@
  * What of the records a field of documents shows: whoever may not read that may not search it.
  *
  * A configuration says by itself what a field can come from; what texts were really made of, such
- * as fields of records inside fields, is noted with each document. Fields are named by their ids, so
- * that a new name opens nothing.
+ * as fields of records inside fields, is noted with each document. Fields are named by their ids,
+ * so that a new name opens nothing.
  */
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
