@@ -313,7 +313,7 @@ function metadataOf(
   const { properties } = reader
   return {
     fileNumber,
-    writtenAs: reader.fileNumber,
+    writtenAs: reader.writtenAs,
     fromBulkWriter: true,
     fileBytes: reader.fileBytes,
     level: 0,

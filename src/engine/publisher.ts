@@ -74,7 +74,7 @@ export class Publisher {
       const levels = version.store(storeId)?.levels
       if (store === undefined || levels === undefined || flushed.has(storeId)) continue
       const replaced = before.store(storeId)?.levels ?? []
-      readPoints.filesReplaced(store, replaced.flat(), levels.flat())
+      readPoints.filesReplaced(store, replaced.flat(), levels.flat(), (file) => readers.open(file))
       store.installTables(readers.openLevels(levels))
     }
   }

@@ -10,6 +10,7 @@
  * Other reads have whole sequences. They see the same cells, but never read kept inputs.
  */
 import { assert } from '../base/assert.js'
+import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from '../store/memtable-slot.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -135,20 +136,20 @@ export class ReadPoints {
 
   /**
    * Called before the files of a store are replaced, other than by a flush. Open read points keep
-   * the replaced files that they may see.
+   * the replaced files that they may see. `readerOf` finds the reader of a file.
    */
   filesReplaced(
     store: Store,
     before: readonly FileMetadata[],
     after: readonly FileMetadata[],
+    readerOf: (file: FileMetadata) => SsTableReader,
   ): void {
     if (this.open.size === 0) return
     const staying = new Set(after.map(({ fileNumber }) => fileNumber))
     const gone = before.filter(({ fileNumber }) => !staying.has(fileNumber))
     for (const [readPoint, point] of this.open) {
-      const { tables } = store.sourcesAt(readPoint)
-      const read = new Set(tables.map(({ fileNumber }) => fileNumber))
-      const leaving = gone.filter(({ fileNumber }) => read.has(fileNumber))
+      const read = new Set(store.sourcesAt(readPoint).tables)
+      const leaving = gone.filter((file) => read.has(readerOf(file)))
       const isSeen = leaving.some(({ minSequence }) => minSequence <= readPoint)
       // A read point keeps all sources of a store, so that no reader meets a removed file.
       if (!isSeen && !point.stores.has(store)) continue

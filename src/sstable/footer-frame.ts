@@ -88,11 +88,11 @@ export function checkFooter(
   const covered = kind.footerBytes - uncoveredBytes
   const databaseIdAt = covered - databaseIdBytes
   const fileNumber = readUint64LE(source, databaseIdAt - 8)
-  const checksum = xxh64(source.subarray(0, covered), placeSeed(file.fileNumber, offset))
+  const checksum = xxh64(source.subarray(0, covered), placeSeed(file.writtenAs, offset))
   const stored = source.readBigUInt64LE(covered)
-  if (checksum !== stored || fileNumber !== file.fileNumber) {
+  if (checksum !== stored || fileNumber !== file.writtenAs) {
     const found = `${stored.toString(16)} (file number ${fileNumber})`
-    const expected = `footer checksum ${checksum.toString(16)} (file number ${file.fileNumber})`
+    const expected = `footer checksum ${checksum.toString(16)} (file number ${file.writtenAs})`
     throw damaged(file, offset, expected, found)
   }
   const id = source.subarray(databaseIdAt, covered)

@@ -43,10 +43,10 @@ export interface SsTableMetaOptions {
  */
 export function readSsTableMeta(
   file: File,
-  fileNumber: number,
+  writtenAs: number,
   { codecs, databaseId, expectedBytes, keyPatch }: SsTableMetaOptions,
 ): SsTableMeta {
-  const place: SectionFile = { path: file.path, fileNumber }
+  const place: SectionFile = { path: file.path, writtenAs }
   const fileBytes = file.sizeSync()
   if (expectedBytes !== undefined && fileBytes !== expectedBytes) {
     throw damaged(place, 0, `a file of ${expectedBytes} bytes`, `${fileBytes}`)

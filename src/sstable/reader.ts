@@ -59,7 +59,7 @@ interface PendingLoad {
 /** Reads one SSTable. Made by {@link openSync}. */
 export class SsTableReader implements BlockSource {
   readonly path: string
-  readonly fileNumber: number
+  readonly writtenAs: number
   /** Size of the file. */
   readonly fileBytes: number
   readonly properties: SsTableProperties
@@ -86,13 +86,13 @@ export class SsTableReader implements BlockSource {
 
   private constructor(
     file: File,
-    fileNumber: number,
+    writtenAs: number,
     meta: SsTableMeta,
     options: SsTableReaderOptions,
   ) {
     const { blockCount } = meta.index
     this.path = file.path
-    this.fileNumber = fileNumber
+    this.writtenAs = writtenAs
     this.fileBytes = meta.fileBytes
     this.properties = meta.properties
     this.keyPatch = options.keyPatch
@@ -109,20 +109,21 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Opens a table and reads footer, properties, index and filter. Throws `ERR_CORRUPTION` for
+   * Opens a table and reads footer, properties, index and filter. The checksums are bound to the
+   * file number `writtenAs`. Throws `ERR_CORRUPTION` for
    * damage or a size other than `expectedBytes`, `ERR_FORMAT_VERSION` for a file of a newer Cellar,
    * `ERR_MISSING_PACKAGE` if its codec cannot be had, or what the file system throws.
    */
   static openSync(
     fileSystem: FileSystem,
     path: string,
-    fileNumber: number,
+    writtenAs: number,
     options: SsTableReaderOptions,
   ): SsTableReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      const meta = readSsTableMeta(file, fileNumber, options)
-      return new SsTableReader(file, fileNumber, meta, options)
+      const meta = readSsTableMeta(file, writtenAs, options)
+      return new SsTableReader(file, writtenAs, meta, options)
     } catch (error) {
       file.closeSync()
       throw error

@@ -14,7 +14,8 @@ import { payloadBytesMax, trailerBytes } from './format.js'
 /** Which file a section belongs to. */
 export interface SectionFile {
   readonly path: string
-  readonly fileNumber: number
+  /** The file number that its checksums are bound to. The name of a link has another number. */
+  readonly writtenAs: number
   /** What errors call it. Default 'SSTable'. */
   readonly fileKind?: string
 }
@@ -54,8 +55,8 @@ export function checkSection(
   if (payloadBytes < 0) {
     throw damaged(file, offset, `at least ${trailerBytes} bytes`, `${end - start}`)
   }
-  if (!storedChecksumMatches(stored, start, end, file.fileNumber, offset)) {
-    const checksum = xxh64(stored.subarray(start, covered), placeSeed(file.fileNumber, offset))
+  if (!storedChecksumMatches(stored, start, end, file.writtenAs, offset)) {
+    const checksum = xxh64(stored.subarray(start, covered), placeSeed(file.writtenAs, offset))
     throw damaged(file, offset, `checksum ${hex(checksum)}`, hex(stored.readBigUInt64LE(covered)))
   }
   const length = stored.readUInt32LE(covered - 4)

@@ -41,7 +41,7 @@ interface Load {
 export class ValueFileReader implements BlockLoader, SectionFile {
   readonly fileKind = 'value file'
   readonly path: string
-  readonly fileNumber: number
+  readonly writtenAs: number
   readonly fileBytes: number
   private readonly file: File
   private readonly footer: ValueFooter
@@ -55,11 +55,11 @@ export class ValueFileReader implements BlockLoader, SectionFile {
 
   private constructor(
     file: File,
-    fileNumber: number,
+    writtenAs: number,
     { codecs, counters, ahead, expectedBytes, databaseId }: ValueFileOptions,
   ) {
     this.path = file.path
-    this.fileNumber = fileNumber
+    this.writtenAs = writtenAs
     this.fileBytes = expectedBytes
     this.file = file
     this.codecs = codecs
@@ -77,12 +77,12 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   static openSync(
     fileSystem: FileSystem,
     path: string,
-    fileNumber: number,
+    writtenAs: number,
     options: ValueFileOptions,
   ): ValueFileReader {
     const file = fileSystem.openSync(path, 'read')
     try {
-      return new ValueFileReader(file, fileNumber, options)
+      return new ValueFileReader(file, writtenAs, options)
     } catch (error) {
       file.closeSync()
       throw error

@@ -30,9 +30,9 @@ export function* verifySsTable(
   codecs: Codecs,
   databaseId: Buffer,
 ): Generator<void, void> {
-  const { fileNumber, fileBytes: expectedBytes, keyPatch } = reader
+  const { writtenAs, fileBytes: expectedBytes, keyPatch } = reader
   const expected = { databaseId, expectedBytes, keyPatch }
-  const meta = readSsTableMeta(file, fileNumber, { codecs, ...expected })
+  const meta = readSsTableMeta(file, writtenAs, { codecs, ...expected })
   const { index, properties } = meta
   const totals = new Totals()
   const pool = new BlockMemoryPool()

@@ -53,8 +53,8 @@ async function make(installTables: (levels: LeveledTables) => void) {
     stores: new Map([[storeId, { storeId, installTables } as unknown as Store]]),
     readers: { openLevels: (levels: unknown) => levels } as unknown as SsTableReaders,
     readPoints: {
-      filesReplaced: (_store: Store, ...sides: FileMetadata[][]) => {
-        for (const side of sides) replaced.push(side.map(({ fileNumber }) => fileNumber))
+      filesReplaced: (_store: Store, before: FileMetadata[], after: FileMetadata[]) => {
+        for (const side of [before, after]) replaced.push(side.map(({ fileNumber }) => fileNumber))
       },
     } as unknown as ReadPoints,
     poison: (error) => poisoned.push(error),
