@@ -269,13 +269,17 @@ export class Compactor {
   /** Starts as many compactions as places allow, requested ones first. */
   private pump(): void {
     if (this.stopped || this.isHeld) return
-    if (!this.isEnabled) this.waiting.clear()
     for (const request of [...this.requests]) {
       if (this.placesTaken >= this.places) return
       if (request.run === undefined) this.serve(request)
     }
     for (const store of [...this.waiting]) {
       if (this.placesTaken >= this.places) return
+      // A run that may not publish would be cancelled, and started again without end.
+      if (!this.mayRun(store)) {
+        this.waiting.delete(store)
+        continue
+      }
       // A request of this store waits for its running compactions, so no background one is added.
       if (this.requests.some((request) => request.store === store)) continue
       this.startBackground(store)

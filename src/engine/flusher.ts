@@ -181,10 +181,12 @@ export class Flusher {
     } catch (error) {
       const isClosed = error instanceof CellarError && error.code === ErrorCode.closed
       if (!isClosed) this.watcher.failed(store, error)
+      // A writer that tries again at once would otherwise keep the event loop from its turn.
+      await new Promise<void>((resolve) => setImmediate(resolve))
     }
     this.scheduled.delete(store)
     if (store.frozen.length === 0 || !this.isWanted(store) || !this.engine.mayFlush) return
-    // Writers that began to wait after the failure was reported still need a flush at once.
+    // Writers that began to wait after the failure was reported still need a flush.
     if (this.engine.writes.budget.hasWaiters) this.schedule(store)
     else this.retryLater(store)
   }
@@ -224,7 +226,10 @@ export class Flusher {
         outputs.push(output)
       }
       await logged
-      if (!(await this.settle(unit, outputs))) return
+      while (unit.isPending && (await this.rewriteStale(unit, outputs)));
+      // From the last look at the unit to the edit nothing is awaited: else a synchronous writer
+      // could flush the unit in between.
+      if (!unit.isPending) return
       const live = outputs.filter(({ store }) => this.isWanted(store))
       if (live.length === 0) return
       const edit = this.prepareInstall(live)
@@ -245,27 +250,23 @@ export class Flusher {
   }
 
   /**
-   * Checks the outputs. A memtable is written again if its hooks changed cells that a new snapshot
-   * sees. It is also written again if cells were dropped that a new scan sees, because the scan
-   * will continue in the SSTable. Returns false if the unit was flushed meanwhile or is not needed
-   * any more.
+   * Writes one memtable again whose output cannot be used, if there is one: its hooks changed cells
+   * that a new snapshot sees, or cells were dropped that a new scan sees, which will continue in
+   * the SSTable. Returns false if all outputs can be used.
    */
-  private async settle(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
-    for (;;) {
-      if (!unit.isPending) return false
-      const stale = outputs.findIndex((output) => {
-        const { store, hooked, result } = output
-        if (store.dropped) return false
-        return missesScans(output) || this.hooks.conflicts(hooked, result)
-      })
-      if (stale < 0) return true
-      const [old] = outputs.splice(stale, 1)
-      this.unprotect(old.job)
-      this.discard(old.job)
-      const output = await this.write(unit, old, old.round + 1, missesScans(old))
-      if (output === undefined) return false
-      outputs.push(output)
-    }
+  private async rewriteStale(unit: FlushUnit, outputs: Output[]): Promise<boolean> {
+    const stale = outputs.findIndex((output) => {
+      const { store, hooked, result } = output
+      if (store.dropped) return false
+      return missesScans(output) || this.hooks.conflicts(hooked, result)
+    })
+    if (stale < 0) return false
+    const [old] = outputs.splice(stale, 1)
+    this.unprotect(old.job)
+    this.discard(old.job)
+    const output = await this.write(unit, old, old.round + 1, missesScans(old))
+    if (output !== undefined) outputs.push(output)
+    return true
   }
 
   /**
