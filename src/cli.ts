@@ -8,7 +8,7 @@ import { debugMessaging, type DebugView } from './server/messaging-debugger.js'
 import { serve } from './serve.js'
 
 function program(): Command {
-  const { Command } = requirePackage<typeof import('commander')>('commander', "'cellar'")
+  const { Command, Option } = requirePackage<typeof import('commander')>('commander', "'cellar'")
   const cellar = new Command('cellar').description('Cellar: servers and tools')
   cellar
     .command('serve')
@@ -17,9 +17,14 @@ function program(): Command {
     .option('--host <address>', 'address to listen at', '127.0.0.1')
     .option('-p, --port <number>', 'port to listen at; 0 = one that is free', '11015')
     .option('--standby', 'wait while another process has the database open, and take over')
-    .option('--token <text>', 'demanded of every request')
+    .option('--allow-host <name...>', 'names of the server beside addresses and localhost', [])
+    .option('--token-file <file>', 'token that requests need; else of the variable CELLAR_TOKEN')
     .option('--access <file>', 'JSON with principals: their tokens and permissions')
-    .option('--durability <where>', "'disk', or 'system' for its cache", 'disk')
+    .addOption(
+      new Option('--durability <where>', 'where writes are when they are answered')
+        .choices(['disk', 'system'])
+        .default('disk'),
+    )
     .action(serve)
   cellar
     .command('messaging')

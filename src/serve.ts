@@ -1,10 +1,12 @@
 /** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
 import { readFile } from 'node:fs/promises'
+import { OptionNames } from './api/index.js'
 import { Database } from './index.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
 import { RepositoryManager, type SearchIndexes } from './repository/index.js'
 import { openSearch } from './repository-search.js'
 import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
+import { serverSettings } from './server/server-options.js'
 import {
   PruneState,
   pruneStatePlugin,
@@ -17,9 +19,10 @@ export interface ServeOptions {
   readonly directory: string
   readonly host: string
   readonly port: string
-  readonly token?: string
+  readonly allowHost: readonly string[]
+  readonly tokenFile?: string
   readonly access?: string
-  readonly durability: string
+  readonly durability: 'disk' | 'system'
   readonly standby?: boolean
 }
 
@@ -32,6 +35,7 @@ interface Served extends Leadership {
 }
 
 const pruneTable = 'tx.prune'
+const tokenVariable = 'CELLAR_TOKEN'
 
 /** Opens the database with its transactions, its messaging, and the pruning of both. */
 async function lead({ directory, durability }: ServeOptions): Promise<Served> {
@@ -85,36 +89,58 @@ async function follow(
   return { messaging, close: () => messaging.stop(), repository, indexes }
 }
 
+const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
+  principals: true,
+})
+
 /** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
 async function principalsOf({ access }: ServeOptions): Promise<readonly Principal[]> {
   if (access === undefined) return []
-  const json = JSON.parse(await readFile(access, 'utf8')) as { principals?: unknown }
-  const principals = Array.isArray(json) ? (json as unknown) : json.principals
+  let json: unknown
+  try {
+    json = JSON.parse(await readFile(access, 'utf8'))
+  } catch (cause) {
+    throw new Error(`${access}: ${(cause as Error).message}`, { cause })
+  }
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+  const principals = isObject ? accessNames.check(json as { principals: unknown }).principals : json
   if (Array.isArray(principals)) return principals as readonly Principal[]
   throw new Error(`${access} has no array of principals`)
 }
 
-/** Serves until SIGINT or SIGTERM. */
+/** The token of the file of `--token-file`, or of the environment: no other user sees either. */
+async function tokenOf({ tokenFile }: ServeOptions): Promise<string | undefined> {
+  if (tokenFile !== undefined) return (await readFile(tokenFile, 'utf8')).trim()
+  return process.env[tokenVariable]
+}
+
+/** Serves until SIGINT or SIGTERM; requests under way are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const { directory, host, port, token, standby } = options
+  const { directory, host, port, standby, allowHost } = options
   const say = (text: string): void => void process.stdout.write(`cellar ${text}\n`)
   const complain = (error: unknown): void => {
     process.stderr.write(`cellar: ${String(error)}\n`)
     process.exitCode = 1
   }
   const principals = await principalsOf(options)
+  const token = await tokenOf(options)
+  if (token === undefined && principals.length === 0) {
+    const who = 'every program of this machine may read and write'
+    process.stderr.write(`cellar: warning: without a token ${who}; see --token-file\n`)
+  }
+  const serverOptions = { host, port: Number(port), hosts: allowHost, token, principals }
+  // Before anything is made in the directory.
+  serverSettings(serverOptions)
   const { messaging, close, repository, indexes } = await (standby === true
     ? follow(options, say, complain)
     : lead(options))
   const server = await CellarServer.start(
     [messagingRoutes(messaging), repositoryRoutes(repository, { indexes })],
-    {
-      host,
-      port: Number(port),
-      ...(token === undefined ? {} : { token }),
-      principals,
-    },
-  )
+    serverOptions,
+  ).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
   say(`serves ${directory} at ${server.url}`)
   const stop = async (): Promise<void> => {
     await server.close()

@@ -278,8 +278,8 @@ export class MessageReader {
   ): Promise<boolean> {
     let read = 0
     try {
-      // Rows may be large: few at first, then more.
-      for (let batchRows = 8; ; batchRows = Math.min(2 * batchRows, 128)) {
+      // Rows may be large, and all of a batch are in memory together.
+      for (const batchRows = 4; ;) {
         const results = await scanner.nextBatch(batchRows)
         for (const result of results) {
           const { bytes, isEnough } = add(result)

@@ -96,7 +96,10 @@ export function principalOf({ raw }: FastifyRequest): Principal {
   return admitted.get(raw) ?? { name: '', token: '' }
 }
 
-/** Lets requests in that have a token, to the routes that are open to its principal. */
+/**
+ * Lets requests in that have a token, to the routes that are open to its principal. The options are
+ * those of the server, which were checked.
+ */
 export class Gate {
   readonly #principals: readonly (readonly [digest: Buffer, principal: Principal])[]
   readonly #publicPaths: ReadonlySet<string>
@@ -111,7 +114,6 @@ export class Gate {
     systems: readonly GuardedSystem[],
   ) {
     const all = [...principals]
-    for (const principal of all) checkPrincipal(principal)
     if (token !== undefined) all.push({ ...everybody, token })
     if (new Set(all.map((each) => each.token)).size < all.length) {
       throw invalidArgument('two principals have one token')
@@ -152,13 +154,17 @@ export function forbidden(what: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.forbidden, `no permission: ${what}`)
 }
 
+/** `ERR_INVALID_ARGUMENT` for a token that somebody may guess, or that no header can carry. */
+export function checkToken(token: unknown, what: string): void {
+  if (typeof token === 'string' && token.length >= 8 && /^[\x21-\x7e]+$/.test(token)) return
+  throw invalidArgument(`${what} must have 8 characters at least, and no spaces`)
+}
+
 /** Checks a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. */
 export function checkPrincipal(principal: Principal): void {
   const { name, token, rules = [], search = [], ...flags } = principalNames.check(principal)
   if (typeof name !== 'string' || name === '') throw invalidArgument('a principal needs a name')
-  if (typeof token !== 'string' || token.length < 8 || !/^[\x21-\x7e]+$/.test(token)) {
-    throw invalidArgument('the token of a principal has 8 characters at least, and no spaces')
-  }
+  checkToken(token, `the token of '${name}'`)
   for (const [flag, value] of Object.entries(flags)) {
     if (value !== undefined) checkFlag(value, flag)
   }

@@ -1,7 +1,39 @@
 /** How errors become answers: a status, and a body that says the stable code. */
+import type { FastifyReply } from 'fastify'
 import { CellarError, ErrorCode } from '../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+
+/** Every code of a {@link ServerError}, with the situation that raises it. */
+export const ServerErrorCode = {
+  /** The header `Host` names another server. */
+  wrongHost: 'ERR_WRONG_HOST',
+  /** The body is of a type that the address does not take, or says none. */
+  mediaType: 'ERR_MEDIA_TYPE',
+  /** The body did not come in time. */
+  timeout: 'ERR_REQUEST_TIMEOUT',
+  /** Other requests take the memory of the server; the request may be tried again. */
+  busy: 'ERR_SERVER_BUSY',
+  /** The server ends; the request changed nothing, and may be sent to another one. */
+  closing: 'ERR_SERVER_CLOSING',
+} as const
+
+/** One of the codes of {@link ServerErrorCode}. */
+export type ServerErrorCode = (typeof ServerErrorCode)[keyof typeof ServerErrorCode]
+
+/** An error of the server itself, whatever system a request is for. */
+export class ServerError extends Error {
+  /** Always `'ServerError'`. */
+  override readonly name = 'ServerError'
+  /** The stable code. */
+  readonly code: ServerErrorCode
+
+  /** For systems of the server. */
+  constructor(code: ServerErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
 
 /** What an error's answer says. */
 export interface ErrorAnswer {
@@ -13,6 +45,11 @@ export interface ErrorAnswer {
 const statuses: Readonly<Record<string, number>> = {
   [ErrorCode.invalidArgument]: 400,
   [ErrorCode.tooLarge]: 413,
+  [ServerErrorCode.wrongHost]: 421,
+  [ServerErrorCode.mediaType]: 415,
+  [ServerErrorCode.timeout]: 408,
+  [ServerErrorCode.busy]: 503,
+  [ServerErrorCode.closing]: 503,
   [MessagingErrorCode.topicNotFound]: 404,
   [MessagingErrorCode.topicExists]: 409,
   [MessagingErrorCode.producerSequence]: 409,
@@ -70,6 +107,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   if (
     error instanceof MessagingError ||
     error instanceof RepositoryError ||
+    error instanceof ServerError ||
     error instanceof CellarError
   ) {
     const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
@@ -78,6 +116,12 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   const { statusCode, code } = error as { statusCode?: unknown; code?: unknown }
   const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500
   return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
+}
+
+/** Answers with an error. */
+export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, code, message } = errorAnswer(error)
+  return reply.code(status).type('application/json').send(JSON.stringify({ code, message }))
 }
 
 /** Makes an `ERR_INVALID_ARGUMENT`. */

@@ -1,5 +1,9 @@
 /** The HTTP server of the systems over tables, and its client. The entry `cellardb/server`. */
-export { CellarServer, type ServerOptions, type ServerSystem } from './server.js'
+export { CellarServer } from './server.js'
+export type { ServerOptions } from './server-options.js'
+export type { ServerContext, ServerSystem, SystemHealth } from './server-system.js'
+export { RequestMemory, type MemoryLease } from './request-memory.js'
+export { ServerError, ServerErrorCode } from './http-errors.js'
 export { messagingRoutes, type MessagingRoutesOptions } from './messaging-routes.js'
 export { MessagingClient, type MessagingClientOptions } from './client.js'
 export { repositoryRoutes, type RepositoryRoutesOptions } from './repository-routes.js'

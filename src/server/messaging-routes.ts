@@ -17,6 +17,7 @@ import {
   type MessageIterator,
   type Messaging,
   type MessagingService,
+  type StandbyMessaging,
   type PublishRequest,
   type PublishResponse,
   type TopicId,
@@ -33,8 +34,9 @@ import {
   parseResponse,
   responseJson,
 } from './json-forms.js'
+import { RequestMemory } from './request-memory.js'
 import { messagingPaths } from './messaging-paths.js'
-import type { ServerSystem } from './server.js'
+import type { ServerSystem } from './server-system.js'
 import { messagingMetrics } from './messaging-metrics.js'
 
 /** Options of {@link messagingRoutes}. */
@@ -47,7 +49,9 @@ type Form = 'avro' | 'json'
 const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
 /** What a message takes in a chunk beside id and payload. */
 const messageOverheadBytes = 8
-const batchMessages = 256
+/** Messages of a page, and the most bytes that reading one can take. */
+const pageMessages = 256
+const pageBytesMax = 32 << 20
 
 /** The routes of a messaging service, for a `CellarServer`. */
 export function messagingRoutes(
@@ -55,14 +59,24 @@ export function messagingRoutes(
   options: MessagingRoutesOptions = {},
 ): ServerSystem {
   const routes = new Routes(messaging, options.chunkBytes ?? 60_000)
-  const service = messaging as Partial<MessagingService>
+  const service = messaging as Partial<MessagingService & StandbyMessaging>
   return {
     name: 'messaging',
     paths: messagingPaths(),
-    register: (app) => {
+    mediaTypes: [contentTypes.avro],
+    register: (app, { memory, bodies }) => {
+      routes.memory = memory
+      app.addContentTypeParser('*', (request, payload, done) => {
+        if (isUntypedRollback(request)) bodies(request, payload, done)
+        else {
+          payload.resume()
+          done(wrongType())
+        }
+      })
       for (const version of ['v1', 'v3']) routes.register(app, `/${version}/namespaces/:namespace`)
     },
     metrics: () => messagingMetrics(service),
+    health: () => ({ status: service.isLeader === false ? 'standby' : 'ok' }),
     close: () => routes.stop(),
   }
 }
@@ -71,6 +85,8 @@ class Routes {
   readonly #messaging: Messaging
   readonly #chunkBytes: number
   readonly #stopped = new AbortController()
+  /** Set by the server. */
+  memory = new RequestMemory(Infinity)
   #avro: AvroForms | undefined
 
   constructor(messaging: Messaging, chunkBytes: number) {
@@ -151,8 +167,7 @@ class Routes {
 
   async #rollback(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const body = request.body as Buffer
-    // As in CDAP the type may be missing: the body is that of the publish, byte for byte.
-    const isJson = request.headers['content-type']?.startsWith(contentTypes.json) === true
+    const isJson = typeOf(request) === contentTypes.json
     const response: PublishResponse = isJson
       ? parseResponse(body)
       : this.#forms.decodeResponse(body)
@@ -171,7 +186,8 @@ class Routes {
       signal,
       ...(waitMilliseconds > 0 ? { waitMilliseconds } : {}),
     })
-    const stream = Readable.from(chunks(iterator, form, this.#chunkBytes), { objectMode: false })
+    const pages = pagesOf(iterator, this.memory, signal)
+    const stream = Readable.from(chunks(pages, form, this.#chunkBytes), { objectMode: false })
     void reply.type(contentTypes[form])
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
     const gzip = createGzip()
@@ -192,9 +208,36 @@ class Routes {
   }
 }
 
+/**
+ * The messages of a poll, as far as the memory of the server allows: a page is read when there is
+ * room for any, and counts until the next one is asked for.
+ */
+async function* pagesOf(
+  iterator: MessageIterator,
+  memory: RequestMemory,
+  signal: AbortSignal,
+): AsyncGenerator<Message[], void> {
+  try {
+    for (;;) {
+      const lease = await memory.wait(pageBytesMax, signal)
+      if (lease === undefined) return
+      try {
+        const page = await iterator.nextBatch(pageMessages)
+        if (page.length === 0) return
+        lease.resize(2 * page.reduce((bytes, { payload }) => bytes + payload.length, 0))
+        yield page
+      } finally {
+        lease.release()
+      }
+    }
+  } finally {
+    iterator.close()
+  }
+}
+
 /** The chunks of a poll, each made when the one before it was taken. */
 async function* chunks(
-  iterator: MessageIterator,
+  pages: AsyncIterable<Message[]>,
   form: Form,
   chunkBytes: number,
 ): AsyncGenerator<Buffer | string, void> {
@@ -210,21 +253,15 @@ async function* chunks(
     isFirst = false
     return text
   }
-  try {
-    for (;;) {
-      const batch = await iterator.nextBatch(batchMessages)
-      if (batch.length === 0) break
-      for (const message of batch) {
-        messages.push(message)
-        bytes += messageIdBytes + message.payload.length + messageOverheadBytes
-        if (bytes >= chunkBytes) yield take()
-      }
+  for await (const page of pages) {
+    for (const message of page) {
+      messages.push(message)
+      bytes += messageIdBytes + message.payload.length + messageOverheadBytes
+      if (bytes >= chunkBytes) yield take()
     }
-    if (messages.length > 0) yield take()
-    yield form === 'avro' ? blocksEnd : isFirst ? '[]' : ']'
-  } finally {
-    iterator.close()
   }
+  if (messages.length > 0) yield take()
+  yield form === 'avro' ? blocksEnd : isFirst ? '[]' : ']'
 }
 
 function idOf(request: FastifyRequest): TopicId {
@@ -250,7 +287,16 @@ function formOf(request: FastifyRequest): Form {
   const type = typeOf(request)
   if (type === contentTypes.avro) return 'avro'
   if (type === contentTypes.json) return 'json'
-  throw invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
+  throw wrongType()
+}
+
+function wrongType(): Error {
+  return invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
+}
+
+/** As in CDAP a rollback needs no type: its body is the answer of the publish, byte for byte. */
+function isUntypedRollback({ headers, routeOptions }: FastifyRequest): boolean {
+  return headers['content-type'] === undefined && routeOptions.url?.endsWith('/rollback') === true
 }
 
 function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | undefined {

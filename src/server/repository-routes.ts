@@ -47,7 +47,7 @@ import {
   listRepositories,
   listTables,
 } from './repository-tables.js'
-import type { ServerSystem } from './server.js'
+import type { ServerSystem } from './server-system.js'
 
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions {
@@ -146,7 +146,7 @@ export function repositoryRoutes(
     sharedPrefix: base,
     publicPaths: pagePaths,
     metrics: () => counters.text(),
-    register: (app, principals) => {
+    register: (app, { principals }) => {
       const partsOf = async (): Promise<CallParts> => {
         const manager = managerOf(source)
         const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)

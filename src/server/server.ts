@@ -2,135 +2,80 @@
  * The HTTP server that the systems over tables share: health, metrics, the OpenAPI description, and
  * the routes of each system. By the package `fastify`.
  *
- * It is bound to the loopback unless told otherwise, and can demand a token. Bodies are bounded,
- * also those that are compressed. The databases stay the caller's.
+ * What guards a system guards all of them, and stands here: who is let in (access.ts), from which
+ * pages (origin-guard.ts), which bodies and how much memory (request-bodies.ts, request-memory.ts),
+ * how slowly (request-clocks.ts), and how the server ends (closing.ts). A body needs a content type
+ * that its system takes. The databases stay the caller's.
  */
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { OptionNames, requirePackage } from '../api/index.js'
-import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
-import { Gate, type Principal } from './access.js'
-import { errorAnswer, invalidArgument } from './http-errors.js'
+import type { FastifyInstance } from 'fastify'
+import { requirePackage } from '../api/index.js'
+import { Gate } from './access.js'
+import { Closing } from './closing.js'
+import { sendError, ServerError, ServerErrorCode } from './http-errors.js'
+import { RequestMemory } from './request-memory.js'
+import { OriginGuard } from './origin-guard.js'
+import { noMemory, releaseBody, RequestBodies } from './request-bodies.js'
+import { RequestClocks } from './request-clocks.js'
+import { serverSettings, type ServerOptions, type ServerSettings } from './server-options.js'
+import { healthOf, type ServerSystem } from './server-system.js'
 
-/** A part of the server: the routes of one system. */
-export interface ServerSystem {
-  /** Name of the system in metrics and in messages. */
-  readonly name: string
-  /** Adds routes. The principals are those beside the administrator's token. */
-  register(app: FastifyInstance, principals: readonly Principal[]): void
-  /** Its part of the OpenAPI description, by path. */
-  readonly paths: Readonly<Record<string, unknown>>
-  /** Lines in the text format of Prometheus. */
-  metrics?(): string
-  /**
-   * Routes that begin with it are open to every principal, and the system checks what each may do.
-   * Default: only administrators may use the routes of the system.
-   */
-  readonly sharedPrefix?: string | undefined
-  /** Addresses that need no token: pages that ask for one. */
-  readonly publicPaths?: readonly string[] | undefined
-  /** Lets go of readers that wait, before the server closes. */
-  close?(): void
-}
-
-/** Options of {@link CellarServer}. */
-export interface ServerOptions {
-  /** Default '127.0.0.1'. */
-  readonly host?: string | undefined
-  /** Default 11015; 0 = one that is free. */
-  readonly port?: number | undefined
-  /**
-   * Demanded as `Authorization: Bearer TOKEN` of everything but `/health` and public pages; whoever
-   * has it is an administrator. Default: none, and without `principals` everybody is one.
-   */
-  readonly token?: string | undefined
-  /** Who else may use the server, each with a token and with permissions. Default: nobody. */
-  readonly principals?: readonly Principal[] | undefined
-  /** Bytes of a body as it is sent, and after decompression. Default 10 MiB and 64 MiB. */
-  readonly requestBytesMax?: number | undefined
-  /** Bytes of a body after decompression. Default 64 MiB. */
-  readonly decompressedBytesMax?: number | undefined
-  /** Milliseconds after which a consumer that reads nothing is cut off. Default 60 s. */
-  readonly stallMilliseconds?: number | undefined
-}
-
-const names = new OptionNames<ServerOptions>('a server', {
-  host: true,
-  port: true,
-  token: true,
-  principals: true,
-  requestBytesMax: true,
-  decompressedBytesMax: true,
-  stallMilliseconds: true,
-})
-
-const decompress = promisify(gunzip)
+const json = 'application/json'
 const emptyBody = Buffer.alloc(0)
 
 /** Characters of one part of an address: ids of records are long, and longer in an address. */
 const parameterLengthMax = 100_000
+/** How often connections are looked at whose head does not come, in milliseconds. */
+const headCheckMilliseconds = 1000
+/** Answers below it are not counted: they are gone with the next turn. */
+const countedAnswerBytes = 32 << 10
 
 /** A running server. */
 export class CellarServer {
   readonly #app: FastifyInstance
-  readonly #systems: readonly ServerSystem[]
+  readonly #closing: Closing
 
-  private constructor(app: FastifyInstance, systems: readonly ServerSystem[]) {
+  private constructor(app: FastifyInstance, closing: Closing) {
     this.#app = app
-    this.#systems = systems
+    this.#closing = closing
   }
 
-  /** Starts; resolves when it listens. `ERR_MISSING_PACKAGE` without `fastify`. */
+  /**
+   * Starts; resolves when it listens. `ERR_INVALID_ARGUMENT`, also for a server that other machines
+   * reach without a token. `ERR_MISSING_PACKAGE` without `fastify`.
+   */
   static async start(
     systems: readonly ServerSystem[],
     options: ServerOptions = {},
   ): Promise<CellarServer> {
-    names.check(options)
-    const { requestBytesMax = 10 << 20, decompressedBytesMax = 64 << 20 } = options
-    const gate = new Gate(options, systems)
-    const { host = '127.0.0.1', port = 11_015, stallMilliseconds = 60_000 } = options
-    const { fastify } = requirePackage<typeof import('fastify')>('fastify', 'the server')
-    const app = fastify({
-      bodyLimit: requestBytesMax,
-      forceCloseConnections: true,
-      routerOptions: { maxParamLength: parameterLengthMax },
+    const settings = serverSettings(options)
+    const { host, port, principals, closeMilliseconds } = settings
+    const memory = new RequestMemory(settings.memoryBytesMax)
+    const app = makeApp(settings)
+    const closing = new Closing(app, systems, closeMilliseconds)
+    addGuards(app, settings, { systems, closing })
+    addAnswers(app, memory)
+    const { parser } = new RequestBodies(settings, memory)
+    app.get('/health', async (_request, reply) => {
+      const health = healthOf(systems)
+      return reply.code(health.isServing ? 200 : 503).send(health.shown)
     })
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-    app.addHook('onRequest', (request, reply, done) => {
-      reply.raw.setTimeout(stallMilliseconds, () => request.raw.destroy())
-      done(gate.refusal(request))
-    })
-    // Most bodies are plain: without a promise.
-    app.addHook('preHandler', (request, _reply, done) => {
-      const encoding = request.headers['content-encoding'] ?? 'identity'
-      request.body ??= emptyBody
-      // A route that takes a stream looks after its size and its encoding.
-      if (encoding === 'identity' || request.body instanceof Readable) {
-        done()
-        return
-      }
-      decompressed(request.body as Buffer, encoding, decompressedBytesMax).then((body) => {
-        request.body = body
-        done()
-      }, done)
-    })
-    app.setErrorHandler((error, _request, reply) => sendError(reply, error))
-    app.setNotFoundHandler((_request, reply) => {
-      return reply.code(404).send({ code: 'ERR_NOT_FOUND', message: 'there is no such path' })
-    })
-    app.get('/health', async () => ({ status: 'ok' }))
     app.get('/metrics', async (_request, reply) => {
       const text = systems.map((system) => system.metrics?.() ?? '').join('')
       return reply.type('text/plain; version=0.0.4').send(text)
     })
     app.get('/openapi.json', async () => openApi(systems))
-    for (const system of systems) system.register(app, options.principals ?? [])
+    for (const system of systems) {
+      // Each in a scope of its own: what it says about content types is for its routes.
+      void app.register(async (scope) => {
+        for (const type of [json, ...(system.mediaTypes ?? [])]) {
+          scope.addContentTypeParser(type, parser)
+        }
+        system.register(scope, { memory, bodies: parser, principals })
+      })
+    }
     await app.listen({ host, port })
-    return new CellarServer(app, systems)
+    return new CellarServer(app, closing)
   }
 
   /** Where it listens, such as `http://127.0.0.1:11015`. */
@@ -139,39 +84,85 @@ export class CellarServer {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
-  /** Ends all connections. */
+  /**
+   * Takes no more requests, lets readers go that wait, and answers what is under way. Connections
+   * that are still open after `closeMilliseconds` are ended.
+   */
   async close(): Promise<void> {
-    for (const system of this.#systems) system.close?.()
-    await this.#app.close()
+    await this.#closing.end()
   }
 }
 
-/** Answers with an error. */
-export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
-  const { status, code, message } = errorAnswer(error)
-  return reply.code(status).type('application/json').send(JSON.stringify({ code, message }))
-}
-
-/** A body without its encoding; `ERR_REQUEST_TOO_LARGE` beyond so many bytes. */
-async function decompressed(body: Buffer, encoding: string, bytesMax: number): Promise<Buffer> {
-  if (body.length === 0) return body
-  if (encoding !== 'gzip') throw invalidArgument(`the encoding '${encoding}' is not known`)
-  try {
-    return await decompress(body, { maxOutputLength: bytesMax })
-  } catch (cause) {
-    if ((cause as { code?: string }).code !== 'ERR_BUFFER_TOO_LARGE') {
-      throw invalidArgument('the body is no gzip')
+function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyInstance {
+  const { fastify } = requirePackage<typeof import('fastify')>('fastify', 'the server')
+  const app = fastify({
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: parameterLengthMax },
+    http: { headersTimeout: bodyMilliseconds, connectionsCheckingInterval: headCheckMilliseconds },
+  })
+  app.server.maxConnections = connectionsMax
+  app.removeAllContentTypeParsers()
+  app.setErrorHandler((error, request, reply) => {
+    if ((error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+      request.raw.resume()
+      const message = `bodies of the type '${request.headers['content-type'] ?? ''}' are not taken`
+      return sendError(reply, new ServerError(ServerErrorCode.mediaType, message))
     }
-    const message = `a decompressed body has at most ${bytesMax} bytes`
-    throw new MessagingError(MessagingErrorCode.tooLarge, message)
-  }
+    return sendError(reply, error)
+  })
+  app.setNotFoundHandler((_request, reply) => {
+    return reply.code(404).send({ code: 'ERR_NOT_FOUND', message: 'there is no such path' })
+  })
+  return app
+}
+
+/** Who and what is let in; the same for the routes of all systems. */
+function addGuards(
+  app: FastifyInstance,
+  settings: ServerSettings,
+  { systems, closing }: { systems: readonly ServerSystem[]; closing: Closing },
+): void {
+  const gate = new Gate(settings, systems)
+  const guard = new OriginGuard(settings.hosts)
+  const clocks = new RequestClocks(settings)
+  app.addHook('onRequest', (request, reply, done) => {
+    clocks.start(request, reply)
+    reply.raw.once('close', () => {
+      releaseBody(request.raw)
+      closing.answered()
+    })
+    done(closing.refusal(reply) ?? guard.refusal(request.raw) ?? gate.refusal(request))
+  })
+  app.addHook('preHandler', (request, _reply, done) => {
+    request.body ??= emptyBody
+    done()
+  })
+}
+
+/** Answers that wait for their readers count, too; a stream counts by its own system. */
+function addAnswers(app: FastifyInstance, memory: RequestMemory): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const isCounted = typeof payload === 'string' || Buffer.isBuffer(payload)
+    if (!isCounted || payload.length < countedAnswerBytes) {
+      done(null, payload)
+      return
+    }
+    const lease = memory.take(payload.length)
+    if (lease !== undefined) {
+      reply.raw.once('close', () => lease.release())
+      done(null, payload)
+      return
+    }
+    done(noMemory())
+  })
 }
 
 function openApi(systems: readonly ServerSystem[]): unknown {
-  const json = (description: string): unknown => ({ responses: { 200: { description } } })
+  const described = (description: string): unknown => ({ responses: { 200: { description } } })
   const paths: Record<string, unknown> = {
-    '/health': { get: json('the server runs') },
-    '/metrics': { get: json('metrics in the text format of Prometheus') },
+    '/health': { get: described('the server runs, and its systems serve') },
+    '/metrics': { get: described('metrics in the text format of Prometheus') },
   }
   for (const system of systems) Object.assign(paths, system.paths)
   return { openapi: '3.1.0', info: { title: 'Cellar', version: '0.1.0' }, paths }

@@ -223,17 +223,17 @@ void t.test('what is malformed is answered with its status, and costs nothing', 
 })
 
 void t.test('a token, health, metrics and the description', async (t) => {
-  const { url, close } = await open({ token: 'secret' })
+  const { url, close } = await open({ token: 'a-secret' })
   t.equal((await fetch(`${url}/health`)).status, 200)
   for (const path of ['/metrics', '/openapi.json', '/v3/namespaces/n/topics']) {
     t.equal((await fetch(url + path)).status, 401)
-    const headers = { authorization: 'Bearer secret' }
+    const headers = { authorization: 'Bearer a-secret' }
     t.equal((await fetch(url + path, { headers })).status, 200)
   }
-  const client = new MessagingClient({ url, token: 'secret' })
+  const client = new MessagingClient({ url, token: 'a-secret' })
   await client.createTopic(topic)
   await client.publish(topic, { messages: ['a'] })
-  const headers = { authorization: 'Bearer secret' }
+  const headers = { authorization: 'Bearer a-secret' }
   const metrics = await (await fetch(`${url}/metrics`, { headers })).text()
   t.match(metrics, /messages_published_total\{namespace="default",topic="t1"\} 1\n/)
   const wrong = new MessagingClient({ url, token: 'other' })

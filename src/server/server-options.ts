@@ -1,0 +1,126 @@
+/** Options of the server, their defaults, and how they are checked. */
+import { isIPv4 } from 'node:net'
+import { OptionNames, shown } from '../api/index.js'
+import { checkPrincipal, checkToken, type Principal } from './access.js'
+import { invalidArgument } from './http-errors.js'
+
+/** Options of {@link CellarServer}. */
+export interface ServerOptions {
+  /**
+   * Default '127.0.0.1'. An address that other machines reach demands a token or principals.
+   */
+  readonly host?: string | undefined
+  /** Default 11015; 0 = one that is free. */
+  readonly port?: number | undefined
+  /**
+   * Names by which the server is reached, beside addresses and `localhost`: what the header `Host`
+   * may say, and `Origin` behind a proxy. Default: none.
+   */
+  readonly hosts?: readonly string[] | undefined
+  /**
+   * Demanded as `Authorization: Bearer TOKEN` of everything but `/health` and public pages; whoever
+   * has it is an administrator. At least 8 characters. Default: none, and without `principals`
+   * every program of this machine is one.
+   */
+  readonly token?: string | undefined
+  /** Who else may use the server, each with a token and with permissions. Default: nobody. */
+  readonly principals?: readonly Principal[] | undefined
+  /** Bytes of a body as it is sent. Default 10 MiB. */
+  readonly requestBytesMax?: number | undefined
+  /** Bytes of a body after decompression. Default 64 MiB. */
+  readonly decompressedBytesMax?: number | undefined
+  /**
+   * Bytes that all bodies and answers may take together; beyond, requests are refused with
+   * `ERR_SERVER_BUSY`, and answers wait. Default 256 MiB.
+   */
+  readonly memoryBytesMax?: number | undefined
+  /** Open connections; beyond, further ones are closed at once. Default 2,000. */
+  readonly connectionsMax?: number | undefined
+  /**
+   * Milliseconds that a head may take, and a body beside a second for each 16 KB. Default 20 s.
+   */
+  readonly bodyMilliseconds?: number | undefined
+  /** Milliseconds after which a consumer that reads nothing is cut off. Default 60 s. */
+  readonly stallMilliseconds?: number | undefined
+  /** Milliseconds that requests under way have when the server closes. Default 10 s. */
+  readonly closeMilliseconds?: number | undefined
+}
+
+/** The options with their defaults. */
+export type ServerSettings = Required<Omit<ServerOptions, 'token'>> & Pick<ServerOptions, 'token'>
+
+const optionNames = new OptionNames<ServerOptions>('a server', {
+  host: true,
+  port: true,
+  hosts: true,
+  token: true,
+  principals: true,
+  requestBytesMax: true,
+  decompressedBytesMax: true,
+  memoryBytesMax: true,
+  connectionsMax: true,
+  bodyMilliseconds: true,
+  stallMilliseconds: true,
+  closeMilliseconds: true,
+})
+
+const mebibyte = 1 << 20
+const defaults = {
+  host: '127.0.0.1',
+  port: 11_015,
+  hosts: [],
+  principals: [],
+  requestBytesMax: 10 * mebibyte,
+  decompressedBytesMax: 64 * mebibyte,
+  memoryBytesMax: 256 * mebibyte,
+  connectionsMax: 2000,
+  bodyMilliseconds: 20_000,
+  stallMilliseconds: 60_000,
+  closeMilliseconds: 10_000,
+} as const
+
+const portMax = 65_535
+
+/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
+export function serverSettings(options: ServerOptions): ServerSettings {
+  optionNames.check(options)
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  const settings: ServerSettings = { ...defaults, ...(Object.fromEntries(given) as ServerOptions) }
+  const { host, port, hosts, token, principals, ...numbers } = settings
+  for (const [name, value] of Object.entries({ port, ...numbers })) {
+    if (Number.isSafeInteger(value) && value >= 0 && (name === 'port' || value > 0)) continue
+    throw invalidArgument(`${name} must be a whole number above 0, got ${shown(value)}`)
+  }
+  if (port > portMax) throw invalidArgument(`port is at most ${portMax}, got ${port}`)
+  if (typeof host !== 'string' || host === '') {
+    throw invalidArgument(`host must be an address or a name, got ${shown(host)}`)
+  }
+  if (!Array.isArray(hosts) || !hosts.every(isName)) {
+    throw invalidArgument('hosts must be an array of names')
+  }
+  checkPrincipals(principals)
+  if (token !== undefined) checkToken(token, 'the token')
+  if (token === undefined && principals.length === 0 && !isLoopback(host)) {
+    const message = `other machines reach a server at ${host}: it needs a token or principals`
+    throw invalidArgument(message)
+  }
+  return settings
+}
+
+/** Whether only programs of this machine reach an address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function checkPrincipals(principals: readonly Principal[]): void {
+  if (!Array.isArray(principals)) throw invalidArgument('principals must be an array')
+  for (const principal of principals as readonly Principal[]) checkPrincipal(principal)
+  const names = new Set((principals as readonly Principal[]).map(({ name }) => name))
+  if (names.size < principals.length) {
+    throw invalidArgument('two principals have one name')
+  }
+}

@@ -1,0 +1,68 @@
+/** What a system gives to the server, and gets from it. */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Principal } from './access.js'
+import type { RequestMemory } from './request-memory.js'
+
+/** What the server shares with its systems. */
+export interface ServerContext {
+  /** Who may use the server beside the administrator with the server's token. */
+  readonly principals: readonly Principal[]
+  /** For answers that are streams: what waits for a reader counts here. */
+  readonly memory: RequestMemory
+  /** The parser of bodies, for content types that a system decides about by itself. */
+  readonly bodies: (
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    done: (error: Error | null, body?: Buffer) => void,
+  ) => void
+}
+
+/** Whether a system does its work. */
+export interface SystemHealth {
+  /**
+   * 'ok'; 'degraded': it serves, but a part of it has failed; 'standby': another process leads, and
+   * every call is refused; 'failed': no call succeeds.
+   */
+  readonly status: 'ok' | 'degraded' | 'standby' | 'failed'
+}
+
+/** A part of the server: the routes of one system. */
+export interface ServerSystem {
+  /** Name of the system in metrics and in messages. */
+  readonly name: string
+  /** Adds routes. */
+  register(app: FastifyInstance, context: ServerContext): void
+  /** Content types that its bodies may have, beside `application/json`. Default: none. */
+  readonly mediaTypes?: readonly string[] | undefined
+  /** Its part of the OpenAPI description, by path. */
+  readonly paths: Readonly<Record<string, unknown>>
+  /** Lines in the text format of Prometheus. */
+  metrics?(): string
+  /** Shown at `/health` to everybody. Default: ok. */
+  health?(): SystemHealth
+  /**
+   * Routes that begin with it are open to every principal, and the system checks what each may do.
+   * Default: only administrators may use the routes of the system.
+   */
+  readonly sharedPrefix?: string | undefined
+  /** Addresses that need no token: pages that ask for one. */
+  readonly publicPaths?: readonly string[] | undefined
+  /** Lets go of readers that wait, before the server closes. */
+  close?(): void
+}
+
+/** From the best to the worst. */
+const statuses = ['ok', 'degraded', 'standby', 'failed'] as const
+
+/** What `/health` shows: the worst status, and that of each system. */
+export function healthOf(systems: readonly ServerSystem[]): {
+  readonly isServing: boolean
+  readonly shown: object
+} {
+  const each = systems.map((system) => [system.name, system.health?.().status ?? 'ok'] as const)
+  const worst = Math.max(0, ...each.map(([, status]) => statuses.indexOf(status)))
+  const status = statuses[worst]
+  const isServing = status === 'ok' || status === 'degraded'
+  return { isServing, shown: { status, systems: Object.fromEntries(each) } }
+}
