@@ -51,7 +51,7 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
   })
   const pruning = new TransactionPruningService({
     manager,
-    plugins: [pruneStatePlugin(pruneState, () => ['tms.message'])],
+    plugins: [pruneStatePlugin(pruneState, () => [database.table('tms.message')])],
   })
   pruning.start()
   const repository = await RepositoryManager.open(database, {

@@ -89,7 +89,7 @@ class PruneObserver implements Observer {
   }
 
   jobContext(job: StoreJob): PruneContext {
-    const epoch = this.#options.state?.epoch(job.table) ?? 0
+    const epoch = this.#options.state?.epoch(job) ?? 0
     try {
       this.#refresh()
       const topics = this.#topics
@@ -106,24 +106,24 @@ class PruneObserver implements Observer {
     const reports = this.#tell(job, outcome)
     const { state } = this.#options
     if (state === undefined) return
-    const { table, now } = job
+    const { now } = job
     const isClean =
       outcome.entriesRead === 0 ||
       (rewrittenBound(reports, outcome) !== undefined && reports.every(hasLeftNothing))
-    if (outcome.storeIsEmpty) state.noteEmpty(table, now)
-    else if (isClean) state.noteFlush(table, now)
-    else state.noteUncleanFlush(table)
+    if (outcome.storeIsEmpty) state.noteEmpty(job, now)
+    else if (isClean) state.noteFlush(job, now)
+    else state.noteUncleanFlush(job)
   }
 
   postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
     const reports = this.#tell(job, outcome)
     const { state } = this.#options
     if (state === undefined) return
-    const { table, now } = job
+    const { now } = job
     const bound = rewrittenBound(reports, outcome)
-    if (outcome.storeIsEmpty) state.noteEmpty(table, now)
+    if (outcome.storeIsEmpty) state.noteEmpty(job, now)
     else if (job.wholeStore && bound !== undefined) {
-      state.noteRewrite(table, now, bound, reports[0].epoch)
+      state.noteRewrite(job, now, bound, reports[0].epoch)
     }
   }
 

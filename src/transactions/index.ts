@@ -25,16 +25,11 @@ export type { TransactionClient, TransactionParticipant } from './participant.js
 export { TransactionContext } from './context.js'
 export { CommitNotCarried, isRefusal } from './refusal.js'
 export { runTransaction, type ExecutorOptions } from './executor.js'
-export {
-  TransactionalTable,
-  transactionalFamily,
-  type ConflictLevel,
-  type TransactionalDelete,
-  type TransactionalGet,
-  type TransactionalPut,
-  type TransactionalScan,
-  type TransactionalTableOptions,
-} from './transactional-table.js'
+export { transactionalFamily } from './transactional-family.js'
+export type { ConflictLevel } from './transaction-writes.js'
+export { TransactionalTable, type TransactionalTableOptions } from './transactional-table.js'
+export type { TransactionalGet, TransactionalScan } from './table-reads.js'
+export type { TransactionalCell, TransactionalDelete, TransactionalPut } from './table-writes.js'
 export { TransactionVisibilityFilter, type VisibilityOptions } from './visibility-filter.js'
 export { transactionProcessor, type TransactionProcessorOptions } from './processor.js'
 export {
@@ -43,8 +38,19 @@ export {
   type PruningPlugin,
   type PruningServiceOptions,
 } from './pruning-service.js'
-export { PruneState, type PruneRecord, type PruneStateOptions } from './prune-state.js'
-export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from './transaction-snapshot.js'
+export {
+  PruneState,
+  storesOf,
+  type PruneRecord,
+  type PruneStateOptions,
+  type StoreName,
+} from './prune-state.js'
+export {
+  inactiveBound,
+  pruneUpperBound,
+  type TransactionSnapshot,
+  type VisibilitySnapshot,
+} from './transaction-snapshot.js'
 export { largestPointer, packPointers } from './pack-pointers.js'
 export type { PackedPointers } from './prune-job/packed-pointers.js'
 export { importTephraState, type TephraFiles, type TephraImport } from './tephra/import-state.js'

@@ -1,7 +1,12 @@
 /** A transaction as JSON. All pointers are decimal strings, because a double cannot hold them. */
 import { invalidArgument } from './errors.js'
 import { PointerList } from './pointer-list.js'
-import { Transaction, type TransactionType, type VisibilityLevel } from './transaction.js'
+import {
+  Transaction,
+  visibilityLevels,
+  type TransactionType,
+  type VisibilityLevel,
+} from './transaction.js'
 
 /** The JSON of a transaction. */
 export interface TransactionJson {
@@ -26,7 +31,7 @@ export interface TransactionJson {
 }
 
 const types: readonly unknown[] = ['SHORT', 'LONG']
-const levels: readonly unknown[] = ['SNAPSHOT', 'SNAPSHOT_EXCLUDE_CURRENT', 'SNAPSHOT_ALL']
+const levels: readonly unknown[] = visibilityLevels
 
 /** The JSON of a transaction. */
 export function transactionToJson(transaction: Transaction): TransactionJson {

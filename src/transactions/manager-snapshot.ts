@@ -2,7 +2,7 @@
 import type { ChangeSets } from './change-sets.js'
 import type { PointerList } from './pointer-list.js'
 import type { RunningSet } from './running-set.js'
-import type { TransactionSnapshot } from './transaction-snapshot.js'
+import type { VisibilitySnapshot } from './transaction-snapshot.js'
 import type { TransactionType } from './transaction.js'
 
 /** A running transaction in a snapshot. */
@@ -25,7 +25,7 @@ export interface SnapshotTransaction {
 }
 
 /** State of a manager. The lists are shared with the manager and never change. */
-export interface ManagerSnapshot extends TransactionSnapshot {
+export interface ManagerSnapshot extends VisibilitySnapshot {
   /** Milliseconds since the epoch. */
   readonly time: number
   /** The largest id or checkpoint that was handed out. */
@@ -83,6 +83,10 @@ export function takeSnapshot(state: {
     writePointer,
     invalid: invalid.toArray(),
     inProgress: state.running.pointers,
+    visibilityUpperBound: running.reduce(
+      (least, { visibilityUpperBound: own }) => (own < least ? own : least),
+      readPointer,
+    ),
     running: running.map(({ id, type, expiration, visibilityUpperBound, checkpoints, client }) => {
       return { id, type, expiration, visibilityUpperBound, checkpoints, client }
     }),

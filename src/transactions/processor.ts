@@ -19,15 +19,16 @@ import type {
 import { packPointers } from './pack-pointers.js'
 import type { ProcessorContext, ProcessorReport } from './prune-job/processor-hook.js'
 import type { PruneState } from './prune-state.js'
-import { pruneUpperBound, type TransactionSnapshot } from './transaction-snapshot.js'
-import { transactionalTtl } from './transactional-table.js'
+import { pruneUpperBound, type VisibilitySnapshot } from './transaction-snapshot.js'
+import { transactionalTtl } from './transactional-family.js'
+import { startOf } from './transaction.js'
 
 /** Options of {@link transactionProcessor}. */
 export interface TransactionProcessorOptions {
   /** Names of the tables; they need not exist yet. */
   readonly tables: readonly string[]
   /** The transactions as they are now; undefined if not known, and then nothing is dropped. */
-  readonly transactions: () => TransactionSnapshot | undefined
+  readonly transactions: () => VisibilitySnapshot | undefined
   /** Where it is remembered which invalid transactions may be forgotten. */
   readonly state?: PruneState | undefined
   /** Told what a finished job did. */
@@ -76,16 +77,16 @@ class ProcessorObserver implements Observer {
     try {
       const snapshot = this.#options.transactions()
       if (snapshot === undefined) return undefined
-      const visible = visibleBound(snapshot)
+      const { visibilityUpperBound: visible } = snapshot
       const table = this.#tables.get(job.table)
       const ttl = table === undefined ? 0 : (transactionalTtl(table)[job.family] ?? 0)
       return {
         invalid: packPointers(snapshot.invalid),
         visibleHigh: Number((visible >> 32n) & 0xffff_ffffn),
         visibleLow: Number(visible & 0xffff_ffffn),
-        oldestMilliseconds: ttl > 0 ? job.now - ttl : 0,
+        oldestMilliseconds: ttl > 0 ? Math.min(job.now, oldestStart(snapshot)) - ttl : 0,
         pruneBound: pruneUpperBound(snapshot),
-        epoch: this.#options.state?.epoch(job.table) ?? 0,
+        epoch: this.#options.state?.epoch(job) ?? 0,
       }
     } catch (error) {
       this.#options.onError?.(error)
@@ -97,10 +98,10 @@ class ProcessorObserver implements Observer {
     const reports = this.#tell(job, outcome)
     const { state } = this.#options
     if (state === undefined) return
-    if (outcome.storeIsEmpty) state.noteEmpty(job.table, job.now)
+    if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
     else if (outcome.entriesRead === 0 || boundOf(reports, outcome) !== undefined) {
-      state.noteFlush(job.table, job.now)
-    } else state.noteUncleanFlush(job.table)
+      state.noteFlush(job, job.now)
+    } else state.noteUncleanFlush(job)
   }
 
   postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
@@ -108,9 +109,9 @@ class ProcessorObserver implements Observer {
     const { state } = this.#options
     if (state === undefined) return
     const bound = boundOf(reports, outcome)
-    if (outcome.storeIsEmpty) state.noteEmpty(job.table, job.now)
+    if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
     else if (job.wholeStore && bound !== undefined) {
-      state.noteRewrite(job.table, job.now, bound, reports[0].epoch)
+      state.noteRewrite(job, job.now, bound, reports[0].epoch)
     }
   }
 
@@ -127,14 +128,11 @@ class ProcessorObserver implements Observer {
   }
 }
 
-/** Up to it every transaction, running or to come, sees the same. */
-function visibleBound(snapshot: TransactionSnapshot): bigint {
-  let first: bigint | undefined = undefined
-  for (const pointer of snapshot.inProgress) {
-    if (first === undefined || pointer < first) first = pointer
-  }
-  const { readPointer } = snapshot
-  return first === undefined || first > readPointer ? readPointer : first - 1n
+/** When the oldest running transaction started, whose reads count the TTL from then on. */
+function oldestStart({ inProgress }: VisibilitySnapshot): number {
+  let oldest = Infinity
+  for (const pointer of inProgress) oldest = Math.min(oldest, startOf(pointer))
+  return oldest
 }
 
 /** Up to which pointer a job left nothing; undefined if that is not known. */

@@ -1,32 +1,36 @@
 /**
- * Remembers up to which write pointer the data of invalid transactions is rewritten, table by
- * table, so that the transaction system knows which of them it may forget (Tephra: the state that
- * InvalidListPruningDebug shows and HBaseTransactionPruningPlugin uses).
+ * Remembers up to which write pointer the data of invalid transactions is rewritten, store by store
+ * (a family of a table, because jobs work on one), so that the transaction system knows which of
+ * them it may forget (Tephra: the state that InvalidListPruningDebug shows and
+ * HBaseTransactionPruningPlugin uses).
  *
  * The reasoning. A major compaction at time T with a snapshot of the transactions rewrites all data
  * in files up to the snapshot's prune upper bound. Left are memtables, and flushes that ran then.
  * A transaction that was older than its largest lifetime at T - grace has written nothing since,
  * and every flush since knew it as invalid. So once a flush that started after T - grace / 2 is
  * done, nothing of it is in memory, and it may be forgotten; the other half of the grace is for
- * flushes that waited for their turn or took long. The bound of a table is therefore
+ * flushes that waited for their turn or took long. The bound of a store is therefore
  *
  *   min(prune upper bound at T, inactive bound at T - grace)   of its last *confirmed* rewrite.
  *
  * A flush that may have left pointers positive (no snapshot, an unknown topic, cells that an open
  * snapshot protects) takes back the rewrites that were not confirmed yet.
  *
- * Invariants: the bound of a table never falls. What is lost (the state is written behind the
+ * Invariants: the bound of a store never falls. What is lost (the state is written behind the
  * job's back) only makes bounds lower. REQUIRES that the table's pruning is registered whenever its
  * database is open, and that no files with pointers of older transactions are bulk loaded.
  *
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */
 import { OptionNames } from '../api/index.js'
-import type { Table } from '../api/index.js'
+import type { StoreJob, Table } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { inactiveBound } from './transaction-snapshot.js'
 
-/** What is remembered of one table. */
+/** A family of a table. */
+export type StoreName = Pick<StoreJob, 'table' | 'family'>
+
+/** What is remembered of one store. */
 export interface PruneRecord {
   /** The last major compaction that knew the transactions: its time, and its bound. */
   readonly rewritten:
@@ -39,7 +43,7 @@ export interface PruneRecord {
     | undefined
   /** When the last flush started that left nothing behind, or found nothing in memory. */
   readonly flushedTime: number | undefined
-  /** Transactions up to it may be forgotten as far as this table goes; -1 = none. */
+  /** Transactions up to it may be forgotten as far as this store goes; -1 = none. */
   readonly bound: bigint
 }
 
@@ -47,7 +51,7 @@ export interface PruneRecord {
 export interface PruneStateOptions {
   /**
    * A table with the family `d`, to survive a restart; absent: in memory only. One row for each
-   * pruned table, named like it.
+   * pruned table, named like it, with a column for each family.
    */
   readonly table?: Table | undefined
   /**
@@ -70,17 +74,17 @@ const names = new OptionNames<PruneStateOptions>('a prune state', {
 
 const hourMilliseconds = 3_600_000
 const stateFamily = 'd'
-const stateQualifier = 's'
 const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
-/** What an empty table is rewritten up to. */
+/** What an empty store is rewritten up to. */
 const pointerMax = 2n ** 63n - 1n
 
-/** The bounds of all pruned tables; see the file header. */
+/** The bounds of all pruned stores; see the file header. */
 export class PruneState {
   readonly #table: Table | undefined
   readonly #lifetimeMilliseconds: number
   readonly #graceMilliseconds: number
   readonly #onError: (error: unknown) => void
+  /** By the name of the store, `table/family`: neither name holds a slash. */
   readonly #records = new Map<string, PruneRecord>()
   readonly #epochs = new Map<string, number>()
   #writes: Promise<void> = Promise.resolve()
@@ -95,69 +99,72 @@ export class PruneState {
 
   /**
    * Reads what the table of state holds. `ERR_INVALID_ARGUMENT` for times that are no milliseconds;
-   * rejects if the table cannot be read. Rows that cannot be understood count as absent.
+   * rejects if the table cannot be read. Columns that cannot be understood count as absent.
    */
   static async open(options: PruneStateOptions = {}): Promise<PruneState> {
     const state = new PruneState(options)
     if (options.table === undefined) return state
-    const column = `${stateFamily}:${stateQualifier}`
-    for await (const row of options.table.scan({ columns: [column] })) {
-      const record = decodeRecord(row.value(column))
-      if (record !== undefined) state.#records.set(row.row!.toString('utf8'), record)
+    for await (const result of options.table.scan({ columns: [stateFamily] })) {
+      const table = result.row!.toString('utf8')
+      for (const { qualifier, value } of result.cells()) {
+        const record = decodeRecord(value)
+        const store = { table, family: qualifier.toString('utf8') }
+        if (record !== undefined) state.#records.set(keyOf(store), record)
+      }
     }
     return state
   }
 
-  /** What is remembered of a table. */
-  read(tableName: string): PruneRecord {
-    return this.#records.get(tableName) ?? emptyRecord
+  /** What is remembered of a store. */
+  read(store: StoreName): PruneRecord {
+    return this.#records.get(keyOf(store)) ?? emptyRecord
   }
 
   /**
-   * The largest pointer up to which invalid transactions may be forgotten, given all tables that
-   * exist and hold data of transactions; -1 if a table does not know yet. Tables that were dropped
-   * must not be named, and a table not named is not asked.
+   * The largest pointer up to which invalid transactions may be forgotten, given all stores that
+   * exist and hold data of transactions; -1 if a store does not know yet. Stores that were dropped
+   * must not be named, and a store not named is not asked; `storesOf` names those of a table.
    */
-  bound(tableNames: Iterable<string>): bigint {
+  bound(stores: Iterable<StoreName>): bigint {
     let bound = pointerMax
-    for (const name of tableNames) {
-      const own = this.read(name).bound
+    for (const store of stores) {
+      const own = this.read(store).bound
       if (own < bound) bound = own
     }
     return bound === pointerMax ? -1n : bound
   }
 
   /**
-   * To be called when a table was just created, or is known to be empty: nothing older than `time`
+   * To be called when a store was just created, or is known to be empty: nothing older than `time`
    * (milliseconds) can be in it, so it need not be compacted first.
    */
-  noteEmpty(tableName: string, time: number): void {
-    this.#update(tableName, { rewritten: { time, bound: pointerMax }, flushedTime: time })
+  noteEmpty(store: StoreName, time: number): void {
+    this.#update(store, { rewritten: { time, bound: pointerMax }, flushedTime: time })
   }
 
   /** A flush that started at `time` left no pointer of an invalid transaction positive. */
-  noteFlush(tableName: string, time: number): void {
-    this.#update(tableName, { ...this.read(tableName), flushedTime: time })
+  noteFlush(store: StoreName, time: number): void {
+    this.#update(store, { ...this.read(store), flushedTime: time })
   }
 
   /** A flush may have left such a pointer: rewrites that are not confirmed do not count. */
-  noteUncleanFlush(tableName: string): void {
-    this.#epochs.set(tableName, this.epoch(tableName) + 1)
-    this.#update(tableName, { ...this.read(tableName), rewritten: undefined })
+  noteUncleanFlush(store: StoreName): void {
+    this.#epochs.set(keyOf(store), this.epoch(store) + 1)
+    this.#update(store, { ...this.read(store), rewritten: undefined })
   }
 
   /** Changes with {@link noteUncleanFlush}; to be taken when a compaction starts. */
-  epoch(tableName: string): number {
-    return this.#epochs.get(tableName) ?? 0
+  epoch(store: StoreName): number {
+    return this.#epochs.get(keyOf(store)) ?? 0
   }
 
   /**
    * A major compaction that started at `time` and `epoch` has rewritten everything in files up to
    * `bound`.
    */
-  noteRewrite(tableName: string, time: number, bound: bigint, epoch: number): void {
-    if (epoch !== this.epoch(tableName)) return
-    this.#update(tableName, { ...this.read(tableName), rewritten: { time, bound } })
+  noteRewrite(store: StoreName, time: number, bound: bigint, epoch: number): void {
+    if (epoch !== this.epoch(store)) return
+    this.#update(store, { ...this.read(store), rewritten: { time, bound } })
   }
 
   /** Resolves when everything noted so far is in the table of state, or was given up. */
@@ -165,9 +172,9 @@ export class PruneState {
     await this.#writes
   }
 
-  #update(tableName: string, changed: Omit<PruneRecord, 'bound'>): void {
+  #update(store: StoreName, changed: Omit<PruneRecord, 'bound'>): void {
     const { rewritten, flushedTime } = changed
-    let { bound } = this.read(tableName)
+    let { bound } = this.read(store)
     if (
       rewritten !== undefined &&
       flushedTime !== undefined &&
@@ -181,15 +188,24 @@ export class PruneState {
       if (confirmed > bound) bound = confirmed
     }
     const record: PruneRecord = { rewritten, flushedTime, bound }
-    this.#records.set(tableName, record)
+    this.#records.set(keyOf(store), record)
     if (this.#table === undefined) return
-    const cells = { [`${stateFamily}:${stateQualifier}`]: encodeRecord(record) }
-    const write = this.#table.put({ row: tableName, cells })
+    const cells = { [`${stateFamily}:${store.family}`]: encodeRecord(record) }
+    const write = this.#table.put({ row: store.table, cells })
     this.#writes = Promise.all([this.#writes, write]).then(
       () => undefined,
       (error: unknown) => this.#onError(error),
     )
   }
+}
+
+/** The stores of a table: its families as they are now. */
+export function storesOf(table: Table): StoreName[] {
+  return Object.keys(table.describe().families).map((family) => ({ table: table.name, family }))
+}
+
+function keyOf({ table, family }: StoreName): string {
+  return `${table}/${family}`
 }
 
 function duration(value: number | undefined, defaultHours: number, name: string): number {

@@ -2,9 +2,9 @@
  * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up
  * to which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
  */
-import { systemClock, type Clock, OptionNames } from '../api/index.js'
+import { systemClock, type Clock, OptionNames, type Table } from '../api/index.js'
 import type { TransactionManager } from './manager.js'
-import type { PruneState } from './prune-state.js'
+import { storesOf, type PruneState } from './prune-state.js'
 import { inactiveBound } from './transaction-snapshot.js'
 
 /** A store that holds data of transactions. */
@@ -40,14 +40,17 @@ const names = new OptionNames<PruningServiceOptions>('a pruning service', {
   onError: true,
 })
 
-/** The plugin of tables whose prunings keep their books in a `PruneState`. */
+/**
+ * The plugin of tables whose prunings keep their books in a `PruneState`; `tables` are all that
+ * hold data of transactions. Each of their families is asked.
+ */
 export function pruneStatePlugin(
   state: Pick<PruneState, 'bound'>,
-  tables: () => Iterable<string>,
+  tables: () => Iterable<Table>,
 ): PruningPlugin {
   return {
     fetchPruneUpperBound: (_time, inactive) => {
-      const bound = state.bound(tables())
+      const bound = state.bound([...tables()].flatMap(storesOf))
       return bound < inactive ? bound : inactive
     },
   }

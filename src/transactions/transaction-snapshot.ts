@@ -20,6 +20,16 @@ export interface TransactionSnapshot {
   readonly inProgress: Iterable<bigint>
 }
 
+/** A snapshot that also says what all transactions agree on. */
+export interface VisibilitySnapshot extends TransactionSnapshot {
+  /**
+   * Every pointer up to it is final for all running transactions and all to come: visible to each
+   * of them, or invalid. A running transaction goes on reading the state of its start, so this is
+   * the smallest bound that was recorded at the start of one; without any, the read pointer.
+   */
+  readonly visibilityUpperBound: bigint
+}
+
 /**
  * The largest pointer such that no data of an invalid transaction up to it is left in a store that
  * was rewritten with this snapshot: below every running transaction, and no higher than the newest

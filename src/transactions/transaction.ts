@@ -13,10 +13,18 @@ export const idsPerMillisecond = 1_000_000n
 export type TransactionType = 'SHORT' | 'LONG'
 
 /**
- * Which of its own writes a transaction sees: all ('SNAPSHOT'), all but those since its newest
- * checkpoint ('SNAPSHOT_EXCLUDE_CURRENT'), or all with every version ('SNAPSHOT_ALL').
+ * Which of its own writes a transaction sees: of each column the newest ('SNAPSHOT'), the newest of
+ * those before its last checkpoint ('SNAPSHOT_EXCLUDE_CURRENT'), or each of them, deletions too,
+ * and what it would see without them ('SNAPSHOT_ALL').
  */
 export type VisibilityLevel = 'SNAPSHOT' | 'SNAPSHOT_EXCLUDE_CURRENT' | 'SNAPSHOT_ALL'
+
+/** All levels. */
+export const visibilityLevels: readonly VisibilityLevel[] = [
+  'SNAPSHOT',
+  'SNAPSHOT_EXCLUDE_CURRENT',
+  'SNAPSHOT_ALL',
+]
 
 /** What a {@link Transaction} is made of; the lists may be in any order. */
 export interface TransactionFields {

@@ -7,59 +7,46 @@
  * `bufferBytesMax` of them. Such writes are deleted again by a rollback.
  *
  * An empty value counts as the deletion of its column, as in Tephra: a deletion is a put of an
- * empty value, so that it can be undone. The families must keep all versions
+ * empty value, so that it can be undone. All families must be transactional
  * (`transactionalFamily`).
+ *
+ * A deletion of a row or a family conflicts as follows. With 'ROW' it has the key of the row. With
+ * 'COLUMN' it deletes the columns that the transaction sees, each with its key; columns that
+ * another transaction adds meanwhile stay. With 'NONE' it conflicts with nothing.
  */
 import {
-  ErrorCode,
-  CellarError,
+  OptionNames,
   type AtomicMutation,
-  type BytesLike,
   type Database,
-  type Delete,
-  type FamilyOptions,
-  type Get,
+  type ReadOptions,
   type Result,
   type ResultScanner,
-  type RowPrefix,
-  type RowSpan,
-  type ScanOptions,
+  type Scan,
   type Table,
-  OptionNames,
 } from '../api/index.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
 import type { TransactionParticipant } from './participant.js'
-import { conflictKey, targetsOf, type WrittenColumn } from './table-writes.js'
+import {
+  copyGet,
+  copyScan,
+  readingOf,
+  type TransactionalGet,
+  type TransactionalScan,
+} from './table-reads.js'
+import {
+  copyDelete,
+  copyPut,
+  type CopiedDelete,
+  type TransactionalDelete,
+  type TransactionalPut,
+} from './table-writes.js'
+import { transactionalFamilies, transactionalTtl } from './transactional-family.js'
+import { TransactionWrites, type ConflictLevel } from './transaction-writes.js'
 import type { Transaction } from './transaction.js'
-import { TransactionVisibilityFilter } from './visibility-filter.js'
-
-/** What makes two transactions conflict: a row, a column, or nothing. */
-export type ConflictLevel = 'ROW' | 'COLUMN' | 'NONE'
-
-/** Reads within a transaction, which chooses versions and times itself. */
-export type TransactionalGet = Omit<
-  Get,
-  'versions' | 'timeRange' | 'timestamp' | 'familyTimeRanges' | 'isolation' | 'snapshot'
->
-/** As {@link TransactionalGet}. */
-export type TransactionalScan = Omit<
-  ScanOptions,
-  'versions' | 'timeRange' | 'timestamp' | 'familyTimeRanges' | 'isolation' | 'snapshot' | 'raw'
-> &
-  (RowSpan | RowPrefix)
-/** Writes within a transaction, which gives the timestamps. */
-export interface TransactionalPut {
-  /** Row that is written; text is UTF-8. */
-  readonly row: BytesLike
-  /** Values by column, `'family:qualifier'`. */
-  readonly cells: Readonly<Record<string, BytesLike>>
-}
-/** Deletes columns or families; without both, the row. */
-export type TransactionalDelete = Pick<Delete, 'row' | 'columns' | 'families'>
 
 /** Options of a {@link TransactionalTable}. */
 export interface TransactionalTableOptions {
-  /** Default 'ROW'. */
+  /** One table should be used with one level by all. Default 'ROW'. */
   readonly conflictLevel?: ConflictLevel | undefined
   /** Bytes of writes above which they go to the table before the commit. Default 1 MiB. */
   readonly bufferBytesMax?: number | undefined
@@ -73,224 +60,211 @@ const names = new OptionNames<TransactionalTableOptions>('a transactional table'
   checkLifetime: true,
 })
 
-/** Key of the TTL, in milliseconds, in the metadata of a transactional family. */
-export const ttlMetadata = 'transaction.ttl.milliseconds'
-
-/** Options of a family that keeps what transactions need; `ttlMilliseconds` 0 = forever. */
-export function transactionalFamily(
-  options: FamilyOptions = {},
-  ttlMilliseconds = 0,
-): FamilyOptions {
-  const metadata = { ...options.metadata, [ttlMetadata]: String(ttlMilliseconds) }
-  return { ...options, versions: 0x7fff_ffff, metadata }
+/** The part of the table in one transaction. */
+interface Running {
+  readonly transaction: Transaction
+  readonly families: ReadonlySet<string>
+  readonly ttl: Readonly<Record<string, number>>
+  readonly writes: TransactionWrites
+  /** The change set was given away, so nothing may be written any more. */
+  isSealed: boolean
 }
 
-/** The TTL of each family that has one, in milliseconds. */
-export function transactionalTtl(table: Table): Record<string, number> {
-  const ttl: Record<string, number> = {}
-  for (const [name, { metadata }] of Object.entries(table.describe().families)) {
-    const milliseconds = Number(metadata[ttlMetadata] ?? 0)
-    if (milliseconds > 0) ttl[name] = milliseconds
-  }
-  return ttl
-}
-
-/** See the file header. Not for concurrent transactions: make one for each context. */
+/** See the file header. In one transaction at a time: `startTx` refuses a second one. */
 export class TransactionalTable implements TransactionParticipant {
   readonly name: string
   readonly #database: Database
   readonly #table: Table
-  readonly #options: Required<Omit<TransactionalTableOptions, 'checkLifetime'>>
+  readonly #conflictLevel: ConflictLevel
+  readonly #bufferBytesMax: number
   readonly #checkLifetime: ((pointer: bigint) => void) | undefined
-  readonly #ttl: Readonly<Record<string, number>>
-  #transaction: Transaction | undefined
-  #changes = new Set<string>()
-  #buffer: AtomicMutation[] = []
-  #bufferBytes = 0
-  /** Columns whose writes are in the buffer, and in the table. */
-  #buffered: WrittenColumn[] = []
-  #flushed: WrittenColumn[] = []
+  #running: Running | undefined
 
-  /** `ERR_TABLE_NOT_FOUND`. */
+  /**
+   * `ERR_TABLE_NOT_FOUND`; `ERR_INVALID_ARGUMENT` for options, and for a family that does not keep
+   * all versions.
+   */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
-    const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20 } = names.check(options)
+    const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20, checkLifetime } = names.check(options)
     if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
       throw invalidArgument(`conflictLevel must be ROW, COLUMN or NONE, got ${conflictLevel}`)
+    }
+    if (typeof bufferBytesMax !== 'number' || !(bufferBytesMax >= 0)) {
+      throw invalidArgument('bufferBytesMax must be a number of bytes, 0 or more')
     }
     this.name = tableName
     this.#database = database
     this.#table = database.table(tableName)
-    this.#options = { conflictLevel, bufferBytesMax }
-    this.#checkLifetime = options.checkLifetime
-    this.#ttl = transactionalTtl(this.#table)
+    this.#conflictLevel = conflictLevel
+    this.#bufferBytesMax = bufferBytesMax
+    this.#checkLifetime = checkLifetime
+    transactionalFamilies(this.#table)
   }
 
   /** Reads one row. `ERR_TRANSACTION_STATE` outside of a transaction, here and below. */
   async get(get: TransactionalGet): Promise<Result> {
-    await this.#flush()
-    return this.#table.get({ ...get, ...this.#reading(get) })
+    const running = this.#required()
+    const copy = copyGet(get)
+    await this.#flush(running)
+    return this.#table.get(this.#reading(running, copy))
   }
 
   /** Reads rows; results in the order of the gets. */
   async getList(gets: readonly TransactionalGet[]): Promise<Result[]> {
-    await this.#flush()
-    return this.#table.getList(gets.map((get) => ({ ...get, ...this.#reading(get) })))
+    const running = this.#required()
+    const copies = gets.map(copyGet)
+    await this.#flush(running)
+    return this.#table.getList(copies.map((copy) => this.#reading(running, copy)))
   }
 
   /** Whether the transaction sees a cell of the row. */
   async exists(get: TransactionalGet): Promise<boolean> {
-    return (await this.get(get)).size > 0
+    const result = await this.get(get)
+    return result.exists ?? result.size > 0
   }
 
   /** Reads rows in order. */
   async scan(scan: TransactionalScan = {}): Promise<ResultScanner> {
-    await this.#flush()
-    return this.#table.scan({ ...scan, ...this.#reading(scan) })
+    const running = this.#required()
+    const copy = copyScan(scan)
+    await this.#flush(running)
+    return this.#table.scan(this.#reading(running, copy) as Scan)
   }
 
-  /** Writes cells of one row. */
-  async put({ row, cells }: TransactionalPut): Promise<void> {
-    const transaction = this.#writing()
-    const columns = Object.keys(cells)
-    if (columns.length === 0) throw invalidArgument('a put needs at least one cell')
-    const timestamp = transaction.writePointer
-    let bytes = 0
-    for (const value of Object.values(cells)) bytes += value.length
-    const mutation = {
-      table: this.name,
-      row,
-      mutations: [{ put: { cells, timestamp } }],
-    }
-    await this.#write(mutation, row, columns, bytes)
+  /** Writes cells of one row. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  async put(put: TransactionalPut): Promise<void> {
+    await this.putList([put])
   }
 
-  /** Writes cells of several rows. */
+  /** Writes cells of several rows. If one of the puts is refused, none is made. */
   async putList(puts: readonly TransactionalPut[]): Promise<void> {
-    for (const put of puts) await this.put(put)
+    const running = this.#writing()
+    const copies = puts.map((put) => copyPut(put, running.families))
+    const pointer = running.transaction.writePointer
+    for (const { row, cells } of copies) running.writes.add(row, cells, pointer)
+    await this.#limit(running)
   }
 
-  /** Deletes columns, families or a row. */
+  /** Deletes columns, families or a row. `ERR_NO_SUCH_COLUMN_FAMILY`. */
   async delete(deletion: TransactionalDelete): Promise<void> {
-    const transaction = this.#writing()
-    const { row } = deletion
-    const columns = targetsOf(deletion, Object.keys(this.#table.describe().families))
-    const cells = Object.fromEntries(columns.map((column) => [column, '']))
-    const timestamp = transaction.writePointer
-    const mutation = { table: this.name, row, mutations: [{ put: { cells, timestamp } }] }
-    await this.#write(mutation, row, columns, 0)
+    const running = this.#writing()
+    const copy = copyDelete(deletion, running.families)
+    const { row, columns, families: named } = copy
+    const isOfRow = columns.length === 0 && named.length === 0
+    const families = isOfRow ? [...running.families] : named
+    const { writes } = running
+    if (families.length > 0 && this.#conflictLevel === 'COLUMN') {
+      await this.#deleteSeen(running, { row, columns, families })
+    } else {
+      const pointer = running.transaction.writePointer
+      writes.addDeletions(row, columns, pointer)
+      if (families.length > 0) writes.addFamilyDeletions(row, families, pointer)
+    }
+    await this.#limit(running)
   }
 
+  /** `ERR_TRANSACTION_STATE` while the table is in another transaction. */
   startTx(transaction: Transaction): void {
-    this.#clear()
-    this.#transaction = transaction
+    if (this.#running !== undefined) {
+      throw stateError(
+        `the table object '${this.name}' is in transaction ` +
+          `${this.#running.transaction.transactionId}: take another one for each transaction`,
+      )
+    }
+    this.#running = {
+      transaction,
+      families: transactionalFamilies(this.#table),
+      ttl: transactionalTtl(this.#table),
+      writes: new TransactionWrites(this.#database, this.name, this.#conflictLevel),
+      isSealed: false,
+    }
   }
 
   /** What was written so far goes to the table, with the old write pointer. */
   async updateTx(transaction: Transaction): Promise<void> {
-    await this.#flush()
-    this.#transaction = transaction
+    const running = this.#required()
+    await running.writes.flush()
+    this.#running = { ...running, transaction }
   }
 
   getTxChanges(): Iterable<string> {
-    return this.#changes
+    const running = this.#required()
+    running.isSealed = true
+    return running.writes.changes
   }
 
-  commitTx(): boolean {
+  async commitTx(): Promise<boolean> {
+    await this.#required().writes.settled()
     return true
   }
 
   commitWrites(): readonly AtomicMutation[] {
-    return this.#buffer
+    return this.#required().writes.mutations()
   }
 
   postTxCommit(): void {
-    this.#clear()
+    this.#running = undefined
   }
 
   async rollbackTx(): Promise<boolean> {
-    const flushed = this.#flushed
-    this.#clear()
-    if (flushed.length === 0) return true
-    const mutations = flushed.map(({ row, column, timestamp }) => ({
-      table: this.name,
-      row,
-      mutations: [{ delete: { columnVersions: [{ ...splitColumn(column), timestamp }] } }],
-    }))
-    await this.#database.atomic({ mutations })
+    const running = this.#running
+    this.#running = undefined
+    await running?.writes.undo()
     return true
   }
 
-  #required(): Transaction {
-    if (this.#transaction !== undefined) return this.#transaction
-    throw new TransactionError(
-      TransactionErrorCode.state,
-      `the table '${this.name}' is used outside of a transaction`,
-    )
+  #required(): Running {
+    if (this.#running !== undefined) return this.#running
+    throw stateError(`the table '${this.name}' is used outside of a transaction`)
   }
 
-  #writing(): Transaction {
-    const transaction = this.#required()
-    this.#checkLifetime?.(transaction.transactionId)
-    return transaction
+  #writing(): Running {
+    const running = this.#required()
+    if (running.isSealed) throw stateError(`the transaction of '${this.name}' is ending`)
+    this.#checkLifetime?.(running.transaction.transactionId)
+    return running
   }
 
-  /** Versions and times of a read, and the filter that chooses among them. */
-  #reading({ filter }: Pick<Get, 'filter'>): Pick<Get, 'versions' | 'timeRange' | 'filter'> {
-    const transaction = this.#required()
-    const ttlMilliseconds = this.#ttl
-    const newest =
-      transaction.writePointer > transaction.readPointer
-        ? transaction.writePointer
-        : transaction.readPointer
-    return {
-      versions: 'all',
-      timeRange: [0n, newest + 1n],
-      filter: new TransactionVisibilityFilter(transaction, { ttlMilliseconds, filter }),
-    }
+  /** The transaction of a call behind an `await`: it may have a new write pointer, or be over. */
+  #now({ writes }: Running): Transaction {
+    const running = this.#required()
+    if (running.writes === writes) return running.transaction
+    throw stateError(`the transaction of this call to '${this.name}' is over`)
   }
 
-  async #write(
-    mutation: AtomicMutation,
-    row: BytesLike,
-    columns: readonly string[],
-    bytes: number,
-  ): Promise<void> {
-    const timestamp = this.#required().writePointer
-    const { conflictLevel, bufferBytesMax } = this.#options
-    for (const column of columns) {
-      this.#buffered.push({ row, column, timestamp })
-      if (conflictLevel === 'COLUMN') this.#changes.add(conflictKey(this.name, row, column))
-    }
-    if (conflictLevel === 'ROW') this.#changes.add(conflictKey(this.name, row))
-    this.#buffer.push(mutation)
-    this.#bufferBytes += bytes + row.length + 32 * columns.length
-    if (this.#bufferBytes > bufferBytesMax) await this.#flush()
+  #reading<T extends Pick<TransactionalGet, 'columns' | 'filter' | 'visibilityLevel'>>(
+    running: Running,
+    { visibilityLevel, ...read }: T,
+  ): Omit<T, 'visibilityLevel'> & ReadOptions {
+    const reading = readingOf({ ...read, visibilityLevel }, this.#now(running), running.ttl)
+    return { ...read, ...reading }
   }
 
-  /** Moves what is buffered to the table. The commit's frame lies behind it in the log. */
-  async #flush(): Promise<void> {
-    this.#required()
-    if (this.#buffer.length === 0) return
-    const mutations = this.#buffer
-    this.#flushed.push(...this.#buffered)
-    this.#buffer = []
-    this.#buffered = []
-    this.#bufferBytes = 0
-    await this.#database.atomic({ mutations, durability: 'ASYNC_WAL' })
+  /** Deletes the columns of families that the transaction sees, and those that it has written. */
+  async #deleteSeen(running: Running, { row, columns, families }: CopiedDelete): Promise<void> {
+    const whole = families.map((family) => ({ family }))
+    const get = { row, columns: whole, visibilityLevel: 'SNAPSHOT' } as const
+    const seen = await this.#table.get(this.#reading(running, get))
+    const { writePointer } = this.#now(running)
+    this.#writing()
+    const { writes } = running
+    const own = writes.columns(row, families, writePointer)
+    // A value in the empty column was not written by a transaction.
+    const named = seen.cells().filter(({ qualifier }) => qualifier.length > 0)
+    writes.addDeletions(row, [...columns, ...named, ...own], writePointer)
   }
 
-  #clear(): void {
-    this.#transaction = undefined
-    this.#changes = new Set()
-    this.#buffer = []
-    this.#buffered = []
-    this.#flushed = []
-    this.#bufferBytes = 0
+  async #limit({ writes }: Running): Promise<void> {
+    if (writes.bufferBytes > this.#bufferBytesMax) await writes.flush()
+  }
+
+  /** Takes the writes so far to the table, so that a read sees them. */
+  async #flush({ transaction, writes }: Running): Promise<void> {
+    if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
+    await writes.flush()
   }
 }
 
-function splitColumn(column: string): { family: string; qualifier: string } {
-  const colon = column.indexOf(':')
-  if (colon < 0) throw new CellarError(ErrorCode.invalidArgument, `'${column}' is no column`)
-  return { family: column.slice(0, colon), qualifier: column.slice(colon + 1) }
+function stateError(message: string): TransactionError {
+  return new TransactionError(TransactionErrorCode.state, message)
 }

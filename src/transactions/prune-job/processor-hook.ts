@@ -5,14 +5,23 @@
  * - Cells of invalid transactions, and cells older than the TTL of the family, go.
  * - Above the *visibility upper bound* all other cells stay: their transactions may still run.
  * - At or below it every transaction sees the same. Of each column the newest cell stays and older
- *   ones go, as does what a deletion of the family covers. A deletion itself (an empty value) stays
- *   until a major compaction, because what it covers may lie in a file that this job does not see.
+ *   ones go, as does what a deletion of the family covers: all cells with smaller pointers. A
+ *   deletion itself (an empty value) stays until a major compaction, because what it covers may lie
+ *   in a file that this job does not see. It also stays if it is newer than an open snapshot of
+ *   the database: it may cover a cell that the snapshot protects, about which no hook is asked.
+ *
+ * The empty column of a family holds the deletions of the family. A value there hides no deletion.
  *
  * Judging by one file only is safe: an older version that another file still has is covered by the
  * version that stays. No object is made per cell. Without a context everything is kept.
  */
 import type { CellView } from '../../cell/cell-view.js'
-import { CellDecision, type CellHook, type CellHookSetup } from '../../coprocessor/cell-hook.js'
+import {
+  CellDecision,
+  type CellHook,
+  type CellHookSetup,
+  type StoreJob,
+} from '../../coprocessor/cell-hook.js'
 import { PointerSet, type PackedPointers } from './packed-pointers.js'
 
 /** What a job knows of the transactions. Structured-cloneable. */
@@ -44,7 +53,8 @@ const idsPerMillisecond = 1_000_000
 
 class ProcessorHook implements CellHook {
   readonly #context: ProcessorContext
-  readonly #major: boolean
+  /** Deletions up to this sequence may go. */
+  readonly #deletionsUpTo: number
   readonly #invalid: PointerSet | undefined
   #qualifier = new Uint8Array(64)
   #qualifierBytes = -1
@@ -55,9 +65,9 @@ class ProcessorHook implements CellHook {
   #expired = 0
   #covered = 0
 
-  constructor(context: ProcessorContext, major: boolean) {
+  constructor(context: ProcessorContext, { kind, readPointOldest }: StoreJob) {
     this.#context = context
-    this.#major = major
+    this.#deletionsUpTo = kind === 'major' ? readPointOldest : -1
     this.#invalid = context.invalid.count > 0 ? new PointerSet(context.invalid) : undefined
   }
 
@@ -79,26 +89,39 @@ class ProcessorHook implements CellHook {
     }
     const { visibleHigh, visibleLow } = this.#context
     if (high > visibleHigh || (high === visibleHigh && low > visibleLow)) return CellDecision.keep
+    const isDeletion = cell.contentBytes === 0
+    if (isDeletion && cell.qualifierStart === cell.qualifierEnd) return this.#familyDeletion(cell)
     if (this.#columnDone || this.#isDeleted(high, low)) {
       this.#covered++
       this.#columnDone = true
       return CellDecision.drop
     }
     this.#columnDone = true
-    if (cell.contentBytes > 0) return CellDecision.keep
-    if (cell.qualifierStart === cell.qualifierEnd) {
-      this.#deleteHigh = high
-      this.#deleteLow = low
-    }
-    if (!this.#major) return CellDecision.keep
-    this.#covered++
-    return CellDecision.drop
+    return isDeletion ? this.#deletion(cell) : CellDecision.keep
   }
 
   finish(): ProcessorReport {
     const { pruneBound, epoch } = this.#context
     const [invalid, expired, covered] = [this.#invalidCount, this.#expired, this.#covered]
     return { pruneBound, epoch, invalid, expired, covered }
+  }
+
+  /** The newest deletion of the family covers older ones too. */
+  #familyDeletion(cell: CellView): CellDecision {
+    if (this.#deleteHigh >= 0) {
+      this.#covered++
+      return CellDecision.drop
+    }
+    this.#deleteHigh = cell.timestampHigh
+    this.#deleteLow = cell.timestampLow
+    this.#columnDone = true
+    return this.#deletion(cell)
+  }
+
+  #deletion(cell: CellView): CellDecision {
+    if (cell.sequence > this.#deletionsUpTo) return CellDecision.keep
+    this.#covered++
+    return CellDecision.drop
   }
 
   #isExpired(cell: CellView): boolean {
@@ -112,7 +135,7 @@ class ProcessorHook implements CellHook {
 
   /** Whether a deletion of the family covers the cell. */
   #isDeleted(high: number, low: number): boolean {
-    return high < this.#deleteHigh || (high === this.#deleteHigh && low <= this.#deleteLow)
+    return high < this.#deleteHigh || (high === this.#deleteHigh && low < this.#deleteLow)
   }
 
   #isSameColumn({ buffer, qualifierStart, qualifierEnd }: CellView): boolean {
@@ -143,5 +166,5 @@ class IdleHook implements CellHook {
 /** Makes the hook of one job, or of one part of it. */
 export function createCellHook({ job, context }: CellHookSetup): CellHook {
   if (context === undefined) return new IdleHook()
-  return new ProcessorHook(context as ProcessorContext, job.kind === 'major')
+  return new ProcessorHook(context as ProcessorContext, job)
 }

@@ -12,9 +12,12 @@ import {
   TransactionPruningService,
   TransactionVisibilityFilter,
   type PruningPlugin,
-  type TransactionSnapshot,
+  type StoreName,
+  type VisibilitySnapshot,
 } from '../../../src/transactions/index.js'
 import { failsWith, tx, type Fixture, type MessagingCase } from './case.js'
+
+const storeOf = (table: string): StoreName => ({ table, family: 'f' })
 
 const hour = 3_600_000
 
@@ -24,7 +27,7 @@ async function table(fixture: Fixture, families: Record<string, FamilyOptions>):
 
 async function processor(
   fixture: Fixture,
-  transactions: () => TransactionSnapshot | undefined,
+  transactions: () => VisibilitySnapshot | undefined,
   state?: PruneState,
 ): Promise<void> {
   const options = state === undefined ? { transactions } : { transactions, state }
@@ -138,6 +141,7 @@ const filterCases: readonly MessagingCase[] = [
       const late = (): Promise<void> => own.put({ row: 'r', cells: { 'f:q': 'x' } })
       await failsWith('ERR_TRANSACTION_TOO_OLD', late)
       await failsWith('ERR_TRANSACTION_TOO_OLD', () => own.delete({ row: 'r' }))
+      await own.rollbackTx()
       const context = new TransactionContext(manager, [own])
       await context.start()
       await own.put({ row: 'r', cells: { 'f:q': 'x' } })
@@ -160,6 +164,7 @@ const jobCases: readonly MessagingCase[] = [
       const V = (i: number): bigint => BigInt(now - (7 - i) * hour) * idsPerMillisecond
       await processor(fixture, () => ({
         readPointer: V(6) - 1n,
+        visibilityUpperBound: V(6) - 1n,
         inProgress: [V(6)],
         invalid: [V(3), V(5), V(7)],
       }))
@@ -254,7 +259,7 @@ const jobCases: readonly MessagingCase[] = [
     run: async (fixture) => {
       const t = await table(fixture, { f: transactionalFamily() })
       const state = await PruneState.open({ lifetimeMilliseconds: 0, graceMilliseconds: 0 })
-      let snapshot: TransactionSnapshot | undefined = undefined
+      let snapshot: VisibilitySnapshot | undefined = undefined
       await processor(fixture, () => snapshot, state)
       const jobs = fixture.suite.jobs!
       const compact = (): Promise<void> => jobs.compact(fixture.database, 't', true)
@@ -264,11 +269,11 @@ const jobCases: readonly MessagingCase[] = [
           await jobs.flush(fixture.database)
         }
       }
-      const bound = (): bigint | undefined => state.read('t').rewritten?.bound
+      const bound = (): bigint | undefined => state.read(storeOf('t')).rewritten?.bound
       await write()
       await compact()
       assert.equal(bound(), undefined, 'nothing is known of the transactions')
-      snapshot = { readPointer: 300n, inProgress: [], invalid: [50n] }
+      snapshot = { readPointer: 300n, visibilityUpperBound: 300n, inProgress: [], invalid: [50n] }
       await write()
       assert.equal(bound(), undefined, 'flushes record none')
       await compact()
@@ -276,7 +281,12 @@ const jobCases: readonly MessagingCase[] = [
       await write()
       await compact()
       assert.equal(bound(), 50n)
-      snapshot = { readPointer: 300n, inProgress: [105n], invalid: [150n] }
+      snapshot = {
+        readPointer: 300n,
+        visibilityUpperBound: 104n,
+        inProgress: [105n],
+        invalid: [150n],
+      }
       await write()
       assert.equal(bound(), 50n)
       await compact()
@@ -292,10 +302,10 @@ const jobCases: readonly MessagingCase[] = [
       const state = await PruneState.open({ lifetimeMilliseconds: 0, graceMilliseconds: 0 })
       const manager = await fixture.manager()
       await processor(fixture, () => manager.snapshot(), state)
-      assert.equal(state.bound(['t']), -1n)
+      assert.equal(state.bound([storeOf('t')]), -1n)
       await fixture.suite.jobs!.flush(fixture.database)
       const inactive = BigInt(fixture.clock.milliseconds) * idsPerMillisecond - 1n
-      assert.equal(state.bound(['t']), inactive)
+      assert.equal(state.bound([storeOf('t')]), inactive)
       assert.equal(state.bound([]), -1n, 'a table that was dropped is not asked')
     },
   },

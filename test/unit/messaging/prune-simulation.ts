@@ -6,11 +6,13 @@ import type { Random } from '../../../src/base/random.js'
 import type { Observer, StoreJob } from '../../../src/index.js'
 import type { PruneContext } from '../../../src/messaging/prune-job/prune-context.js'
 import { messagingPruning } from '../../../src/messaging/prune-observer.js'
-import { PruneState } from '../../../src/transactions/index.js'
+import { PruneState, type StoreName } from '../../../src/transactions/index.js'
 import { decodePointer, encodeMessageRow, encodePointer } from '../../../src/messaging/rows.js'
 import type { TopicRecord } from '../../../src/messaging/topic.js'
 import type { TransactionSnapshot } from '../../../src/transactions/index.js'
 import { jobOf, outcomeOf, runHook, type MadeCell } from './prune-support.js'
+
+const storeOf = (table: string): StoreName => ({ table, family: 'd' })
 
 const lifetimeMilliseconds = 1000
 const graceMilliseconds = 400
@@ -193,7 +195,7 @@ export class Simulation {
 
   /** Takes from the list of invalid transactions what the state allows; tells what is wrong. */
   private forget(): string | undefined {
-    const bound = this.state.bound(['messages'])
+    const bound = this.state.bound([storeOf('messages')])
     const positive = new Set<bigint>()
     for (const cells of [this.memtable, this.frozen ?? [], ...this.files]) {
       for (const { value } of cells) positive.add(decodePointer(value)!)

@@ -7,11 +7,13 @@ import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
 import type { StoreJobOutcome } from '../../../src/index.js'
 import { messagingPruning } from '../../../src/messaging/prune-observer.js'
-import { PruneState } from '../../../src/transactions/index.js'
+import { PruneState, type StoreName } from '../../../src/transactions/index.js'
 import type { TransactionSnapshot } from '../../../src/transactions/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { Simulation } from './prune-simulation.js'
 import { contextOf, jobOf, outcomeOf, runHook } from './prune-support.js'
+
+const storeOf = (table: string): StoreName => ({ table, family: 'd' })
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 /** The ids of one second. */
@@ -56,7 +58,7 @@ function snapshotOf(invalid: bigint[], inProgress: bigint[] = []): TransactionSn
 
 void t.test('133 only major compactions with a snapshot record a bound', async (t) => {
   const { state, job } = await observed()
-  const recorded = (): bigint | undefined => state.read('messages').rewritten?.bound
+  const recorded = (): bigint | undefined => state.read(storeOf('messages')).rewritten?.bound
   job('minor', 1, snapshotOf([50n]))
   t.equal(recorded(), undefined)
   job('major', 2, snapshotOf([50n]))
@@ -69,30 +71,34 @@ void t.test('133 only major compactions with a snapshot record a bound', async (
   t.equal(recorded(), 50n)
   job('major', 6, snapshotOf([150n], [105n]))
   t.equal(recorded(), 104n)
-  t.strictSame(state.read('other'), { rewritten: undefined, flushedTime: undefined, bound: -1n })
+  t.strictSame(state.read(storeOf('other')), {
+    rewritten: undefined,
+    flushedTime: undefined,
+    bound: -1n,
+  })
 })
 
 void t.test('131 a bound is never above the inactive bound', async (t) => {
   const { state, job } = await observed()
   job('flush', 120_000, snapshotOf([40n * n]))
   job('major', 120_000, snapshotOf([40n * n, 200n * n]))
-  t.equal(state.bound(['messages']), 110n * n - 1n)
+  t.equal(state.bound([storeOf('messages')]), 110n * n - 1n)
   job('flush', 220_000, snapshotOf([40n * n]))
   job('major', 220_000, snapshotOf([], [78n * n + 1n]))
-  t.equal(state.bound(['messages']), 110n * n - 1n, 'bounds do not fall')
+  t.equal(state.bound([storeOf('messages')]), 110n * n - 1n, 'bounds do not fall')
   job('flush', 320_000, snapshotOf([40n * n]))
   job('major', 320_000, snapshotOf([], [178n * n + 1n]))
-  t.equal(state.bound(['messages']), 178n * n)
+  t.equal(state.bound([storeOf('messages')]), 178n * n)
 })
 
 void t.test('a rewrite counts when a flush has emptied the memory of that time', async (t) => {
   const { state, job } = await observed()
   job('major', 120_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), -1n)
+  t.equal(state.bound([storeOf('messages')]), -1n)
   job('flush', 119_999, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), -1n)
+  t.equal(state.bound([storeOf('messages')]), -1n)
   job('flush', 120_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), 40n * n)
+  t.equal(state.bound([storeOf('messages')]), 40n * n)
 })
 
 void t.test('a flush without a snapshot takes back what is not confirmed', async (t) => {
@@ -100,24 +106,28 @@ void t.test('a flush without a snapshot takes back what is not confirmed', async
   job('major', 120_000, snapshotOf([40n * n]))
   job('flush', 121_000, undefined)
   job('flush', 122_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), -1n)
+  t.equal(state.bound([storeOf('messages')]), -1n)
   job('major', 122_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), 40n * n)
+  t.equal(state.bound([storeOf('messages')]), 40n * n)
   job('flush', 123_000, undefined)
-  t.equal(state.bound(['messages']), 40n * n, 'what was confirmed stays')
+  t.equal(state.bound([storeOf('messages')]), 40n * n, 'what was confirmed stays')
 })
 
 void t.test('134 empty and new tables do not block, unknown ones do', async (t) => {
   const { state, job } = await observed()
   job('flush', 120_000, snapshotOf([40n * n]))
   job('major', 120_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), 40n * n)
-  t.equal(state.bound(['messages', 'fresh']), -1n)
-  state.noteEmpty('fresh', 30_000)
-  t.equal(state.bound(['messages', 'fresh']), 20n * n - 1n, 'nothing older can be in it')
-  state.noteEmpty('fresh', 125_000)
-  t.equal(state.bound(['messages', 'fresh']), 40n * n)
-  t.equal(state.bound(['fresh']), 115n * n - 1n)
+  t.equal(state.bound([storeOf('messages')]), 40n * n)
+  t.equal(state.bound([storeOf('messages'), storeOf('fresh')]), -1n)
+  state.noteEmpty(storeOf('fresh'), 30_000)
+  t.equal(
+    state.bound([storeOf('messages'), storeOf('fresh')]),
+    20n * n - 1n,
+    'nothing older can be in it',
+  )
+  state.noteEmpty(storeOf('fresh'), 125_000)
+  t.equal(state.bound([storeOf('messages'), storeOf('fresh')]), 40n * n)
+  t.equal(state.bound([storeOf('fresh')]), 115n * n - 1n)
   t.equal(state.bound([]), -1n)
 })
 
@@ -132,9 +142,9 @@ void t.test(
       state,
     })
     observer!.postFlush!(jobOf('flush', 50_000), outcomeOf([], { storeIsEmpty: true }))
-    t.equal(state.bound(['messages']), 40n * n - 1n)
+    t.equal(state.bound([storeOf('messages')]), 40n * n - 1n)
     observer!.postCompact!(jobOf('minor', 60_000), outcomeOf([], { storeIsEmpty: true }))
-    t.equal(state.bound(['messages']), 50n * n - 1n)
+    t.equal(state.bound([storeOf('messages')]), 50n * n - 1n)
   },
 )
 
@@ -152,11 +162,11 @@ void t.test('an invalid pointer that stays keeps its transaction in the list', a
   }
   observer!.postFlush!(jobOf('flush', 120_000), left({}))
   observer!.postCompact!(jobOf('major', 120_000), left({ pointerLeft: 30n * n }))
-  t.equal(state.bound(['messages']), 30n * n - 1n)
+  t.equal(state.bound([storeOf('messages')]), 30n * n - 1n)
   observer!.postCompact!(jobOf('major', 130_000), left({}))
   observer!.postFlush!(jobOf('flush', 131_000), left({ pointerLeft: 30n * n }))
   observer!.postFlush!(jobOf('flush', 132_000), left({}))
-  t.equal(state.bound(['messages']), 30n * n - 1n)
+  t.equal(state.bound([storeOf('messages')]), 30n * n - 1n)
 })
 
 void t.test('cells that the hook was not asked about make no bound', async (t) => {
@@ -164,11 +174,11 @@ void t.test('cells that the hook was not asked about make no bound', async (t) =
   const protectedCells = { hookNotAsked: 1 }
   job('flush', 120_000, snapshotOf([40n * n]))
   job('major', 120_000, snapshotOf([40n * n]), protectedCells)
-  t.equal(state.read('messages').rewritten, undefined)
+  t.equal(state.read(storeOf('messages')).rewritten, undefined)
   job('major', 190_000, snapshotOf([40n * n]))
   job('flush', 200_000, snapshotOf([40n * n]), protectedCells)
   job('flush', 201_000, snapshotOf([40n * n]))
-  t.equal(state.bound(['messages']), -1n)
+  t.equal(state.bound([storeOf('messages')]), -1n)
 })
 
 void t.test('the state survives a restart in a table, and is read as it was written', async (t) => {
@@ -176,17 +186,22 @@ void t.test('the state survives a restart in a table, and is read as it was writ
   const table = await test.database.createTable('tms.prune', { families: { d: {} } })
   await table.put({ row: 'damaged', cells: { 'd:s': '{"bound":' } })
   const state = await PruneState.open({ ...times, table })
-  state.noteFlush('messages', 120_000)
-  state.noteRewrite('messages', 120_000, 1_489_707_864_000_000_001n, state.epoch('messages'))
-  state.noteEmpty('fresh', 50_000)
-  state.noteFlush('flushed', 7)
+  state.noteFlush(storeOf('messages'), 120_000)
+  state.noteRewrite(
+    storeOf('messages'),
+    120_000,
+    1_489_707_864_000_000_001n,
+    state.epoch(storeOf('messages')),
+  )
+  state.noteEmpty(storeOf('fresh'), 50_000)
+  state.noteFlush(storeOf('flushed'), 7)
   await state.settled()
   await test.reopen()
   const again = await PruneState.open({ ...times, table: test.database.table('tms.prune') })
   for (const name of ['messages', 'fresh', 'flushed', 'absent', 'damaged']) {
-    t.strictSame(again.read(name), state.read(name), name)
+    t.strictSame(again.read(storeOf(name)), state.read(storeOf(name)), name)
   }
-  t.equal(again.bound(['messages']), 110n * n - 1n)
+  t.equal(again.bound([storeOf('messages')]), 110n * n - 1n)
   await test.close()
 })
 
@@ -196,10 +211,10 @@ void t.test('133 a table of state that cannot be written fails nothing', async (
   const errors: unknown[] = []
   const state = await PruneState.open({ ...times, table, onError: (error) => errors.push(error) })
   await test.database.dropTable('tms.prune')
-  state.noteEmpty('messages', 50_000)
+  state.noteEmpty(storeOf('messages'), 50_000)
   await state.settled()
   t.match(errors, [{ code: 'ERR_TABLE_NOT_FOUND' }])
-  t.equal(state.bound(['messages']), 40n * n - 1n)
+  t.equal(state.bound([storeOf('messages')]), 40n * n - 1n)
   await test.close()
 })
 

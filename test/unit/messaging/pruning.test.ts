@@ -8,7 +8,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runHistory } from './prune-history.js'
 import { cellsOf, MessagingTables, pointersOf, start, V } from './messaging-tables.js'
+import type { StoreName } from '../../../src/transactions/index.js'
 import { lengthOf } from '../../helpers/length.js'
+
+const storeOf = (table: string): StoreName => ({ table, family: 'd' })
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const withoutPool = findPool() === undefined && 'piscina is not installed'
@@ -194,14 +197,18 @@ both('133 the bound of the last major compaction is recorded and survives', asyn
   await tables.flush()
   await tables.publish('n:t', 1, 1, { pointer: V(4), payload: 'data' })
   await tables.flush()
-  const rewritten = (): bigint | undefined => tables.state.read('tms.message').rewritten?.bound
+  const rewritten = (): bigint | undefined =>
+    tables.state.read(storeOf('tms.message')).rewritten?.bound
   await tables.compact(false)
   t.equal(rewritten(), undefined, 'not by a minor one')
   const now = tables.clock.milliseconds
   await tables.compact()
   t.equal(rewritten(), V(3))
-  t.equal(tables.state.read('tms.message').flushedTime, now)
-  t.ok(tables.state.bound(['tms.message']) < V(1), 'not yet: the transactions may still write')
+  t.equal(tables.state.read(storeOf('tms.message')).flushedTime, now)
+  t.ok(
+    tables.state.bound([storeOf('tms.message')]) < V(1),
+    'not yet: the transactions may still write',
+  )
   await tables.reopen()
   t.equal(rewritten(), V(3))
   tables.clock.milliseconds += 100 * 3_600_000
@@ -209,8 +216,8 @@ both('133 the bound of the last major compaction is recorded and survives', asyn
   await tables.publish('n:t', 1, 2, { pointer: V(4), payload: 'data' })
   await tables.flush()
   await tables.compact()
-  t.equal(tables.state.bound(['tms.message']), V(3))
-  t.equal(tables.state.bound(['tms.message', 'tms.other']), -1n)
+  t.equal(tables.state.bound([storeOf('tms.message')]), V(3))
+  t.equal(tables.state.bound([storeOf('tms.message'), storeOf('tms.other')]), -1n)
 })
 
 both('a major compaction of some rows records no bound', async (t, tables) => {
@@ -220,7 +227,8 @@ both('a major compaction of some rows records no bound', async (t, tables) => {
     await tables.publish(name, 1, 0, { payload: 'data' })
     await tables.flush()
   }
-  const rewritten = (): bigint | undefined => tables.state.read('tms.message').rewritten?.bound
+  const rewritten = (): bigint | undefined =>
+    tables.state.read(storeOf('tms.message')).rewritten?.bound
   await tables.database.compact('tms.message', { startRow: 'n:a', stopRow: 'n:b' })
   t.equal(rewritten(), undefined)
   await tables.compact()
@@ -237,12 +245,12 @@ both('cells that an open snapshot sees stay, and make no bound', async (t, table
   await tables.flush()
   await tables.compact()
   t.strictSame(cellsOf(tables.messages), before)
-  t.equal(tables.state.read('tms.message').rewritten, undefined)
+  t.equal(tables.state.read(storeOf('tms.message')).rewritten, undefined)
   view.close()
   await tables.compact()
   t.strictSame(pointersOf(tables.messages), [-V(3)])
   t.equal(cellsOf(tables.messages).length, 2)
-  t.equal(tables.state.read('tms.message').rewritten?.bound, V(3))
+  t.equal(tables.state.read(storeOf('tms.message')).rewritten?.bound, V(3))
 })
 
 both('a metadata table that is truncated makes all topics unknown', async (t, tables) => {

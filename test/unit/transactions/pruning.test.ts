@@ -38,7 +38,9 @@ async function open(fileSystem: MemoryFileSystem, clock: ManualClock) {
     pruneState,
     register,
   })
-  const plugin = pruneStatePlugin(pruneState, () => ['orders', 'tms.message'])
+  const plugin = pruneStatePlugin(pruneState, () =>
+    ['orders', 'tms.message'].map((name) => database.table(name)),
+  )
   const pruning = new TransactionPruningService({ manager, plugins: [plugin], clock })
   const close = async (): Promise<void> => {
     await service.close()
