@@ -1,6 +1,6 @@
 /** The content repository on tables. The public entry `cellardb/repository`. */
 export { RepositoryManager } from './repository-manager.js'
-export { Repository } from './repository.js'
+export { Repository, type RepositoryWrite } from './repository.js'
 export type { RepositoryOptions } from './options.js'
 export type { HookContext, RepositoryHook } from './hooks.js'
 export { RepositoryError, RepositoryErrorCode } from './errors.js'
@@ -54,12 +54,8 @@ export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export { ByteReader } from './byte-reader.js'
 export { ByteWriter } from './byte-writer.js'
-export {
-  RecordTable,
-  type BatchWrite,
-  type BlobContent,
-  type BlobPlace,
-} from './records/record-table.js'
+export { RecordTable, type BlobContent, type BlobPlace } from './records/record-table.js'
+export type { BatchResult, BatchWrite } from './records/batch.js'
 export { TypedRecords, type TypedRecord } from './records/typed-records.js'
 export {
   RecordDraft,
@@ -74,7 +70,7 @@ export {
 export type { Metadata, MetadataValue } from './records/metadata.js'
 export type { Condition, ConditionOperator } from './records/conditions.js'
 export type { ReadOptions, VersionSelection } from './records/record-reader.js'
-export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/record-writer.js'
+export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/write-options.js'
 export type { FieldDifference, PruneOptions, RevisionOptions } from './records/record-history.js'
 export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'

@@ -64,8 +64,11 @@ export class Link {
     this.master = id
     this.copyAll = copyAll
     const names = Object.keys(rules).sort()
-    this.rules = Object.freeze(Object.fromEntries(names.map((name) => [name, rules[name]])))
+    this.rules = Object.freeze(
+      Object.fromEntries(names.map((name) => [name, ruleOf(name, rules[name])])),
+    )
     this.text = this.#write()
+    Object.freeze(this)
   }
 
   /** A link to exactly this record: its variant properties are set, none is copied. */
@@ -139,6 +142,13 @@ export class Link {
     const rules = parts.length === 0 ? '' : `.${parts.join(',')}`
     return `${table}${master}${rules}` || '.'
   }
+}
+
+function ruleOf(name: string, rule: LinkRule): LinkRule {
+  const { kind } = rule
+  if (kind === 'set') return Object.freeze({ kind, value: rule.value })
+  if (kind === 'copy' || kind === 'remove') return Object.freeze({ kind })
+  throw invalidArgument(`the rule of ${shown(name)} is set, copy or remove, got ${shown(kind)}`)
 }
 
 function parseRules(text: string, whole: string): Pick<LinkParts, 'copyAll' | 'rules'> {

@@ -57,6 +57,7 @@ export class RecordId {
       this.master = this
       this.text = plain.text
       this.#bytes = plain.bytes
+      Object.freeze(this)
       return
     }
     const prefix = kind === userKind ? 'USER' : 'UUID'
@@ -70,6 +71,7 @@ export class RecordId {
       const parts = properties.map(([key, value]) => `${escaped(key)}=${escaped(value)}`)
       this.text = `${masterText}.${parts.join(',')}`
     }
+    Object.freeze(this)
   }
 
   /** An id that the user chooses. `ERR_INVALID_ARGUMENT`. */
@@ -158,7 +160,7 @@ export class RecordId {
     return new RecordId(this.#kind, this.#own, entries)
   }
 
-  /** The row of the record. */
+  /** The row of the record; not to be changed. */
   get bytes(): Buffer {
     this.#bytes ??= this.#encode()
     return this.#bytes

@@ -341,6 +341,7 @@ export class RepositoryManager {
       fieldIndexes: this.#fieldIndexes,
       parts: this.#parts,
       blobs: this.blobs,
+      checkOpen: () => this.#checkOpen(),
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
     await this.#fieldIndexes.load(context.key)

@@ -1,10 +1,17 @@
 /** One repository: record tables by name, beside other repositories with the same schema. */
 import { RepositoryError, RepositoryErrorCode } from './errors.js'
 import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
+import { writeBatch, type BatchResult, type BatchWrite } from './records/batch.js'
 import type { RecordTable } from './records/record-table.js'
 import type { StoredRecord } from './records/record.js'
 import { checkTableName, defaultTable } from './repository-rows.js'
 import type { RepositoryManager } from './repository-manager.js'
+
+/** One write of a batch over several tables. */
+export type RepositoryWrite = BatchWrite & {
+  /** Name of the record table. Default 'record'. */
+  readonly table?: string | undefined
+}
 
 /** A repository; made by `RepositoryManager.repository`. */
 export class Repository {
@@ -39,6 +46,17 @@ export class Repository {
   ): Promise<PopulatedRecord[]> {
     const { schema } = this.#manager.types
     return populate(records, paths, schema, (name) => this.#manager.findTable(this.name, name))
+  }
+
+  /**
+   * Several writes of different records, of one or several tables, all or none; a result by
+   * position. If one of them is a `CONFLICT`, nothing is written, and those that would have changed
+   * a record are `NOT_WRITTEN`. Errors of the single writes, `ERR_RECORD_TABLE_NOT_FOUND`.
+   */
+  async batch(writes: readonly RepositoryWrite[]): Promise<BatchResult[]> {
+    return writeBatch(
+      writes.map(({ table, ...write }) => ({ table: this.table(table).writing, write })),
+    )
   }
 
   /** Names of the record tables, sorted. */

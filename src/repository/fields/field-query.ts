@@ -5,7 +5,6 @@
 import { OptionNames, requireCapability, shown, type Snapshot } from '../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
-import { decodeField } from '../records/prepared-input.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from '../records/record-filters.js'
 import { wantedFields } from '../records/record-scanner.js'
 import { decodeHead, headColumn, type RecordState } from '../records/record-state.js'
@@ -72,16 +71,14 @@ const rowsAtOnce = 256
 
 /** Reads a page. Errors of {@link planQuery}, `ERR_UNSUPPORTED` without snapshots. */
 export async function queryRecords(context: TableContext, query: FieldQuery): Promise<RecordPage> {
+  context.checkOpen()
   const { limit = 100 } = names.check(query)
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > limitMax) {
     throw invalidArgument(`limit is a whole number from 1 to ${limitMax}, got ${shown(limit)}`)
   }
   requireCapability(context.database.capabilities, 'snapshots', 'a query of records')
   const { schema } = context
-  const filter =
-    query.filter === undefined
-      ? undefined
-      : prepareFilter(query.filter, schema, (field, bytes) => decodeField(field, bytes, schema))
+  const filter = query.filter === undefined ? undefined : prepareFilter(query.filter, schema)
   const wanted = wantedFields(context, query.fields)
   const plan = planQuery(query, context)
   const snapshot = context.database.snapshot()

@@ -19,25 +19,29 @@ export class RecordIndexes {
    * `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a
    * record are too long.
    */
-  create(
+  async create(
     input: FieldIndexInput,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<FieldIndexInfo> {
+    this.#context.checkOpen()
     return this.#context.fieldIndexes.create(this.#context, input, signal)
   }
 
   /** Removes an index. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
-  drop(name: string): Promise<void> {
+  async drop(name: string): Promise<void> {
+    this.#context.checkOpen()
     return this.#context.fieldIndexes.drop(this.#context, name)
   }
 
   /** The indexes, by name. */
   list(): FieldIndexInfo[] {
+    this.#context.checkOpen()
     return this.#context.fieldIndexes.list(this.#context)
   }
 
   /** Compares an index with its records. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
-  check(name: string): Promise<FieldIndexCheck> {
+  async check(name: string): Promise<FieldIndexCheck> {
+    this.#context.checkOpen()
     return this.#context.fieldIndexes.check(this.#context, name)
   }
 }

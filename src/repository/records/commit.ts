@@ -115,6 +115,7 @@ export async function publishEvent(
   id: RecordId,
   attributes: Readonly<Record<string, string>> | undefined,
 ): Promise<number | undefined> {
+  context.checkOpen()
   const { table, database, durability, repository, name } = context
   const type = 'record-index'
   const event: StoredEvent = {

@@ -4,6 +4,8 @@ import { invalidArgument } from '../errors.js'
 import { versionField } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
+import type { RecordState, VersionState } from './record-state.js'
+import { orderTo } from './values-compared.js'
 
 /** How the stored value must relate to that of the condition: `stored operator value`. */
 export type ConditionOperator =
@@ -25,7 +27,8 @@ export interface Condition {
 export interface PreparedCondition {
   /** Undefined for the version. */
   readonly field: FieldType | undefined
-  isFulfilledBy(stored: unknown): boolean
+  /** By the bytes of the field, if it is there, and the version. */
+  readonly isFulfilledBy: (stored: Buffer | undefined, version: number) => boolean
 }
 
 const names = new OptionNames<Condition>('a condition', {
@@ -44,22 +47,19 @@ const tests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
   GREATER: (order) => order > 0,
 }
 
-/** Compares two values of a field. Types without an order are equal or not. */
-export type Compare = (field: FieldType, stored: unknown, value: unknown) => number
-
 /**
- * Checks conditions and finds their fields. `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`,
- * also for an operator that the type of the field has no order for.
+ * Checks conditions and finds their fields; the values count as of this call.
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
+ * `ERR_INVALID_ARGUMENT`, also for an operator that the type of the field has no order for.
  */
 export function prepareConditions(
   conditions: readonly Condition[] | undefined,
   schema: SchemaCache,
-  compare: Compare,
 ): PreparedCondition[] {
-  return (conditions ?? []).map((condition) => prepare(names.check(condition), schema, compare))
+  return (conditions ?? []).map((condition) => prepare(names.check(condition), schema))
 }
 
-function prepare(condition: Condition, schema: SchemaCache, compare: Compare): PreparedCondition {
+function prepare(condition: Condition, schema: SchemaCache): PreparedCondition {
   const { field: name, operator = 'EQUAL', value, allowMissing = false } = condition
   if (!Object.hasOwn(tests, operator)) throw invalidArgument(`no operator ${shown(operator)}`)
   if (value === undefined) throw invalidArgument('a condition needs a value, or null')
@@ -68,20 +68,36 @@ function prepare(condition: Condition, schema: SchemaCache, compare: Compare): P
   const field = name === versionField ? undefined : schema.field(name)
   if (value === null) {
     if (!isEquality) throw invalidArgument(`${operator} needs a value other than null`)
-    const isFulfilledBy = (stored: unknown): boolean => {
-      return (stored === undefined) === (operator === 'EQUAL')
+    const isFulfilledBy = (stored: Buffer | undefined, version: number): boolean => {
+      const isAbsent = field === undefined ? version === 0 : stored === undefined
+      return isAbsent === (operator === 'EQUAL')
     }
     return { field, isFulfilledBy }
   }
-  if (field !== undefined && !isEquality && field.type.compare === undefined) {
-    throw invalidArgument(`values of ${field.valueType} have no order`)
+  if (field === undefined) {
+    const wanted = Number(value)
+    const isFulfilledBy = (_: Buffer | undefined, version: number): boolean => {
+      return version === 0 ? allowMissing : test(version - wanted)
+    }
+    return { field, isFulfilledBy }
   }
-  const order = (stored: unknown): number => {
-    if (field !== undefined) return compare(field, stored, value)
-    return Number(stored) - Number(value)
+  const order = orderTo(field, value, schema, !isEquality)
+  const isFulfilledBy = (stored: Buffer | undefined): boolean => {
+    return stored === undefined ? allowMissing : test(order(stored))
   }
-  return {
-    field,
-    isFulfilledBy: (stored) => (stored === undefined ? allowMissing : test(order(stored))),
-  }
+  return { field, isFulfilledBy }
+}
+
+/** Whether all conditions hold for a version of a record; version 0 = one without versions. */
+export function holds(
+  conditions: readonly PreparedCondition[],
+  state: RecordState,
+  version: number,
+  ofVersion: VersionState | undefined,
+): boolean {
+  return conditions.every(({ field, isFulfilledBy }) => {
+    if (field === undefined) return isFulfilledBy(undefined, version)
+    const cell = state.fields.get(field.ordinal) ?? ofVersion?.fields.get(field.ordinal)
+    return isFulfilledBy(cell?.value, version)
+  })
 }

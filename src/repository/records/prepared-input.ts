@@ -9,6 +9,7 @@ import { leafOf } from '../schema/rule-checks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { Metadata } from './metadata.js'
 import type { RecordInput, RecordTypeLike } from './record.js'
+import { copyMetadata } from './submission.js'
 
 const names = new OptionNames<RecordInput>('a record', {
   id: true,
@@ -83,8 +84,8 @@ export function prepareInput(input: RecordInput, schema: SchemaCache): PreparedI
     sets.delete(field.ordinal)
   }
   const metadata = metadataOf(input, schema)
-  const attributes = input.attributes
-  for (const [name, text] of Object.entries(objectOf(attributes, 'attributes'))) {
+  const attributes = input.attributes === undefined ? undefined : { ...input.attributes }
+  for (const [name, text] of Object.entries(objectOf(input.attributes, 'attributes'))) {
     if (typeof text !== 'string') throw invalidArgument(`the attribute '${name}' must be a text`)
   }
   return { type: typeOf(input.type, schema), sets, deletes, metadata, attributes }
@@ -113,9 +114,11 @@ function metadataOf(input: RecordInput, schema: SchemaCache): Map<number, Metada
     if (field.scope === 'VERSIONED_MUTABLE' || leafOf(field).base === 'BLOB') {
       throw invalidRecord(`${name} cannot have metadata: it is mutable, or holds blobs`)
     }
+    const own = changes[name] as Metadata | undefined
+    const gone = deletes[name] as readonly string[] | undefined
     found.set(field.ordinal, {
-      changes: changes[name] as Metadata | undefined,
-      deletes: deletes[name] as readonly string[] | undefined,
+      changes: own === undefined ? undefined : copyMetadata(own),
+      deletes: gone === undefined ? undefined : [...gone],
     })
   }
   return found

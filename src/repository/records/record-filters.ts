@@ -2,11 +2,10 @@
 import { shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { ConditionOperator } from './conditions.js'
-import { encodeField } from './prepared-input.js'
 import type { RecordState } from './record-state.js'
+import { orderTo } from './values-compared.js'
 
 /** A filter of a record scan. */
 export type RecordFilter =
@@ -72,28 +71,21 @@ export interface PreparedFilter {
   readonly rowPrefix?: Buffer | undefined
 }
 
-/** Decodes the newest value of a field. */
-export type FieldDecoder = (field: FieldType, bytes: Buffer) => unknown
-
 /**
  * Checks a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
  * `ERR_RECORD_TYPE_NOT_FOUND`.
  */
-export function prepareFilter(
-  filter: RecordFilter,
-  schema: SchemaCache,
-  decode: FieldDecoder,
-): PreparedFilter {
+export function prepareFilter(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
   if (typeof filter !== 'object' || filter === null) {
     throw invalidArgument(`a filter is an object, got ${shown(filter)}`)
   }
   if ('all' in filter) {
-    const parts = filter.all.map((each) => prepareFilter(each, schema, decode))
+    const parts = filter.all.map((each) => prepareFilter(each, schema))
     const rowPrefix = parts.find((part) => part.rowPrefix !== undefined)?.rowPrefix
     return { test: (id, state) => parts.every(({ test }) => test(id, state)), rowPrefix }
   }
   if ('any' in filter) {
-    const parts = filter.any.map((each) => prepareFilter(each, schema, decode))
+    const parts = filter.any.map((each) => prepareFilter(each, schema))
     return { test: (id, state) => parts.some(({ test }) => test(id, state)) }
   }
   if ('idPrefix' in filter) {
@@ -116,7 +108,7 @@ export function prepareFilter(
       },
     }
   }
-  if ('field' in filter) return { test: fieldTest(filter, schema, decode) }
+  if ('field' in filter) return { test: fieldTest(filter, schema) }
   throw invalidArgument(`a filter has one of the known forms, got ${JSON.stringify(filter)}`)
 }
 
@@ -143,22 +135,14 @@ function variantFilter(
 function fieldTest(
   filter: Extract<RecordFilter, { readonly field: string }>,
   schema: SchemaCache,
-  decode: FieldDecoder,
 ): RecordTest {
   const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
   const field = schema.field(name)
   if (!Object.hasOwn(orderTests, operator)) throw invalidArgument(`no operator ${shown(operator)}`)
-  const wanted = encodeField(field, value, schema)
   const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
-  const { compare } = field.type
-  if (!isEquality && compare === undefined) {
-    throw invalidArgument(`values of ${field.valueType} have no order`)
-  }
+  const order = orderTo(field, value, schema, !isEquality)
   return (_, state) => {
     const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
-    if (cell === undefined) return !filterIfMissing
-    if (isEquality) return cell.value.equals(wanted) === (operator === 'EQUAL')
-    const order = (compare as (a: unknown, b: unknown) => number)(decode(field, cell.value), value)
-    return orderTests[operator](order)
+    return cell === undefined ? !filterIfMissing : orderTests[operator](order(cell.value))
   }
 }

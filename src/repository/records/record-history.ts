@@ -8,10 +8,10 @@ import { deleteState, type RecordChange } from './record-change.js'
 import { checkVersion, type RecordReader } from './record-reader.js'
 import type { FieldCell, RecordState, VersionState } from './record-state.js'
 import { recordNotFound, versionNotFound } from './record-view.js'
-import type { PreparedWrite } from './record-writer.js'
 import type { RecordInput, StoredRecord } from './record.js'
 import type { TableContext } from './table-context.js'
 import { taggedVersions } from './version-tags.js'
+import type { PreparedWrite } from './write-options.js'
 
 /** A field that differs between two versions; undefined = absent. */
 export interface FieldDifference {
@@ -141,7 +141,8 @@ export class RecordHistory {
         if (tagged > 0 && tagged >= state.first) first = Math.min(first, tagged)
       }
     }
-    if (first <= state.first) return { id, change: undefined, status: 'UP_TO_DATE', show }
+    if (first <= state.first)
+      return { id, change: undefined, status: 'UP_TO_DATE', show, showStored: show }
     const dropped = Array.from({ length: first - state.first }, (_, i) => state.first + i)
     const versionsBefore = await this.#reader.versionStates(id, dropped)
     const change: RecordChange = {
@@ -153,7 +154,7 @@ export class RecordHistory {
       versionsBefore,
       event: { kind: 'updated', fields: [] },
     }
-    return { id, change, status: 'UPDATED', show }
+    return { id, change, status: 'UPDATED', show, showStored: show }
   }
 
   /** A write that brings a deleted record back. `ERR_RECORD_NOT_FOUND` if that is too late. */
@@ -182,7 +183,7 @@ export class RecordHistory {
     const show = (): StoredRecord => {
       return views.ofState(id, after, after.version, after.latest, undefined)
     }
-    return { id, change, status: 'CREATED', show }
+    return { id, change, status: 'CREATED', show, showStored: show }
   }
 
   /** A write that removes what a deleted record has kept; undefined if there is nothing. */
@@ -206,7 +207,7 @@ export class RecordHistory {
     const show = (): StoredRecord => {
       return views.ofState(id, state, state.version, state.latest, undefined)
     }
-    return { id, change, status: 'DELETED', show }
+    return { id, change, status: 'DELETED', show, showStored: show }
   }
 
   async #live(id: RecordId): Promise<{ bytes: Buffer; state: RecordState }> {

@@ -65,6 +65,7 @@ export class RecordReader {
 
   /** The head of a record, which may be a deleted one. */
   async head(id: RecordId): Promise<StoredHead> {
+    this.#context.checkOpen()
     const row = await this.#context.table.get(headGet(id))
     const bytes = row.value(headColumn)
     return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
@@ -77,6 +78,7 @@ export class RecordReader {
   }
 
   async read(idLike: RecordIdLike, options: ReadOptions = {}): Promise<StoredRecord> {
+    this.#context.checkOpen()
     const id = RecordId.of(idLike)
     const wanted = this.wanted(options.fields)
     if (options.version !== undefined) return this.#readVersion(id, options.version, wanted)
@@ -85,6 +87,7 @@ export class RecordReader {
 
   /** As {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
   readSync(idLike: RecordIdLike, options: ReadOptions = {}): StoredRecord {
+    this.#context.checkOpen()
     const { syncTable, database } = this.#context
     if (syncTable === undefined) {
       requireCapability(database.capabilities, 'sync', 'a synchronous read of a record')
@@ -99,6 +102,7 @@ export class RecordReader {
 
   /** The records that exist, in the order asked for. */
   async readList(ids: readonly RecordIdLike[], options: ReadOptions = {}): Promise<StoredRecord[]> {
+    this.#context.checkOpen()
     const wanted = this.wanted(options.fields)
     const parsed = ids.map((id) => RecordId.of(id))
     const gets = parsed.map((id) => ({ row: id.bytes, columns: [headColumn] }))
@@ -118,6 +122,7 @@ export class RecordReader {
     selection: VersionSelection,
     options: Pick<ReadOptions, 'fields'> = {},
   ): Promise<StoredRecord[]> {
+    this.#context.checkOpen()
     const id = RecordId.of(idLike)
     const wanted = this.wanted(options.fields)
     const bytes = await this.#headBytes(id)
@@ -192,6 +197,7 @@ export class RecordReader {
 
   /** The version that was the newest at a time; undefined if the record had none. */
   async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
+    this.#context.checkOpen()
     const id = RecordId.of(idLike)
     const header = this.#headerOf(id, await this.#headBytes(id))
     let low = header.first
@@ -222,6 +228,7 @@ export class RecordReader {
 
   /** The ids of the master and its variants that exist. */
   async variants(idLike: RecordIdLike): Promise<RecordId[]> {
+    this.#context.checkOpen()
     const { master } = RecordId.of(idLike)
     const found: RecordId[] = []
     const scan = this.#context.table.scan({ prefix: master.bytes, columns: [headColumn] })

@@ -2,7 +2,6 @@
 import { OptionNames, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import { decodeField } from './prepared-input.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
 import type { StoredRecord } from './record.js'
 import { decodeHead, headColumn, isDeletedHead } from './record-state.js'
@@ -51,15 +50,21 @@ export function wantedFields({ schema }: TableContext, fields: RecordScan['field
   return new Set((fields as readonly string[]).map((name) => schema.field(name).ordinal))
 }
 
+/** Where a scan goes, as of its call. */
+interface Span {
+  readonly startRow: Buffer | undefined
+  readonly stopRow: Buffer | undefined
+  readonly signal: AbortSignal | undefined
+  readonly limit: number | undefined
+}
+
 /** The records that pass. */
 async function* scanned(
   context: TableContext,
-  scan: RecordScan,
+  { startRow, stopRow, signal, limit = Infinity }: Span,
   filter: PreparedFilter | undefined,
   wanted: WantedFields,
 ): AsyncGenerator<StoredRecord, void> {
-  const startRow = rowOf(scan.startId)
-  const stopRow = rowOf(scan.stopId)
   const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
   const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
   const span = {
@@ -69,9 +74,9 @@ async function* scanned(
   const rows = context.table.scan({
     columns: [headColumn],
     ...(prefix === undefined ? span : { prefix }),
-    ...(scan.signal === undefined ? {} : { signal: scan.signal }),
+    ...(signal === undefined ? {} : { signal }),
   })
-  let left = scan.limit ?? Infinity
+  let left = limit
   // Rows by the batch: a promise for each of them costs more than the row.
   let batchRows = Math.min(rowsFirst, left)
   try {
@@ -106,16 +111,16 @@ export function scanRecords(
   context: TableContext,
   scan: RecordScan = {},
 ): AsyncGenerator<StoredRecord, void> {
+  context.checkOpen()
   names.check(scan)
   const { schema } = context
   const { limit } = scan
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
     throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
   }
-  const decode = (field: Parameters<typeof decodeField>[0], bytes: Buffer): unknown => {
-    return decodeField(field, bytes, schema)
-  }
-  const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema, decode)
+  const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema)
   const wanted = wantedFields(context, scan.fields)
-  return scanned(context, scan, filter, wanted)
+  const { startId, stopId, signal } = scan
+  const span = { startRow: rowOf(startId), stopRow: rowOf(stopId), signal, limit }
+  return scanned(context, span, filter, wanted)
 }

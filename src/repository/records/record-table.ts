@@ -8,6 +8,7 @@ import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
+import { writeBatch, type BatchResult, type BatchTable, type BatchWrite } from './batch.js'
 import { publishEvent } from './commit.js'
 import {
   RecordHistory,
@@ -17,39 +18,13 @@ import {
 } from './record-history.js'
 import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
-import {
-  RecordWriter,
-  type CreateOptions,
-  type DeleteOptions,
-  type PreparedWrite,
-  type UpdateOptions,
-} from './record-writer.js'
+import { RecordWriter } from './record-writer.js'
+import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
 import type { RecordInput, StoredRecord, WriteResult } from './record.js'
 import { headColumn } from './record-state.js'
 import type { TableContext } from './table-context.js'
 import { versionNotFoundAt } from './record-view.js'
 import { TypedRecords } from './typed-records.js'
-
-/** One write of a batch. */
-export type BatchWrite =
-  | {
-      /** A record that must not exist. */
-      readonly create: RecordInput
-      /** Options as of the single call. */
-      readonly options?: CreateOptions | undefined
-    }
-  | {
-      /** A record that must exist, with the fields to change. */
-      readonly update: RecordInput
-      /** Options as of the single call. */
-      readonly options?: UpdateOptions | undefined
-    }
-  | {
-      /** Id of a record that must exist. */
-      readonly delete: RecordIdLike
-      /** Options as of the single call. */
-      readonly options?: DeleteOptions | undefined
-    }
 
 /** Where a blob is in a field, and which of its bytes are wanted. */
 export interface BlobPlace {
@@ -139,18 +114,18 @@ export class RecordTable {
     return this.#writer.delete(RecordId.of(id), options)
   }
 
-  /** Several writes of different records, all or none; a status by position. */
-  async batch(writes: readonly BatchWrite[]): Promise<WriteResult[]> {
-    const prepared: PreparedWrite[] = []
-    const seen = new Set<string>()
-    for (const write of writes) {
-      const each = await this.#prepare(write)
-      const id = each.id.text
-      if (seen.has(id)) throw invalidArgument(`the batch writes ${id} twice`)
-      seen.add(id)
-      prepared.push(each)
-    }
-    return this.#writer.commitBatch(prepared)
+  /**
+   * Several writes of different records, all or none; a result by position. If one of them is a
+   * `CONFLICT`, nothing is written, and those that would have changed a record are `NOT_WRITTEN`.
+   * `Repository.batch` writes to several tables.
+   */
+  async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
+    return writeBatch(writes.map((write) => ({ table: this.writing, write })))
+  }
+
+  /** What batches need of this table. @internal */
+  get writing(): BatchTable {
+    return { context: this.#context, attempts: this.#writer.attempts }
   }
 
   /**
@@ -297,6 +272,7 @@ export class RecordTable {
 
   /** Removes what deleted records have kept for too long; how many there were. */
   async purgeDeleted(): Promise<number> {
+    this.#context.checkOpen()
     let count = 0
     for await (const row of this.#context.table.scan({ columns: [headColumn] })) {
       const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
@@ -326,14 +302,5 @@ export class RecordTable {
   /** The records of a definition, with the types of its fields. */
   typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
     return new TypedRecords(this, definition)
-  }
-
-  #prepare(write: BatchWrite): Promise<PreparedWrite> {
-    if ('create' in write) return this.#writer.prepareCreate(write.create, write.options)
-    if ('update' in write) return this.#writer.prepareUpdate(write.update, write.options)
-    if ('delete' in write) {
-      return this.#writer.prepareDelete(RecordId.of(write.delete), write.options)
-    }
-    throw invalidArgument('a write of a batch is a create, an update or a delete')
   }
 }

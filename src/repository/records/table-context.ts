@@ -36,6 +36,8 @@ export interface TableContext {
   readonly fieldIndexes: FieldIndexes
   /** What is written together with records. */
   readonly parts: readonly CommitPart[]
+  /** `ERR_REPOSITORY_CLOSED` once the manager is closed. */
+  checkOpen(): void
   /** The table of the database behind another record table of the repository. */
   tableOf(name: string): Table
 }

@@ -5,7 +5,7 @@ import type { RecordTypeDefinition } from '../schema/define.js'
 import type { ReadOptions } from './record-reader.js'
 import type { RecordScan } from './record-scanner.js'
 import type { RecordTable } from './record-table.js'
-import type { UpdateOptions } from './record-writer.js'
+import type { UpdateOptions } from './write-options.js'
 import type { StoredRecord, WriteResult } from './record.js'
 
 /** A record of a definition. Fields outside the definition are in `record`. */

@@ -73,7 +73,11 @@ function checkRules(entry: FieldEntry, field: FieldType, bytes: Buffer, schema: 
     if (expression?.matches(value as string) === false) refuse(`does not match ${pattern}`)
     if (values === undefined) return
     const own = JSON.stringify(leaf.toJson(value))
-    if (values.some((each) => JSON.stringify(leaf.toJson(leaf.fromJson(each))) === own)) return
+    const isSame = (allowed: unknown): boolean => {
+      if (leaf.compare !== undefined) return order(allowed) === 0
+      return JSON.stringify(leaf.toJson(leaf.fromJson(allowed))) === own
+    }
+    if (values.some(isSame)) return
     refuse(`is none of ${JSON.stringify(values)}`)
   })
 }

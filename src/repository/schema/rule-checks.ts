@@ -51,6 +51,10 @@ function checkRules(rules: FieldRules, field: FieldType): void {
     if (leaf.compare === undefined) refuse('its values have no order, so no min and max')
     if (min !== undefined) checkValue(min, 'min')
     if (max !== undefined) checkValue(max, 'max')
+    const compare = leaf.compare as (a: unknown, b: unknown) => number
+    if (min !== undefined && max !== undefined) {
+      if (compare(leaf.fromJson(min), leaf.fromJson(max)) > 0) refuse('min is above max')
+    }
   }
   if (pattern !== undefined) {
     if (leaf.base !== 'STRING' && leaf.base !== 'URI') refuse('a pattern is for texts')

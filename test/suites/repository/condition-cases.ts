@@ -89,25 +89,24 @@ const mutableCases: readonly RepositoryCase[] = [
   },
   {
     number: 49,
-    name: 'mandatory fields',
+    name: 'mandatory fields, by the newest version of the type',
     run: async (fixture) => {
       const table = await fixture.table()
       const rt3 = (version: number): { name: string; version: number } => {
         return { name: q('RT3'), version }
       }
       const pinned = { useLatestRecordType: false }
-      const fields = fieldsOf({ f2: 1 })
-      await table.create({ id, type: rt3(1), fields }, pinned)
-      await failsWith(invalid, () => table.create({ type: rt3(2), fields }, pinned))
-      const f6 = fieldsOf({ f6: 'x' })
-      await table.update({ id, type: rt3(2), fields: fieldsOf({ f1: 'a' }) }, pinned)
-      await failsWith(invalid, () => {
-        return table.update({ id, type: rt3(4), fields: f6 }, { version: 1, ...pinned })
-      })
-      const three = { id, type: rt3(3), fields: fieldsOf({ f2: 9 }) }
-      await failsWith(invalid, () => table.update(three, pinned))
-      const both = fieldsOf({ f6: 'x', f3: true })
-      const input = { id, type: rt3(4), fields: both }
+      for (const version of [1, 2, 3, 4]) {
+        const input = { type: rt3(version), fields: fieldsOf({ f2: 1, f3: true }) }
+        await failsWith(invalid, () => table.create(input, pinned))
+      }
+      const fields = fieldsOf({ f1: 'a', f2: 1, f3: true })
+      const { record } = await table.create({ id, type: rt3(1), fields }, pinned)
+      assert.equal(record.type.version, 1)
+      const without = { id, type: rt3(1), fieldsToDelete: [q('f3')] }
+      await failsWith(invalid, () => table.update(without, pinned))
+      await failsWith(invalid, () => table.update(without, { version: 1, ...pinned }))
+      const input = { id, type: rt3(4), fields: fieldsOf({ f6: 'x' }) }
       const { status } = await table.update(input, { version: 1, ...pinned })
       assert.equal(status, 'UPDATED')
     },

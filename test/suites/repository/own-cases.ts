@@ -186,8 +186,9 @@ const historyCases: readonly RepositoryCase[] = [
       ])
       assert.deepEqual(
         conflict.map(({ status }) => status),
-        ['DELETED', 'CONFLICT'],
+        ['NOT_WRITTEN', 'CONFLICT'],
       )
+      assert.deepEqual(valuesOf(conflict[0].record!), { f1: 'value1', f2: 2, f3: true })
       assert.equal(conflict[0].sequence, undefined, 'nothing was written')
       assert.deepEqual(await idsOf(table.scan()), ['USER.a', 'USER.b'])
       await failsWith('ERR_INVALID_ARGUMENT', () => {
