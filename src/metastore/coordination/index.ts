@@ -2,6 +2,7 @@
 export { nextCounterValue } from './counter.js'
 export {
   LeaderElection,
+  type LeaderElectionListener,
   type LeaderElectionOptions,
   type LeaderElectionState,
 } from './leader-election.js'

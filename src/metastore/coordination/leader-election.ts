@@ -1,11 +1,26 @@
-/** One leader among the sessions that take part: an ephemeral record with the leader's value. */
+/**
+ * One leader among the sessions that take part: an ephemeral record with the leader's value.
+ *
+ * A participant attempts to create the record, and follows if there is one. It attempts again when
+ * the record goes, when the session comes back, and some time after an attempt that failed. One
+ * handle is one participant of a path, since its session owns the record.
+ */
 import { copyOfOptions } from '../pulsar/arguments.js'
-import { after, systemClock } from '../kernel/backoff.js'
-import type { LeaseClock } from '../kernel/lease-clock.js'
+import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
+import { later, type LeaseClock } from '../kernel/lease-clock.js'
+import { callListener } from '../kernel/listener-errors.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
-import { AlreadyClosedError, hasCode, MetadataErrorCode, TimeoutError } from '../pulsar/errors.js'
+import {
+  AlreadyClosedError,
+  ContentDeserializationError,
+  hasCode,
+  IllegalStateError,
+  MetadataErrorCode,
+  TimeoutError,
+} from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+import { isInDoubt, withdraw } from './doubt.js'
 
 /** What a participant is. */
 export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
@@ -20,10 +35,27 @@ export interface LeaderElectionOptions {
   readonly readTimeoutMilliseconds?: number | undefined
 }
 
+/** Told what a participant has become. What it throws goes to the store's `onListenerError`. */
+export type LeaderElectionListener = (state: LeaderElectionState) => unknown
+
 const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
   clock: true,
   retryMilliseconds: true,
   readTimeoutMilliseconds: true,
+}
+
+/** The participants of each handle, by path. */
+const participants = new WeakMap<CachingStore, Map<string, LeaderElection<unknown>>>()
+
+/** The participant of a handle; undefined if there is none that was not disposed of. */
+export function electionAt<T>(store: CachingStore, path: string): LeaderElection<T> | undefined {
+  return participants.get(store)?.get(path) as LeaderElection<T> | undefined
+}
+
+/** Who waits for the election that is under way. */
+interface Waiter {
+  readonly resolve: (state: LeaderElectionState) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** A participant of an election; see the file header. */
@@ -32,11 +64,11 @@ export class LeaderElection<T> {
   readonly path: string
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #listener: ((state: LeaderElectionState) => void) | undefined
   readonly #options: LeaderElectionOptions
   readonly #clock: LeaseClock
   readonly #unregister: readonly (() => void)[]
-  /** What `elect` was called with; undefined before, and after `close`. */
+  #listeners: readonly LeaderElectionListener[] = []
+  /** What `elect` was called with; undefined before, after `close`, and after an error. */
   #proposal: { readonly value: T } | undefined = undefined
   #state: LeaderElectionState = 'NoLeader'
   #told: LeaderElectionState = 'NoLeader'
@@ -45,36 +77,44 @@ export class LeaderElection<T> {
   #leader: T | undefined = undefined
   #isSuspect = false
   #isClosed = false
-  /** The election that is under way. */
-  #electing: Promise<LeaderElectionState> | undefined = undefined
+  #isDisposed = false
+  /** The last attempt to create the record may have created it. */
+  #isInDoubt = false
+  #isElecting = false
+  /** Calls of `elect` that the next attempt answers. */
+  #callers: Waiter[] = []
+  /** Told when no election is under way any more. */
+  readonly #onSettled = new Set<() => void>()
   #mustElectAgain = false
   /** Ends the wait before the next attempt. */
   #wake: (() => void) | undefined = undefined
 
   /**
-   * Made by `CoordinationService.getLeaderElection`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown
-   * option. The participant does nothing before `elect`.
+   * Made by `CoordinationService.getLeaderElection`. The participant does nothing before `elect`.
+   * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option, `ERR_METADATA_ILLEGAL_STATE` if the
+   * handle has a participant at the path that was not disposed of: both would lead.
    */
   constructor(
     store: CachingStore,
     serde: MetadataSerde<T>,
     path: string,
-    listener: ((state: LeaderElectionState) => void) | undefined,
+    listener?: LeaderElectionListener,
     options: LeaderElectionOptions = {},
   ) {
     this.path = path
     this.#store = store
     this.#serde = serde
-    this.#listener = listener
     this.#options = copyOfOptions(options, names, 'a leader election')
     this.#clock = options.clock ?? systemClock
+    this.#register()
+    if (listener !== undefined) this.registerListener(listener)
     this.#unregister = [
       store.registerListener((event) => {
         if (event.path === this.path && event.type !== 'ChildrenChanged') this.#onChange(event.type)
       }),
       store.registerSessionListener((event) => {
         if (event === 'ConnectionLost' || event === 'SessionLost') this.#isSuspect = true
-        else void this.#electAgain()
+        else this.#electAgain()
       }),
     ]
   }
@@ -94,14 +134,29 @@ export class LeaderElection<T> {
     return this.#state === 'Leading' ? this.#stat?.creationSequence : undefined
   }
 
-  /** Takes part. Resolves with what this participant has become. */
-  elect(value: T): Promise<LeaderElectionState> {
-    if (this.#isClosed) this.#isClosed = false
-    this.#proposal = { value }
-    if (this.#state !== 'NoLeader' && this.#electing === undefined) {
-      return Promise.resolve(this.#state)
+  /** Calls a function with each state that follows. Returns what takes it back. */
+  registerListener(listener: LeaderElectionListener): () => void {
+    this.#listeners = [...this.#listeners, listener]
+    return () => {
+      this.#listeners = this.#listeners.filter((each) => each !== listener)
     }
-    return this.#run()
+  }
+
+  /**
+   * Takes part. Resolves with what this participant has become; waits while the connection or the
+   * session is lost. Rejects with every other error, and then takes no part: the path is not
+   * valid, the leader's record is not readable (`ERR_METADATA_CONTENT_DESERIALIZATION`), the value
+   * is too large, the serde throws.
+   */
+  async elect(value: T): Promise<LeaderElectionState> {
+    if (this.#isDisposed) throw new AlreadyClosedError('the election')
+    this.#isClosed = false
+    this.#proposal = { value }
+    if (this.#state !== 'NoLeader' && !this.#isElecting) return this.#state
+    return new Promise((resolve, reject) => {
+      this.#callers.push({ resolve, reject })
+      this.#electAgain()
+    })
   }
 
   /**
@@ -111,23 +166,15 @@ export class LeaderElection<T> {
   async getLeaderValue(): Promise<T | undefined> {
     if (this.#isClosed) return undefined
     const limit = this.#options.readTimeoutMilliseconds ?? 30_000
-    const read = async (): Promise<T | undefined> => {
-      for (;;) {
-        if (this.#electing !== undefined) await this.#electing.catch(() => undefined)
-        const found = await this.#store.get(this.path)
-        if (found !== undefined) return this.#serde.deserialize(this.path, found.value)
-        if (this.#proposal === undefined) return undefined
-        // The leader has just gone; a participant knows that there will be another.
-        await this.#run().catch(() => after(this.#clock, 5))
-      }
-    }
-    let isLate = false
-    const late = after(this.#clock, limit).then(() => {
-      isLate = true
+    return new Promise((resolve, reject) => {
+      const call = { isLate: false, wake: (): void => undefined }
+      const stop = laterForCaller(this.#clock, limit, () => {
+        call.isLate = true
+        call.wake()
+        reject(new TimeoutError(`${this.path}: the election did not end in ${limit} ms`))
+      })
+      void this.#readLeader(call).then(resolve, reject).finally(stop)
     })
-    const found = await Promise.race([read(), late])
-    if (isLate) throw new TimeoutError(`${this.path}: the election did not end in ${limit} ms`)
-    return found as T | undefined
   }
 
   /** The leader's value as last seen, without waiting. */
@@ -139,17 +186,35 @@ export class LeaderElection<T> {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#proposal = undefined
-    await this.#electing?.catch(() => undefined)
+    this.#wake?.()
+    await this.#settled()
     const stat = this.#stat
     const wasLeading = this.#state === 'Leading'
     this.#become('NoLeader', undefined, undefined)
+    if (this.#isInDoubt) this.#withdraw()
     if (wasLeading && stat !== undefined) await this.#giveUp(stat)
   }
 
-  /** As `close`, for good. */
+  /** As `close`, for good: the handle may have another participant at the path then. */
   async dispose(): Promise<void> {
-    await this.close()
-    for (const unregister of this.#unregister) unregister()
+    this.#isDisposed = true
+    try {
+      await this.close()
+    } finally {
+      for (const unregister of this.#unregister) unregister()
+      const all = participants.get(this.#store)
+      if (all?.get(this.path) === (this as LeaderElection<unknown>)) all.delete(this.path)
+    }
+  }
+
+  #register(): void {
+    let all = participants.get(this.#store)
+    if (all === undefined)
+      participants.set(this.#store, (all = new Map<string, LeaderElection<unknown>>()))
+    if (all.has(this.path)) {
+      throw new IllegalStateError(`the handle takes part in the election ${this.path} already`)
+    }
+    all.set(this.path, this)
   }
 
   /** Removes the record, but never the one of the next leader. */
@@ -157,62 +222,112 @@ export class LeaderElection<T> {
     try {
       await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
     } catch (error) {
+      if (isInDoubt(error)) this.#withdraw()
       if (!isOver(error)) throw error
     }
+  }
+
+  /** Removes what an attempt in doubt may have left, unless this participant elects again. */
+  #withdraw(): void {
+    this.#isInDoubt = false
+    const useOf = (): 'none' | 'held' => (this.#proposal === undefined ? 'none' : 'held')
+    void withdraw(this.#store, this.path, useOf, () => after(this.#clock, this.#retryMilliseconds))
+  }
+
+  get #retryMilliseconds(): number {
+    return this.#options.retryMilliseconds ?? 5_000
   }
 
   #onChange(type: string): void {
     if (this.#proposal === undefined) return
     if (type === 'Deleted') {
       // Its own deletion by an earlier session is not the end of this leader.
-      if (this.#electing === undefined) this.#state = 'NoLeader'
-      void this.#electAgain()
-    } else if (this.#state === 'Following') {
-      void this.#electAgain()
+      if (!this.#isElecting) this.#state = 'NoLeader'
+      this.#electAgain()
+    } else if (this.#state !== 'Leading') {
+      this.#electAgain()
     }
   }
 
-  async #electAgain(): Promise<void> {
+  /** Begins an election; one that is under way makes another attempt at once. */
+  #electAgain(): void {
     if (this.#proposal === undefined) return
-    if (this.#electing !== undefined) {
+    if (this.#isElecting) {
       this.#mustElectAgain = true
       this.#wake?.()
       return
     }
-    await this.#run().catch(() => undefined)
+    this.#isElecting = true
+    void this.#attempts()
   }
 
-  #run(): Promise<LeaderElectionState> {
-    this.#electing ??= this.#attempts().finally(() => (this.#electing = undefined))
-    return this.#electing
+  /** Resolves when no election is under way. `onWait` gets what ends the wait before. */
+  #settled(onWait?: (wake: () => void) => void): Promise<void> {
+    if (!this.#isElecting) return Promise.resolve()
+    return new Promise((resolve) => {
+      const tell = (): void => {
+        this.#onSettled.delete(tell)
+        resolve()
+      }
+      this.#onSettled.add(tell)
+      onWait?.(tell)
+    })
   }
 
-  async #attempts(): Promise<LeaderElectionState> {
+  /** Attempts until one succeeds, the callers have been told an error, or nobody takes part. */
+  async #attempts(): Promise<void> {
     for (;;) {
       const proposal = this.#proposal
-      if (proposal === undefined) throw new AlreadyClosedError('the election')
+      if (proposal === undefined) return this.#settle(new AlreadyClosedError('the election'))
       this.#mustElectAgain = false
+      const callers = this.#callers.length
       try {
         const state = await this.#attempt(proposal.value)
         this.#isSuspect = false
-        if (!this.#mustElectAgain) return state
+        if (this.#mustElectAgain && this.#proposal !== undefined) continue
+        return this.#settle(state)
       } catch (error) {
-        if (hasCode(error, MetadataErrorCode.badVersion)) continue
-        if (hasCode(error, MetadataErrorCode.notFound)) continue
-        if (hasCode(error, MetadataErrorCode.alreadyClosed)) throw error
-        await this.#pause()
+        if (isRace(error)) continue
+        if (hasCode(error, MetadataErrorCode.alreadyClosed)) return this.#settle(error)
+        if (callers === 0 || isAway(error)) await this.#pause()
+        // A proposal that was made meanwhile has an attempt of its own.
+        else if (this.#proposal === proposal) return this.#fail(error)
       }
+    }
+  }
+
+  /** The callers are told why, and this participant takes no part any more. */
+  #fail(error: unknown): void {
+    const hasRecord = this.#stat !== undefined || this.#isInDoubt
+    this.#proposal = undefined
+    this.#become('NoLeader', undefined, undefined)
+    if (hasRecord) this.#withdraw()
+    this.#settle(error)
+  }
+
+  /** Ends the election, in the turn of its last attempt: what happens later begins another. */
+  #settle(outcome: unknown): void {
+    this.#isElecting = false
+    const callers = this.#callers
+    this.#callers = []
+    for (const tell of this.#onSettled) tell()
+    for (const { resolve, reject } of callers) {
+      if (typeof outcome === 'string') resolve(outcome as LeaderElectionState)
+      else reject(outcome)
     }
   }
 
   /** Waits before the next attempt, or until something has changed. */
   #pause(): Promise<void> {
-    if (this.#mustElectAgain) return Promise.resolve()
-    return new Promise<void>((resolve) => {
-      this.#wake = resolve
-      void after(this.#clock, this.#options.retryMilliseconds ?? 5_000).then(resolve)
-    }).then(() => {
-      this.#wake = undefined
+    if (this.#mustElectAgain || this.#proposal === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      const start = this.#callers.length > 0 ? laterForCaller : later
+      const stop = start(this.#clock, this.#retryMilliseconds, () => this.#wake?.())
+      this.#wake = () => {
+        this.#wake = undefined
+        stop()
+        resolve()
+      }
     })
   }
 
@@ -223,8 +338,7 @@ export class LeaderElection<T> {
       return this.#become('Leading', value, stat)
     }
     if (found.stat.createdBySelf) return this.#lead(value, found)
-    const leader = this.#serde.deserialize(this.path, found.value)
-    return this.#become('Following', leader, undefined)
+    return this.#become('Following', this.#read(found), undefined)
   }
 
   /** Goes on with a record of this session, which holds the value from then on. */
@@ -237,9 +351,36 @@ export class LeaderElection<T> {
     return this.#become('Leading', value, written)
   }
 
-  #put(value: T, expected: Expected): Promise<Stat> {
+  async #put(value: T, expected: Expected): Promise<Stat> {
     const bytes = this.#serde.serialize(this.path, value)
-    return this.#store.put(this.path, bytes, expected, { ephemeral: true })
+    try {
+      return await this.#store.put(this.path, bytes, expected, { ephemeral: true })
+    } catch (error) {
+      if (isInDoubt(error)) this.#isInDoubt = true
+      throw error
+    }
+  }
+
+  #read(found: GetResult): T {
+    try {
+      return this.#serde.deserialize(this.path, found.value, found.stat)
+    } catch (error) {
+      throw new ContentDeserializationError(this.path, error)
+    }
+  }
+
+  /** `call.wake` ends a wait of the read, which stops when `call.isLate`. */
+  async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
+    while (!call.isLate) {
+      await this.#settled((wake) => (call.wake = wake))
+      if (call.isLate) break
+      const found = await this.#store.get(this.path)
+      if (found !== undefined) return this.#read(found)
+      if (this.#proposal === undefined) return undefined
+      // The leader has just gone; a participant knows that there will be another.
+      this.#electAgain()
+    }
+    return undefined
   }
 
   #become(
@@ -251,25 +392,33 @@ export class LeaderElection<T> {
     this.#state = state
     this.#leader = leader
     this.#stat = stat
+    if (stat !== undefined) this.#isInDoubt = false
     if (state !== this.#told || (state === 'Leading' && isNewTerm)) {
       this.#told = state
-      // A listener that throws must not stop the election.
-      if (this.#listener !== undefined) {
-        queueMicrotask(() => {
-          try {
-            this.#listener?.(state)
-          } catch (error) {
-            process.emitWarning(error instanceof Error ? error : String(error))
-          }
-        })
-      }
+      const listeners = this.#listeners
+      queueMicrotask(() => {
+        for (const listener of listeners) {
+          callListener(this.#store.onListenerError, listener, state)
+        }
+      })
     }
     return state
   }
 }
 
+/** Somebody else was faster. */
+function isRace(error: unknown): boolean {
+  const { badVersion, notFound } = MetadataErrorCode
+  return hasCode(error, badVersion) || hasCode(error, notFound)
+}
+
+/** The store cannot be asked at the moment. */
+function isAway(error: unknown): boolean {
+  const { connectionLost, sessionLost } = MetadataErrorCode
+  return hasCode(error, connectionLost) || hasCode(error, sessionLost)
+}
+
 /** The record of this leader is gone, goes with its session, or another leader has its place. */
 function isOver(error: unknown): boolean {
-  const { notFound, badVersion, sessionLost } = MetadataErrorCode
-  return hasCode(error, notFound) || hasCode(error, badVersion) || hasCode(error, sessionLost)
+  return isRace(error) || hasCode(error, MetadataErrorCode.sessionLost)
 }

@@ -11,6 +11,7 @@ import type { CachingStore } from '../pulsar/cache-sink.js'
 import { MetadataCache } from '../pulsar/cache.js'
 import { AlreadyClosedError, LockBusyError, MetadataErrorCode, hasCode } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
+import { isInDoubt, withdraw, type PathUse } from './doubt.js'
 import { ResourceLock } from './resource-lock.js'
 
 /** Settings of locks. */
@@ -43,6 +44,11 @@ class HandleLocks {
     let locks = locksByStore.get(store)
     if (locks === undefined) locksByStore.set(store, (locks = new HandleLocks()))
     return locks
+  }
+
+  useOf(path: string): PathUse {
+    if (this.held.has(path)) return 'held'
+    return this.isAcquiring(path) ? 'acquiring' : 'none'
   }
 
   isAcquiring(path: string): boolean {
@@ -174,21 +180,9 @@ export class LockManager<T> {
    * Removes the record of an attempt whose outcome is in doubt: the session may have created the
    * record, and nobody holds a lock that would ever be released.
    */
-  async #withdraw(path: string): Promise<void> {
-    for (;;) {
-      try {
-        const found = await this.#store.get(path)
-        if (found?.stat.createdBySelf !== true || this.#all.held.has(path)) return
-        // Without an await in between: a later attempt begins behind the delete.
-        if (!this.#all.isAcquiring(path)) {
-          const { creationSequence } = found.stat
-          return await this.#store.delete(path, { creationSequence })
-        }
-      } catch (error) {
-        if (!isInDoubt(error)) return
-      }
-      await after(this.#clock, this.#retryMilliseconds)
-    }
+  #withdraw(path: string): Promise<void> {
+    const useOf = (): PathUse => this.#all.useOf(path)
+    return withdraw(this.#store, path, useOf, () => after(this.#clock, this.#retryMilliseconds))
   }
 
   #remember(lock: ResourceLock<T>): void {
@@ -217,10 +211,4 @@ export class LockManager<T> {
       }
     }
   }
-}
-
-/** Whether a write may have been carried out although it failed. */
-function isInDoubt(error: unknown): boolean {
-  const { connectionLost, storeFailure } = MetadataErrorCode
-  return hasCode(error, connectionLost) || hasCode(error, storeFailure)
 }

@@ -282,7 +282,7 @@ export class ResourceLock<T> {
     const { ownerOf, serde } = this.#parts
     if (ownerOf === undefined) return false
     try {
-      return ownerOf(serde.deserialize(this.path, found.value)) === ownerOf(value)
+      return ownerOf(serde.deserialize(this.path, found.value, found.stat)) === ownerOf(value)
     } catch {
       return false
     }

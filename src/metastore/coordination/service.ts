@@ -4,9 +4,10 @@ import { AlreadyClosedError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import { nextCounterValue } from './counter.js'
 import {
+  electionAt,
   LeaderElection,
+  type LeaderElectionListener,
   type LeaderElectionOptions,
-  type LeaderElectionState,
 } from './leader-election.js'
 import { LockManager, type LockOptions } from './lock-manager.js'
 
@@ -29,14 +30,23 @@ export class CoordinationService {
     return manager
   }
 
-  /** An election. Each call makes one participant; the listener is told of changes of its state. */
+  /**
+   * The participant of the store's handle in an election: one object for each path, until it is
+   * disposed of. The serde and the options of the call that makes the object count; each listener
+   * is told of the states that follow.
+   */
   getLeaderElection<T>(
     serde: MetadataSerde<T>,
     path: string,
-    listener?: (state: LeaderElectionState) => void,
+    listener?: LeaderElectionListener,
     options?: LeaderElectionOptions,
   ): LeaderElection<T> {
     this.#check()
+    const known = electionAt<T>(this.#store, path)
+    if (known !== undefined) {
+      if (listener !== undefined) known.registerListener(listener)
+      return known
+    }
     const election = new LeaderElection(this.#store, serde, path, listener, options)
     this.#managers.add({ close: () => election.dispose() })
     return election

@@ -111,7 +111,7 @@ export class MetadataTableView<T> implements CacheSink {
     const backoff = new Backoff({}, sources)
     for (;;) {
       const found = await this.#store.get(path)
-      const before = found === undefined ? undefined : this.#serde.deserialize(path, found.value)
+      const before = found && this.#serde.deserialize(path, found.value, found.stat)
       if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
       try {
         const bytes = this.#serde.serialize(path, value)
@@ -230,7 +230,7 @@ export class MetadataTableView<T> implements CacheSink {
     }
     let value: T
     try {
-      value = this.#serde.deserialize(path, record.value)
+      value = this.#serde.deserialize(path, record.value, record.stat)
     } catch {
       // A record of another kind below the prefix is none of the view's.
       this.#items.delete(key)

@@ -73,8 +73,18 @@ export class Backoff {
  * process alive, else a program whose only work is that call would end before it is answered.
  */
 export function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
-  if (clock.after !== undefined) return after(clock, milliseconds)
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+  return new Promise((resolve) => laterForCaller(clock, milliseconds, resolve))
+}
+
+/** As {@link later} for an action that a caller waits for; see {@link pause}. */
+export function laterForCaller(
+  clock: LeaseClock,
+  milliseconds: number,
+  action: () => void,
+): () => void {
+  if (clock.after !== undefined) return later(clock, milliseconds, action)
+  const timer = setTimeout(action, milliseconds)
+  return () => clearTimeout(timer)
 }
 
 /** Resolves after a time. The default timer does not keep the process alive. */

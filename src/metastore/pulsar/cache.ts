@@ -349,7 +349,7 @@ export class MetadataCache<T> implements CacheSink {
   #decode(path: string, found: GetResult | undefined): CacheGetResult<T> | undefined {
     if (found === undefined) return undefined
     try {
-      return { value: this.#serde.deserialize(path, found.value), stat: found.stat }
+      return { value: this.#serde.deserialize(path, found.value, found.stat), stat: found.stat }
     } catch (cause) {
       throw new ContentDeserializationError(path, cause)
     }
@@ -418,7 +418,7 @@ export class MetadataCache<T> implements CacheSink {
     const isRetrying = this.#options.backoff?.stopMilliseconds !== 0
     for (;;) {
       const known = await this.getWithStats(path)
-      const copy = known === undefined ? undefined : this.#copy(path, known.value)
+      const copy = known === undefined ? undefined : this.#copy(path, known)
       const value = await modify(copy)
       try {
         await this.#write(path, value, this.#expectation(known), indexes)
@@ -438,7 +438,8 @@ export class MetadataCache<T> implements CacheSink {
     return this.#store.capabilities.sequenceExpectations ? { sequence } : version
   }
 
-  #copy(path: string, value: T): T {
-    return this.#serde.deserialize(path, Buffer.from(this.#serde.serialize(path, value)))
+  #copy(path: string, { value, stat }: CacheGetResult<T>): T {
+    const bytes = Buffer.from(this.#serde.serialize(path, value))
+    return this.#serde.deserialize(path, bytes, stat)
   }
 }

@@ -24,6 +24,8 @@ export const MetadataErrorCode = {
   invalidPath: 'ERR_METADATA_INVALID_PATH',
   /** The record has children. */
   notEmpty: 'ERR_METADATA_NOT_EMPTY',
+  /** The record would be below an ephemeral one, which has no children. */
+  noChildrenForEphemerals: 'ERR_METADATA_NO_CHILDREN_FOR_EPHEMERALS',
   /** An argument other than the path has the wrong type, range or state. */
   invalidArgument: 'ERR_METADATA_INVALID_ARGUMENT',
   /** The operation is not possible in the state of the object, such as an update of a lost lock. */
@@ -140,6 +142,17 @@ export class NotEmptyError extends MetadataStoreError {
   /** `path` goes into the message. */
   constructor(path: string) {
     super(MetadataErrorCode.notEmpty, `${path} has children`)
+  }
+}
+
+/** An ephemeral record has no children. */
+export class NoChildrenForEphemeralsError extends MetadataStoreError {
+  /** Always `'NoChildrenForEphemeralsError'`. */
+  override readonly name = 'NoChildrenForEphemeralsError'
+  /** `path` goes into the message. */
+  constructor(path: string) {
+    const message = `${path}: an ephemeral record has no children`
+    super(MetadataErrorCode.noChildrenForEphemerals, message)
   }
 }
 

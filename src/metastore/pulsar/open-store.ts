@@ -44,6 +44,12 @@ export interface MetadataStoreConfiguration {
   readonly configFilePath?: string | undefined
   /** Reads a file of settings, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
   readonly readFile?: ((path: string) => Promise<string>) | undefined
+  /**
+   * For `zk:`, bytes of the longest request, as `jute.maxbuffer` of the servers says. A longer one
+   * fails with `ERR_METADATA_INVALID_ARGUMENT`; the servers would cut the connection. Default
+   * 1,048,575.
+   */
+  readonly requestBytesMax?: number | undefined
   /** Keeps the store and those of other clusters alike. */
   readonly synchronizer?: MetadataEventSynchronizer | undefined
   /** For the handle that opens the store first: name of the store in its database. */
@@ -70,6 +76,7 @@ const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true
   storeClock: true,
   configFilePath: true,
   readFile: true,
+  requestBytesMax: true,
   synchronizer: true,
   openDatabase: true,
 }
@@ -171,6 +178,8 @@ async function openByScheme(
 }
 
 const zkPortDefault = 2181
+/** The servers' `jute.maxbuffer` when nobody sets it. */
+const requestBytesDefault = 1_048_575
 
 /** `host:port,host:port/path`. */
 async function openZooKeeper(
@@ -191,6 +200,7 @@ async function openZooKeeper(
     addresses,
     root: root === '/' ? '' : root,
     sessionTimeoutMilliseconds: configuration.sessionTimeoutMilliseconds ?? sessionTimeoutDefault,
+    requestBytesMax: configuration.requestBytesMax ?? requestBytesDefault,
     clock: configuration.clock ?? systemClock,
     onListenerError: configuration.onListenerError ?? warnOfListener,
   })
@@ -327,12 +337,15 @@ async function withFile(
 function checkConfiguration(configuration: MetadataStoreConfiguration): void {
   copyOfOptions(configuration, configurationNames, 'a metadata store')
   const { sessionTimeoutMilliseconds: timeout, storeName } = configuration
-  const { feedRetentionSeconds: retention } = configuration
+  const { feedRetentionSeconds: retention, requestBytesMax: bytes } = configuration
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
     throw new InvalidArgumentError('sessionTimeoutMilliseconds is a positive number')
   }
   if (retention !== undefined && !(Number.isFinite(retention) && retention > 0)) {
     throw new InvalidArgumentError('feedRetentionSeconds is a positive number')
+  }
+  if (bytes !== undefined && !(Number.isSafeInteger(bytes) && bytes > 0)) {
+    throw new InvalidArgumentError('requestBytesMax is a positive integer')
   }
   if (storeName !== undefined && !/^[A-Za-z0-9_]+$/.test(storeName)) {
     throw new InvalidArgumentError('storeName has letters, digits and _')

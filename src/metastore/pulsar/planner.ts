@@ -7,6 +7,7 @@
 import {
   BadVersionError,
   InvalidArgumentError,
+  NoChildrenForEphemeralsError,
   NotEmptyError,
   NotFoundError,
   SessionLostError,
@@ -112,6 +113,9 @@ export class CommitPlanner {
       session: before === undefined ? this.#ownerOf(options) : before.session,
       indexes: indexesOf(options, before),
     }
+    if (before === undefined && header.session !== 0 && node.children > 0) {
+      throw new NoChildrenForEphemeralsError(path)
+    }
     const record = recordWith(header, step.cell)
     this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
     if (before === undefined && record.session !== 0) {
@@ -188,6 +192,7 @@ export class CommitPlanner {
       const parent = parentOf(child)
       if (parent === undefined) return
       const node = this.#state.node(parent)
+      if (isEphemeral(node.record)) throw new NoChildrenForEphemeralsError(path)
       this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
       this.#parentsChanged.add(parent)
       if (!isAbsent(node)) return
@@ -235,6 +240,11 @@ export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
   const numbers: bigint[] = []
   for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
   return numbers
+}
+
+/** Whether a record ends with a session, and so has no children that would stay. */
+function isEphemeral(record: StoredRecord | undefined): boolean {
+  return record !== undefined && record.session !== 0
 }
 
 function indexesOf(options: PutOptions, before: StoredRecord | undefined): readonly string[] {

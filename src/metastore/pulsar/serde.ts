@@ -1,4 +1,5 @@
 /** How values of caches, locks and elections become bytes. */
+import type { Stat } from './types.js'
 
 /** Writes and reads values of one type. */
 export interface MetadataSerde<T> {
@@ -7,8 +8,11 @@ export interface MetadataSerde<T> {
    * written.
    */
   serialize(path: string, value: T): Uint8Array
-  /** May throw anything for bytes that are no value. */
-  deserialize(path: string, bytes: Buffer): T
+  /**
+   * The value of the bytes of a record, whose version and times are in `stat`. May throw anything
+   * for bytes that are no value.
+   */
+  deserialize(path: string, bytes: Buffer, stat: Stat): T
 }
 
 /** Values as JSON. */

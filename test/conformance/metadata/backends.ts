@@ -54,10 +54,12 @@ export const memoryBackend: MetadataBackend = {
 async function endSession(port: number, id: bigint, password: Buffer): Promise<void> {
   const clock = { now: () => Date.now() }
   await new Promise<void>((resolve) => {
-    const client = new ZkClient([{ host: '127.0.0.1', port }], 10_000, clock, {
+    const addresses = [{ host: '127.0.0.1', port }]
+    const settings = { addresses, timeoutMilliseconds: 10_000, requestBytesMax: 1_000, clock }
+    const client = new ZkClient(settings, {
       onConnected: () => void client.close().then(resolve),
       onDisconnected: () => undefined,
-      onExpired: () => undefined,
+      onSessionLost: () => undefined,
       onEvent: () => undefined,
     })
     client.resume(id, password)

@@ -272,4 +272,30 @@ export const sessionCases: readonly MetadataCase[] = [
       t.equal(heard, 1, 'once')
     },
   },
+  {
+    number: 'ours 7',
+    title: 'an ephemeral record has no children',
+    run: async (t, { store, open, fresh }) => {
+      const k = fresh()
+      const owner = await open()
+      await owner.put(`${k}/e`, '', -1, { ephemeral: true })
+      const { noChildrenForEphemerals } = MetadataErrorCode
+      const refused = [
+        store.put(`${k}/e/child`, ''),
+        owner.put(`${k}/e/child/of/child`, '', -1),
+        owner.put(`${k}/e/other`, '', -1, { ephemeral: true }),
+        store.put(`${k}/e/number-`, '', -1, { sequential: true }),
+        store.batch([{ put: `${k}/e/batch`, value: '' }]),
+      ].map(outcome)
+      for (const each of refused) t.equal(await each, noChildrenForEphemerals, 'refused')
+      t.equal(joined(await store.getChildren(`${k}/e`)), '', 'nothing below')
+      await store.put(`${k}/parent/child`, '')
+      const above = store.put(`${k}/parent`, '', -1, { ephemeral: true })
+      t.equal((await outcome(above)) === 'OK', false, 'nor above others')
+      await owner.close()
+      const left = async (): Promise<string> => joined(await store.getChildren(k))
+      t.equal(await eventually(left, 'parent'), 'parent', 'nothing survives the session')
+      t.equal(await outcome(store.put(`${k}/e/child`, '')), 'OK', 'the path is free again')
+    },
+  },
 ]

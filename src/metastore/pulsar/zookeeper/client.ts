@@ -3,13 +3,20 @@
  *
  * Requests are answered in their order, so a queue is all that connects both. A connection that is
  * lost fails what waits, and is made again with the same session until the server says that the
- * session has expired. Only this protocol knows recursive watches (`addWatch`), which no client for
- * Node has.
+ * session has expired: only the server knows. After a long time without contact the owner is told
+ * that the session may be lost; a server that was away itself gives the session back.
+ *
+ * Only this protocol knows recursive watches (`addWatch`), which no client for Node has.
  */
 import { connect, type Socket } from 'node:net'
 import { after } from '../../kernel/backoff.js'
-import { ConnectionLostError, AlreadyClosedError, SessionLostError } from '../errors.js'
-import { at, type LeaseClock } from '../../kernel/lease-clock.js'
+import {
+  AlreadyClosedError,
+  ConnectionLostError,
+  InvalidArgumentError,
+  SessionLostError,
+} from '../errors.js'
+import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
 import { OpCode, ZkError } from './protocol.js'
 
@@ -24,8 +31,8 @@ export interface ZkListener {
   /** The session is there; `isNew` if it has no earlier records. */
   onConnected(isNew: boolean): void
   onDisconnected(): void
-  /** The session has expired, or must be taken for expired. */
-  onExpired(): void
+  /** The session has expired, or nothing was heard for so long that it may have. Told once. */
+  onSessionLost(): void
   onEvent(type: number, path: string): void
 }
 
@@ -45,11 +52,20 @@ export interface Answer {
 const eventXid = -1
 const pingXid = -2
 const reconnectMilliseconds = 100
-/** A session is taken for expired after this part of its timeout without contact. */
-const expiredPart = 5 / 6
+/** A session may be lost after this part of its timeout without contact. */
+const lostPart = 5 / 6
+
+/** Settings of a client. */
+export interface ZkClientSettings {
+  readonly addresses: readonly ZkAddress[]
+  readonly timeoutMilliseconds: number
+  /** Bytes of a request; a server closes the connection of one that is longer. */
+  readonly requestBytesMax: number
+  readonly clock: LeaseClock
+}
 
 export class ZkClient {
-  readonly #addresses: readonly ZkAddress[]
+  readonly #settings: ZkClientSettings
   readonly #listener: ZkListener
   readonly #clock: LeaseClock
   #timeout: number
@@ -60,24 +76,21 @@ export class ZkClient {
   #isClosed = false
   #isHeld = false
   #isConnecting = false
-  #isExpired = false
+  /** The owner was told that the session is lost, and not yet that there is one. */
+  #isLost = false
   #next = 0
   #xid = 0
   #lastZxid = 0n
   #lastContact = 0
   #pending: Pending[] = []
   #received: Buffer = Buffer.alloc(0)
-  #stopTimer: () => void = () => undefined
+  #stopBeat: () => void = () => undefined
+  #stopAwaiting: () => void = () => undefined
 
-  constructor(
-    addresses: readonly ZkAddress[],
-    timeoutMilliseconds: number,
-    clock: LeaseClock,
-    listener: ZkListener,
-  ) {
-    this.#addresses = addresses
-    this.#timeout = timeoutMilliseconds
-    this.#clock = clock
+  constructor(settings: ZkClientSettings, listener: ZkListener) {
+    this.#settings = settings
+    this.#timeout = settings.timeoutMilliseconds
+    this.#clock = settings.clock
     this.#listener = listener
   }
 
@@ -100,7 +113,7 @@ export class ZkClient {
 
   /** Begins to connect, and goes on until `close`. */
   start(): void {
-    this.#lastContact = this.#clock.now()
+    this.#lastContact = elapsed(this.#clock)
     void this.#connectLoop()
   }
 
@@ -121,11 +134,18 @@ export class ZkClient {
       return Promise.reject(new SessionLostError())
     }
     if (!this.#isReady) return Promise.reject(new ConnectionLostError())
+    const writer = new JuteWriter().int(this.#xid + 1).int(code)
+    write?.(writer)
+    const frame = writer.frame()
+    const { requestBytesMax } = this.#settings
+    if (frame.length > requestBytesMax) {
+      const message = `a request of ${frame.length} bytes; the limit is ${requestBytesMax}`
+      return Promise.reject(new InvalidArgumentError(message))
+    }
+    this.#xid++
     return new Promise((resolve, reject) => {
-      const writer = new JuteWriter().int(++this.#xid).int(code)
-      write?.(writer)
       this.#pending.push({ resolve, reject })
-      this.#socket!.write(writer.frame())
+      this.#socket!.write(frame)
     })
   }
 
@@ -134,7 +154,7 @@ export class ZkClient {
     if (this.#isClosed) return
     if (this.#isReady) await this.request(OpCode.closeSession).catch(() => undefined)
     this.#isClosed = true
-    this.#stopTimer()
+    this.#stopAwaiting()
     this.#drop()
   }
 
@@ -152,11 +172,11 @@ export class ZkClient {
   async #connectLoop(): Promise<void> {
     if (this.#isConnecting) return
     this.#isConnecting = true
+    const { addresses } = this.#settings
     while (!this.#isClosed && !this.#isHeld && !this.#isReady) {
-      const address = this.#addresses[this.#next++ % this.#addresses.length]
+      const address = addresses[this.#next++ % addresses.length]
       await this.#connect(address).catch(() => undefined)
       if (this.#isReady) break
-      this.#checkExpired()
       await after(this.#clock, reconnectMilliseconds)
     }
     this.#isConnecting = false
@@ -168,7 +188,7 @@ export class ZkClient {
       const socket = connect({ host, port, noDelay: true })
       this.#socket = socket
       this.#received = Buffer.alloc(0)
-      const stop = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => socket.destroy())
+      const stop = later(this.#clock, this.#timeout / 3, () => socket.destroy())
       socket.on('connect', () => {
         const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.#timeout)
         writer.long(this.#sessionId).buffer(this.#password).bool(false)
@@ -190,7 +210,7 @@ export class ZkClient {
 
   #receive(socket: Socket, bytes: Buffer): void {
     if (this.#socket !== socket) return
-    this.#lastContact = this.#clock.now()
+    this.#lastContact = elapsed(this.#clock)
     this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
     let at = 0
     while (this.#received.length - at >= 4) {
@@ -217,16 +237,20 @@ export class ZkClient {
     const sessionId = reader.long()
     const password = reader.buffer()
     if (timeout <= 0 || sessionId === 0n) {
-      this.#expire()
+      // The session has expired: the next connection begins another one.
+      this.#loseSession()
+      this.#sessionId = 0n
+      this.#password = Buffer.alloc(16)
       this.#drop()
       return
     }
-    const isNew = this.#isExpired || sessionId !== this.#sessionId
-    this.#isExpired = false
+    const isNew = sessionId !== this.#sessionId
+    this.#isLost = false
     this.#timeout = timeout
     this.#sessionId = sessionId
     this.#password = Buffer.from(password)
     this.#isReady = true
+    this.#stopAwaiting()
     this.#beat()
     this.#listener.onConnected(isNew)
   }
@@ -249,10 +273,10 @@ export class ZkClient {
   }
 
   #beat(): void {
-    this.#stopTimer()
-    this.#stopTimer = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => {
+    this.#stopBeat()
+    this.#stopBeat = later(this.#clock, this.#timeout / 3, () => {
       if (!this.#isReady) return
-      if (this.#clock.now() - this.#lastContact > (this.#timeout * 2) / 3) {
+      if (elapsed(this.#clock) - this.#lastContact > (this.#timeout * 2) / 3) {
         this.#drop()
         return
       }
@@ -261,21 +285,19 @@ export class ZkClient {
     })
   }
 
-  #checkExpired(): void {
-    if (this.#sessionId === 0n || this.#isExpired) return
-    if (this.#clock.now() - this.#lastContact < this.#timeout * expiredPart) return
-    this.#expire()
+  /** Tells of the loss when nothing was heard for too long, unless a connection comes before. */
+  #awaitLoss(): void {
+    const wait = this.#timeout * lostPart - (elapsed(this.#clock) - this.#lastContact)
+    this.#stopAwaiting()
+    this.#stopAwaiting = later(this.#clock, wait, () => {
+      if (!this.#isReady && !this.#isClosed) this.#loseSession()
+    })
   }
 
-  /** The next connection begins a new session. */
-  #expire(): void {
-    if (this.#isExpired) return
-    if (this.#sessionId !== 0n) {
-      this.#isExpired = true
-      this.#listener.onExpired()
-    }
-    this.#sessionId = 0n
-    this.#password = Buffer.alloc(16)
+  #loseSession(): void {
+    if (this.#isLost || this.#sessionId === 0n) return
+    this.#isLost = true
+    this.#listener.onSessionLost()
   }
 
   #drop(): void {
@@ -288,7 +310,7 @@ export class ZkClient {
     this.#socket = undefined
     const wasReady = this.#isReady
     this.#isReady = false
-    this.#stopTimer()
+    this.#stopBeat()
     const pending = this.#pending
     this.#pending = []
     for (const { reject } of pending) {
@@ -296,16 +318,7 @@ export class ZkClient {
     }
     if (!wasReady || this.#isClosed) return
     this.#listener.onDisconnected()
-    if (this.#isHeld) this.#waitHeld()
-    else void this.#connectLoop()
-  }
-
-  /** A connection that is held back may cost the session, too. */
-  #waitHeld(): void {
-    this.#stopTimer = at(this.#clock.now() + this.#timeout / 3, this.#clock, () => {
-      if (!this.#isHeld) return
-      this.#checkExpired()
-      this.#waitHeld()
-    })
+    this.#awaitLoss()
+    void this.#connectLoop()
   }
 }

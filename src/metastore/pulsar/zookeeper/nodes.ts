@@ -10,6 +10,7 @@ import {
   InvalidPathError,
   MetadataErrorCode,
   MetadataStoreError,
+  NoChildrenForEphemeralsError,
   NotEmptyError,
   NotFoundError,
   SessionLostError,
@@ -66,6 +67,8 @@ export function errorOf(code: number, path: string): MetadataStoreError {
       return new BadVersionError(path, 'the record exists already')
     case ZkError.notEmpty:
       return new NotEmptyError(path)
+    case ZkError.noChildrenForEphemerals:
+      return new NoChildrenForEphemeralsError(path)
     case ZkError.connectionLoss:
       return new ConnectionLostError()
     case ZkError.sessionExpired:
@@ -228,18 +231,18 @@ export class ZkNodes {
     }
   }
 
-  /** Creates what is missing above a path. */
+  /** Creates what is missing above a path, the root of the store and what is above it included. */
   async createParents(path: string): Promise<void> {
     const missing: string[] = []
-    for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
-      missing.push(above)
+    for (let above = parentOf(this.full(path)); above !== undefined; above = parentOf(above)) {
+      if (above !== '/') missing.push(above)
     }
-    // The root of the store, too, is a node of the server.
     for (const above of missing.reverse()) {
-      if (this.full(above) === '/') continue
-      const flags = CreateFlag.container
-      const { error } = await this.run({ op: 'create', path: above, data: noData, flags })
-      if (error !== 0 && error !== ZkError.nodeExists) throw errorOf(error, above)
+      const container = { op: 'create', data: noData, flags: CreateFlag.container } as const
+      const { error } = await this.#client.request(OpCode.createContainer, (w) =>
+        writeOperation(w, { ...container, path: above }),
+      )
+      if (error !== 0 && error !== ZkError.nodeExists) throw errorOf(error, path)
     }
   }
 }

@@ -27,6 +27,7 @@ import type {
   GetResult,
   IndexScan,
   MetadataCapabilities,
+  Notification,
   PutOptions,
   ReadOptions,
   Stat,
@@ -43,6 +44,8 @@ export interface ZkStoreParts {
   /** A path in front of all others; empty = none. */
   readonly root: string
   readonly sessionTimeoutMilliseconds: number
+  /** Bytes of the longest request. */
+  readonly requestBytesMax: number
   readonly clock: LeaseClock
   readonly onListenerError: ListenerErrorHandler
 }
@@ -79,16 +82,26 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   #isConnected = false
   #isLost = false
   #isClosed = false
+  /** Ephemeral records that the session of this handle has, as far as it has heard. */
+  readonly #ephemerals = new Set<string>()
+  /**
+   * The end of such a record and what was heard behind it: the server tells of the deletions of a
+   * session before the client can know that the session has ended.
+   */
+  #withheld: Notification[] | undefined = undefined
   #first: { resolve: () => void; reject: (error: unknown) => void } | undefined = undefined
 
   private constructor(parts: ZkStoreParts) {
     super(parts.onListenerError)
     this.#clock = parts.clock
     this.#root = parts.root
-    this.#client = new ZkClient(parts.addresses, parts.sessionTimeoutMilliseconds, parts.clock, {
+    const { addresses, sessionTimeoutMilliseconds, requestBytesMax, clock } = parts
+    const timeoutMilliseconds = sessionTimeoutMilliseconds
+    const settings = { addresses, timeoutMilliseconds, requestBytesMax, clock }
+    this.#client = new ZkClient(settings, {
       onConnected: (isNew) => void this.#connected(isNew),
       onDisconnected: () => this.#disconnected(),
-      onExpired: () => this.#expired(),
+      onSessionLost: () => this.#sessionLost(),
       onEvent: (type, path) => this.#event(type, this.#nodes.own(path)),
     })
     this.#nodes = new ZkNodes(this.#client, parts.root)
@@ -159,13 +172,21 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     const checked = checkPutOptions(options, wanted)
     const data = checkValue(value)
     const stat = await this.#writes.put(path, data, wanted, checked)
+    this.#remember(stat)
     await this.#tellCaches(stat.path)
     return stat
   }
 
   async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
     this.check(path, options)
-    await this.#writes.delete(path, checkExpected(expected))
+    const wanted = checkExpected(expected)
+    const isOwn = this.#ephemerals.delete(path)
+    try {
+      await this.#writes.delete(path, wanted)
+    } catch (error) {
+      if (isOwn) this.#ephemerals.add(path)
+      throw error
+    }
     await this.#tellCaches(path)
   }
 
@@ -179,6 +200,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.checkOpen()
     const steps = checkBatch(operations)
     const stats = await new ZkBatch(this.#nodes, steps).run(() => this.#client.sessionId)
+    for (const stat of stats) if (stat !== undefined) this.#remember(stat)
     for (const step of steps) {
       if (!('check' in step)) await this.#tellCaches(pathOf(step))
     }
@@ -233,6 +255,8 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.#isConnected = true
     this.#first?.resolve()
     if (isFirst) return
+    if (isNew) this.#ephemerals.clear()
+    this.#publishWithheld()
     this.resetCaches()
     this.tellSession('Reconnected')
     if (isNew || this.#isLost) this.tellSession('SessionReestablished')
@@ -260,9 +284,15 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     if (!this.#isClosed) this.tellSession('ConnectionLost')
   }
 
-  #expired(): void {
+  #sessionLost(): void {
     this.#isLost = true
-    if (!this.#isClosed) this.tellSession('SessionLost')
+    if (this.#isClosed) return
+    this.tellSession('SessionLost')
+    this.#publishWithheld()
+  }
+
+  #remember({ path, createdBySelf }: Stat): void {
+    if (createdBySelf) this.#ephemerals.add(path)
   }
 
   #event(type: number, path: string): void {
@@ -276,10 +306,37 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
             ? 'Modified'
             : undefined
     if (kind === undefined) return
+    const event = { type: kind, path } as const
+    const endsOwn = kind === 'Deleted' && this.#ephemerals.delete(path)
+    if (this.#withheld !== undefined) this.#withheld.push(event)
+    else if (endsOwn) {
+      this.#withheld = [event]
+      void this.#confirmSession()
+    } else this.#publish(event)
+  }
+
+  /** Publishes what was withheld if the session lives; its loss is heard otherwise. */
+  async #confirmSession(): Promise<void> {
+    try {
+      await this.#nodes.stat('/')
+    } catch {
+      return
+    }
+    this.#publishWithheld()
+  }
+
+  #publishWithheld(): void {
+    const events = this.#withheld ?? []
+    this.#withheld = undefined
+    for (const event of events) this.#publish(event)
+  }
+
+  #publish(event: Notification): void {
+    const { type, path } = event
     this.dispatcher.add(() => this.#tellCaches(path))
-    this.tell({ type: kind, path })
+    this.tell(event)
     const parent = parentOf(path)
-    if (kind !== 'Modified' && parent !== undefined && parent !== '/') {
+    if (type !== 'Modified' && parent !== undefined && parent !== '/') {
       this.tell({ type: 'ChildrenChanged', path: parent })
     }
   }
