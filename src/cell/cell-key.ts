@@ -12,11 +12,11 @@
  *   big-endian). It comes last, where it cannot influence the order of distinct coordinates, and
  *   lets readers find all parts without searching for terminators.
  *
- * All functions write into memory of the caller and return the offset behind what they wrote.
+ * All functions write into memory of the caller and return the offset after what they wrote.
  */
 import { CellType } from './cell-type.js'
 
-/** Bytes behind the qualifier's terminator: timestamp, type, sequence, row length. */
+/** Bytes after the qualifier's terminator: timestamp, type, sequence, row length. */
 export const keySuffixBytes = 8 + 1 + 7 + 2
 /** Length of the terminator of row and qualifier. */
 export const terminatorBytes = 2

@@ -62,7 +62,7 @@ export function isReference(source: Buffer, start: number, end: number): boolean
 }
 
 /**
- * Writes a stored value that refers to a value file and returns the offset behind it. TTL as in
+ * Writes a stored value that refers to a value file and returns the offset after it. TTL as in
  * {@link writeValueHeader}. REQUIRES room for the header and {@link referenceBytes}.
  */
 export function writeReference(

@@ -108,7 +108,7 @@ export interface CompactionPolicy {
    * all files that overlap them. The policy does not judge whether the merge is worth it.
    */
   chooseMajor(input: PolicyInput, rows?: RowInterval): CompactionChoice
-  /** How far the policy is behind, whether or not files are busy. */
+  /** How far the policy lags, whether or not files are busy. */
   debt(input: PolicyInput): CompactionDebt
 }
 

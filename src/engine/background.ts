@@ -149,7 +149,7 @@ export class Background {
   }
 
   /**
-   * Measures how far compactions are behind. While compactions are off or paused, no writer waits
+   * Measures how far compactions lag. While compactions are off or paused, no writer waits
    * for them.
    */
   private updatePressure(): void {

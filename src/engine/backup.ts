@@ -53,7 +53,7 @@ export interface BackupOptions {
 
 /** What a backup holds and how it came there. */
 export interface BackupSummary {
-  /** Every mutation up to this sequence is in the backup, and none behind it. */
+  /** Every mutation up to this sequence is in the backup, and none after it. */
   readonly sequence: number
   /** Files of the backup, its manifest and marker apart. */
   readonly files: number

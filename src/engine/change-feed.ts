@@ -72,7 +72,7 @@ export async function* readMutations(
         hold.fileNumber = next.fileNumber
         log.trimRetained()
       }
-      // Behind an older segment that was not durable there is more to read.
+      // After an older segment that was not durable there is more to read.
       if (reader.fileNumber === log.segments.at(-1)!.fileNumber) await untilAborted(written, signal)
     }
   } finally {

@@ -139,7 +139,7 @@ export class Compactor {
     return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
   }
 
-  /** How far the compactions of a store are behind, by its policy. */
+  /** How far the compactions of a store lag, by its policy. */
   debtOf(store: Store): CompactionDebt {
     return policyOf(store.settings).debt(this.inputOf(store))
   }

@@ -3,7 +3,7 @@
  * copies where the file system has no links.
  *
  * Until an edit names the new files, the next open removes them, so a crash at any step leaves
- * nothing behind. Before the edit, {@link FileAdoption.abandon} removes them.
+ * nothing. Before the edit, {@link FileAdoption.abandon} removes them.
  */
 import { linkOrCopy } from '../fs/copy-file.js'
 import { checksumNumberOf, type FileMetadata } from '../version/file-metadata.js'

@@ -7,7 +7,7 @@
  * mutation, also when the machine's clock steps back, and across a reopen.
  *
  * Rows are hashed to slots, and each slot remembers its last timestamp. Rows that share a slot may
- * get timestamps some milliseconds ahead of the clock, but never behind it.
+ * get timestamps some milliseconds ahead of the clock, but never before it.
  */
 import { Hash64, hashRange } from '../base/hash.js'
 import type { Clock } from '../base/clock.js'

@@ -1,5 +1,5 @@
 /**
- * Holds writers back when compactions fall behind, as little as possible. Only promises wait: the
+ * Holds writers back when compactions lag, as little as possible. Only promises wait: the
  * event loop is not blocked, and synchronous writers are not held back.
  *
  * The pressure is the compaction debt divided by its limit: the sorted runs of the worst store, or

@@ -1,8 +1,8 @@
 /**
  * Gives a finished file a second name, or copies it where the file system has no hard links.
  *
- * REQUIRES that nobody changes the file while or after this runs: both names share its bytes. After
- * an error the new name does not exist, unless its removal failed as well. Memory: one chunk.
+ * REQUIRES that the file does not change while or after this runs: both names share its bytes.
+ * After an error the new name does not exist, unless its removal failed as well. Memory: one chunk.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import { systemCode } from './errors.js'

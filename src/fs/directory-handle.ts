@@ -1,5 +1,5 @@
 /**
- * A reference to a directory that stays the same directory, whatever happens to its path.
+ * A reference to a directory that stays the same directory, also when its path changes.
  *
  * On Linux the holder keeps a descriptor and reaches files through `/proc/self/fd`, so a moved
  * directory is followed to its new place. Without /proc, device and inode of the path are compared

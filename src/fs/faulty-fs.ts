@@ -58,7 +58,7 @@ export interface Fault {
 
 /** A {@link FileSystem} that can lose unsynced bytes on demand, such as `MemoryFileSystem`. */
 export interface UnsyncedDroppingFileSystem extends FileSystem {
-  /** Forgets what was written and not synced, as a loss of power does. */
+  /** Forgets writes that were not synced, as a loss of power does. */
   dropUnsynced(path: string, pages: 'reverted' | 'clean'): void
 }
 

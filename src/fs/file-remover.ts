@@ -20,7 +20,7 @@ export class FileRemover {
     this.onError = onError
   }
 
-  /** Queues a file for removal. REQUIRES that nobody uses its name again. */
+  /** Queues a file for removal. REQUIRES that its name is not used again. */
   remove(path: string): void {
     this.queue.push(path)
     this.running ??= this.run()

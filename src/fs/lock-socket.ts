@@ -77,7 +77,7 @@ function startServer(path: string): Promise<nodeNet.Server | undefined> {
   })
 }
 
-/** Asks whether somebody listens on the socket at a path. */
+/** Whether a process listens on the socket at a path. */
 export function askSocket(path: string): Promise<SocketAnswer> {
   if (Buffer.byteLength(path) > pathBytesMax) return Promise.resolve('unknown')
   return new Promise((resolve) => {

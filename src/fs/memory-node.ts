@@ -23,7 +23,7 @@ export class FileNode {
   readonly kind = 'file'
   /** No other file of the process has it. */
   readonly nodeNumber = ++nodesMade
-  /** Volatile bytes, with spare room behind `size`. */
+  /** Volatile bytes, with spare room after `size`. */
   content: Buffer
   /** Volatile length in bytes. */
   size: number
@@ -92,7 +92,7 @@ export class DirectoryNode {
   }
 }
 
-/** The file or directory behind a name. */
+/** The file or directory after a name. */
 export type Node = FileNode | DirectoryNode
 
 /** An unsynced change of the entries of one directory. */

@@ -253,7 +253,7 @@ export class NodeFileSystem implements FileSystem {
    * A file system over `node:fs`.
    *
    * @param system for tests: replacements of functions of `node:fs`
-   * @param binding a directory that somebody holds; see `boundTo`
+   * @param binding a directory that is held; see `boundTo`
    * @param isHeld whether it still is held
    */
   constructor(system: SystemCalls = nodeFs, binding?: DirectoryBinding, isHeld?: () => boolean) {

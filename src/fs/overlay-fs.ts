@@ -13,7 +13,7 @@ import { CellarError, ErrorCode } from '../base/errors.js'
 import { fileError, syntheticError } from './errors.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
-/** The bytes behind a name. Counts who uses them; the last one gives them back. */
+/** The bytes after a name. Counts who uses them; the last one gives them back. */
 export interface Content {
   readonly size: number
   readSync(target: Uint8Array, targetStart: number, length: number, position: number): number
@@ -264,7 +264,7 @@ export class OverlayFileSystem implements FileSystem {
     // As above.
   }
 
-  /** Excludes nobody. Its release closes the captured files. */
+  /** Excludes no other process. Its release closes the captured files. */
   lock(): Promise<DirectoryLock> {
     return Promise.resolve({
       release: async () => {
@@ -277,7 +277,7 @@ export class OverlayFileSystem implements FileSystem {
     return this
   }
 
-  /** Closes the captured files that nobody reads. */
+  /** Closes the captured files without readers. */
   closeSync(): void {
     for (const content of this.contents.values()) content.releaseSync()
     this.contents.clear()

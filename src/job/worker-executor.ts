@@ -4,7 +4,7 @@
  *
  * A thread that dies rejects its job with `WorkerDied`. The caller removes the files that the
  * thread may have written, and runs the job again with new file numbers. A thread may die before it
- * is ready, or while jobs are queued behind its own. Piscina then may start no other thread, so
+ * is ready, or while jobs are queued after its own. Piscina then may start no other thread, so
  * this class starts one. If no thread comes up, the queued jobs are rejected with `WorkerDied` too:
  * every job is settled.
  *

@@ -20,17 +20,17 @@ export interface CellCollector {
 
 /** Where a row scanner puts the cells of one row after the other. */
 export interface RowTarget extends CellCollector {
-  /** Cells of the row at hand. */
+  /** Cells of the current row. */
   readonly count: number
   /** For filters that judge whole rows; undefined if it serves scans without a filter only. */
   readonly rowCells: RowCells | undefined
-  /** Whether rows are to be read on after the one at hand, each ended by {@link endRow}. */
+  /** Whether more rows are read after the current one, each ended by {@link endRow}. */
   readonly wantsRows: boolean
-  /** The row at hand is complete. */
+  /** The current row is complete. */
   endRow(): void
-  /** A row begins: forgets what was not taken, or lets it stand. */
+  /** A row begins: drops the cells that were not taken, or keeps them. */
   startRow(): void
-  /** The memory of the cells added so far is about to go: copies what is not copied yet. */
+  /** The memory of the cells added so far is about to go: copies the rest of them. */
   settle(): void
   /** Puts the cells of the row into the order of their families. */
   sortFamilies(): void

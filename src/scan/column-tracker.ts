@@ -83,7 +83,7 @@ export class ColumnTracker {
     return this.index
   }
 
-  /** The asked columns before a position were served by somebody else. */
+  /** Another reader served the asked columns before a position. */
   moveTo(position: number): void {
     this.index = position
   }
@@ -145,7 +145,7 @@ export class ColumnTracker {
     return this.done ? MatchCode.seekNextRow : MatchCode.seekNextColumn
   }
 
-  /** Moves the list of asked columns behind the cell's column. */
+  /** Moves the list of asked columns after the cell's column. */
   finishColumn(cell: CellView): void {
     const columns = this.columns
     if (columns === undefined) return

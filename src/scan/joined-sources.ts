@@ -22,7 +22,7 @@ export class JoinedSources {
 
   /**
    * A cursor over the sources of a row, which were moved to the row; it stands at the first entry
-   * that is wanted. Sources that hold nothing of what is wanted take no part.
+   * that is wanted. Sources that hold none of the entries wanted take no part.
    */
   joinWithin({ chosen, deferring, row, wantedLength }: StoreRowRead): Cursor {
     if (chosen.length === 1 && deferring.length === 0) return chosen[0]

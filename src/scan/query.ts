@@ -14,7 +14,7 @@ export interface RetentionOptions {
   readonly keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
   /** How long a major compaction keeps markers that it could drop, counted from their timestamp. */
   readonly timeToPurgeDeletesMilliseconds: number
-  /** NEW_VERSION_BEHAVIOR: markers mask only what was written before them. */
+  /** NEW_VERSION_BEHAVIOR: markers mask only earlier writes. */
   readonly newVersionBehavior: boolean
 }
 
@@ -35,8 +35,8 @@ export interface StoreQuery {
 }
 
 /**
- * Whether a read asks for the newest version of columns, whatever its timestamp and however many
- * there are: a put that no marker masks, that does not expire and that is the first of a column
+ * Whether a read asks for the newest version of columns, for any timestamp and any number
+ * of them: a put that no marker masks, that does not expire and that is the first of a column
  * asked for is included.
  */
 export function asksForNewest(query: StoreQuery, options: RetentionOptions): boolean {
@@ -52,7 +52,7 @@ export function asksForNewest(query: StoreQuery, options: RetentionOptions): boo
   )
 }
 
-/** What a matcher tells the scanner to do with a cell. */
+/** The decision of a matcher on a cell. */
 export const MatchCode = {
   include: 1,
   includeAndSeekNextColumn: 2,

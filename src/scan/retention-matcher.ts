@@ -24,9 +24,9 @@ export type DropReason = 'versions' | 'masked' | 'expired' | 'markers'
 /** What a job may drop. */
 export interface RetentionScope {
   readonly options: RetentionOptions
-  /** Cells up to this sequence are kept whatever the rules say; the matcher is not asked. */
+  /** Cells up to this sequence are kept; the rules do not apply to them. */
   readonly sequenceKept: number
-  /** Milliseconds since the epoch; decides what has expired. */
+  /** Milliseconds since the epoch; the time of expiry. */
   readonly now: number
   /** True if the inputs are all files of the store, so that delete markers may go. */
   readonly dropsMarkers: boolean

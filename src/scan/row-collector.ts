@@ -6,7 +6,7 @@
  * a page plus four numbers per cell. So a result costs no copy of its own, and it never keeps a
  * block or a memtable alive: at most a page, and the numbers of the rows read with it.
  *
- * Cells that lie close behind each other in their block are copied together, of several rows too,
+ * Cells that lie close after each other in their block are copied together, of several rows too,
  * once they are taken or a cell lies elsewhere; the few bytes between them come along.
  *
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
@@ -144,7 +144,7 @@ export class RowCollector implements RowTarget, RowCells {
     return (this.cells.length - this.openCells) / numbersPerCell
   }
 
-  /** Asks for up to so many rows, to be ended one by one and taken together. */
+  /** Asks for up to this number of rows, to be ended one by one and taken together. */
   wantRows(rowsMax: number): void {
     this.rowsMax = rowsMax
   }
@@ -192,7 +192,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.rowBytes = []
   }
 
-  /** Bytes of the cells not taken yet, without what a filter has dropped behind them. */
+  /** Bytes of the cells not taken yet, without those that a filter has dropped after them. */
   get bytes(): number {
     return this.used - this.rowStart - this.gapBytes
   }

@@ -1,7 +1,7 @@
 /**
  * The one loop over plain puts, of gets and of scans: rows of one store that are made of nothing
  * but puts that everybody sees, of which the newest of each column is wanted. The loop goes from
- * entry to entry, asks no matcher, and seeks behind a column that has many versions.
+ * entry to entry, asks no matcher, and seeks after a column that has many versions.
  *
  * The loop stops where anything else comes. If that is within a row, `openRow` is true, the fields
  * tell what was last collected of the row, and the scanner reads on from there by the rules. The
@@ -56,14 +56,14 @@ const cellsBackMax = 64
 /** Numbers of such a cell: start and end of its key, end of its value. */
 const numbersBack = 3
 
-/** Older versions of a column that are stepped over; then a seek leads behind the column. */
+/** Older versions of a column that are stepped over; then a seek leads after the column. */
 const stepsBeforeSeek = 4
 
 /** Reads rows one after the other; see the file header. */
 export class RowRun {
   /** Rows that were begun by the last call. */
   rows = 0
-  /** A row was begun that may go on, and the cell under the cursor or behind it is to be judged. */
+  /** A row was begun that may go on, and the cell under the cursor or after it is to be judged. */
   openRow = false
   /** The last cell collected: its row is `buffer[rowStart, rowEnd)`. */
   buffer: Buffer = emptyBytes
@@ -115,7 +115,7 @@ export class RowRun {
   }
 
   /**
-   * Reads rows until the collector wants no more, and ends them there, or until the row behind the
+   * Reads rows until the collector wants no more, and ends them there, or until the row after the
    * bounds or something else comes.
    */
   readRows(
@@ -251,7 +251,7 @@ export class RowRun {
     this.isSeeking = false
   }
 
-  /** Seeks behind the column of the cell under the cursor; false if it may not be jumped over. */
+  /** Seeks after the column of the cell under the cursor; false if it may not be jumped over. */
   private leaveColumn(cursor: Cursor, rowEnd: number): boolean {
     const { buffer, keyStart, keyEnd } = cursor
     const end = qualifierEndOf(keyEnd)

@@ -15,7 +15,7 @@ import type { RowTarget } from './cell-collector.js'
 import { RowRun } from './row-run.js'
 import type { StoreScanner } from './store-scanner.js'
 
-/** Sorts behind the key of every possible row. */
+/** Sorts after the key of every possible row. */
 const behindAllRows = Buffer.alloc(rowBytesMax + 1, 0xff)
 
 /** The rows of a scan. Rows are escaped, without terminator; undefined = no bound on that side. */
@@ -52,7 +52,7 @@ export class RowScanner {
   private phase: Phase = Phase.seek
   private family = 0
   private readonly run = new RowRun()
-  /** There is nothing to choose between and nobody to ask. */
+  /** One family, no filter, no limit: the fast path applies. */
   private mayRun = false
   /** Rows scanned when the call under way pauses; negative between calls. */
   private pauseAt = -1
@@ -63,7 +63,7 @@ export class RowScanner {
   rowsScanned = 0
   /** Rows dropped by the filter. */
   rowsFiltered = 0
-  /** Told of each row that was looked at and gives nothing; false ends the scan. */
+  /** Called for each row that was read and gives nothing; false ends the scan. */
   onRowFiltered: ((row: Buffer) => boolean) | undefined = undefined
 
   /**
@@ -91,7 +91,7 @@ export class RowScanner {
     filter?.setReversed?.(bounds.reversed)
   }
 
-  /** Forgets memory that is about to go; the scanners are told by themselves. */
+  /** Drops references to memory that is about to go; the scanners drop theirs. */
   detach(): void {
     this.run.forget()
   }
@@ -109,7 +109,7 @@ export class RowScanner {
    * may be ended whatever the outcome is, and if this throws.
    */
   nextRow(collector: RowTarget, rowsMax = Infinity): RowOutcome {
-    // A call that is repeated for a missing block goes on with the count.
+    // A call that is repeated for a missing block continues the count.
     if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
     const outcome = this.step(collector)
     this.pauseAt = -1
@@ -175,7 +175,7 @@ export class RowScanner {
     }
     const key = this.keyBuffer(start.length + 2)
     copyBytes(start, 0, start.length, key, 0)
-    // A reversed scan starts below the key, so "inclusive" means behind the row.
+    // A reversed scan starts below the key, so "inclusive" means after the row.
     const behind = reversed === startInclusive
     const length = behind ? writeBehind(key, start.length) : writeTerminator(key, start.length)
     if (reversed) this.seekAllBefore(key, length)
@@ -316,7 +316,7 @@ export class RowScanner {
     return false
   }
 
-  /** The row at hand gives nothing. REQUIRES that the phase behind it is set. */
+  /** The current row gives nothing. REQUIRES that the next phase is set. */
   private dropRow(): void {
     if (this.filter !== undefined) this.rowsFiltered++
     if (this.onRowFiltered === undefined) return

@@ -22,7 +22,7 @@ export class SeekKey {
   buffer: Buffer = Buffer.allocUnsafe(256)
   length = 0
 
-  /** Behind all cells of a row. */
+  /** After all cells of a row. */
   setBehindRow(row: Buffer, rowLength: number): void {
     this.reserve(rowLength + terminatorBytes)
     copyBytes(row, 0, rowLength, this.buffer, 0)
@@ -38,7 +38,7 @@ export class SeekKey {
     this.length = writeTerminator(this.buffer, length + column.length)
   }
 
-  /** Behind all cells of the column of an entry. */
+  /** After all cells of the column of an entry. */
   setBehindColumn(source: Buffer, keyStart: number, qualifierEnd: number): void {
     const length = qualifierEnd - keyStart
     this.reserve(length + terminatorBytes)
@@ -70,7 +70,7 @@ export class SeekKey {
     this.length = at
   }
 
-  /** The key of an entry; a zero byte behind it makes the key that comes next. */
+  /** The key of an entry; a zero byte after it makes the key that comes next. */
   setEntry({ buffer, keyStart, keyEnd }: Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd'>): void {
     const length = keyEnd - keyStart
     this.reserve(length + 1)

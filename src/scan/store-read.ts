@@ -15,7 +15,7 @@ export interface StoreRead {
   readonly isNewest: boolean
   readonly readPoint: number
   readonly moment: Moment
-  /** Without it, what is not in memory throws `BlockMissing`. */
+  /** Without it, a block that is not in memory throws `BlockMissing`. */
   readonly mayBlock: boolean
   readonly chosen: readonly Cursor[]
   /** As in `MergeCursor.setChildren`. */

@@ -40,12 +40,12 @@ export class StoreScanner {
   readonly cell = new CellView()
   /** The filter has ended the whole scan. */
   ended = false
-  /** Only one row is read: no need to move behind it. */
+  /** Only one row is read: no need to move after it. */
   private singleRow = false
   /** The cursor was moved to where the first {@link seek} leads. */
   private positioned = false
   private readonly matcher = new UserMatcher()
-  /** The matcher was configured since {@link open}, and follows the row at hand. */
+  /** The matcher was configured since {@link open}, and follows the current row. */
   private hasRules = false
   private rulesFollow = false
   private readonly sources = new JoinedSources()
@@ -121,13 +121,13 @@ export class StoreScanner {
     this.rowStarted = false
     this.waitingCode = 0
     this.displaced = false
-    // A step would let deferred cursors seek, and for a version that nobody wants.
+    // A step would let deferred cursors seek for an unwanted version.
     this.mayStep = read.deferring.length === 0
   }
 
   /**
    * As {@link open}, at the row of a read: {@link readRow} may come next, and the first seek is
-   * done already. Nothing behind the row is read. May throw `BlockMissing`; then the row has to be
+   * done already. Nothing after the row is read. May throw `BlockMissing`; then the row has to be
    * opened again.
    */
   openRow(read: StoreRowRead): void {
@@ -170,7 +170,7 @@ export class StoreScanner {
   }
 
   /**
-   * Goes on over other cursors, new ones, at the entry that the scanner stands at. They hold every
+   * Continues over new cursors at the entry that the scanner stands at. They hold every
    * entry that a read at the scanner's read point can see, and the memory of the old ones may go.
    * REQUIRES that no call is under way, though one may have to be repeated for a missing block.
    */
@@ -201,7 +201,7 @@ export class StoreScanner {
       cursor.seekBefore(buffer, length + 1)
     } else {
       cursor.seek(buffer, length)
-      // An entry that this read does not see may be gone: then the cursor is behind it already.
+      // An entry that this read does not see may be gone: then the cursor is past it already.
       const isThere = cursor.valid && this.position.compare(cursor) === 0
       if (move === Move.next && !isThere) this.move = Move.none
     }
@@ -222,7 +222,7 @@ export class StoreScanner {
     return this.cursor.valid
   }
 
-  /** Moves to the first cell at or behind an encoded key prefix. */
+  /** Moves to the first cell at or after an encoded key prefix. */
   seek(key: Buffer, length: number): void {
     this.move = Move.none
     this.rowStarted = false
@@ -260,7 +260,7 @@ export class StoreScanner {
   }
 
   /**
-   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then behind the row)
+   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then after the row)
    * or the collector is full (false; call again to go on).
    */
   readRow(row: Buffer, rowLength: number, collector: RowTarget): boolean {
@@ -308,7 +308,7 @@ export class StoreScanner {
     return true
   }
 
-  /** From here on the matcher follows the row at hand, of which it was told nothing yet. */
+  /** From here on the matcher follows the current row, which is new to it. */
   private startRules(): void {
     const { matcher } = this
     if (!this.hasRules) matcher.configure(this.query, this.options, this.readPoint, this.moment)
@@ -343,7 +343,7 @@ export class StoreScanner {
     return true
   }
 
-  /** Tells the run what was collected of the row; false if that is not known well enough. */
+  /** Passes the collected part of the row to the run; false if that is not known well enough. */
   private enterRow(row: Buffer, rowLength: number): boolean {
     const { columnBuffer, columnStart, columnEnd } = this.matcher.columns
     if (!this.rulesFollow || columnBuffer === undefined) {
@@ -391,7 +391,7 @@ export class StoreScanner {
     return true
   }
 
-  /** Tells the matcher what a run has collected of the row. */
+  /** Passes the cells of the row that a run has collected to the matcher. */
   private handOver({ buffer, rowEnd, qualifierEnd }: RowRun): void {
     if (!this.rulesFollow) this.startRules()
     if (qualifierEnd === 0) return
@@ -407,14 +407,14 @@ export class StoreScanner {
     this.move = Move.column
   }
 
-  /** Whether {@link readRun} may be used: what is read needs no rules but for few cells. */
+  /** Whether {@link readRun} may be used: the read needs rules for few cells only. */
   get mayRun(): boolean {
     return this.plain && this.query.columns === undefined
   }
 
   /**
    * Reads rows ahead from the cell under the cursor, until the collector wants no more or something
-   * comes that has to be judged or lies behind `stop`. Returns how many rows were begun. If the
+   * comes that has to be judged or lies after `stop`. Returns how many rows were begun. If the
    * last of them is not complete ({@link RowRun.openRow}), the next `readRow` has to be of that
    * row; so also if this throws. REQUIRES `mayRun`, and no row that is being read.
    */
@@ -448,7 +448,7 @@ export class StoreScanner {
     if (cursor.valid) cell.set(cursor)
   }
 
-  /** Moves behind the row without reading it. */
+  /** Moves after the row without reading it. */
   skipRow(row: Buffer, rowLength: number): void {
     if (this.displaced) this.findPosition()
     if (this.move === Move.none && this.inRow(row, rowLength)) this.planRowMove(row, rowLength)
@@ -579,7 +579,7 @@ export class StoreScanner {
     this.move = Move.none
   }
 
-  /** Steps towards the seek key; true once the cursor is at or behind it. */
+  /** Steps towards the seek key; true once the cursor is at or after it. */
   private stepForward(): boolean {
     const cursor = this.cursor
     while (this.steps < stepsBeforeSeek) {

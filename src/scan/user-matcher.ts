@@ -3,7 +3,7 @@
  * and a family with NEW_VERSION_BEHAVIOR, one cell at a time in store order.
  *
  * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
- * column selection and versions, filter, versions again behind the filter.
+ * column selection and versions, filter, versions again after the filter.
  *
  * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
  * order. The matcher keeps references into cell memory of the current row only.
@@ -42,7 +42,7 @@ export class UserMatcher {
   /** The filter wants nothing more of the empty column of this row. */
   private emptyColumnLeft = false
 
-  /** Prepares for a read at `readPoint`; the moment decides what has expired. */
+  /** Prepares for a read at `readPoint`; `moment` is the time of expiry. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
     const isSame = query === (this.query as StoreQuery | undefined) && options === this.options
     this.readPoint = readPoint
@@ -82,7 +82,7 @@ export class UserMatcher {
     this.emptyColumnLeft = false
   }
 
-  /** The memory of the cells seen so far is about to go: copies what is remembered of the row. */
+  /** The memory of the cells seen so far is about to go: copies the state of the row. */
   detach(): void {
     this.deletes.detach()
     this.columns.detach()
@@ -148,7 +148,7 @@ export class UserMatcher {
     return history.isColumnFull ? this.columns.skipColumn(cell) : MatchCode.skip
   }
 
-  /** Without KEEP_DELETED_CELLS a marker also counts when it lies behind the time range. */
+  /** Without KEEP_DELETED_CELLS a marker also counts when it lies after the time range. */
   private markerApplies(cell: CellView): boolean {
     const range = this.query.timeRange
     const high = cell.timestampHigh
@@ -197,7 +197,7 @@ export class UserMatcher {
     if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
   }
 
-  /** Counts the cells behind the filter against the versions that the caller asked for. */
+  /** Counts the cells after the filter against the versions that the caller asked for. */
   private countPassed(cell: CellView, code: MatchCode): MatchCode {
     const same =
       this.passedBuffer !== undefined &&

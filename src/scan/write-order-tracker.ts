@@ -71,7 +71,7 @@ export class WriteOrderTracker {
   /**
    * Moments in descending order, the last one is 0: `depths[i]` puts were alive from `moments[i]`
    * until the moment before it in the list. A mutation has two moments: twice its sequence, when
-   * its puts take effect, and the one behind, when its markers do.
+   * its puts take effect, and the one after, when its markers do.
    */
   private readonly moments: number[] = [0]
   private readonly depths: number[] = [0]
@@ -152,7 +152,7 @@ export class WriteOrderTracker {
     }
   }
 
-  /** Position of the span that holds a moment. Older ones are asked for as the column goes on. */
+  /** Position of the span that holds a moment. Older ones are asked for as the column continues. */
   private find(moment: number): number {
     let i = this.moments.length - 1
     while (i > 0 && this.moments[i - 1] <= moment) i--

@@ -41,7 +41,7 @@ export class ArenaPool {
     }
   }
 
-  /** Takes an arena that nobody reads any more; one of another size is left to the collector. */
+  /** Takes an arena without readers; one of another size is left to the collector. */
   give(arena: SharedArrayBuffer): void {
     if (arena.byteLength === this.arenaBytes && this.idle.length < idleMax) this.idle.push(arena)
   }

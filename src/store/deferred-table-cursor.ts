@@ -72,7 +72,7 @@ export class DeferredTableCursor implements DeferredCursor {
       return
     }
     if (!equalBytes(key, 0, start, this.row, 0, start)) {
-      // Behind the row.
+      // After the row.
       this.valid = false
       return
     }

@@ -44,7 +44,7 @@ export function decodeFamilySettings(options: JsonObject): FamilySettings {
   return { ...absent, ...stored, compaction: decodeCompaction(compaction) }
 }
 
-/** The part of the settings that decides what is kept, as jobs get it. */
+/** The part of the settings that decides which cells are kept, as jobs get it. */
 export function retentionOf(settings: FamilySettings): RetentionOptions {
   const { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior } = settings
   const { timeToPurgeDeletesMilliseconds } = settings

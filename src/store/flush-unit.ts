@@ -29,7 +29,7 @@ export class FlushUnit {
     return this.members.reduce((sum, { slot }) => sum + slot.memtable.bytesUsed, 0)
   }
 
-  /** The members that somebody still wants. */
+  /** The members that are still wanted. */
   get live(): readonly FlushMember[] {
     return this.members.filter(({ store }) => !store.dropped)
   }

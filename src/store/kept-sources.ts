@@ -2,7 +2,7 @@
  * What open snapshots read of a store in place of its present sources.
  *
  * A compaction drops cells that a snapshot shows: older versions to a get with a time range, masked
- * cells to a raw scan. So a snapshot goes on to read the tables that were there before the first
+ * cells to a raw scan. So a snapshot keeps reading the SSTables that were there before the first
  * compaction after its opening. What is flushed later comes on top: a flush drops nothing that an
  * open snapshot sees. If a snapshot was opened while a flush was being published that dropped
  * something, the snapshot goes on to read the memtable.
@@ -13,7 +13,7 @@ import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from './memtable-slot.js'
 import { flattenTables, levelsOf, type StoreSources } from './store-sources.js'
 
-/** What is kept for one read point. */
+/** The sources that are kept for one read point. */
 interface Kept {
   /** Memtables that are flushed, beside those of the store. */
   readonly memtables: readonly MemtableSlot[]

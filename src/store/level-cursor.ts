@@ -4,7 +4,7 @@
  * `src/cursor/cursor.ts` for the contract.
  *
  * It has one table cursor at a time. Blocks of a table that was left are held for good, as cells of
- * the row at hand may lie there.
+ * the current row may lie there.
  */
 import { compareBytes, emptyBytes } from '../base/bytes.js'
 import type { BackwardCursor } from '../cursor/cursor.js'

@@ -4,14 +4,14 @@ import { Memtable, type MemtableOptions } from '../memtable/memtable.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FlushUnit } from './flush-unit.js'
 
-/** What has taken the place of a memtable. */
+/** The replacement of a memtable. */
 export interface FlushedTables {
   readonly tables: readonly SsTableReader[]
   /** Up to this sequence they hold the same cells; newer ones may have been dropped. */
   readonly sequenceSame: number
 }
 
-/** Somebody who comes back to a memtable until it is told that a table holds its entries. */
+/** A reader that pins a memtable until its SSTable is installed. */
 export interface MemtableUser {
   /** Newest sequence that it sees. */
   readonly readPoint: number
@@ -38,14 +38,14 @@ export class MemtableSlot {
    * memtable or in older ones.
    */
   sequenceCovered = 0
-  /** Set when it is frozen: what is flushed together with it. */
+  /** Set when it is frozen: the unit that is flushed with it. */
   unit: FlushUnit | undefined = undefined
 
   /** Open scans that come back to it. */
   private readonly users = new Set<MemtableUser>()
   /** A job may be reading it in another thread. */
   private jobRunning = false
-  /** Called once nobody reads it any more; set when its table has taken its place. */
+  /** Called after the last read; set when an SSTable has taken its place. */
   private onUnused: (() => void) | undefined = undefined
   /** Tables have taken its place. */
   private retired = false
@@ -55,7 +55,7 @@ export class MemtableSlot {
     this.memtable = new Memtable(options)
   }
 
-  /** What it counts in the memory budget: nothing while it is empty. */
+  /** Its bytes in the memory budget: none while it is empty. */
   get bytesCharged(): number {
     const { memtable } = this
     return memtable.entryCount === 0 ? 0 : memtable.bytesUsed

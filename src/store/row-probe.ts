@@ -39,7 +39,7 @@ export class RowProbe {
   private readonly keyHash = new Hash64()
   private key: Buffer = Buffer.allocUnsafe(128)
 
-  /** Takes the row `row[0, rowLength)` (escaped), behind which a terminator follows. */
+  /** Takes the row `row[0, rowLength)` (escaped), after which a terminator follows. */
   setRow(row: Buffer, rowLength: number): void {
     this.row = row
     this.rowLength = rowLength
@@ -50,7 +50,7 @@ export class RowProbe {
   isInRange({ properties: { firstKey, lastKey } }: SsTableReader): boolean {
     const { row } = this
     const length = this.rowLength + terminatorBytes
-    // Behind the last key altogether, or before the first key and not the start of it.
+    // After the last key altogether, or before the first key and not the start of it.
     if (compareBytes(lastKey, 0, lastKey.length, row, 0, length) < 0) return false
     const firstEnd = Math.min(firstKey.length, length)
     return compareBytes(firstKey, 0, firstEnd, row, 0, length) <= 0

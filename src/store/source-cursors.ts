@@ -104,7 +104,7 @@ export class SourceCursors {
     return left
   }
 
-  /** The cursor of the table at a position; for a row of so many bytes, 0 = for all entries. */
+  /** The cursor of the SSTable at a position; for a row of this many bytes, 0 = for all entries. */
   table(index: number, mode: ReadMode, rowBytes: number): SsTableCursor {
     const cursor = this.tables[index] ?? this.makeTable(index)
     cursor.mayBlock = mode.mayBlock

@@ -59,7 +59,7 @@ export class SourceSelection implements StoreRowRead {
   private readonly store: Store
   private readonly cursors: SourceCursors
   private readonly probe = new RowProbe()
-  /** Length of the row with its terminator, and with the first column that is named behind it. */
+  /** Length of the row with its terminator, and with the first column that is named after it. */
   private rowEnd = 0
   private columnLength = 0
   private columns: readonly Buffer[] | undefined = undefined
@@ -72,10 +72,10 @@ export class SourceSelection implements StoreRowRead {
   /** Whether tables may be left out because of it. */
   private mayLeaveOut = false
   private mode!: ReadMode
-  /** Hash of what is wanted, with its terminator: the key of locations. */
+  /** Hash of the wanted row or column, with its terminator: the key of locations. */
   private readonly hash = new Hash64()
   private hashed = false
-  /** Positions of tables that can hold the row, and how many could whatever their times. */
+  /** Positions of tables that can hold the row, and how many could without regard to times. */
   private readonly candidates: number[] = []
   private candidatesOfAnyTime = 0
 
@@ -86,8 +86,8 @@ export class SourceSelection implements StoreRowRead {
   }
 
   /**
-   * Moves cursors to the row `row[0, rowLength)` (escaped), behind which a terminator follows, or
-   * to the columns of it that are named. Behind the row memory is overwritten. May throw
+   * Moves cursors to the row `row[0, rowLength)` (escaped), after which a terminator follows, or
+   * to the columns of it that are named. After the row memory is overwritten. May throw
    * `BlockMissing`; then the whole call is made again.
    */
   chooseForRow(
@@ -154,7 +154,7 @@ export class SourceSelection implements StoreRowRead {
     this.hasTimes = !query.raw && (expires || query.timeRange !== allTime)
   }
 
-  /** Writes the first column behind the row, if there is room; one alone is all that is wanted. */
+  /** Writes the first column after the row, if there is room; one alone is all that is wanted. */
   private addColumn(columns: readonly Buffer[]): void {
     const { row, rowEnd } = this
     const qualifier = columns[0]
@@ -265,7 +265,7 @@ export class SourceSelection implements StoreRowRead {
     this.familyDeletes += properties.familyDeleteCount
   }
 
-  /** Whether a table may be left unread until its cells are needed, beside so many others. */
+  /** Whether a table may be left unread until its cells are needed, beside this many others. */
   private mayDefer({ properties }: SsTableReader, tables: number): boolean {
     if (this.columns === undefined || this.mayLeaveOut) return false
     if (properties.familyDeleteCount > 0) return false
@@ -308,7 +308,7 @@ export class SourceSelection implements StoreRowRead {
     for (let level = 1; level < levelEnds.length; level++) {
       const end = levelEnds[level]
       let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowEnd)
-      // One table, unless the row goes on in the next.
+      // One table, unless the row continues in the next.
       for (; i < end && probe.isInRange(tables[i]); i++) this.consider(tables[i], i)
     }
   }
@@ -397,7 +397,7 @@ export class SourceSelection implements StoreRowRead {
     const range = query.timeRange
     if (range === allTime) return true
     if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
-    // What lies behind the range still counts as versions or as masks of what lies in it.
+    // Cells after the range still count as versions, or mask cells in the range.
     if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
     return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }

@@ -34,8 +34,8 @@ export class StoreReader {
   }
 
   /**
-   * Opens the scanner at the row `row[0, rowLength)` (escaped), behind which a terminator follows,
-   * for a `RowScanner`. The row is borrowed while it is read, and behind it memory is overwritten.
+   * Opens the scanner at the row `row[0, rowLength)` (escaped), after which a terminator follows,
+   * for a `RowScanner`. The row is borrowed while it is read, and after it memory is overwritten.
    * May throw `BlockMissing`, and is then called again.
    */
   openRow(
@@ -87,7 +87,7 @@ export class StoreReader {
   }
 
   /**
-   * The memtable of an opened range was flushed: the scanner goes on in `tables`, which hold all
+   * The memtable of an opened range was flushed: the scanner continues in `tables`, which hold all
    * that it sees of it, and nothing refers to the memtable's memory any more.
    */
   leaveMemtable(slot: MemtableSlot, tables: readonly SsTableReader[], mode: ReadMode): void {

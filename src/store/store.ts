@@ -42,7 +42,7 @@ export class Store {
   readonly storeId: number
   readonly family: string
   settings: FamilySettings
-  /** The active memtable is flushed at so many bytes, if the engine does not want it earlier. */
+  /** The active memtable is flushed at this many bytes, if the engine does not want it earlier. */
   flushBytes = Infinity
   active: MemtableSlot
   /** The stores, this one among them, whose active memtables share unlogged mutations with it. */

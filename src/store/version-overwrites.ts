@@ -1,5 +1,5 @@
 /**
- * Which older versions a new put takes the place of, in the memtable.
+ * Which older versions a new put replaces in the memtable.
  *
  * Without this a column that is written a million times has a million cells until the next flush.
  * A put replaces the next older version of its column if all of this holds:
@@ -53,7 +53,7 @@ export class VersionOverwrites implements OverwriteRule {
   private sequenceSeen = 0
   private markerTimestamp = 0
 
-  /** Whether no scan may come back to what is replaced. */
+  /** Whether no scan may return to the replaced cell. */
   get reusesMemory(): boolean {
     return !this.slot.isUsed
   }

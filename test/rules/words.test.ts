@@ -18,13 +18,12 @@ const petWords = new RegExp(
 /** Words per 1,000 words of comment; rooms that are not named may have {@link ceilingOfOthers}. */
 const ceilings: Readonly<Record<string, number>> = {
   '(entries)': 4.5,
-  fs: 2.1,
   messaging: 7.5,
   metastore: 8.5,
   repository: 5.5,
-  scan: 10.8,
+  scan: 2.5,
   server: 8,
-  store: 8.7,
+  store: 4,
   table: 5.4,
   transactions: 7.5,
 }
