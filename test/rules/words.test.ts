@@ -21,9 +21,7 @@ const ceilings: Readonly<Record<string, number>> = {
   messaging: 7.5,
   metastore: 8.5,
   repository: 5.5,
-  scan: 2.5,
   server: 8,
-  store: 4,
   table: 5.4,
   transactions: 7.5,
 }
