@@ -64,7 +64,7 @@ export interface SnapshotDescription {
 export interface BulkLoadOptions {
   /** Leave the files where they are. Default false: they are moved. */
   readonly copy?: boolean | undefined
-  /** Told now and then which part of the bytes is verified, 0 to 1. */
+  /** Called now and then with the part of the bytes that is verified, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
   /** Aborting it ends the load with `ERR_ABORTED`; nothing is loaded. */
   readonly signal?: AbortSignal | undefined
@@ -82,7 +82,7 @@ export interface BulkLoaded {
 
 /** How a compaction that was asked for reports and stops. */
 export interface CompactionWatch {
-  /** Told now and then which part is done, 0 to 1. */
+  /** Called now and then with the part that is done, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
   /** Ends it with `ERR_ABORTED`; the files stay as they were. */
   readonly signal?: AbortSignal | undefined
@@ -473,7 +473,7 @@ export class Admin implements BackendAdmin {
     return this.#engine.background.compactor.isEnabled
   }
 
-  /** Goes on in a new segment of the log. */
+  /** Continues in a new segment of the log. */
   rollWALWriter(): void {
     this.#engine.checkWritable()
     this.#engine.writes.log.roll()
@@ -554,7 +554,7 @@ const majorNames = new OptionNames<MajorCompaction>('a major compaction', {
   signal: true,
 })
 
-/** Options of a table that nobody has disabled. */
+/** Options of a table that is not disabled. */
 function enabled(options: TableDefinition['options']): TableDefinition['options'] {
   return { ...options, disabled: false }
 }

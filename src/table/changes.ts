@@ -10,7 +10,7 @@ import { parseChangeOptions } from '../api/checks/changes.js'
 import { noSuchTable } from '../api/checks/names.js'
 
 /**
- * The feed; see `Database.changes`. Begins behind the last mutation of this moment, although a
+ * The feed; see `Database.changes`. Begins after the last mutation of this moment, although a
  * generator runs only when it is asked.
  */
 export function changes(engine: Engine, options: ChangeOptions): AsyncGenerator<Change, void> {

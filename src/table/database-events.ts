@@ -23,7 +23,7 @@ export interface DatabaseEvents {
       bytes: number
     },
   ]
-  /** A running flush has come further; told about ten times a second. Bytes of memory. */
+  /** A running flush has come further; raised about ten times a second. Bytes of memory. */
   flushProgress: [
     progress: {
       /** Name of the table. */
@@ -47,7 +47,7 @@ export interface DatabaseEvents {
       error: unknown
     },
   ]
-  /** A running compaction has come further; told about ten times a second. */
+  /** A running compaction has come further; raised about ten times a second. */
   compactionProgress: [
     progress: {
       /** Name of the table. */
@@ -100,7 +100,7 @@ export interface DatabaseEvents {
       error: unknown
     },
   ]
-  /** Compactions are so far behind that writers are slowed down or stopped, or no longer. */
+  /** Compactions lag so far that writers are slowed down or stopped, or no longer. */
   pressure: [pressure: Pressure]
   /** An operation took at least `slowOperationMilliseconds`. */
   slowOperation: [operation: SlowOperation]

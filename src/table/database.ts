@@ -417,7 +417,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     this.#engine.background.compactor.limit(checkRate(bytesPerSecondMax))
   }
 
-  /** How far compactions are behind, and what that means for writers. */
+  /** How far compactions lag, and the effect on writers. */
   get pressure(): Pressure {
     return this.#engine.writes.pacer.pressure
   }
@@ -425,11 +425,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /**
    * The mutations of the log from a sequence on, whole and in order, then those to come: an endless
    * stream. Whoever notes the `sequence` of the last change together with what it made of it goes
-   * on exactly behind it, also after a crash, with `fromSequence: sequence + 1`.
+   * on exactly after it, also after a crash, with `fromSequence: sequence + 1`.
    *
    * The log holds neither mutations of `SKIP_WAL` nor what changes tables as a whole (schema,
    * truncation, bulk load, import, restore), and cells of tables that were dropped or truncated are
-   * left out. A running feed keeps the log behind it; `logRetentionBytes` keeps it between feeds.
+   * left out. A running feed keeps the log after it; `logRetentionBytes` keeps it between feeds.
    *
    * Ends with `ERR_CHANGES_GONE` if the log no longer reaches back so far (nothing was shown then),
    * `ERR_ABORTED`, `ERR_CLOSED`, `ERR_POISONED`, `ERR_CORRUPTION`, `ERR_INVALID_ARGUMENT`,

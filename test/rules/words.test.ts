@@ -22,7 +22,6 @@ const ceilings: Readonly<Record<string, number>> = {
   metastore: 8.5,
   repository: 5.5,
   server: 8,
-  table: 5.4,
   transactions: 7.5,
 }
 const ceilingOfOthers = 2

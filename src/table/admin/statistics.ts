@@ -46,9 +46,9 @@ export interface DatabaseStatistics {
   readonly waitingArgumentBytes: number
   /** How often a writer waited for memory. */
   readonly stalls: number
-  /** How often writers began to be held back because compactions were behind. */
+  /** How often writers began to be held back because compactions lagged. */
   readonly compactionStalls: number
-  /** How far compactions are behind now. */
+  /** How far compactions lag now. */
   readonly pressure: Pressure
   /** The block cache. */
   readonly blockCache: {

@@ -27,7 +27,7 @@ export class PutColumns {
   private table: TableState | undefined = undefined
   private known: KnownColumn[] = []
 
-  /** Sets the table; what was known of another one is forgotten. */
+  /** Sets the table, and forgets those of another one. */
   use(table: TableState): void {
     if (this.table === table) return
     this.table = table

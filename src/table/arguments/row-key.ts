@@ -10,7 +10,7 @@ import type { BytesLike } from '../../api/index.js'
  */
 const loopCharactersMax = 64
 
-/** Room for what readers write behind the row: its terminator, and a column if it fits. */
+/** Room for what readers write after the row: its terminator, and a column if it fits. */
 const spareBytes = 1024
 
 /**

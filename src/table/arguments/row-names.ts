@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/engine.js'
 /** Where calls wait, and by which rows. */
 export interface CallPlace {
   readonly engine: Engine
-  /** Names of the rows of a mutation; what is no proper one has none. */
+  /** Names of the rows of a mutation; an improper one has none. */
   namesOf(operation: unknown): ReadonlySet<string>
 }
 
@@ -24,7 +24,7 @@ export class TablePlace implements CallPlace {
   }
 }
 
-/** The rows that some operations name; what is no row names none. */
+/** The rows that some operations name; values that are no rows count as none. */
 export class RowNames {
   readonly names = new Set<string>()
 

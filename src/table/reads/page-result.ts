@@ -47,7 +47,7 @@ export class PageResult extends Result {
   readonly #cells: readonly number[]
   readonly #from: number
   readonly #end: number
-  /** Where the cell behind the one found last is; -1 = the cells may be in any order. */
+  /** Where the cell after the one found last is; -1 = the cells may be in any order. */
   #next: number
   /** The name, if it is text, that the cell before {@link #next} was found by. */
   #foundName: string | undefined = undefined

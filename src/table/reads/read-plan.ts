@@ -1,8 +1,8 @@
 /**
  * Turns the options of a get or scan into queries of single stores.
  *
- * Plans of reads that name nothing, or columns by strings and nothing else, are kept by whoever
- * keeps the table's state, because they are what hot reads use. A list of columns is compared with
+ * Plans of reads that name nothing, or columns by strings and nothing else, are kept with the
+ * table's state, because they are what hot reads use. A list of columns is compared with
  * the kept lists element by element in each read, so a list that its owner has changed is noticed.
  */
 import { checkBoolean, checkInteger } from '../../base/arguments.js'
@@ -19,13 +19,13 @@ import {
 } from '../../api/checks/reads.js'
 import type { ColumnName, ReadOptions } from '../../api/index.js'
 
-/** What is read of one family. */
+/** The read of one family. */
 export interface FamilyPlan {
   readonly family: FamilyState
   readonly query: StoreQuery
 }
 
-/** What is read of a table. */
+/** The read of a table. */
 export interface ReadPlan {
   /** In the order of the families' names. */
   readonly families: readonly FamilyPlan[]

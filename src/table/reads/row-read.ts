@@ -26,7 +26,7 @@ export class RowRead {
   }
 
   /**
-   * Reads `row[0, rowLength)` (escaped), which is borrowed until `release`; behind the row memory
+   * Reads `row[0, rowLength)` (escaped), which is borrowed until `release`; after the row memory
    * is overwritten. An absent row has no cells. With `existenceOnly` the read may stop at the first
    * cell. May throw `BlockMissing`; the read then begins anew.
    */

@@ -56,7 +56,7 @@ export class ScanPool {
     return this.free.pop() ?? new ScanParts(this.clock)
   }
 
-  /** Takes parts back that nobody else holds; they must have been released. */
+  /** Takes released parts back, of which no other reference is left. */
   giveBack(parts: ScanParts): void {
     if (checksInvariants) assert(!this.free.includes(parts), 'parts of a scan are given back once')
     if (this.free.length < freeMax) this.free.push(parts)

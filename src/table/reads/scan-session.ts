@@ -3,7 +3,7 @@
  * is closed, so that writes, flushes and compactions do not change what it returns.
  *
  * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
- * cutting of rows, and a read point. Results are made of them one by one. What goes wrong behind
+ * cutting of rows, and a read point. Results are made of them one by one. What goes wrong after
  * rows that were read is told after them.
  */
 import { assert } from '../../base/assert.js'
@@ -64,7 +64,7 @@ export class ScanSession implements MemtableUser {
   private readonly versionsOfEngine: { readonly current: Version }
   private memtables: MemtableUse[] = []
   private readonly mode: ReadMode
-  /** Told when the memory of what it has taken goes. */
+  /** Called before the memory of its cells goes. */
   private target: RowTarget | undefined = undefined
   private readonly readPoints: ReadPoints
   /** The read point, if a snapshot has opened it: the scan may read what is kept for it. */
@@ -82,9 +82,9 @@ export class ScanSession implements MemtableUser {
   private start = 0
   /** The row that is ready is a piece, and more of it follows. */
   private partial = false
-  /** There is nothing behind the rows that are ready. */
+  /** There is nothing after the rows that are ready. */
   private exhausted = false
-  /** What comes behind them. */
+  /** The state after them. */
   private failure: Error | undefined = undefined
   private stepping = false
   private results = 0
@@ -159,7 +159,7 @@ export class ScanSession implements MemtableUser {
     if (!this.stepping) this.leaveMemtables()
   }
 
-  /** Goes on in the tables that have taken the place of memtables, so that their memory can go. */
+  /** Continues in the SSTables of flushed memtables, so that their memory can go. */
   private leaveMemtables(): void {
     const { parts, memtables } = this
     const left = parts === undefined ? memtables : memtables.filter(({ tables }) => tables)
@@ -174,12 +174,12 @@ export class ScanSession implements MemtableUser {
     }
   }
 
-  /** Reads every row by itself, when it is asked for: somebody watches. */
+  /** Disables prefetch, because an observer sees each row. */
   protected readNothingAhead(): void {
     this.rowsAhead = 1
   }
 
-  /** Who is told of rows that give nothing; see `RowScanner.onRowFiltered`. */
+  /** The listener for rows that give nothing; see `RowScanner.onRowFiltered`. */
   protected tellFiltered(told: (row: Buffer) => boolean): void {
     if (this.parts !== undefined) this.parts.rows.onRowFiltered = told
   }
@@ -314,7 +314,7 @@ export class ScanSession implements MemtableUser {
     for (const version of this.versions) version.release()
     if (this.heldReadPoint >= 0) this.readPoints.remove(this.heldReadPoint)
     pool.keep(this)
-    // A filter may close the scan that asks it, which goes on to read until the filter returns.
+    // A filter may close the scan that asks it, which reads on until the filter returns.
     if (this.stepping) return
     this.leaveMemtables()
     // The memory of the cells goes with the scan.

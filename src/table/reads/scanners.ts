@@ -32,7 +32,7 @@ export class AsyncScanner extends ResultScanner {
   readonly #session: ScanSession
   #buffered: Result[] = []
   #position = 0
-  /** What ended the scan behind the results that are buffered or on their way to the caller. */
+  /** What ended the scan after the results that are buffered or on their way to the caller. */
   #failure: { readonly error: unknown } | undefined = undefined
   #running: Promise<unknown> = Promise.resolve()
 
@@ -120,7 +120,7 @@ export class AsyncScanner extends ResultScanner {
     if (startedAt !== 0) times.end(TimedOperation.scan, startedAt, session.table, noRow)
   }
 
-  /** Collects what is in memory; true if a block is missing. */
+  /** Collects the rows in memory; true if a block is missing. */
   #collect(session: ScanSession, count: number): boolean {
     try {
       while (this.#buffered.length < count) {
@@ -157,7 +157,7 @@ export class AsyncScanner extends ResultScanner {
 export class SyncScanner extends SyncResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
-  /** What ended the scan behind the results that `nextBatch` has returned. */
+  /** What ended the scan after the results that `nextBatch` has returned. */
   #failure: { readonly error: unknown } | undefined = undefined
 
   constructor(engine: Engine, session: ScanSession) {

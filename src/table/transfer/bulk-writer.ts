@@ -67,7 +67,7 @@ export interface BulkWriterOptions {
    * matter. `Admin.getDescriptor(table).families` gives those of a table.
    */
   readonly families: Readonly<Record<string, FamilyOptions>>
-  /** A file is cut at the first row behind this many bytes. Default 256 MiB, at least 64 KiB. */
+  /** A file is cut at the first row after this many bytes. Default 256 MiB, at least 64 KiB. */
   readonly fileBytesMax?: number | undefined
   /** For cells without one. Default: the time of the writer's creation. */
   readonly timestamp?: Timestamp | undefined
@@ -144,7 +144,7 @@ const mebibyte = 1024 * 1024
 const fileBytesMaxDefault = 256 * mebibyte
 const fileBytesMaxMin = 64 * 1024
 
-/** An encoded cell of the row at hand. */
+/** An encoded cell of the current row. */
 interface EncodedCell {
   readonly family: number
   readonly key: Buffer
@@ -236,7 +236,7 @@ export class BulkWriter {
     return { directory, files: files.length, rows, cells, bytes }
   }
 
-  /** Removes what was written; does nothing after {@link finish}. */
+  /** Removes the written files; does nothing after {@link finish}. */
   abandon(): void {
     if (this.#ended) return
     this.#ended = true

@@ -2,7 +2,7 @@
  * Gathers the cells of an export: takes them from the scan where they lie and puts them down as the
  * payload of a chunk (EXPORT.md), without a result or a number array between.
  *
- * Cells of a row that lie behind each other in their block, with the same lengths in front of them
+ * Cells of a row that lie after each other in their block, with the same lengths in front of them
  * as a chunk has, are copied together. Sequences are then overwritten: an export has none.
  *
  * Ownership: what {@link ExportCollector.take} returns is borrowed until the next cell is added.
@@ -28,12 +28,12 @@ const noSequence = 0xff
 
 export class ExportCollector implements RowTarget {
   full = false
-  /** Of the row at hand. */
+  /** Of the current row. */
   count = 0
   readonly rowCells = undefined
-  /** Rows are asked for one by one, as what is exported is seldom the newest versions only. */
+  /** Rows are asked for one by one, as exports seldom have the newest versions only. */
   readonly wantsRows = false
-  /** What was added so far. */
+  /** The bytes added so far. */
   rows = 0
   cells = 0
   bytes = 0
@@ -76,7 +76,7 @@ export class ExportCollector implements RowTarget {
   }
 
   sortFamilies(): void {
-    // No filter, so no family is read behind the others.
+    // No filter, so no family is read after the others.
   }
 
   add(cell: CellView): void {

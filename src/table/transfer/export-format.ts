@@ -151,7 +151,7 @@ export class ChunkDecoder {
     return memory
   }
 
-  /** Memory for a payload with slack behind it: the same as before unless it is too short. */
+  /** Memory for a payload with slack after it: the same as before unless it is too short. */
   private takeMemory(bytes: number): BlockMemory {
     const { kept } = this
     if (kept !== undefined && bytes + wordSlackBytes <= kept.buffer.length) return kept

@@ -36,7 +36,7 @@ export interface TransferProgress {
   readonly bytes: number
 }
 
-/** What is exported, and how. */
+/** The options of an export. */
 export interface ExportOptions {
   /** Versions per column, 1 by default as in HBase's Export; 'all' = as many as are kept. */
   readonly versions?: number | 'all' | undefined
@@ -54,7 +54,7 @@ export interface ExportOptions {
   readonly snapshot?: Snapshot | undefined
   /** Compression of the chunks. Default 'LZ4'. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
-  /** Told after each chunk. */
+  /** Called after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** Aborting it ends the export with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined

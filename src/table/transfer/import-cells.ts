@@ -115,7 +115,7 @@ export class ImportCells {
 
   /**
    * Whether the cell of the view, whose key shares so much with the last of its family, is in the
-   * row of the cell before; undefined if it cannot come behind that.
+   * row of the cell before; undefined if it cannot come after that.
    */
   private isInLastRow(family: number, shared: number): boolean | undefined {
     const { buffer, keyStart, rowEnd } = this.view

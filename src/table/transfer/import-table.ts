@@ -40,13 +40,13 @@ export interface ImportOptions {
   readonly table?: string | undefined
   /** Stands for the stream in errors. Default 'the export'. */
   readonly source?: string | undefined
-  /** Told after each chunk. */
+  /** Called after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
   /** Aborting it ends the import with `ERR_ABORTED`; rows that were written stay. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What was imported. */
+/** The counts of an import. */
 export interface Imported extends TransferProgress {
   /** Name of the table. */
   readonly table: string
@@ -187,7 +187,7 @@ class ImportRun {
     this.syncAt = bytes + syncBytes
     await this.syncing
     this.syncing = this.target!.files.sync()
-    // Told where it is awaited, which an import that fails for another reason does not do.
+    // Reported where it is awaited, which an import that fails for another reason does not do.
     this.syncing.catch(() => undefined)
   }
 
@@ -280,7 +280,7 @@ class ImportRun {
       const value: unknown = JSON.parse(payload.toString('utf8'))
       if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
     } catch {
-      // Told below.
+      // Reported below.
     }
     throw this.decoder.damaged('a JSON object', 'something else', offset)
   }
