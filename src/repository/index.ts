@@ -80,7 +80,7 @@ export {
   type SubscriptionCounts,
   type SubscriptionOptions,
 } from './events/subscription.js'
-export type { DeadLetter, RecordEvent } from './events/subscription-state.js'
+export type { DeadLetter, RecordEvent, StoredSubscription } from './events/subscription-state.js'
 export type {
   FieldIndexInfo,
   FieldIndexInput,

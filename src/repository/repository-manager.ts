@@ -6,7 +6,11 @@ import { blobFamily } from './blobs/blob-state.js'
 import { Blobs } from './blobs/blobs.js'
 import { TableBlobStore } from './blobs/table-store.js'
 import { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
-import { SubscriptionState } from './events/subscription-state.js'
+import {
+  storedSubscriptions,
+  SubscriptionState,
+  type StoredSubscription,
+} from './events/subscription-state.js'
 import { FieldIndexes } from './fields/field-indexes.js'
 import { LinkIndex } from './links/link-index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
@@ -227,6 +231,23 @@ export class RepositoryManager {
   /** The subscriptions that were made since the open, by name. */
   get subscriptions(): readonly Subscription[] {
     return [...this.#subscriptions.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /**
+   * Removes a subscription: where it was, and its dead letters. One that runs is closed first. If
+   * it is made again, it is a new one. That of an index goes with the index, not by this call.
+   */
+  async removeSubscription(name: string): Promise<void> {
+    this.#checkOpen()
+    await this.#subscriptions.get(name)?.close()
+    this.#subscriptions.delete(name)
+    await this.parts.stateOf(name).remove()
+  }
+
+  /** The subscriptions of which anything is stored, running or not, by name. */
+  async storedSubscriptions(): Promise<StoredSubscription[]> {
+    this.#checkOpen()
+    return storedSubscriptions(this.#database.table(`${this.#settings.tablePrefix}.subscriptions`))
   }
 
   /** Keeps the link index: a subscription of the name `links`. Errors of {@link subscribe}. */

@@ -3,6 +3,7 @@ import type { Table } from '../../api/index.js'
 import type { StoredEvent } from '../records/commit.js'
 
 const positionColumn = 's:p'
+const replayColumn = 's:r'
 const deadColumn = 's:d'
 
 /** An event as a subscriber gets it. */
@@ -26,6 +27,52 @@ export interface DeadLetter extends RecordEvent {
   readonly time: number
 }
 
+/** How far a replay has told of records: up to this row of this table. */
+export interface ReplayPlace {
+  /** Name of the table in the database; empty at the beginning. */
+  readonly table: string
+  /** Row of the last record; empty at the beginning of the table. */
+  readonly row: Buffer
+}
+
+/** Where a replay begins. */
+export const replayStart: ReplayPlace = { table: '', row: Buffer.alloc(0) }
+
+/** How far a subscription has come. */
+export interface SubscriptionPosition {
+  /** Sequence up to which everything was delivered, once the replay has ended. */
+  readonly sequence: number
+  /** The replay that is under way; undefined if none is. */
+  readonly replay: ReplayPlace | undefined
+}
+
+/** A subscription as it is stored. */
+export interface StoredSubscription {
+  /** Its name. */
+  readonly name: string
+  /** Sequence up to which every write was handled or set aside, once the replay has ended. */
+  readonly sequence: number
+  /** Whether it is still telling of the records that there were at its beginning. */
+  readonly isReplaying: boolean
+  /** Events that were set aside. */
+  readonly deadLetters: number
+}
+
+/** All subscriptions of a table, by name. */
+export async function storedSubscriptions(table: Table): Promise<StoredSubscription[]> {
+  const found: StoredSubscription[] = []
+  for await (const row of table.scan({ columns: [positionColumn] })) {
+    const name = row.row!.toString('utf8')
+    const state = new SubscriptionState(table, name)
+    const position = await state.position()
+    if (position === undefined) continue
+    const { sequence, replay } = position
+    const deadLetters = (await state.deadLetters()).length
+    found.push({ name, sequence, isReplaying: replay !== undefined, deadLetters })
+  }
+  return found
+}
+
 /** The rows of one subscription. */
 export class SubscriptionState {
   readonly #table: Table
@@ -36,17 +83,21 @@ export class SubscriptionState {
     this.#name = name
   }
 
-  /** Sequence up to which everything was delivered; undefined for a new subscription. */
-  async position(): Promise<number | undefined> {
-    const row = await this.#table.get({ row: this.#name, columns: [positionColumn] })
-    const stored = row.value(positionColumn, 'int64')
-    return stored === undefined ? undefined : Number(stored)
+  /** How far the subscription has come; undefined for a new one. */
+  async position(): Promise<SubscriptionPosition | undefined> {
+    const columns = [positionColumn, replayColumn]
+    const row = await this.#table.get({ row: this.#name, columns })
+    const sequence = row.value(positionColumn, 'int64')
+    const replay = row.value(replayColumn, 'utf8') ?? ''
+    if (sequence === undefined) return undefined
+    return { sequence: Number(sequence), replay: replay === '' ? undefined : placeOf(replay) }
   }
 
-  async setPosition(sequence: number): Promise<void> {
+  async setPosition(sequence: number, replay?: ReplayPlace): Promise<void> {
     const value = Buffer.alloc(8)
     value.writeBigInt64BE(BigInt(sequence))
-    await this.#table.put({ row: this.#name, cells: { [positionColumn]: value }, timestamp: 1 })
+    const cells = { [positionColumn]: value, [replayColumn]: replayText(replay) }
+    await this.#table.put({ row: this.#name, cells, timestamp: 1 })
   }
 
   async addDeadLetter(letter: DeadLetter): Promise<void> {
@@ -68,7 +119,7 @@ export class SubscriptionState {
   /** Forgets the subscription. */
   async remove(): Promise<void> {
     for (const letter of await this.deadLetters()) await this.removeDeadLetter(letter)
-    const columns = [{ family: 's', qualifier: 'p', timestamp: 1 }]
+    const columns = ['p', 'r'].map((qualifier) => ({ family: 's', qualifier, timestamp: 1 }))
     await this.#table.delete({ row: this.#name, columns })
   }
 
@@ -76,4 +127,13 @@ export class SubscriptionState {
     const number = String(sequence).padStart(16, '0')
     return `${this.#name}/${number}/${event.repository}/${event.table}/${event.id}`
   }
+}
+
+function replayText(replay: ReplayPlace | undefined): string {
+  return replay === undefined ? '' : `${replay.table}/${replay.row.toString('hex')}`
+}
+
+function placeOf(text: string): ReplayPlace {
+  const slash = text.lastIndexOf('/')
+  return { table: text.slice(0, slash), row: Buffer.from(text.slice(slash + 1), 'hex') }
 }

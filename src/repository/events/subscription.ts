@@ -2,7 +2,9 @@
  * A subscription: tells a handler of every write of records, in the order of the writes of each
  * record, at least once.
  *
- * It reads the change feed of the database from its own position on, which is stored. Events of
+ * It reads the change feed of the database from its own position on, which is stored before the
+ * first event and then every 100 writes. A new subscription tells of the records that exist first,
+ * and stores how far it has come with them. Events of
  * different records go to several lanes side by side, those of one record always to the same. An
  * event whose handler fails is tried again, and then set aside as a dead letter, so that one event
  * does not hold up the others. The position passes an event only when it was handled or set aside.
@@ -11,7 +13,14 @@ import { CellarError, ErrorCode, OptionNames, type Clock, type Database } from '
 import { invalidArgument } from '../errors.js'
 import type { StoredEvent } from '../records/commit.js'
 import { eventColumn, isEventColumn } from '../records/record-state.js'
-import type { DeadLetter, RecordEvent, SubscriptionState } from './subscription-state.js'
+import {
+  replayStart,
+  type DeadLetter,
+  type RecordEvent,
+  type ReplayPlace,
+  type SubscriptionPosition,
+  type SubscriptionState,
+} from './subscription-state.js'
 
 /** Handles an event. It may be told of an event more than once. */
 export type EventHandler = (event: RecordEvent) => void | Promise<void>
@@ -56,6 +65,15 @@ const waitingMax = 100
 const eventsPerPosition = 100
 const waitMillisecondsMax = 30_000
 
+/** What was taken from the feed or from a replay, and is not handled yet. */
+interface Waiting {
+  readonly sequence: number
+  /** The record of a replay; undefined for a write of the feed. */
+  readonly place: ReplayPlace | undefined
+  /** Events that are not handled. */
+  left: number
+}
+
 /** What a subscription has done. */
 export interface SubscriptionCounts {
   /** Events that the handler took. */
@@ -78,13 +96,18 @@ export class Subscription {
   readonly #retryMilliseconds: number
   readonly #lanes: Promise<void>[]
   readonly #stop = new AbortController()
-  /** Sequences that were taken from the feed and are not handled, in their order. */
-  #waiting: { readonly sequence: number; left: number }[] = []
+  /** In the order of the feed, or of the replay. */
+  #waiting: Waiting[] = []
   #waitingEvents = 0
   readonly #counts: SubscriptionCounts = { handled: 0, failed: 0, deadLetters: 0 }
   #position = -1
-  #stored = -1
+  /** The replay that is under way, up to which everything was handled. */
+  #replaying: SubscriptionPosition | undefined
   #unstored = 0
+  #storing: Promise<void> = Promise.resolve()
+  #canStore = true
+  /** Whether an event was given up; those behind it wait for the next time, in their order. */
+  #isBroken = false
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
   #wakers: (() => void)[] = []
@@ -128,11 +151,11 @@ export class Subscription {
   /** Goes on where the subscription was. @internal */
   async start(): Promise<void> {
     const { database, state } = this.#parts
-    const now = newest(database)
     let start = await state.position()
-    if (start === undefined && this.#from === 'now') {
-      await state.setPosition(now)
-      start = now
+    if (start === undefined) {
+      const replay = this.#from === 'now' ? undefined : replayStart
+      start = { sequence: newest(database), replay }
+      await state.setPosition(start.sequence, replay)
     }
     this.#running = this.#run(start).catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#failure = errorOf(error)
@@ -203,19 +226,20 @@ export class Subscription {
     this.#wake()
   }
 
-  async #run(start: number | undefined): Promise<void> {
-    let from = start ?? (await this.#replay())
+  async #run(start: SubscriptionPosition): Promise<void> {
+    let { sequence, replay } = start
     for (;;) {
-      // A replay that was broken off begins again the next time.
-      if (this.#stop.signal.aborted) return
-      this.#advance(from)
+      if (replay !== undefined && !(await this.#replay(sequence, replay))) return
+      this.#advance(sequence)
       try {
-        await this.#follow(from + 1)
+        await this.#follow(sequence + 1)
         return
       } catch (error) {
         const isGone = error instanceof CellarError && error.code === ErrorCode.changesGone
         if (!isGone) throw error
-        from = await this.#replay()
+        sequence = newest(this.#parts.database)
+        replay = replayStart
+        await this.#parts.state.setPosition(sequence, replay)
       }
     }
   }
@@ -230,32 +254,42 @@ export class Subscription {
         if (type !== 'Put' || !isEventColumn(family, qualifier)) continue
         if (isRecordTable(table)) events.push(JSON.parse(value.toString('utf8')) as StoredEvent)
       }
-      await this.#deliver(sequence, events, false)
+      await this.#deliver({ sequence, place: undefined, left: events.length }, events)
       if (signal.aborted) return
     }
   }
 
-  /** Tells of every record once; the sequence behind which the feed goes on. */
-  async #replay(): Promise<number> {
-    const { database, tables } = this.#parts
-    const sequence = newest(database)
-    for (const name of tables()) {
-      for await (const row of database.table(name).scan({ columns: [eventColumn] })) {
-        if (this.#stop.signal.aborted) return sequence
-        await this.#deliver(sequence, [row.value(eventColumn, 'json') as StoredEvent], true)
+  /**
+   * Tells of every record behind a place once; whether all of them were handled. One that is broken
+   * off goes on where it was the next time.
+   */
+  async #replay(sequence: number, from: ReplayPlace): Promise<boolean> {
+    const { database, tables, state } = this.#parts
+    this.#replaying = { sequence, replay: from }
+    for (const name of tables().sort()) {
+      if (name < from.table) continue
+      const isFirst = name === from.table && from.row.length > 0
+      const span = isFirst ? { startRow: from.row, startInclusive: false } : {}
+      for await (const row of database.table(name).scan({ columns: [eventColumn], ...span })) {
+        if (this.#stop.signal.aborted) return false
+        const event = row.value(eventColumn, 'json') as StoredEvent
+        await this.#deliver({ sequence, place: { table: name, row: row.row! }, left: 1 }, [event])
       }
     }
     await Promise.all(this.#lanes)
-    return sequence
+    // An event that was not handled keeps its place, and all behind it.
+    if (this.#waiting.length > 0) return false
+    await this.#storePosition()
+    if (this.#failure !== undefined) throw this.#failure
+    this.#replaying = undefined
+    await state.setPosition(sequence)
+    return true
   }
 
-  async #deliver(
-    sequence: number,
-    events: readonly StoredEvent[],
-    isReplay: boolean,
-  ): Promise<void> {
-    if (!isReplay) this.#waiting.push({ sequence, left: events.length })
-    const entry = isReplay ? undefined : this.#waiting[this.#waiting.length - 1]
+  async #deliver(entry: Waiting, events: readonly StoredEvent[]): Promise<void> {
+    const { sequence } = entry
+    const isReplay = entry.place !== undefined
+    this.#waiting.push(entry)
     for (const event of events) {
       const lane = laneOf(event.id, this.#lanes.length)
       this.#waitingEvents++
@@ -265,7 +299,8 @@ export class Subscription {
           this.#waitingEvents--
           this.#room?.resolve()
           this.#room = undefined
-          if (entry !== undefined && isDone) entry.left--
+          if (isDone) entry.left--
+          else this.#isBroken = true
           return this.#settle()
         })
     }
@@ -281,7 +316,7 @@ export class Subscription {
   /** Whether the event was handled or set aside; false if the subscription ends first. */
   async #handle(event: RecordEvent): Promise<boolean> {
     for (let attempt = 0; ; attempt++) {
-      if (this.#failure !== undefined) return false
+      if (this.#failure !== undefined || this.#isBroken) return false
       try {
         await this.#handler(event)
         this.#counts.handled++
@@ -323,13 +358,13 @@ export class Subscription {
 
   /** Moves the position over what is handled. */
   async #settle(): Promise<void> {
-    let last: number | undefined
-    while (this.#waiting.length > 0 && this.#waiting[0].left === 0) {
-      last = this.#waiting.shift()!.sequence
-    }
+    let last: Waiting | undefined
+    while (this.#waiting.length > 0 && this.#waiting[0].left === 0) last = this.#waiting.shift()
     if (last === undefined) return
     this.#unstored++
-    this.#advance(last)
+    const { sequence, place } = last
+    if (place === undefined) this.#advance(sequence)
+    else this.#replaying = { sequence, replay: place }
     if (this.#unstored >= eventsPerPosition) await this.#storePosition()
   }
 
@@ -338,17 +373,24 @@ export class Subscription {
     this.#wake()
   }
 
-  async #storePosition(): Promise<void> {
-    this.#unstored = 0
-    const position = this.#position
-    if (position <= this.#stored) return
-    this.#stored = position
-    try {
-      await this.#beforePosition?.()
-      if (position === this.#stored) await this.#parts.state.setPosition(position)
-    } catch (error) {
-      this.#failure ??= errorOf(error)
-    }
+  /** Stores how far everything was handled; one call after the other. */
+  #storePosition(): Promise<void> {
+    this.#storing = this.#storing.then(async () => {
+      if (this.#unstored === 0 || !this.#canStore) return
+      this.#unstored = 0
+      const { sequence, replay } = this.#replaying ?? {
+        sequence: this.#position,
+        replay: undefined,
+      }
+      try {
+        await this.#beforePosition?.()
+        await this.#parts.state.setPosition(sequence, replay)
+      } catch (error) {
+        this.#canStore = false
+        this.#failure ??= errorOf(error)
+      }
+    })
+    return this.#storing
   }
 
   #wake(): void {
