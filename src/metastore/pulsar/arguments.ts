@@ -1,9 +1,19 @@
-/** Checks of arguments. They throw; stores reject with the errors. */
+/**
+ * Checks of arguments, and copies of those that a caller could change while a call is under way.
+ * They throw; stores reject with the errors. Each property is read once: it may be a getter.
+ */
 import { OptionNames, type BytesLike } from '../../api/index.js'
 import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
 import { cellOfValue } from './record-format.js'
-import type { BatchOperation, Expected, PutOptions, ReadOptions } from './types.js'
+import type {
+  BatchOperation,
+  Expected,
+  IndexScan,
+  PutOptions,
+  ReadOptions,
+  SubscribeOptions,
+} from './types.js'
 
 const putNames: Readonly<Record<keyof PutOptions, true>> = {
   partitionKey: true,
@@ -35,12 +45,11 @@ function checkBytes(value: unknown): asserts value is BytesLike {
   throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
 }
 
-/** A checked expectation, in memory of the store's own; undefined = any state. */
+/** A copy of an expectation; undefined = any state. */
 export function checkExpected(expected: unknown): Expected | undefined {
   if (expected === undefined) return undefined
   if (typeof expected === 'object' && expected !== null) {
-    const [name, ...others] = Object.keys(expected)
-    const number = (expected as Readonly<Record<string, unknown>>)[name]
+    const [[name, number] = [], ...others] = readable(() => Object.entries(expected), 'expected')
     const isValid = others.length === 0 && Number.isSafeInteger(number) && (number as number) >= 0
     if (isValid && name === 'sequence') return { sequence: number as number }
     if (isValid && name === 'creationSequence') return { creationSequence: number as number }
@@ -66,16 +75,21 @@ export function checkPutOptions(
   const copy = copyOfOptions(options, putNames, 'a put')
   checkFlag(copy.ephemeral, 'ephemeral')
   checkFlag(copy.sequential, 'sequential')
-  const secondaryIndexes = checkIndexes(copy.secondaryIndexes)
-  const sequenceKeysDeltas = checkDeltas(copy.sequenceKeysDeltas)
-  const isNumbered = copy.sequential === true || copy.sequenceKeysDeltas !== undefined
+  const { secondaryIndexes, sequenceKeysDeltas, ...others } = copy
+  const isNumbered = copy.sequential === true || sequenceKeysDeltas !== undefined
   if (isNumbered && expected !== undefined && expected !== -1) {
     throw new InvalidArgumentError('a sequential put expects nothing or -1')
   }
-  if (copy.sequential === true && copy.sequenceKeysDeltas !== undefined) {
+  if (copy.sequential === true && sequenceKeysDeltas !== undefined) {
     throw new InvalidArgumentError('a put has either sequential or sequenceKeysDeltas')
   }
-  return { ...copy, secondaryIndexes, sequenceKeysDeltas }
+  return {
+    ...others,
+    ...(secondaryIndexes !== undefined && { secondaryIndexes: copyOfIndexes(secondaryIndexes) }),
+    ...(sequenceKeysDeltas !== undefined && {
+      sequenceKeysDeltas: copyOfDeltas(sequenceKeysDeltas),
+    }),
+  }
 }
 
 /** A copy of options that have only known names. `ERR_METADATA_INVALID_ARGUMENT`. */
@@ -87,12 +101,7 @@ export function copyOfOptions<T extends object>(
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidArgumentError(`the options of ${what} are an object`)
   }
-  let copy: T
-  try {
-    copy = { ...options }
-  } catch (error) {
-    throw new InvalidArgumentError(`the options of ${what} cannot be read`, error)
-  }
+  const copy = readable(() => ({ ...options }), `the options of ${what}`)
   for (const name of Object.keys(copy)) {
     if (!Object.hasOwn(names, name)) throw unknownName(copy, names, what)
   }
@@ -132,15 +141,13 @@ export function checkIndexText(value: unknown, what: string): asserts value is s
   }
 }
 
-/** A checked copy of the index entries of a put. */
-function checkIndexes(indexes: PutOptions['secondaryIndexes']): PutOptions['secondaryIndexes'] {
-  if (indexes === undefined) return undefined
-  if (typeof indexes !== 'object' || indexes === null || Array.isArray(indexes)) {
+function copyOfIndexes(given: unknown): Readonly<Record<string, string>> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new InvalidArgumentError('secondaryIndexes is an object of keys by name of index')
   }
+  const indexes = readable(() => ({ ...given }), 'secondaryIndexes') as Record<string, string>
   let bytes = 0
-  const copy = { ...indexes }
-  for (const [name, key] of Object.entries(copy)) {
+  for (const [name, key] of Object.entries(indexes)) {
     checkIndexText(name, 'the name of an index')
     if (name === '') throw new InvalidArgumentError('the name of an index is not empty')
     checkIndexText(key, 'the key of an index')
@@ -149,19 +156,34 @@ function checkIndexes(indexes: PutOptions['secondaryIndexes']): PutOptions['seco
   if (bytes > indexesBytesMax) {
     throw new InvalidArgumentError('all indexes of a record together have up to 60,000 bytes')
   }
-  return copy
+  return indexes
 }
 
-/** A checked copy of the steps of a sequence. */
-function checkDeltas(deltas: PutOptions['sequenceKeysDeltas']): PutOptions['sequenceKeysDeltas'] {
-  if (deltas === undefined) return undefined
-  const copy: readonly unknown[] = Array.isArray(deltas) ? Array.from(deltas) : []
-  const isStep = (delta: unknown, i: number): delta is number =>
-    Number.isSafeInteger(delta) && (delta as number) >= (i === 0 ? 1 : 0)
-  if (copy.length > 0 && copy.every(isStep)) return copy
+function copyOfDeltas(given: unknown): readonly number[] {
+  const deltas = Array.isArray(given) ? copyOfArray(given, 'sequenceKeysDeltas') : []
+  const isValid =
+    deltas.length > 0 &&
+    deltas.every(
+      (delta, i) => Number.isSafeInteger(delta) && (delta as number) >= (i === 0 ? 1 : 0),
+    )
+  if (isValid) return deltas as number[]
   throw new InvalidArgumentError(
     'sequenceKeysDeltas has at least one integer; the first is >= 1, the others >= 0',
   )
+}
+
+/** A copy in which holes are undefined. */
+function copyOfArray(given: readonly unknown[], what: string): unknown[] {
+  return readable(() => Array.from(given), what)
+}
+
+/** Reads what a caller gave: getters and proxies may throw anything. */
+function readable<T>(read: () => T, what: string): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new InvalidArgumentError(`${what} cannot be read`, error)
+  }
 }
 
 /** Checks a function. */
@@ -169,32 +191,100 @@ export function checkListener(listener: unknown): void {
   if (typeof listener !== 'function') throw new InvalidArgumentError('a listener is a function')
 }
 
-/** The steps of a batch, checked. */
+const checkNames = { check: true, expected: true } as const
+const deleteNames = { delete: true, expected: true } as const
+const putStepNames = {
+  put: true,
+  value: true,
+  expected: true,
+  ephemeral: true,
+  secondaryIndexes: true,
+} as const
+
+/** Copies of the steps of a batch, checked. */
 export function checkBatch(operations: unknown): readonly BatchOperation[] {
   if (!Array.isArray(operations) || operations.length === 0) {
     throw new InvalidArgumentError('a batch is an array with at least one operation')
   }
-  return operations.map((operation: BatchOperation) => {
-    if (typeof operation !== 'object' || operation === null) {
-      throw new InvalidArgumentError('an operation of a batch is an object')
-    }
-    if ('check' in operation) {
-      checkPath(operation.check)
-      const expected = checkExpected(operation.expected)
-      if (expected === undefined) throw new InvalidArgumentError('a check expects something')
-      return { check: operation.check, expected }
-    }
-    if ('delete' in operation) {
-      checkPath(operation.delete)
-      return { delete: operation.delete, expected: checkExpected(operation.expected) }
-    }
-    if (!('put' in operation)) {
-      throw new InvalidArgumentError('an operation of a batch has check, put or delete')
-    }
-    const { put, value, ephemeral, secondaryIndexes } = operation
-    checkPath(put)
-    const expected = checkExpected(operation.expected)
-    const options = checkPutOptions({ ephemeral, secondaryIndexes }, expected)
-    return { put, value: checkValue(value), expected, ...options }
-  })
+  return copyOfArray(operations, 'a batch').map(checkOperation)
+}
+
+type OperationOf<K extends string> = Extract<BatchOperation, Readonly<Record<K, unknown>>>
+
+function checkOperation(given: unknown): BatchOperation {
+  if (typeof given !== 'object' || given === null) {
+    throw new InvalidArgumentError('an operation of a batch is an object')
+  }
+  if (has(given, 'check')) {
+    const step = copyOfOptions(given as OperationOf<'check'>, checkNames, 'a check')
+    checkPath(step.check)
+    const expected = checkExpected(step.expected)
+    if (expected === undefined) throw new InvalidArgumentError('a check expects something')
+    return { check: step.check, expected }
+  }
+  if (has(given, 'delete')) {
+    const step = copyOfOptions(given as OperationOf<'delete'>, deleteNames, 'a delete')
+    checkPath(step.delete)
+    const expected = checkExpected(step.expected)
+    return expected === undefined ? { delete: step.delete } : { delete: step.delete, expected }
+  }
+  if (!has(given, 'put')) {
+    throw new InvalidArgumentError('an operation of a batch has check, put or delete')
+  }
+  const step = copyOfOptions(given as OperationOf<'put'>, putStepNames, 'a put of a batch')
+  checkPath(step.put)
+  const expected = checkExpected(step.expected)
+  const { ephemeral, secondaryIndexes } = step
+  const options = checkPutOptions({ ephemeral, secondaryIndexes }, expected)
+  const { put } = step
+  const value = checkValue(step.value)
+  return expected === undefined ? { put, value, ...options } : { put, value, expected, ...options }
+}
+
+function has(given: object, name: string): boolean {
+  return readable(() => name in given, 'an operation of a batch')
+}
+
+const scanNames: Readonly<Record<keyof IndexScan, true>> = {
+  prefix: true,
+  index: true,
+  from: true,
+  to: true,
+  fallbackFilter: true,
+  partitionKey: true,
+}
+
+/** A copy of what a scan by index asks for, checked. */
+export function checkIndexScan(scan: IndexScan): IndexScan {
+  const copy = copyOfOptions(scan, scanNames, 'a scan by index')
+  checkPath(copy.prefix)
+  checkIndexText(copy.index, 'the name of an index')
+  // Null is no bound, as in Java.
+  const from = copy.from ?? undefined
+  const to = copy.to ?? undefined
+  if (from !== undefined) checkIndexText(from, 'from')
+  if (to !== undefined) checkIndexText(to, 'to')
+  if (copy.fallbackFilter !== undefined) checkListener(copy.fallbackFilter)
+  return { ...copy, from, to }
+}
+
+const subscribeNames: Readonly<Record<keyof SubscribeOptions, true>> = {
+  prefix: true,
+  fromSequence: true,
+  signal: true,
+}
+
+/** A copy of what a feed is asked for, checked. */
+export function checkSubscribe(options: SubscribeOptions): SubscribeOptions {
+  const copy = copyOfOptions(options, subscribeNames, 'a feed')
+  const { prefix, fromSequence, signal } = copy
+  if (prefix !== undefined) checkPath(prefix)
+  if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
+    throw new InvalidArgumentError('fromSequence is an integer >= 0')
+  }
+  // Not by its class: a signal may be of another realm.
+  if (signal !== undefined && typeof (signal as Partial<AbortSignal>)?.aborted !== 'boolean') {
+    throw new InvalidArgumentError('signal is an AbortSignal')
+  }
+  return copy
 }

@@ -2,20 +2,23 @@
 import type { BytesLike } from '../../api/index.js'
 import { later, type LeaseClock } from '../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
-import { checkBatch, checkExpected, checkPutOptions, checkCell, noPutOptions } from './arguments.js'
 import {
-  AlreadyClosedError,
-  asMetadataError,
-  ConnectionLostError,
-  InvalidArgumentError,
-} from './errors.js'
+  checkBatch,
+  checkCell,
+  checkExpected,
+  checkPutOptions,
+  checkSubscribe,
+  noPutOptions,
+} from './arguments.js'
+import { AlreadyClosedError, asMetadataError, ConnectionLostError } from './errors.js'
 import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from './migration.js'
-import { checkIndexScan, type PlacedRecord } from './node-table.js'
+import type { RecordPage, View } from './node-table.js'
 import { checkPath } from './paths.js'
 import { sequencePath, type Step, type Written } from './planner.js'
 import { cellOfValue, statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
+import { failing } from './scans.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { CommitSink, StoreCore } from './store-core.js'
 import type { CachingStore } from './cache-sink.js'
@@ -113,13 +116,13 @@ export class CellarMetadataStore
 
   async get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
     this.check(path, options)
-    const record = await this.#read(path, () => this.#core.nodes.record(path))
+    const record = await this.#read(path, (view) => this.#core.nodes.record(path, view))
     return record === undefined ? undefined : this.#resultOf(path, record)
   }
 
   async getChildren(path: string, options?: ReadOptions): Promise<string[]> {
     this.check(path, options)
-    return this.#read(path, () => this.#core.nodes.childNames(path))
+    return this.#read(path, (view) => this.#core.nodes.childNames(path, view))
   }
 
   put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat> {
@@ -149,8 +152,7 @@ export class CellarMetadataStore
 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
     this.checkOpen()
-    const steps = checkBatch(operations).map(stepOf)
-    return this.#core.commit(steps, this.#session, allStats)
+    return this.#core.commit(checkBatch(operations).map(stepOf), this.#session, allStats)
   }
 
   /**
@@ -182,18 +184,18 @@ export class CellarMetadataStore
 
   async sync(path: string): Promise<void> {
     this.check(path, undefined)
-    await this.#core.settled(undefined)
+    await this.#read(undefined, async () => undefined)
   }
 
-  async *subscribe(options: SubscribeOptions = {}): AsyncGenerator<FeedCommit, void> {
-    this.checkOpen()
-    const { prefix = '/', fromSequence, signal } = options
-    checkPath(prefix)
-    if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
-      throw new InvalidArgumentError('fromSequence is an integer >= 0')
+  subscribe(options: SubscribeOptions = {}): AsyncGenerator<FeedCommit, void> {
+    try {
+      this.checkOpen()
+      const { prefix = '/', fromSequence, signal } = checkSubscribe(options)
+      const from = Math.max(1, fromSequence ?? this.#core.log.last + 1)
+      return this.#core.log.subscribe(prefix, from, signal, () => this.#state === 'open')
+    } catch (error) {
+      return failing(asMetadataError(error))
     }
-    const from = Math.max(1, fromSequence ?? this.#core.log.last + 1)
-    yield* this.#core.log.subscribe(prefix, from, signal, () => this.#state === 'open')
   }
 
   /**
@@ -227,6 +229,7 @@ export class CellarMetadataStore
       this.#isPaused = false
       this.dispatcher.resume()
       if (!this.#session.isAlive) void this.#reestablish()
+      else if (this.#isConnected) this.#parts.sessions.heartbeat(this.#session)
     },
     /** The process dies: nothing is removed before the session expires. */
     kill: (): void => {
@@ -337,16 +340,14 @@ export class CellarMetadataStore
   }
 
   protected async newestOfSequence(prefix: string): Promise<string | undefined> {
-    const numbers = await this.#core.nodes.counter(counterRow('deltas', prefix))
+    const row = counterRow('deltas', prefix)
+    const numbers = await this.#read(undefined, (view) => this.#core.nodes.counter(row, view))
     return numbers.length === 0 ? undefined : sequencePath(prefix, numbers)
   }
 
-  /** Reads, and waits until what was read is durable. */
-  async #read<T>(path: string, read: () => Promise<T>): Promise<T> {
+  async #read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
     try {
-      const found = await read()
-      await this.#core.settled(path)
-      return found
+      return await this.#core.read(path, read)
     } catch (error) {
       throw asMetadataError(error)
     }
@@ -357,27 +358,30 @@ export class CellarMetadataStore
     options: ReadOptions | undefined,
   ): AsyncGenerator<GetResult, void> {
     this.check(path, options)
-    yield* this.#pages(this.#core.nodes.childRecords(path))
+    const { nodes } = this.#core
+    yield* this.#records((after, view) => nodes.childPage(path, after, view))
   }
 
   protected async *indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void> {
-    this.check(scan.prefix, undefined)
-    checkIndexScan(scan)
-    yield* this.#pages(this.#core.nodes.indexRecords(scan))
+    this.checkOpen()
+    const { nodes } = this.#core
+    yield* this.#records((after, view) => nodes.indexPage(scan, after, view))
   }
 
-  async *#pages(pages: AsyncGenerator<PlacedRecord[], void>): AsyncGenerator<GetResult, void> {
-    try {
-      for await (const page of pages) {
-        await this.#core.settled(undefined)
-        for (const { path, record } of page) {
-          this.checkOpen()
-          yield this.#resultOf(path, record)
-        }
+  /** The records of pages that are read one after the other, as the consumer asks for them. */
+  async *#records(
+    read: (after: Buffer | undefined, view: View) => Promise<RecordPage>,
+  ): AsyncGenerator<GetResult, void> {
+    let after: Buffer | undefined = undefined
+    do {
+      const begin: Buffer | undefined = after
+      const page: RecordPage = await this.#read(undefined, (view) => read(begin, view))
+      for (const { path, record } of page.records) {
+        this.checkOpen()
+        yield this.#resultOf(path, record)
       }
-    } catch (error) {
-      throw asMetadataError(error)
-    }
+      after = page.last
+    } while (after !== undefined)
   }
 
   #resultOf(path: string, record: StoredRecord): GetResult {

@@ -1,59 +1,35 @@
 /**
  * The stored and the live form of the feed: the events of every commit, in the order of commits.
  *
- * Every group of commits writes one row, in the same atomic batch as its records. The rows of the
- * last groups also stay in memory. A subscriber is a position: it pulls from memory or, when it is
- * further back, from the table. So a slow subscriber costs nothing.
+ * Every group of commits writes its rows in the same atomic batch as its records. The last rows
+ * also stay in memory. A subscriber is a position: it pulls from memory or, when it is further
+ * back, from the table. So a slow subscriber costs nothing.
  */
 import type { Table } from '../../api/index.js'
-import { FeedGapError, MetadataErrorCode, MetadataStoreError } from './errors.js'
-import { eventTypes } from './group-events.js'
+import { FeedGapError } from './errors.js'
+import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from './paths.js'
 import { readUint64, uint64 } from './record-format.js'
-import { plainColumn } from './rows.js'
-import type { FeedCommit, Notification } from './types.js'
+import { feedPart, plainColumn } from './rows.js'
+import type { FeedCommit } from './types.js'
 
-/** Bytes of the groups that are kept in memory. */
+/** Bytes of the rows that are kept in memory. */
 const recentBytesMax = 2 * 1024 * 1024
-/** Rows of the feed that one step of a subscriber reads. */
-const pageRows = 16
+/** Rows that one read of the table gives, and bytes from which a page is long enough. */
+const pageRows = 4
+const pageBytes = 256 * 1024
 
-/** The commits of a group. `ERR_METADATA_STORE_FAILURE` for bytes that are none. */
-export function decodeCommits(bytes: Buffer): FeedCommit[] {
-  const commits: FeedCommit[] = []
-  let at = 0
-  try {
-    while (at < bytes.length) {
-      const sequence = readUint64(bytes, at)
-      const count = bytes.readUInt32BE(at + 8)
-      at += 12
-      const events: Notification[] = []
-      for (let i = 0; i < count; i++) {
-        const type = eventTypes[bytes.readUInt8(at)]
-        const length = bytes.readUInt32BE(at + 1)
-        if (type === undefined || at + 5 + length > bytes.length) throw new RangeError('damaged')
-        events.push({ type, path: bytes.toString('utf8', at + 5, at + 5 + length) })
-        at += 5 + length
-      }
-      commits.push({ sequence, events })
-    }
-  } catch (cause) {
-    throw new MetadataStoreError(MetadataErrorCode.storeFailure, 'the feed is damaged', cause)
-  }
-  return commits
-}
-
-/** A group that is kept in memory. */
-interface RecentGroup {
+/** Rows that are kept in memory: one of whole commits, or all of one commit. */
+interface RecentRows {
   readonly first: number
-  readonly bytes: Buffer
+  readonly rows: Buffer[]
 }
 
 /** The feed of one store. */
 export class ChangeLog {
   readonly #table: Table
-  /** The last groups, oldest first, in their stored form: a subscriber decodes what it reads. */
-  #recent: RecentGroup[] = []
+  /** The last rows, oldest first, in their stored form: a subscriber decodes what it reads. */
+  #recent: RecentRows[] = []
   #recentBytes = 0
   /** Everything from here on is in memory. */
   #recentFrom: number
@@ -74,15 +50,18 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds a group that is durable, in the form of `GroupEvents.encode`, and wakes subscribers. */
-  append(first: number, last: number, bytes: Buffer): void {
+  /** Adds the rows of a group that is durable, and wakes subscribers. */
+  append(last: number, rows: readonly FeedRow[]): void {
     this.#last = last
-    this.#recent.push({ first, bytes })
-    this.#recentBytes += bytes.length
-    while (this.#recentBytes > recentBytesMax && this.#recent.length > 1) {
-      this.#recentBytes -= this.#recent.shift()!.bytes.length
-      this.#recentFrom = this.#recent[0].first
+    for (const { sequence, part, bytes } of rows) {
+      if (part === 0) this.#recent.push({ first: sequence, rows: [bytes] })
+      else this.#recent.at(-1)!.rows.push(bytes)
+      this.#recentBytes += bytes.length
     }
+    while (this.#recentBytes > recentBytesMax) {
+      for (const bytes of this.#recent.shift()!.rows) this.#recentBytes -= bytes.length
+    }
+    this.#recentFrom = this.#recent.length === 0 ? last + 1 : this.#recent[0].first
     if (this.#waiting.size > 0) this.#wake()
   }
 
@@ -112,9 +91,10 @@ export class ChangeLog {
         await this.#more(signal)
         continue
       }
-      const groups = next >= this.#recentFrom ? [this.#recentGroup(next)] : await this.#page(next)
+      const isRecent = next >= this.#recentFrom
+      const commits = isRecent ? this.#recentCommits(next) : await this.#page(next)
       let seen = 0
-      for (const commit of groups.flat()) {
+      for (const commit of commits) {
         seen = commit.sequence
         if (commit.sequence < next) continue
         const events = commit.events.filter(({ path }) => isWithin(path, prefix))
@@ -122,14 +102,17 @@ export class ChangeLog {
         if (isAborted(signal) || !isOpen()) return
         yield { sequence: commit.sequence, events }
       }
-      // Nothing found below the last sequence: the rows expired while the subscriber waited.
-      if (seen < next) await this.#checkRetained(next)
+      if (seen < next) {
+        // Every sequence has a commit: the rows expired while the subscriber waited.
+        await this.#checkRetained(next)
+        if (!isRecent && next < this.#recentFrom) throw damagedFeed()
+      }
       next = Math.max(next, seen + 1)
     }
   }
 
-  /** The group in memory that has a sequence, or the one behind it. */
-  #recentGroup(sequence: number): FeedCommit[] {
+  /** The commits in memory from the row that has a sequence on, as long as that row is. */
+  #recentCommits(sequence: number): FeedCommit[] {
     let low = 0
     let high = this.#recent.length - 1
     while (low < high) {
@@ -137,45 +120,54 @@ export class ChangeLog {
       if (this.#recent[middle].first <= sequence) low = middle
       else high = middle - 1
     }
-    return decodeCommits(this.#recent[low].bytes)
+    return decodeRows(this.#recent[low].rows)
   }
 
-  /** The groups in the table from the one with a sequence on. */
-  async #page(sequence: number): Promise<FeedCommit[][]> {
-    const startRow = await this.#groupRow(sequence)
-    const scanner = this.#table.scan({ startRow, limit: pageRows })
+  /** The commits in the table from the row that has a sequence on, a page of them. */
+  async #page(sequence: number): Promise<FeedCommit[]> {
+    const scanner = this.#table.scan({ startRow: await this.#rowWith(sequence) })
+    const decoder = new FeedDecoder()
+    let bytes = 0
     try {
-      const results = await scanner.nextBatch(pageRows)
-      const groups = results.map((result) => decodeCommits(result.value(plainColumn)!))
-      // What is written and not durable is not shown.
-      return groups.filter((group) => group.at(-1)!.sequence <= this.#last)
+      while (bytes < pageBytes || decoder.isInside) {
+        const results = await scanner.nextBatch(pageRows)
+        if (results.length === 0) break
+        for (const result of results) {
+          // What is written and not durable is not shown.
+          if (readUint64(result.row!, 0) > this.#last) return decoder.commits
+          const row = result.value(plainColumn)!
+          bytes += row.length
+          decoder.add(row, feedPart(result.row!))
+        }
+      }
     } finally {
       scanner.close()
     }
+    return decoder.commits
   }
 
-  /** Row of the group that has a sequence: the last one that begins at or before it. */
-  async #groupRow(sequence: number): Promise<Buffer> {
-    const scanner = this.#table.scan({ startRow: uint64(sequence), reversed: true, limit: 1 })
-    try {
-      const [result] = await scanner.nextBatch(1)
-      return result?.row ?? uint64(sequence)
-    } finally {
-      scanner.close()
+  /** The stored commits behind a sequence, those that nobody was told of included. */
+  async storedAfter(sequence: number): Promise<FeedCommit[]> {
+    const decoder = new FeedDecoder()
+    for await (const result of this.#table.scan({ startRow: uint64(sequence + 1) })) {
+      decoder.add(result.value(plainColumn)!, feedPart(result.row!))
     }
+    return decoder.commits
+  }
+
+  /** The row that has a sequence: the last one that begins at or before it. */
+  async #rowWith(sequence: number): Promise<Buffer> {
+    const startRow = uint64(sequence)
+    const [found] = await this.#table.scan({ startRow, reversed: true, limit: 1 }).toArray()
+    return found?.row ?? startRow
   }
 
   /** `ERR_METADATA_FEED_GAP` if commits from a sequence on have expired. */
   async #checkRetained(sequence: number): Promise<void> {
     if (sequence >= this.#recentFrom) return
-    const scanner = this.#table.scan({ limit: 1 })
-    try {
-      const [oldest] = await scanner.nextBatch(1)
-      const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
-      if (sequence < first) throw new FeedGapError(sequence, first)
-    } finally {
-      scanner.close()
-    }
+    const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
+    const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
+    if (sequence < first) throw new FeedGapError(sequence, first)
   }
 
   #more(signal: AbortSignal | undefined): Promise<void> {

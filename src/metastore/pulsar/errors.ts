@@ -4,6 +4,7 @@
  * Every operation reports its errors through its promise. After an error nothing was changed,
  * unless the code says that the outcome is in doubt.
  */
+import { inspect } from 'node:util'
 import { CellarError, ErrorCode } from '../../api/index.js'
 
 /** Every code that a {@link MetadataStoreError} can carry, with the situation that raises it. */
@@ -245,7 +246,7 @@ export class UnsupportedError extends MetadataStoreError {
 /** Makes any error a {@link MetadataStoreError}: one of those as it is, others as the cause. */
 export function asMetadataError(error: unknown): MetadataStoreError {
   if (error instanceof MetadataStoreError) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = error instanceof Error ? error.message : inspect(error)
   if (error instanceof CellarError) {
     if (error.code === ErrorCode.closed) {
       return new MetadataStoreError(MetadataErrorCode.alreadyClosed, message, error)

@@ -1,10 +1,10 @@
-/** Reads of the tables of one store, always of the newest state. */
-import type { Database, Result, Table } from '../../api/index.js'
-import { checkIndexText } from './arguments.js'
+/** Reads of the tables of one store: of the newest state, or of what a view shows. */
+import type { Database, Result, ResultScanner, RowSpan, Snapshot, Table } from '../../api/index.js'
 import { childOf, parentOf, sortNames } from './paths.js'
 import { NodeCache } from './node-cache.js'
 import { countersOf } from './planner.js'
 import {
+  childRange,
   childRows,
   childrenColumn,
   descendantRows,
@@ -21,6 +21,7 @@ import {
   tableNames,
   tableOptions,
   type Node,
+  type RowRange,
   type TableName,
 } from './rows.js'
 import { uint64, type StoredRecord } from './record-format.js'
@@ -33,6 +34,27 @@ export interface PlacedRecord {
   readonly record: StoredRecord
 }
 
+/** What a read sees: a snapshot of the database, or the newest state. */
+export interface View {
+  readonly snapshot?: Snapshot | undefined
+}
+
+/** Records in the order of their rows, and the row behind which the next page begins. */
+export interface RecordPage {
+  readonly records: readonly PlacedRecord[]
+  /** Undefined = there are no more. */
+  readonly last: Buffer | undefined
+}
+
+/** What one commit removes of a tree or of a session. */
+export interface Removal {
+  /** Children before their parents. */
+  readonly paths: readonly string[]
+  /** Whether nothing is left. */
+  readonly isWhole: boolean
+}
+
+const newest: View = {}
 const recordColumns = [recordColumn]
 const childrenColumns = [childrenColumn]
 /** Rows of a page of a streamed scan. */
@@ -68,109 +90,110 @@ export class NodeTable {
   }
 
   /** The record of a path; undefined if there is none. */
-  async record(path: string): Promise<StoredRecord | undefined> {
-    return recordOf(await this.#tables.nodes.get({ row: nodeRow(path), columns: recordColumns }))
+  async record(path: string, { snapshot } = newest): Promise<StoredRecord | undefined> {
+    const get = { row: nodeRow(path), columns: recordColumns, snapshot }
+    return recordOf(await this.#tables.nodes.get(get))
   }
 
   /** Names of the direct children. Reads their rows and nothing below them. */
-  async childNames(path: string): Promise<string[]> {
+  async childNames(path: string, view = newest): Promise<string[]> {
     // A path without children is the common case, and costs one read at most.
-    if (!(await this.#hasChildren(path))) return []
+    if (!(await this.#hasChildren(path, view))) return []
     const prefix = childRows(path)
     const names: string[] = []
-    await this.#rows(this.#tables.nodes, prefix, (row) => {
-      names.push(row.toString('utf8', prefix.length))
+    const scanner = this.#tables.nodes.scan({ prefix, snapshot: view.snapshot })
+    await eachRow(scanner, listingRows, ({ row }) => {
+      names.push(row!.toString('utf8', prefix.length))
+      return true
     })
     return sortNames(names)
   }
 
-  async #hasChildren(path: string): Promise<boolean> {
+  async #hasChildren(path: string, { snapshot }: View): Promise<boolean> {
     const cached = this.cache.get(path)
     if (cached !== undefined) return cached.children > 0
-    const row = nodeRow(path)
-    return !(await this.#tables.nodes.get({ row, columns: childrenColumns })).isEmpty
+    const get = { row: nodeRow(path), columns: childrenColumns, snapshot }
+    return !(await this.#tables.nodes.get(get)).isEmpty
   }
 
-  /** Paths of the records that end with a session. */
-  async ownedPaths(session: number): Promise<string[]> {
+  /** Paths of records that end with a session, of up to about `bytesMax` bytes of changes. */
+  async ownedPart(session: number, bytesMax: number): Promise<Removal> {
     const paths: string[] = []
-    await this.#rows(this.#tables.owned, uint64(session), (row) => paths.push(ownedPath(row)))
-    return paths
+    let bytes = 0
+    const scanner = this.#tables.owned.scan({ prefix: uint64(session) })
+    const isWhole = await eachRow(scanner, listingRows, ({ row }) => {
+      if (bytes >= bytesMax) return false
+      const path = ownedPath(row!)
+      bytes += removalBytes(path, undefined)
+      paths.push(path)
+      return true
+    })
+    return { paths, isWhole }
   }
 
-  /** Calls a function with every row that begins with a prefix. */
-  async #rows(table: Table, prefix: Buffer, each: (row: Buffer) => unknown): Promise<void> {
-    const scanner = table.scan({ prefix })
-    try {
-      for (;;) {
-        const results = await scanner.nextBatch(listingRows)
-        for (const result of results) each(result.row!)
-        if (results.length < listingRows) return
-      }
-    } finally {
-      scanner.close()
-    }
-  }
-
-  /** Pages of direct children that are records, in the order of their rows. */
-  async *childRecords(path: string): AsyncGenerator<PlacedRecord[], void> {
-    const scanner = this.#tables.nodes.scan({ prefix: childRows(path), columns: recordColumns })
-    try {
-      for (;;) {
-        const results = await scanner.nextBatch(pageRows)
-        if (results.length > 0) yield results.map(placed)
-        if (results.length < pageRows) return
-      }
-    } finally {
-      scanner.close()
-    }
-  }
-
-  /** Loads a path and everything below it; returns the paths, deepest first. */
-  async loadTree(path: string, state: WorkingState): Promise<string[]> {
-    const levels: string[][] = []
-    if (!state.hasNode(path)) await this.load(state, [path], [])
-    for (let depth = 1; ; depth++) {
-      const level: string[] = []
+  /**
+   * Loads a path and everything below, deepest first, up to about `bytesMax` bytes of changes. The
+   * path itself is part of the last removal.
+   */
+  async treePart(path: string, state: WorkingState, bytesMax: number): Promise<Removal> {
+    const paths: string[] = []
+    let bytes = 0
+    for (let depth = await this.#depthBelow(path); depth > 0; depth--) {
       const scanner = this.#tables.nodes.scan({ prefix: descendantRows(path, depth) })
-      try {
-        for (;;) {
-          const results = await scanner.nextBatch(listingRows)
-          for (const result of results) {
-            const below = pathOfRow(result.row!)
-            state.load(below, nodeOf(result))
-            level.push(below)
-          }
-          if (results.length < listingRows) break
-        }
-      } finally {
-        scanner.close()
-      }
-      if (level.length === 0) break
-      levels.push(level)
+      const isWhole = await eachRow(scanner, pageRows, (result) => {
+        if (bytes >= bytesMax) return false
+        const below = pathOfRow(result.row!)
+        const node = nodeOf(result)
+        state.load(below, node)
+        bytes += removalBytes(below, node)
+        paths.push(below)
+        return true
+      })
+      if (!isWhole) return { paths, isWhole }
     }
-    return [...levels.reverse().flat(), path]
+    paths.push(path)
+    return { paths, isWhole: true }
   }
 
-  /** Pages of records of an index, by the order of their keys. */
-  async *indexRecords(scan: IndexScan): AsyncGenerator<PlacedRecord[], void> {
-    const { prefix, index, from, to } = scan
-    const scanner = this.#tables.index.scan(indexRange(index, prefix, from, to))
-    try {
-      for (;;) {
-        const results = await scanner.nextBatch(pageRows)
-        const gets = results.map((result) => ({
-          row: nodeRow(childOf(prefix, indexedName(result.row!))),
-          columns: recordColumns,
-        }))
-        const found = gets.length === 0 ? [] : await this.#tables.nodes.getList(gets)
-        // A record may have gone between the two reads.
-        yield found.filter((result) => !result.isEmpty).map(placed)
-        if (results.length < pageRows) return
-      }
-    } finally {
-      scanner.close()
+  /** Number of levels below a path. No level is left out: implied parents have rows. */
+  async #depthBelow(path: string): Promise<number> {
+    for (let depth = 0; ; depth++) {
+      const scanner = this.#tables.nodes.scan({ prefix: descendantRows(path, depth + 1), limit: 1 })
+      if (await eachRow(scanner, 1, () => false)) return depth
     }
+  }
+
+  /** A page of the direct children that are records, behind a row. */
+  async childPage(
+    path: string,
+    after: Buffer | undefined,
+    { snapshot }: View,
+  ): Promise<RecordPage> {
+    const range = { ...behind(childRange(path), after), limit: pageRows, snapshot }
+    const scanned = await this.#tables.nodes.scan({ ...range, columns: recordColumns }).toArray()
+    return pageOf(scanned, scanned)
+  }
+
+  /** A page of the records of an index, by the order of their keys, behind a row of the index. */
+  async indexPage(
+    scan: IndexScan,
+    after: Buffer | undefined,
+    { snapshot }: View,
+  ): Promise<RecordPage> {
+    const { prefix, index, from, to } = scan
+    const range = behind(indexRange(index, prefix, from, to), after)
+    const entries = await this.#tables.index.scan({ ...range, limit: pageRows, snapshot }).toArray()
+    const gets = entries.map((result) => ({
+      row: nodeRow(childOf(prefix, indexedName(result.row!))),
+      columns: recordColumns,
+      snapshot,
+    }))
+    const found = gets.length === 0 ? [] : await this.#tables.nodes.getList(gets)
+    // A record may have gone between the two reads.
+    return pageOf(
+      entries,
+      found.filter((result) => !result.isEmpty),
+    )
   }
 
   /** Loads nodes, and of those that are absent the ones above; and counters. */
@@ -212,18 +235,45 @@ export class NodeTable {
   }
 
   /** Numbers of a counter. */
-  async counter(row: string): Promise<readonly bigint[]> {
-    return countersOf((await this.#tables.control.get({ row })).value(plainColumn))
+  async counter(row: string, { snapshot } = newest): Promise<readonly bigint[]> {
+    return countersOf((await this.#tables.control.get({ row, snapshot })).value(plainColumn))
   }
+}
+
+/** Calls `each` with the rows of a scanner until it returns false; true if it never did. */
+async function eachRow(
+  scanner: ResultScanner,
+  atOnce: number,
+  each: (result: Result) => boolean,
+): Promise<boolean> {
+  try {
+    for (;;) {
+      const results = await scanner.nextBatch(atOnce)
+      // Fewer rows may also mean that an error follows, which the next call throws.
+      if (results.length === 0) return true
+      for (const result of results) if (!each(result)) return false
+    }
+  } finally {
+    scanner.close()
+  }
+}
+
+/** The part of a range of rows behind a row. */
+function behind(range: RowRange, after: Buffer | undefined): RowRange & RowSpan {
+  return after === undefined ? range : { ...range, startRow: after, startInclusive: false }
+}
+
+/** The page that a scan of up to `pageRows` rows makes. */
+function pageOf(scanned: readonly Result[], records: readonly Result[]): RecordPage {
+  const last = scanned.length < pageRows ? undefined : scanned.at(-1)!.row!
+  return { records: records.map(placed), last }
+}
+
+/** Bytes that a removal writes and holds in memory, about: of node, owner, event and parent. */
+function removalBytes(path: string, node: Node | undefined): number {
+  return 4 * path.length + 256 + (node?.record?.cell.length ?? 0)
 }
 
 function placed(result: Result): PlacedRecord {
   return { path: pathOfRow(result.row!), record: recordOf(result)! }
-}
-
-/** Checks what a scan by index asks for. */
-export function checkIndexScan(scan: IndexScan): void {
-  checkIndexText(scan.index, 'the name of an index')
-  if (scan.from !== undefined && scan.from !== null) checkIndexText(scan.from, 'from')
-  if (scan.to !== undefined && scan.to !== null) checkIndexText(scan.to, 'to')
 }

@@ -13,9 +13,9 @@ import {
   SessionLostError,
 } from './errors.js'
 import type { GroupEvents } from './group-events.js'
-import { nameOf, parentOf } from './paths.js'
+import { checkPath, nameOf, parentOf } from './paths.js'
 import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
-import { absentNode, counterRow, indexRow, isAbsent, ownedRow } from './rows.js'
+import { absentNode, counterRow, indexRow, isAbsent, ownedRow, rowBytesMax } from './rows.js'
 import type { Expected, PutOptions, Stat } from './types.js'
 import { emptyValue, type WorkingState } from './working-state.js'
 
@@ -101,6 +101,8 @@ export class CommitPlanner {
   #put(step: PutStep): Written {
     const { options, expected, imported } = step
     const path = this.#finalPath(step)
+    // A number makes it longer than what was checked at the call.
+    if (path.length !== step.path.length) checkPath(path)
     const node = this.#state.node(path)
     const before = node.record
     checkExpectation(path, before, expected)
@@ -223,6 +225,10 @@ export class CommitPlanner {
     const parent = parentOf(path) ?? ''
     for (let i = 0; i < indexes.length; i += 2) {
       const row = indexRow(indexes[i], indexes[i + 1], parent, nameOf(path))
+      if (row.length > rowBytesMax) {
+        const limit = `${rowBytesMax} bytes with the path`
+        throw new InvalidArgumentError(`the index ${indexes[i]} of ${path} is longer than ${limit}`)
+      }
       this.#state.setEntry({ table: 'index', row, value })
     }
   }

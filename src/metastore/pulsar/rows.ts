@@ -4,7 +4,7 @@
  *     nodes    depth (2 bytes), path               n:r the record, n:c the number of children
  *     index    index name, parent path, key, name  n: empty
  *     owned    session (8 bytes), path             n: empty
- *     feed     first sequence of a group           n: the events of the group's commits
+ *     feed     first sequence, part from 1 on      n: the events of commits, or of a part of one
  *     control  sequence, sessions, counters        n:
  *
  * The depth in front puts the children of a path side by side, without their own descendants, so a
@@ -23,6 +23,9 @@ export const tableNames = ['nodes', 'index', 'owned', 'feed', 'control'] as cons
 
 /** One of the tables. */
 export type TableName = (typeof tableNames)[number]
+
+/** Longest row of a table. */
+export const rowBytesMax = 32_767
 
 const family = 'n'
 
@@ -68,6 +71,22 @@ export function nodeRow(path: string): Buffer {
 /** What the rows of all children of a path begin with. */
 export function childRows(path: string): Buffer {
   return depthRow(depthOf(path) + 1, childPrefix(path))
+}
+
+/** A range of rows. */
+export interface RowRange {
+  readonly startRow: Buffer
+  /** The row behind the last one. */
+  readonly stopRow: Buffer
+}
+
+/** The rows of all children of a path. */
+export function childRange(path: string): RowRange {
+  const startRow = childRows(path)
+  const stopRow = Buffer.from(startRow)
+  // Behind every name that follows the slash.
+  stopRow[stopRow.length - 1]++
+  return { startRow, stopRow }
 }
 
 /** What the rows of all descendants `levels` below a path begin with. */
@@ -116,6 +135,19 @@ export function ownedPath(row: Buffer): string {
   return row.toString('utf8', 8)
 }
 
+/** Row of `feed`: a sequence, and the number of a part behind the first. */
+export function feedRow(sequence: number, part: number): Buffer {
+  const row = Buffer.allocUnsafe(part === 0 ? 8 : 12)
+  writeUint64(row, sequence, 0)
+  if (part > 0) row.writeUInt32BE(part, 8)
+  return row
+}
+
+/** Number of the part in a row of `feed`. */
+export function feedPart(row: Buffer): number {
+  return row.length === 8 ? 0 : row.readUInt32BE(8)
+}
+
 /** Ends a text in a row of `index`; inside texts, NUL becomes NUL and 255. */
 const textEnd = '\u0000\u0001'
 /** Sorts behind `textEnd` and before every longer text. */
@@ -151,7 +183,7 @@ export function indexRange(
   parent: string,
   from: string | undefined,
   to: string | undefined,
-): { readonly startRow: Buffer; readonly stopRow: Buffer } {
+): RowRange {
   const start = indexStart(index, parent)
   return {
     startRow: from === undefined ? start : textRow(start, escaped(from), textEnd),

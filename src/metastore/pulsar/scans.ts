@@ -21,3 +21,9 @@ export async function consumed(
   }
   callListener(onListenerError, consumer.onCompleted?.bind(consumer))
 }
+
+/** A generator that fails at once: how a call that gives records says what is wrong with it. */
+
+export async function* failing(error: unknown): AsyncGenerator<never, void> {
+  throw error
+}

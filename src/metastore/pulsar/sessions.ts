@@ -3,13 +3,14 @@
  *
  * A session lives as long as its handle sends heartbeats. Its row is stored, so the ephemeral
  * records of a process that died are removed after the store was opened again, once a timeout has
- * passed without a heartbeat. The end of a session is one commit.
+ * passed without a heartbeat. The end of a session is one commit; with very many records several,
+ * of which the last removes the session.
  */
 import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { SessionLostError } from './errors.js'
 import { uint64, readUint64 } from './record-format.js'
 import { sessionPrefix } from './rows.js'
-import type { StoreCore } from './store-core.js'
+import { endingTimeout, type StoreCore } from './store-core.js'
 import type { OwningSession } from './planner.js'
 
 /** Told of the end of a session, before its records are removed. */
@@ -62,7 +63,9 @@ export class SessionRegistry {
     )
     for (const { row, value } of await core.controlRows(sessionPrefix)) {
       const id = Number(row.slice(sessionPrefix.length))
-      registry.#admit(new Session(id, readUint64(value, 0)))
+      const session = new Session(id, readUint64(value, 0))
+      if (session.timeoutMilliseconds === endingTimeout) registry.#endLater(session)
+      else registry.#admit(session)
     }
     return registry
   }
@@ -93,7 +96,7 @@ export class SessionRegistry {
   /** Takes up a session that nobody in this process uses. `ERR_METADATA_SESSION_LOST`. */
   resume(id: number, owner: SessionOwner): Session {
     const session = this.#sessions.get(id)
-    if (session === undefined || session.owner !== undefined) {
+    if (session?.isAlive !== true || session.owner !== undefined) {
       throw new SessionLostError(`there is no session ${id} to take up`)
     }
     session.owner = owner
@@ -159,6 +162,13 @@ export class SessionRegistry {
       else next = Math.min(next, session.deadline)
     }
     if (next < Infinity) this.#arm(next)
+  }
+
+  /** The end of a session had begun when the process died. */
+  #endLater(session: Session): void {
+    session.isAlive = false
+    this.#sessions.set(session.id, session)
+    this.#remove(session)
   }
 
   #remove(session: Session): void {

@@ -7,29 +7,41 @@
  * pays one sync and no delay. The group holds the check that the stored sequence is the one this
  * writer knows, so two writers can never mix.
  */
-import type { Database, Table } from '../../api/index.js'
-import { requireCapability } from '../../api/index.js'
+import type { Database, Snapshot, Table } from '../../api/index.js'
+import { CellarError, ErrorCode, requireCapability } from '../../api/index.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
-import { ChangeLog, decodeCommits } from './change-log.js'
+import { callListener, warnOfListener } from '../kernel/listener-errors.js'
+import { Turns } from '../kernel/turns.js'
+import { ChangeLog } from './change-log.js'
 import {
   AlreadyClosedError,
   asMetadataError,
+  InvalidArgumentError,
   MetadataErrorCode,
   MetadataStoreError,
 } from './errors.js'
+import type { FeedRow } from './feed-rows.js'
 import { GroupEvents, groupOf } from './group-events.js'
 import { parentOf } from './paths.js'
-import { NodeTable, openTables } from './node-table.js'
-import { CommitPlanner, type OwningSession, type Step, type Written } from './planner.js'
+import { NodeTable, openTables, type View } from './node-table.js'
+import { CommitPlanner, type OwningSession, type Step } from './planner.js'
 import { readUint64, uint64, type StoredRecord } from './record-format.js'
 import {
   counterRow,
+  feedRow,
   layoutRow,
   plainColumn,
   sequenceRow,
   sessionPrefix,
   type TableName,
 } from './rows.js'
+import {
+  Submission,
+  SubmissionQueue,
+  type AllWritten,
+  type ControlRows,
+  type GroupLimits,
+} from './submission.js'
 import { cellMutation, NotLoaded, WorkingState } from './working-state.js'
 import type { FeedCommit } from './types.js'
 
@@ -39,6 +51,8 @@ export interface CoreSettings {
   readonly prefix: string
   readonly now: () => number
   readonly feedRetentionSeconds: number
+  /** For tests. Default: those of the package. */
+  readonly limits?: Partial<CoreLimits> | undefined
 }
 
 /** A handle. Told of every group of commits once it is durable, before any promise resolves. */
@@ -46,66 +60,29 @@ export interface CommitSink {
   applied(group: GroupEvents): void
 }
 
-type AllWritten = readonly (Written | undefined)[]
-type ControlRows = readonly { readonly row: string; readonly value: Buffer | undefined }[]
-
-const noSteps: readonly Step[] = []
-const noRows: ControlRows = []
-const nothingWritten: AllWritten = []
-const noAnswer = (): void => undefined
-
-/** What the promise of a write gives when its commit is durable. */
-type Answer = (written: AllWritten, session: number) => unknown
-
-/** What a caller waits for. One object a write, for ten thousand may wait at once. */
-class Submission {
-  readonly kind: 'steps' | 'tree' | 'end-session' | 'rows'
-  readonly steps: readonly Step[]
-  readonly session: OwningSession | undefined
-  /** Root of a recursive delete. */
-  readonly path: string
-  /** Rows of the table `control` to write or remove. */
-  readonly rows: ControlRows
-  written: AllWritten = nothingWritten
-  failure: MetadataStoreError | undefined = undefined
-  /** Settles the promise of the caller. */
-  resolve!: (answer: unknown) => void
-  reject!: (failure: MetadataStoreError) => void
-  readonly #answer: Answer
-
-  constructor(
-    kind: Submission['kind'],
-    steps: readonly Step[],
-    session: OwningSession | undefined,
-    path: string,
-    rows: ControlRows,
-    answer: Answer,
-  ) {
-    this.kind = kind
-    this.steps = steps
-    this.session = session
-    this.path = path
-    this.rows = rows
-    this.#answer = answer
-  }
-
-  settle(): void {
-    if (this.failure === undefined) this.resolve(this.#answer(this.written, this.session?.id ?? 0))
-    else this.reject(this.failure)
-  }
-
-  /** Whether what it removes is found by reading while the group is planned. */
-  get isOpenEnded(): boolean {
-    return this.kind === 'tree' || this.kind === 'end-session'
-  }
-}
-
+const noPaths: readonly string[] = []
 const layoutVersion = '1'
 /** Written to find out whether the database takes writes again. */
 const recoveredRow = 'recovered'
-/** Writes and bytes of one group. */
-const groupWritesMax = 20_000
-const groupBytesMax = 32 * 1024 * 1024
+/** Bounds of what is written at once. */
+export interface CoreLimits extends GroupLimits {
+  /** Bytes of one commit, as `Submission.bytes` counts them. */
+  readonly commitBytesMax: number
+  readonly feedRowBytesMax: number
+}
+
+const mebibyte = 1024 * 1024
+
+/** A commit is in memory several times, and stops the event loop while it is encoded. */
+const limitsDefault: CoreLimits = Object.freeze({
+  groupWritesMax: 20_000,
+  groupBytesMax: 32 * mebibyte,
+  commitBytesMax: 256 * mebibyte,
+  feedRowBytesMax: mebibyte / 4,
+})
+
+/** Session of a row whose session ends in several commits: it is not to be taken up again. */
+export const endingTimeout = 0
 
 interface Inflight {
   readonly state: WorkingState
@@ -116,16 +93,21 @@ export class StoreCore {
   readonly log: ChangeLog
   readonly nodes: NodeTable
   readonly settings: CoreSettings
+  readonly #limits: CoreLimits
   readonly #database: Database
   readonly #tables: Readonly<Record<TableName, Table>>
   readonly #sinks = new Set<CommitSink>()
-  #queue: Submission[] = []
+  readonly #queue = new SubmissionQueue()
+  readonly #turns = new Turns()
   #isRunning = false
   /** The newest sequence that is stored. */
   #sequence: number
-  /** A commit failed, so what is stored has to be read again. */
-  #isInDoubt = false
   #inflight: Inflight | undefined = undefined
+  /**
+   * What was there before a commit that failed: the tables may show its changes, and lose them
+   * again. Until a later write is durable, reads see this.
+   */
+  #doubt: Snapshot | undefined = undefined
   #isClosed = false
 
   private constructor(
@@ -137,6 +119,7 @@ export class StoreCore {
     this.#database = database
     this.#tables = tables
     this.settings = settings
+    this.#limits = { ...limitsDefault, ...settings.limits }
     this.#sequence = sequence
     this.nodes = new NodeTable(tables)
     this.log = new ChangeLog(tables.feed, sequence)
@@ -145,6 +128,7 @@ export class StoreCore {
   /** Opens the store in a database. `ERR_METADATA_STORE_FAILURE`, `ERR_UNSUPPORTED`. */
   static async open(database: Database, settings: CoreSettings): Promise<StoreCore> {
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a metadata store')
+    requireCapability(database.capabilities, 'snapshots', 'a metadata store')
     const tables = await openTables(database, settings.prefix, settings.feedRetentionSeconds)
     const column = plainColumn
     await tables.control.checkAndMutate(
@@ -175,28 +159,32 @@ export class StoreCore {
   }
 
   /** One commit of several steps. `answer` makes the result when the commit is durable. */
-  commit<T>(
+  async commit<T>(
     steps: readonly Step[],
     session: OwningSession,
     answer: (written: AllWritten, session: number) => T,
   ): Promise<T> {
-    return this.#submit<T>(new Submission('steps', steps, session, '', noRows, answer))
+    const submission = new Submission({ kind: 'steps', steps, session, answer })
+    if (submission.bytes > this.#limits.commitBytesMax) {
+      const message = `a commit has up to ${this.#limits.commitBytesMax} bytes of paths and values`
+      throw new InvalidArgumentError(message)
+    }
+    return (await this.#submit(submission)) as T
   }
 
-  /** Removes a path and everything below it in one commit. */
-  deleteTree(path: string): Promise<void> {
-    return this.#whole('tree', undefined, path, noRows)
+  /** Removes a path and everything below it: in one commit, unless that would be too long. */
+  async deleteTree(path: string): Promise<void> {
+    await this.#submit(new Submission({ kind: 'tree', path }))
   }
 
-  /** Removes the records of a session and its row in one commit. */
-  endSession(session: OwningSession): Promise<void> {
-    const rows = [{ row: sessionPrefix + session.id, value: undefined }]
-    return this.#whole('end-session', session, '', rows)
+  /** Removes the records of a session, and with the last ones its row. */
+  async endSession(session: OwningSession): Promise<void> {
+    await this.#submit(new Submission({ kind: 'end-session', session }))
   }
 
   /** Writes rows of the table `control` in a commit of their own. */
-  writeControl(rows: ControlRows): Promise<void> {
-    return this.#whole('rows', undefined, '', rows)
+  async writeControl(rows: ControlRows): Promise<void> {
+    await this.#submit(new Submission({ kind: 'rows', rows }))
   }
 
   /** Rows of the table `control` that begin with a prefix. */
@@ -208,13 +196,32 @@ export class StoreCore {
     return rows
   }
 
-  /** Waits until what a read of these paths has seen is durable. Undefined paths: any. */
-  async settled(path: string | undefined): Promise<void> {
-    // What a failed commit has left is shown when it is known to be durable.
-    if (this.#isInDoubt) await this.#whole('rows', undefined, '', noRows)
+  /**
+   * Reads what is durable. `path` is all that the answer depends on; undefined = anything. What a
+   * commit that is under way may have shown is waited for, and read again if the commit fails.
+   */
+  async read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
+    for (;;) {
+      const doubt = this.#doubt
+      let found: T
+      try {
+        found = await read({ snapshot: doubt })
+      } catch (error) {
+        // The view was closed behind a write that has ended the doubt.
+        if (doubt !== this.#doubt) continue
+        throw error
+      }
+      if (doubt !== undefined) return found
+      if (await this.#isDurable(path)) return found
+    }
+  }
+
+  /** Whether what was read is durable, for all that is known when the promise resolves. */
+  async #isDurable(path: string | undefined): Promise<boolean> {
     const inflight = this.#inflight
-    if (inflight === undefined) return
-    if (path === undefined || inflight.state.isChanged(path)) await inflight.done
+    const isSeen = inflight !== undefined && (path === undefined || inflight.state.isChanged(path))
+    if (isSeen) await inflight.done.catch(() => undefined)
+    return this.#doubt === undefined
   }
 
   /** Resolves when all writes that were called have ended. */
@@ -232,71 +239,64 @@ export class StoreCore {
     this.log.close()
   }
 
-  #whole(
-    kind: Submission['kind'],
-    session: OwningSession | undefined,
-    path: string,
-    rows: ControlRows,
-  ): Promise<void> {
-    return this.#submit(new Submission(kind, noSteps, session, path, rows, noAnswer))
-  }
-
-  #submit<T>(submission: Submission): Promise<T> {
+  #submit(submission: Submission): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
-    const answered = new Promise<unknown>((resolve, reject) => {
-      submission.resolve = resolve
-      submission.reject = reject
-    })
-    this.#queue.push(submission)
+    this.#queue.add(submission)
     if (!this.#isRunning) {
       this.#isRunning = true
       // What is called in the same turn joins the group.
       queueMicrotask(() => void this.#run())
     }
-    return answered as Promise<T>
+    return submission.answered
   }
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      const group = this.#takeGroup()
-      try {
-        if (this.#isInDoubt) await this.#recover()
-        await this.#commitGroup(group)
-      } catch (error) {
-        this.#isInDoubt = true
-        const failure = asMetadataError(error)
-        for (const submission of group) submission.failure = failure
-      }
-      // A refusal may rest on writes of the group, so it is told when those are durable.
-      for (const submission of group) submission.settle()
+      // In memory a commit is over in microtasks, so timers would never have their turn.
+      if (this.#turns.isSpent) await this.#turns.next()
+      await this.#commitGroup(this.#queue.take(this.#limits))
     }
     this.#isRunning = false
   }
 
-  /** The writes of the next group. One that reads whole trees goes alone. */
-  #takeGroup(): Submission[] {
-    const queue = this.#queue
-    let count = 0
-    let bytes = 0
-    while (count < queue.length && count < groupWritesMax && bytes < groupBytesMax) {
-      const { isOpenEnded, steps } = queue[count]
-      if (isOpenEnded) break
-      for (const step of steps) if (step.kind === 'put') bytes += step.cell.length
-      count++
+  /**
+   * Commits a group and answers its calls. If the database refuses the batch, the halves are tried
+   * alone, so that each call gets its own answer. Never rejects.
+   */
+  async #commitGroup(group: readonly Submission[]): Promise<void> {
+    try {
+      if (this.#doubt !== undefined) await this.#recover()
+      const { state, events } = await this.#planGroup(group)
+      const refusal = events.commitCount > 0 ? await this.#apply(state, events) : undefined
+      if (refusal !== undefined && group.length > 1) {
+        const middle = group.length >> 1
+        await this.#commitAgain(group.slice(0, middle))
+        return await this.#commitAgain(group.slice(middle))
+      }
+      if (refusal !== undefined) group[0].failure = asMetadataError(refusal)
+      // No other write comes between the commits of one removal.
+      if (group.some((each) => each.goesOn)) return await this.#commitAgain(group)
+    } catch (error) {
+      const failure = asMetadataError(error)
+      for (const submission of group) submission.failure = failure
     }
-    count = Math.max(count, 1)
-    this.#queue = queue.slice(count)
-    return count === queue.length ? queue : queue.slice(0, count)
+    // A refusal may rest on writes of the group, so it is told when those are durable.
+    for (const submission of group) submission.settle()
   }
 
-  async #commitGroup(group: readonly Submission[]): Promise<void> {
+  #commitAgain(group: readonly Submission[]): Promise<void> {
+    for (const submission of group) submission.renew()
+    return this.#commitGroup(group)
+  }
+
+  async #planGroup(group: readonly Submission[]) {
     const state = new WorkingState(this.#tables)
     await this.#load(state, group)
     const events = new GroupEvents()
     const planner = new CommitPlanner(state, events, this.settings.now())
     for (const submission of group) {
       try {
-        const doomed = submission.isOpenEnded ? await this.#doomed(submission, state) : undefined
+        const doomed = submission.isRemoval ? await this.#doomed(submission, state) : noPaths
         let missing = this.#plan(submission, state, planner, events, doomed)
         while (missing !== undefined) {
           await this.nodes.load(state, missing.paths, missing.counters)
@@ -306,7 +306,7 @@ export class StoreCore {
         submission.failure = asMetadataError(error)
       }
     }
-    if (events.commitCount > 0) await this.#apply(state, events)
+    return { state, events }
   }
 
   async #load(state: WorkingState, group: readonly Submission[]): Promise<void> {
@@ -336,15 +336,16 @@ export class StoreCore {
     state: WorkingState,
     planner: CommitPlanner,
     events: GroupEvents,
-    doomed: readonly string[] | undefined,
+    doomed: readonly string[],
   ): NotLoaded | undefined {
-    const { steps, rows, session } = submission
+    const { steps, session } = submission
+    const rows = rowsOf(submission)
     const sequence = this.#sequence + events.commitCount + 1
     planner.begin(sequence, session)
     try {
       const written =
         steps.length === 1 ? [planner.step(steps[0])] : steps.map((step) => planner.step(step))
-      if (doomed !== undefined) for (const path of doomed) planner.removeRecord(path)
+      for (const path of doomed) planner.removeRecord(path)
       for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
       planner.finish()
       state.commit()
@@ -360,43 +361,56 @@ export class StoreCore {
   }
 
   /** Paths that a submission removes without naming them, children before parents. */
-  async #doomed({ kind, path, session }: Submission, state: WorkingState): Promise<string[]> {
-    const paths =
+  async #doomed(submission: Submission, state: WorkingState): Promise<readonly string[]> {
+    const { kind, path, session } = submission
+    const { commitBytesMax } = this.#limits
+    const { paths, isWhole } =
       kind === 'tree'
-        ? await this.nodes.loadTree(path, state)
-        : await this.nodes.ownedPaths(session!.id)
+        ? await this.nodes.treePart(path, state, commitBytesMax)
+        : await this.nodes.ownedPart(session!.id, commitBytesMax)
+    submission.isWhole = isWhole
     const all = new Set(paths)
-    for (const each of kind === 'tree' ? [path] : paths) addAncestors(all, each)
+    for (const each of paths) addAncestors(all, each)
     await this.nodes.load(state, all, [])
     return paths
   }
 
-  async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
-    const first = this.#sequence + 1
+  /** Makes a group durable and tells of it. Returns the error if the database refuses the batch. */
+  async #apply(state: WorkingState, events: GroupEvents): Promise<unknown> {
     const last = this.#sequence + events.commitCount
-    const feed = events.encode()
-    const done = this.#write(state, first, last, feed)
+    const rows = events.rows(this.#limits.feedRowBytesMax)
+    const before = this.#database.snapshot()
+    const done = this.#write(state, last, rows)
     this.#inflight = { state, done }
     try {
       await done
+      before.close()
+    } catch (error) {
+      if (isRefusal(error)) {
+        before.close()
+        return error
+      }
+      this.#doubt = before
+      throw error
     } finally {
       this.#inflight = undefined
     }
     state.eachChanged((path, node) => this.nodes.cache.set(path, node))
-    this.#publish(events, first, last, feed)
+    this.#publish(events, last, rows)
+    return undefined
   }
 
-  /** Writes a group of commits with the sequences `first` to `last`. */
-  async #write(state: WorkingState, first: number, last: number, feed: Buffer): Promise<void> {
+  /** Writes a group of commits up to the sequence `last`. */
+  async #write(state: WorkingState, last: number, rows: readonly FeedRow[]): Promise<void> {
     const before = this.#sequence
     const sequenceCell = { table: this.#tables.control, row: sequenceRow }
     const mutations = state.mutations(last)
     mutations.push({ ...sequenceCell, mutations: [cellMutation(plainColumn, uint64(last), last)] })
-    mutations.push({
-      table: this.#tables.feed,
-      row: uint64(first),
-      mutations: [{ put: { cells: { [plainColumn]: feed } } }],
-    })
+    for (const { sequence, part, bytes } of rows) {
+      const put = { cells: { [plainColumn]: bytes } }
+      const row = feedRow(sequence, part)
+      mutations.push({ table: this.#tables.feed, row, mutations: [{ put }] })
+    }
     const unchanged = { ...sequenceCell, column: plainColumn }
     const check =
       before === 0
@@ -412,10 +426,11 @@ export class StoreCore {
     throw new MetadataStoreError(MetadataErrorCode.storeFailure, message)
   }
 
-  #publish(events: GroupEvents, first: number, last: number, feed: Buffer): void {
+  #publish(events: GroupEvents, last: number, rows: readonly FeedRow[]): void {
     this.#sequence = last
-    this.log.append(first, last, feed)
-    for (const sink of this.#sinks) sink.applied(events)
+    this.log.append(last, rows)
+    // A handle that fails must not make a failure of a commit that is durable.
+    for (const sink of this.#sinks) callListener(warnOfListener, () => sink.applied(events))
   }
 
   /**
@@ -433,15 +448,15 @@ export class StoreCore {
     const stored = await storedSequence(this.#tables.control)
     if (stored > this.#sequence) {
       const commits: { commit: FeedCommit; records: (StoredRecord | undefined)[] }[] = []
-      for await (const row of this.#tables.feed.scan({ startRow: uint64(this.#sequence + 1) })) {
-        for (const commit of decodeCommits(row.value(plainColumn)!)) {
-          commits.push({ commit, records: await this.#recordsOf(commit) })
-        }
+      for (const commit of await this.log.storedAfter(this.#sequence)) {
+        commits.push({ commit, records: await this.#recordsOf(commit) })
       }
       const events = groupOf(commits)
-      this.#publish(events, commits[0].commit.sequence, stored, events.encode())
+      this.#publish(events, stored, events.rows(this.#limits.feedRowBytesMax))
     }
-    this.#isInDoubt = false
+    const before = this.#doubt
+    this.#doubt = undefined
+    before?.close()
   }
 
   async #recordsOf({ events }: FeedCommit): Promise<(StoredRecord | undefined)[]> {
@@ -456,6 +471,19 @@ export class StoreCore {
 async function storedSequence(control: Table): Promise<number> {
   const bytes = (await control.get({ row: sequenceRow })).value(plainColumn)
   return bytes === undefined ? 0 : readUint64(bytes, 0)
+}
+
+/** Rows that a submission writes; those of the end of a session depend on what is left of it. */
+function rowsOf({ kind, rows, session, isWhole }: Submission): ControlRows {
+  if (kind !== 'end-session') return rows
+  const value = isWhole ? undefined : uint64(endingTimeout)
+  return [{ row: sessionPrefix + session!.id, value }]
+}
+
+/** Whether the database has refused a batch for what is in it, and applied nothing. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof CellarError)) return false
+  return error.code === ErrorCode.tooLarge || error.code === ErrorCode.invalidArgument
 }
 
 function addAncestors(paths: Set<string>, path: string): void {

@@ -4,12 +4,12 @@
  */
 import type { BytesLike } from '../../api/index.js'
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
-import { checkListener, checkReadOptions } from './arguments.js'
+import { checkIndexScan, checkListener, checkReadOptions } from './arguments.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import { Dispatcher } from './dispatcher.js'
-import { hasCode, MetadataErrorCode } from './errors.js'
+import { asMetadataError, hasCode, MetadataErrorCode } from './errors.js'
 import { checkPath } from './paths.js'
-import { consumed } from './scans.js'
+import { consumed, failing } from './scans.js'
 import type {
   BatchOperation,
   Closeable,
@@ -123,7 +123,7 @@ export abstract class StoreHandle implements CachingStore {
     second?: ScanConsumer | ReadOptions,
     third?: ReadOptions,
   ): AsyncGenerator<GetResult, void> | Promise<void> {
-    if (second !== undefined && 'onNext' in second) {
+    if (typeof second === 'object' && second !== null && 'onNext' in second) {
       return consumed(this.childRecords(path, third), second, this.onListenerError)
     }
     return this.childRecords(path, second)
@@ -135,7 +135,12 @@ export abstract class StoreHandle implements CachingStore {
     scan: IndexScan,
     consumer?: ScanConsumer,
   ): AsyncGenerator<GetResult, void> | Promise<void> {
-    const records = this.indexRecords(scan)
+    let records: AsyncGenerator<GetResult, void>
+    try {
+      records = this.indexRecords(checkIndexScan(scan))
+    } catch (error) {
+      records = failing(asMetadataError(error))
+    }
     return consumer === undefined ? records : consumed(records, consumer, this.onListenerError)
   }
 
