@@ -1,32 +1,29 @@
 /**
- * Three brokers share the bundles of a namespace; one dies and the others take over.
+ * Three brokers share the bundles of a namespace; one is killed, one stands still, others go on.
  *
- * `npm run brokers` opens one store in a new directory and a handle with a session for each
- * broker. They elect a leader and take bundles by locks. The leader is killed without a farewell;
- * within the session timeout another leads and all bundles have owners again. A write of the dead
- * broker with its old fencing token is refused. A fourth reads the configuration through its cache
- * and sees each change once. Exit code 0: all of that was so.
+ * `npm run brokers` starts every broker as a process of its own. Over Cellar a coordinator process
+ * has the store open and serves them, since one process has a store open at a time; over a
+ * ZooKeeper, where one is installed, they connect to the server. The leader is killed (SIGKILL);
+ * within the session timeout another leads and all bundles have owners again. Another broker is
+ * stopped in the middle of its work (SIGSTOP); when the broker wakes up, its write is refused, for
+ * the bundle has another owner. Over Cellar the coordinator is killed, too, and no lock is lost. A
+ * fourth broker reads the configuration through its cache and sees each change once.
+ *
+ * Exit code 0: all of that was so. `--store cellar` or `--store zookeeper`: only that one.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Database } from '../../src/index.js'
-import {
-  hasCode,
-  LeaderElection,
-  LockManager,
-  MetadataErrorCode,
-  openMetadataStore,
-  PulsarResources,
-  textSerde,
-  type CellarMetadataStore,
-  type ResourceLock,
-} from '../../src/metastore/pulsar/index.js'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { CachingStore } from '../../src/metastore/pulsar/index.js'
+import { ZooKeeperServer, zookeeperMissing } from '../metadata/zookeeper-server.js'
+import { bundles, leaderPath, namespace, type Report } from './orders.js'
+import { BrokerProcess, Coordinator } from './processes.js'
+import { storeOf } from './store-of.js'
 
 const sessionMilliseconds = 2_000
-const bundles = ['0x00000000_0x40000000', '0x40000000_0x80000000', '0x80000000_0xc0000000']
-bundles.push('0xc0000000_0xffffffff')
-const namespace = '/namespace/acme/orders'
+/** Beyond the session timeout, for a machine that does other work. */
+const graceMilliseconds = 20_000
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
@@ -37,145 +34,230 @@ function check(holds: boolean, what: string): void {
   say(`ok   ${what}`)
 }
 
-const pause = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-async function until(holds: () => boolean, milliseconds: number): Promise<boolean> {
-  for (let waited = 0; waited < milliseconds; waited += 20) {
-    if (holds()) return true
+async function until(holds: () => Promise<boolean>): Promise<boolean> {
+  const end = performance.now() + sessionMilliseconds + graceMilliseconds
+  while (performance.now() < end) {
+    if (await holds()) return true
     await pause(20)
   }
-  return holds()
+  return false
 }
 
-class Broker {
+/** Who owns a bundle, or leads, as the store has it. */
+interface Owner {
   readonly name: string
-  readonly store: CellarMetadataStore
-  readonly locks = new Map<string, ResourceLock<string>>()
-  readonly election: LeaderElection<string>
-  readonly #manager: LockManager<string>
-  isDead = false
+  readonly pid: number
+  readonly token: number
+}
 
-  constructor(name: string, store: CellarMetadataStore) {
-    this.name = name
-    this.store = store
-    this.#manager = new LockManager(store, textSerde)
-    this.election = new LeaderElection(store, textSerde, '/loadbalance/leader', (state) => {
-      if (!this.isDead) say(`     ${name}: ${state}`)
+/** The demonstration over one store. */
+class Demonstration {
+  readonly #url: string
+  readonly #brokers = new Map<string, BrokerProcess>()
+  /** Reads the store beside the brokers. */
+  readonly #observer: CachingStore
+
+  private constructor(url: string, observer: CachingStore) {
+    this.#url = url
+    this.#observer = observer
+  }
+
+  static async of(url: string): Promise<Demonstration> {
+    return new Demonstration(url, await storeOf(url, sessionMilliseconds))
+  }
+
+  async run(): Promise<void> {
+    for (const name of ['alpha', 'beta', 'gamma']) await this.#start(name)
+    for (const [i, bundle] of bundles.entries()) {
+      const broker = [...this.#brokers.values()][i % 3]
+      await this.#ask(broker, { do: 'take', path: `${namespace}/${bundle}` })
+    }
+    // From now on everybody takes what nobody owns.
+    for (const broker of this.#brokers.values()) await this.#ask(broker, { do: 'sweep' })
+    check(await this.#isServed([]), 'a leader, and every bundle has an owner')
+    await this.#show('at first')
+    await this.#configuration()
+    await this.#kill()
+    await this.#stop()
+  }
+
+  /** Everybody keeps what he has while the store's own process is killed and comes back. */
+  async restart(coordinator: Coordinator): Promise<void> {
+    const before = JSON.stringify(await this.#owners())
+    const brokers = [...this.#brokers.values()]
+    const marks = brokers.map(({ reports }) => reports.length)
+    await coordinator.kill()
+    say('     the coordinator is killed, and started again')
+    await coordinator.start()
+    const isBack = (report: Report): report is Report & { session: 'Reconnected' } =>
+      'session' in report && report.session === 'Reconnected'
+    await Promise.all(brokers.map((broker, i) => broker.report(isBack, marks[i])))
+    await until(async () => this.#observer.isConnected)
+    check(before === JSON.stringify(await this.#owners()), 'all owners and tokens are as before')
+    await this.#show('after the restart')
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.#brokers.values()].map((broker) => broker.kill()))
+    await this.#observer.close()
+  }
+
+  async #start(name: string): Promise<BrokerProcess> {
+    const broker = new BrokerProcess(name, this.#url, sessionMilliseconds)
+    this.#brokers.set(name, broker)
+    await broker.report((report): report is { ready: string } => 'ready' in report)
+    return broker
+  }
+
+  async #ask(broker: BrokerProcess, order: Parameters<BrokerProcess['send']>[0]): Promise<void> {
+    const from = broker.reports.length
+    broker.send(order)
+    await broker.report((report): report is { done: 'take' } => 'done' in report, from)
+  }
+
+  async #owner(path: string): Promise<Owner | undefined> {
+    const found = await this.#observer.get(path).catch(() => undefined)
+    if (found === undefined) return undefined
+    const [name, pid] = found.value.toString().split(' ')
+    return { name, pid: Number(pid), token: found.stat.creationSequence }
+  }
+
+  async #owners(): Promise<readonly (Owner | undefined)[]> {
+    const paths = [leaderPath, ...bundles.map((bundle) => `${namespace}/${bundle}`)]
+    return Promise.all(paths.map((path) => this.#owner(path)))
+  }
+
+  /** Whether there are a leader and owners of all bundles, none of them one of these processes. */
+  async #isServed(gone: readonly number[]): Promise<boolean> {
+    return until(async () => {
+      const owners = await this.#owners()
+      return owners.every((owner) => owner !== undefined && !gone.includes(owner.pid))
     })
   }
 
-  async start(): Promise<void> {
-    await this.election.elect(this.name)
-    this.store.registerListener(({ type, path }) => {
-      if (type === 'Deleted' && path.startsWith(namespace)) void this.take(path)
-    })
-  }
-
-  /** Takes a bundle unless another broker has it. */
-  async take(path: string): Promise<void> {
-    if (this.isDead) return
-    try {
-      const lock = await this.#manager.acquireLock(path, this.name)
-      this.locks.set(path, lock)
-      void lock.expired.then(() => this.locks.delete(path))
-    } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.lockBusy)) throw error
+  async #show(when: string): Promise<void> {
+    say(`     owners ${when}:`)
+    const owners = await this.#owners()
+    for (const [i, what] of ['leader', ...bundles].entries()) {
+      const owner = owners[i]
+      const who = owner && `${owner.name} (process ${owner.pid}), token ${owner.token}`
+      say(`       ${what.padEnd(22)} ${who ?? 'nobody'}`)
     }
   }
 
-  /** Ends as a process that is killed: the session says nothing more. */
-  kill(): void {
-    this.isDead = true
-    this.store.faults.kill()
+  async #configuration(): Promise<void> {
+    const writer = this.#brokers.get('beta')!
+    const reader = await this.#start('delta')
+    await this.#ask(writer, { do: 'configure', ttl: 0 })
+    await this.#ask(reader, { do: 'watch' })
+    const seen = (): number[] => reader.reports.flatMap((each) => ('ttl' in each ? each.ttl : []))
+    for (let ttl = 1; ttl <= 20; ttl++) {
+      await this.#ask(writer, { do: 'configure', ttl })
+      await until(async () => seen().length >= ttl)
+    }
+    const wanted = Array.from({ length: 20 }, (_, i) => i + 1)
+    check(seen().join() === wanted.join(), 'the fourth broker saw each of 20 changes once')
   }
 
-  async close(): Promise<void> {
-    this.isDead = true
-    await this.election.dispose()
-    await this.#manager.close()
-    await this.store.close()
+  async #kill(): Promise<void> {
+    const leader = (await this.#owner(leaderPath))!
+    const started = performance.now()
+    await this.#brokers.get(leader.name)!.kill()
+    this.#brokers.delete(leader.name)
+    say(`     ${leader.name}, the leader, is killed (SIGKILL)`)
+    check(await this.#isServed([leader.pid]), 'another leads, and every bundle has an owner')
+    say(`     after ${Math.round(performance.now() - started)} ms`)
+    await this.#show('after the kill')
+  }
+
+  async #stop(): Promise<void> {
+    const path = `${namespace}/${bundles[1]}`
+    const before = (await this.#owner(path))!
+    const broker = this.#brokers.get(before.name)!
+    const from = broker.reports.length
+    broker.send({ do: 'work', path })
+    await broker.report(
+      (each): each is { working: string; token: number } => 'working' in each,
+      from,
+    )
+    broker.stop()
+    say(`     ${before.name} stands still in the middle of its work (SIGSTOP)`)
+    check(await this.#isServed([before.pid]), 'its bundles have other owners')
+    await this.#show('while it stands still')
+    const after = (await this.#owner(path))!
+    check(after.token > before.token, `the token grew from ${before.token} to ${after.token}`)
+    check(
+      (await this.#work(this.#brokers.get(after.name)!, path)) === 'written',
+      'the owner writes',
+    )
+    const mark = broker.reports.length
+    broker.wake()
+    const late = await broker.report(isWorked, mark)
+    say(`     ${before.name} wakes up (SIGCONT) and writes with its token ${before.token}`)
+    check(late.outcome === 'ERR_METADATA_BAD_VERSION', `its late write is refused: ${late.outcome}`)
+    const data = await this.#observer.get(`/data${path}`)
+    const { value } = data!
+    check(value.toString().startsWith(`by ${after.name} `), `the data are ${value.toString()}`)
+    check((await this.#owner(path))?.token === after.token, 'the owner is still the owner')
+  }
+
+  async #work(broker: BrokerProcess, path: string): Promise<string> {
+    const from = broker.reports.length
+    broker.send({ do: 'work', path })
+    return (await broker.report(isWorked, from)).outcome
   }
 }
 
-async function run(directory: string): Promise<void> {
-  const open = async (): Promise<CellarMetadataStore> =>
-    (await openMetadataStore(`cellar:${directory}`, {
-      openDatabase: ({ address }) => Database.open(address),
-      sessionTimeoutMilliseconds: sessionMilliseconds,
-    })) as CellarMetadataStore
-  const brokers: Broker[] = []
-  for (const name of ['alpha', 'beta', 'gamma']) {
-    const broker = new Broker(name, await open())
-    await broker.start()
-    brokers.push(broker)
-  }
-  const reader = await open()
-  const seen = await readConfiguration(reader, brokers[1].store)
-  check(seen, 'the fourth broker saw each of 20 changes of the configuration once')
-
-  for (const [i, bundle] of bundles.entries()) {
-    await brokers[i % brokers.length].take(`${namespace}/${bundle}`)
-  }
-  const owners = (): number =>
-    brokers.filter((b) => !b.isDead).reduce((n, b) => n + b.locks.size, 0)
-  check(owners() === bundles.length, 'every bundle has an owner')
-  const leader = brokers[0]
-  check(leader.election.state === 'Leading', 'alpha leads')
-  const [path, lock] = [...leader.locks][0]
-  const { token } = lock
-  const started = performance.now()
-  leader.kill()
-  say('     alpha is killed')
-  const others = brokers.slice(1)
-  const isOver = (): boolean =>
-    owners() === bundles.length && others.some(({ election }) => election.state === 'Leading')
-  const isInTime = await until(isOver, sessionMilliseconds + 1_000)
-  const took = Math.round(performance.now() - started)
-  check(isInTime, `a new leader and owners of all bundles after ${took} ms`)
-  const late = others[0].store.batch([
-    { check: path, expected: { creationSequence: token } },
-    { put: '/data/late', value: 'by the dead broker' },
-  ])
-  const refused = await late.then(
-    () => false,
-    (error: unknown) => hasCode(error, MetadataErrorCode.badVersion),
-  )
-  check(refused, 'a late write with the token of the dead broker is refused')
-  for (const broker of others) await broker.close()
-  await reader.close()
+function isWorked(report: Report): report is { work: string; outcome: string } {
+  return 'work' in report
 }
 
-/** Whether a cache over one handle sees each change by another handle once, in order. */
-async function readConfiguration(
-  reader: CellarMetadataStore,
-  writer: CellarMetadataStore,
-): Promise<boolean> {
-  const read = new PulsarResources(reader, reader)
-  const written = new PulsarResources(writer, writer)
-  await written.namespaces.create('acme/orders', { ttl: 0 })
-  await read.namespaces.get('acme/orders')
-  const seen: unknown[] = []
-  const remove = reader.registerListener(({ type, path }) => {
-    if (type !== 'Modified' || path !== '/admin/policies/acme/orders') return
-    seen.push(read.namespaces.getIfCached('acme/orders')?.ttl)
-  })
-  for (let ttl = 1; ttl <= 20; ttl++) {
-    await written.namespaces.update('acme/orders', () => ({ ttl }))
-    await until(() => seen.length === ttl, 1_000)
+async function overCellar(): Promise<void> {
+  say('Cellar, whose store a coordinator process has open:')
+  const directory = mkdtempSync(join(tmpdir(), 'cellar-brokers-'))
+  const coordinator = new Coordinator(directory)
+  try {
+    await coordinator.start()
+    const shown = await Demonstration.of(`coordinator:${coordinator.port}`)
+    try {
+      await shown.run()
+      await shown.restart(coordinator)
+    } finally {
+      await shown.end()
+    }
+  } finally {
+    await coordinator.kill()
+    rmSync(directory, { recursive: true, force: true })
   }
-  remove()
-  read.close()
-  written.close()
-  return seen.join() === Array.from({ length: 20 }, (_, i) => i + 1).join()
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'cellar-brokers-'))
+async function overZooKeeper(): Promise<void> {
+  const missing = zookeeperMissing()
+  if (missing !== undefined) return say(`ZooKeeper is left out: ${missing}`)
+  say('ZooKeeper:')
+  const server = await ZooKeeperServer.start()
+  try {
+    const shown = await Demonstration.of(`zk:127.0.0.1:${server.port}`)
+    try {
+      await shown.run()
+    } finally {
+      await shown.end()
+    }
+  } finally {
+    await server.remove()
+  }
+}
+
+const [option, chosen] = process.argv.slice(2)
+const isKnown = option === undefined || /^(cellar|zookeeper)$/.test(chosen ?? '')
+if (!isKnown || (option ?? '--store') !== '--store') {
+  process.stderr.write('usage: npm run brokers -- [--store cellar|zookeeper]\n')
+  process.exit(2)
+}
 try {
-  await run(directory)
+  if (chosen !== 'zookeeper') await overCellar()
+  if (chosen !== 'cellar') await overZooKeeper()
 } catch (error) {
-  process.stderr.write(`${String(error)}\n`)
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1
-} finally {
-  rmSync(directory, { recursive: true, force: true })
 }

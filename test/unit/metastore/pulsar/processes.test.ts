@@ -1,39 +1,50 @@
 /**
- * Brokers as processes that are killed and stopped. Over Cellar one process has the store open, so
- * one broker follows the other; over ZooKeeper, where one is installed, they run at the same time.
+ * Brokers as processes that are killed and stopped at random moments, while the store goes away and
+ * comes back: whatever was acknowledged was written by one holder after the other. Over Cellar the
+ * brokers share a coordinator process, over ZooKeeper a server, where one is installed.
  *
- * CELLAR_BROKER_KILLS: how many brokers are killed over each store.
+ * CELLAR_BROKER_ROUNDS: what happens to brokers over each store. CELLAR_SEED: repeats a run.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { Coordinator } from '../../../../bench/brokers/processes.js'
+import { storeOf } from '../../../../bench/brokers/store-of.js'
+import { ZooKeeperServer, zookeeperMissing } from '../../../../bench/metadata/zookeeper-server.js'
 import { childEnvironment } from '../../../helpers/child-environment.js'
 import { lengthOf } from '../../../helpers/length.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../../../bench/metadata/zookeeper-server.js'
 import { violation, type GuardedWrite } from './history-check.js'
 
-const kills = lengthOf('CELLAR_BROKER_KILLS', 1, 8)
+const rounds = lengthOf('CELLAR_BROKER_ROUNDS', 4, 60)
+/** In the short form each store has one kind of right. */
+const isLong = rounds > 4
+const seed = Number(process.env.CELLAR_SEED ?? 23)
 const childPath = fileURLToPath(new URL('broker-child.js', import.meta.url))
 
-/** The resource that the lock guards: refuses tokens that are lower than one it has seen. */
-class Resource {
-  readonly applied: GuardedWrite[] = []
-  readonly asked: GuardedWrite[] = []
-  #highest = 0
+/** An acknowledged write, with the place of its commit in the order of the store. */
+interface Acknowledged extends GuardedWrite {
+  readonly sequence: number
+}
+
+/** What all brokers were acknowledged. */
+class Writes {
+  readonly all: Acknowledged[] = []
   #wake: () => void = () => undefined
 
-  write(write: GuardedWrite): void {
-    this.asked.push(write)
-    if (write.token >= this.#highest) this.applied.push(write)
-    this.#highest = Math.max(this.#highest, write.token)
+  add(write: Acknowledged): void {
+    this.all.push(write)
     this.#wake()
   }
 
-  /** Resolves when a write of a holder was applied whose token is above another one. */
-  async appliedAbove(token: number, isWanted: (holder: string) => boolean): Promise<GuardedWrite> {
+  fail(): void {
+    this.#wake()
+  }
+
+  /** The first write behind the first `from` that a function wants. */
+  async next(from: number, isWanted: (write: Acknowledged) => boolean): Promise<Acknowledged> {
     for (;;) {
-      const found = this.applied.find((each) => each.token > token && isWanted(each.holder))
+      const found = this.all.slice(from).find(isWanted)
       if (found !== undefined) return found
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
@@ -47,7 +58,7 @@ class Broker {
   readonly ended: Promise<unknown>
   complaint = ''
 
-  constructor(name: string, url: string, kind: string, timeout: number, resource: Resource) {
+  constructor(name: string, url: string, kind: string, timeout: number, writes: Writes) {
     this.name = name
     const words = [childPath, name, url, kind, String(timeout)]
     this.process = spawn(process.execPath, words, {
@@ -60,8 +71,8 @@ class Broker {
       const lines = (rest + data.toString()).split('\n')
       rest = lines.pop()!
       for (const line of lines) {
-        const [holder, token] = line.split(' ')
-        resource.write({ holder, token: Number(token) })
+        const [holder, token, sequence] = line.split(' ')
+        writes.add({ holder, token: Number(token), sequence: Number(sequence) })
       }
     })
     this.process.stderr!.on('data', (data: Buffer) => (this.complaint += data.toString()))
@@ -73,49 +84,112 @@ class Broker {
   }
 }
 
-void t.test(`over Cellar, brokers are killed and followed by others: ${kills}`, async (t) => {
-  const resource = new Resource()
-  const url = `cellar:${join(t.testdir(), 'store')}`
-  let token = 0
-  for (let i = 0; i <= kills; i++) {
-    const kind = i % 2 === 0 ? 'lock' : 'election'
-    const broker = new Broker(`broker-${i}`, url, kind, 200, resource)
-    const write = await Promise.race([
-      resource.appliedAbove(token, (holder) => holder === broker.name),
-      broker.ended,
-    ])
-    if (typeof write !== 'object') t.fail(`${broker.name} has ended: ${broker.complaint}`)
-    else token = (write as GuardedWrite).token
+/** The store that brokers share. */
+interface Shared {
+  readonly url: string
+  readonly sessionMilliseconds: number
+  /** Kills the process that has the store, and starts it again on the same data. */
+  restart(): Promise<void>
+}
+
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+async function history(t: Test, shared: Shared, kind: string): Promise<void> {
+  const random = randomOf(seed)
+  const writes = new Writes()
+  let born = 0
+  const start = (): Broker =>
+    new Broker(`${kind}-${++born}`, shared.url, kind, shared.sessionMilliseconds, writes)
+  const brokers = [start(), start(), start()]
+  const complaint = (): string => brokers.map((each) => each.complaint).join('')
+  const did: string[] = []
+  await writes.next(0, () => true)
+  for (let round = 0; round < rounds; round++) {
+    const holder = writes.all.at(-1)!.holder
+    // Mostly the holder, for the others have nothing to lose.
+    const held = brokers.findIndex(({ name }) => name === holder)
+    const i = held >= 0 && random() < 0.8 ? held : Math.floor(random() * brokers.length)
+    const broker = brokers[i]
+    const choice = ['kill', 'stop', 'restart', 'stop'][round % 4]
+    did.push(`${choice} ${broker.name}`)
+    await pause(random() * 40)
+    const from = writes.all.length
+    if (choice === 'kill') {
+      await broker.kill()
+      brokers[i] = start()
+    } else if (choice === 'stop') {
+      broker.process.kill('SIGSTOP')
+      // The others go on when its session has ended, or its right was free.
+      const isOther = ({ holder }: Acknowledged): boolean => holder !== broker.name
+      await Promise.race([writes.next(from, isOther), broker.ended])
+      if (random() < 0.5) await pause(random() * shared.sessionMilliseconds * 2)
+      broker.process.kill('SIGCONT')
+    } else await shared.restart()
+    const next = writes.all.length
+    const failed = brokers.map(({ ended }) => ended)
+    await Promise.race([writes.next(next, () => true), ...failed])
+    if (complaint() !== '') break
+  }
+  for (const broker of brokers) {
+    broker.process.kill('SIGCONT')
     await broker.kill()
   }
-  t.equal(resource.applied.length, resource.asked.length, 'no token was below an earlier one')
-  t.equal(violation(resource.asked), undefined, 'one holder after the other')
-})
+  t.equal(complaint(), '', 'no broker has met an error that it did not expect')
+  const inOrder = [...writes.all].sort((a, b) => a.sequence - b.sequence)
+  t.equal(violation(inOrder), undefined, `${inOrder.length} writes: ${did.join(', ')}`)
+  const observer = await storeOf(shared.url, shared.sessionMilliseconds)
+  const { stat } = (await observer.get('/data'))!
+  t.ok(stat.sequence >= inOrder.at(-1)!.sequence, 'the last acknowledged write is there')
+  await observer.close()
+}
+
+for (const kind of isLong ? ['lock', 'election'] : ['lock']) {
+  void t.test(`over Cellar, by ${kind}, seed ${seed}`, { timeout: 300_000 }, async (t) => {
+    const coordinator = new Coordinator(join(t.testdir(), 'store'))
+    await coordinator.start()
+    await history(
+      t,
+      {
+        url: `coordinator:${coordinator.port}`,
+        sessionMilliseconds: 500,
+        restart: async () => {
+          await coordinator.kill()
+          await coordinator.start()
+        },
+      },
+      kind,
+    )
+    await coordinator.kill()
+  })
+}
 
 const skip = zookeeperMissing()
 
-void t.test('over ZooKeeper, a holder is stopped, another killed', { skip }, async (t) => {
-  const server = await ZooKeeperServer.start()
-  const url = `zk:127.0.0.1:${server.port}`
-  for (const kind of kills === 1 ? ['lock'] : ['lock', 'election']) {
-    const resource = new Resource()
-    const brokers = ['a', 'b', 'c'].map(
-      (name) => new Broker(`${kind}-${name}`, `${url}/${kind}`, kind, 1_000, resource),
+for (const kind of isLong ? ['lock', 'election'] : ['election']) {
+  const options = { skip, timeout: 300_000 }
+  void t.test(`over ZooKeeper, by ${kind}, seed ${seed}`, options, async (t) => {
+    const server = await ZooKeeperServer.start()
+    await history(
+      t,
+      {
+        url: `zk:127.0.0.1:${server.port}`,
+        sessionMilliseconds: 1_000,
+        restart: async () => {
+          await server.stop()
+          await server.run()
+        },
+      },
+      kind,
     )
-    const byName = (name: string): Broker => brokers.find((each) => each.name === name)!
-    const first = await resource.appliedAbove(0, () => true)
-    byName(first.holder).process.kill('SIGSTOP')
-    const second = await resource.appliedAbove(first.token, (name) => name !== first.holder)
-    // It wakes in the belief that it holds the lock, and may say so before it hears anything.
-    byName(first.holder).process.kill('SIGCONT')
-    await byName(second.holder).kill()
-    const third = await resource.appliedAbove(second.token, (name) => name !== second.holder)
-    t.ok(third.token > second.token, `${kind}: ${first.holder}, ${second.holder}, ${third.holder}`)
-    t.equal(violation(resource.applied), undefined, 'one holder after the other')
-    // What a resource would apply that does not look at tokens.
-    resource.write(first)
-    t.match(violation(resource.asked), /was used after/, 'a late write is found')
-    for (const broker of brokers) await broker.kill()
-  }
-  await server.remove()
-})
+    await server.remove()
+  })
+}

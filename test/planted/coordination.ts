@@ -1,0 +1,79 @@
+/** Faults of locks, elections and the adapter to ZooKeeper. */
+import type { PlantedFault } from './planted-fault.js'
+
+const fences = ['test/unit/metastore/coordination/fences.test.ts']
+const elections = ['test/unit/metastore/coordination/elections.test.ts']
+
+/** See the file header. */
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'an update of a lock writes whatever record is there',
+    file: 'src/metastore/coordination/resource-lock.ts',
+    find: 'this.#stat = await this.#put(value, this.#expectation())',
+    replace: 'this.#stat = await this.#put(value, undefined as never)',
+    tests: fences,
+  },
+  {
+    name: 'a release deletes the record of the successor',
+    file: 'src/metastore/coordination/resource-lock.ts',
+    find: 'await this.#parts.store.delete(this.path, this.#expectation())',
+    replace: 'await this.#parts.store.delete(this.path)',
+    tests: fences,
+  },
+  {
+    name: 'a leader that closes deletes the record of the next one',
+    file: 'src/metastore/coordination/leader-election.ts',
+    find: 'await this.#store.delete(this.path, { creationSequence: stat.creationSequence })',
+    replace: 'await this.#store.delete(this.path)',
+    tests: fences,
+  },
+  {
+    name: 'an expectation of a creation is one of the last write',
+    file: 'src/metastore/pulsar/planner.ts',
+    find: 'const found = isCreation ? record.creationSequence : record.sequence',
+    replace: 'const found = record.sequence',
+    tests: fences,
+  },
+  {
+    name: 'a lock in doubt goes on writing',
+    file: 'src/metastore/coordination/resource-lock.ts',
+    find: 'if (this.#isSuspect) throw new IllegalStateError(',
+    replace: 'if (this.#isSuspect && this.#ended) throw new IllegalStateError(',
+    tests: fences,
+  },
+  {
+    name: 'a recognised owner takes the lock of a session that lives',
+    file: 'src/metastore/coordination/resource-lock.ts',
+    find: 'if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)',
+    replace: '',
+    tests: fences,
+  },
+  {
+    name: 'the record of an acquire in doubt stays',
+    file: 'src/metastore/coordination/lock-manager.ts',
+    find: 'if (isInDoubt(error)) void this.#withdraw(path)',
+    replace: '',
+    tests: fences,
+  },
+  {
+    name: 'two elections of one handle and path both take part',
+    file: 'src/metastore/coordination/leader-election.ts',
+    find: 'if (all.has(this.path)) {',
+    replace: 'if (all.size < 0) {',
+    tests: elections,
+  },
+  {
+    name: 'a session of ZooKeeper is given up while the server is away',
+    file: 'src/metastore/pulsar/zookeeper/client.ts',
+    find: 'this.#isLost = true\n    this.#listener',
+    replace: 'this.#isLost = true\n    this.#sessionId = 0n\n    this.#listener',
+    tests: ['test/unit/metastore/pulsar/zookeeper-sessions.test.ts'],
+  },
+  {
+    name: 'the creation is not compared on ZooKeeper',
+    file: 'src/metastore/pulsar/zookeeper/nodes.ts',
+    find: 'if (found.czxid === wanted) return',
+    replace: 'if (found.czxid > 0) return',
+    tests: fences,
+  },
+]
