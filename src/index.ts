@@ -20,7 +20,7 @@ export {
 export type { ExportOptions, TransferProgress } from './table/transfer/export-table.js'
 export type { Imported, ImportOptions } from './table/transfer/import-table.js'
 export type { NamespaceDescription } from './table/admin/namespaces.js'
-export { EmbeddedTable } from './table/embedded-table.js'
+export type { EmbeddedTable } from './table/embedded-table.js'
 export type { AggregateRequest } from './table/observers/endpoints.js'
 export type { Admin as BackendAdmin, Database as BackendDatabase } from './api/index.js'
 export {

@@ -4,21 +4,23 @@
  * The engine is loaded by the first Level that opens a directory, so a Level over another backend
  * does not load it.
  */
-import { CellarError, ErrorCode, OptionNames, type Capabilities } from './api/index.js'
+import {
+  CellarError,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+  type Capabilities,
+} from './api/index.js'
 import { TableLevel } from './level/index.js'
 import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from './level/index.js'
 import type { OpenOptions } from './index.js'
 
-export {
+export { LevelError, LevelErrorCode, TableLevel } from './level/index.js'
+export type {
   CellarIterator,
   CellarKeyIterator,
   CellarSnapshot,
   CellarValueIterator,
-  LevelError,
-  LevelErrorCode,
-  TableLevel,
-} from './level/index.js'
-export type {
   DatabaseOpener,
   LevelDatabase,
   LevelWriteOptions,
@@ -45,8 +47,10 @@ export class CellarLevel<K = string, V = string> extends TableLevel<K, V> {
    * database, which stays the caller's to close. Errors: as {@link TableLevel}.
    */
   constructor(where: string | LevelDatabase, options: CellarLevelOptions<K, V> = {}) {
-    ownNames.checkNear(options)
-    const { database, ...rest } = options
+    const { database, ...rest } = readArguments(() => {
+      ownNames.checkNear(options)
+      return { ...options }
+    })
     super(sourceOf(where, database), rest)
   }
 }

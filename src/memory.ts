@@ -1,7 +1,8 @@
 /**
  * Databases in memory: the engine over a file system in memory. The public entry `cellardb/memory`.
  */
-import { CellarError, ErrorCode } from './api/index.js'
+import { checkObject, readArguments } from './base/arguments.js'
+import { invalidArgument } from './base/errors.js'
 import { MemoryFileSystem } from './fs/memory-fs.js'
 import { Database, type OpenOptions } from './index.js'
 
@@ -18,14 +19,11 @@ export type MemoryDatabaseOptions = Omit<OpenOptions, (typeof notInMemory)[numbe
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_COPROCESSOR` if a coprocessor cannot be loaded.
  */
 export async function openMemoryDatabase(options: MemoryDatabaseOptions = {}): Promise<Database> {
-  if (typeof options !== 'object' || options === null) {
-    throw new CellarError(ErrorCode.invalidArgument, 'the options must be an object')
-  }
+  const given = readArguments(() => ({ ...checkObject(options, 'the options') }))
   for (const name of notInMemory) {
-    if (!(name in options)) continue
-    const message = `option ${name} belongs to a database in a directory`
-    throw new CellarError(ErrorCode.invalidArgument, message)
+    if (!(name in given)) continue
+    throw invalidArgument(`option ${name} belongs to a database in a directory`)
   }
-  const all: OpenOptions = { ...options, executor: 'inline', fileSystem: new MemoryFileSystem() }
+  const all: OpenOptions = { ...given, executor: 'inline', fileSystem: new MemoryFileSystem() }
   return Database.open('/memory', all)
 }

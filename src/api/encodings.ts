@@ -5,7 +5,7 @@
  * {@link encodings} encodes the values of a put. Without a name, no value is decoded.
  */
 import { isUtf8 } from 'node:buffer'
-import { checkText, isBytes, shown } from '../base/arguments.js'
+import { checkText, isBytes, isDetached, readArguments, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 
 /** Turns values into bytes and back. Users may pass objects of their own with these members. */
@@ -22,6 +22,11 @@ export interface Encoding<T> {
 
 const counterBytes = 8
 
+function checkStored(bytes: Buffer): Buffer {
+  if (isBytes(bytes) && !isDetached(bytes)) return bytes
+  throw invalidArgument(`an encoding decodes a Buffer, got ${shown(bytes)}`)
+}
+
 function json<T = unknown>(): Encoding<T> {
   return jsonEncoding as Encoding<T>
 }
@@ -29,18 +34,21 @@ function json<T = unknown>(): Encoding<T> {
 const jsonEncoding: Encoding<unknown> = {
   name: 'json',
   encode(value) {
-    const text = JSON.stringify(value) as string | undefined
+    const text = readArguments(() => JSON.stringify(value) as string | undefined)
     if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
     return Buffer.from(text)
   },
-  decode: (bytes) => JSON.parse(utf8.decode(bytes)) as unknown,
+  decode(bytes) {
+    const text = utf8.decode(bytes)
+    return readArguments(() => JSON.parse(text) as unknown)
+  },
 }
 
 const utf8: Encoding<string> = {
   name: 'utf8',
   encode: (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
   decode(bytes) {
-    if (isUtf8(bytes)) return bytes.toString('utf8')
+    if (isUtf8(checkStored(bytes))) return bytes.toString('utf8')
     throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
   },
 }
@@ -59,7 +67,7 @@ const int64: Encoding<bigint> = {
     return bytes
   },
   decode(bytes) {
-    if (bytes.length === counterBytes) return bytes.readBigInt64BE(0)
+    if (checkStored(bytes).length === counterBytes) return bytes.readBigInt64BE(0)
     throw invalidArgument(`a value of the encoding int64 has 8 bytes, found ${bytes.length}`)
   },
 }
@@ -70,7 +78,7 @@ const bytes: Encoding<Uint8Array> = {
     if (isBytes(value)) return value
     throw invalidArgument(`a value of the encoding bytes must be a Uint8Array, got ${shown(value)}`)
   },
-  decode: (stored) => stored,
+  decode: (stored) => checkStored(stored),
 }
 
 /** The encodings by name. */

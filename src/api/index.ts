@@ -4,7 +4,15 @@
  * The embedded engine implements these interfaces, and other backends may. The systems above
  * tables, such as the metastore and messaging, compile against this folder alone.
  */
-export { checkArray, checkBytesLike, OptionNames, shown } from '../base/arguments.js'
+export {
+  checkArray,
+  checkBytesLike,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../base/arguments.js'
 export { systemClock, type Clock } from '../base/clock.js'
 export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export { requirePackage } from '../base/load-package.js'

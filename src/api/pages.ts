@@ -1,5 +1,12 @@
 /** Pages: a scan in parts, each with a token for the beginning of the next part. */
-import { checkBoolean, checkBytesLike, checkInteger, checkObject } from '../base/arguments.js'
+import {
+  checkBoolean,
+  checkBytesLike,
+  checkInteger,
+  checkMethods,
+  checkObject,
+  readArguments,
+} from '../base/arguments.js'
 import { prefixSuccessor, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../cell/column-name.js'
@@ -38,15 +45,15 @@ const backward = 2
  * a `page` that is not the `next` of the same scan.
  */
 export async function readPage(table: Table, scan: PageScan): Promise<Page> {
-  if (typeof checkObject(table, 'the table of a page').scan !== 'function') {
-    throw invalidArgument('readPage needs a Table, such as db.table(name)')
-  }
+  checkMethods(table, 'the table of a page', ['scan'])
   if (table instanceof TypedTable) {
     throw invalidArgument(
       'readPage needs a Table: pass the table of the typed table, and its fromResult to the rows',
     )
   }
-  const { page, limit, ...rest } = checkObject(scan, 'a scan of pages')
+  const { page, limit, ...rest } = readArguments(() => ({
+    ...checkObject(scan, 'a scan of pages', '{ limit: 100 }'),
+  }))
   if (checkInteger(limit, 'limit', 1) === undefined) {
     throw invalidArgument('a scan of pages needs a limit')
   }

@@ -6,7 +6,7 @@
  *
  * Callers may keep the Buffers of a result, but must not change them.
  */
-import { shown } from '../base/arguments.js'
+import { checkArray, checkObject, isBytes, readArguments, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { CellTypeName } from '../cell/cell-type.js'
 import {
@@ -99,7 +99,10 @@ export abstract class Result {
    * are not of one row.
    */
   static of(cells: readonly Cell[], marks: ResultMarks = {}): Result {
-    return new CellResult(cells, marks)
+    return readArguments(() => {
+      const own = checkArray(cells, 'the cells of a result')
+      return new CellResult(own, checkObject(marks, 'the marks of a result'))
+    })
   }
 
   /** Number of cells. */
@@ -235,7 +238,8 @@ class CellResult extends Result {
   constructor(cells: readonly Cell[], { partial = false, exists, cursor, families }: ResultMarks) {
     super(partial, exists, cursor, families)
     for (const { row } of cells) {
-      if (row.equals(cells[0].row)) continue
+      if (!isBytes(row)) throw invalidArgument('each cell of a result has its row as a Buffer')
+      if (Buffer.compare(row, cells[0].row) === 0) continue
       throw invalidArgument('the cells of a result are of one row')
     }
     this.#cells = cells

@@ -4,6 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 import {
+  checkText,
+  readArguments,
   OptionNames,
   checkArray,
   checkBytesLike,
@@ -50,9 +52,12 @@ export function columnsOf<const E extends Readonly<Record<string, EncodingOption
   family: string,
   encodings: E,
 ): FamilyColumns<E> {
-  const columns = Object.entries(checkObject(encodings, 'the encodings of a family')).map(
-    ([name, encoding]) => [name, { column: `${family}:${name}`, encoding }],
-  )
+  checkText(family, 'the family')
+  const columns = readArguments(() => {
+    return Object.entries(checkObject(encodings, 'the encodings of a family')).map(
+      ([name, encoding]) => [name, { column: `${family}:${name}`, encoding }],
+    )
+  })
   return Object.fromEntries(columns) as FamilyColumns<E>
 }
 

@@ -4,8 +4,7 @@
  * It works with any backend's {@link Table} and adds no operation. Other operations use {@link
  * TypedTable.table}.
  */
-import { checkObject, readArguments } from '../base/arguments.js'
-import { invalidArgument } from '../base/errors.js'
+import { checkMethods, checkObject, readArguments } from '../base/arguments.js'
 import type { BytesLike } from '../cell/column-name.js'
 import type { AsyncRows } from './async-rows.js'
 import type { Result } from './result.js'
@@ -39,9 +38,7 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
 
   /** As {@link typedTable}, without the synchronous forms. */
   constructor(table: Table, columns: C, options: TypedTableOptions<R> = {}) {
-    if (typeof checkObject(table, 'the table of a typed table').getList !== 'function') {
-      throw invalidArgument('the table of a typed table must be a Table, such as db.table(name)')
-    }
+    checkMethods(table, 'the table of a typed table', ['get', 'getList', 'put', 'scan'])
     this.table = table
     this.#rows = readArguments(() => new TypedRows(columns, options))
   }
@@ -115,9 +112,7 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
    * the result is empty, or a stored value or the row does not fit its encoding.
    */
   fromResult(result: Result): TypedRow<C, R> {
-    if (typeof checkObject(result, 'the result').value !== 'function') {
-      throw invalidArgument('the result must be a Result of the table')
-    }
+    checkMethods(result, 'the result of a typed table', ['value', 'cells'])
     return readArguments(() => this.#rows.row(result)) as TypedRow<C, R>
   }
 
@@ -136,9 +131,7 @@ export class SyncTypedTable<
   /** As {@link typedTable}. */
   constructor(table: Table & SyncTable, columns: C, options: TypedTableOptions<R> = {}) {
     super(table, columns, options)
-    if (typeof table.getListSync !== 'function') {
-      throw invalidArgument('the table of this typed table has no synchronous forms')
-    }
+    checkMethods(table, 'the table of a typed table', ['getListSync', 'putSync', 'scanSync'])
   }
 
   /** As {@link TypedTable.put}, before it returns. */
@@ -218,7 +211,8 @@ export function typedTable<const C extends TypedColumns, R extends RowEncoding =
   columns: C,
   options: TypedTableOptions<R> = {},
 ): TypedTable<C, R> {
-  return 'getSync' in checkObject(table, 'the table of a typed table')
+  const hasSync = readArguments(() => 'getSync' in checkObject(table, 'the table of a typed table'))
+  return hasSync
     ? new SyncTypedTable(table as Table & SyncTable, columns, options)
     : new TypedTable(table, columns, options)
 }

@@ -146,6 +146,22 @@ export function checkFunction<T>(value: T, what: string): T {
   throw invalidArgument(`${what} must be a function, got ${shown(value)}`)
 }
 
+/** Checks that a value is an object with some methods, as all implementations of `what` have. */
+export function checkMethods<T extends object>(
+  value: T,
+  what: string,
+  methods: readonly (keyof T & string)[],
+): T {
+  readArguments(() => {
+    checkObject(value, what)
+    for (const name of methods) {
+      if (typeof value[name] === 'function') continue
+      throw invalidArgument(`${what} lacks the method ${name}`)
+    }
+  })
+  return value
+}
+
 /** Checks an optional `AbortSignal`, also one of another implementation than Node's. */
 export function checkSignal(value: AbortSignal | undefined): AbortSignal | undefined {
   if (value === undefined) return undefined

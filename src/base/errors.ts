@@ -142,7 +142,17 @@ export class CellarError extends Error {
 
   /** Also true for the class of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === 'object' && value !== null && brand in value
+    return hasBrand(value, brand)
+  }
+}
+
+/** Whether a value has the mark of an error class; false for a proxy that throws. */
+export function hasBrand(value: unknown, mark: symbol): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    return mark in value
+  } catch {
+    return false
   }
 }
 

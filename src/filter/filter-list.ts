@@ -14,6 +14,7 @@
  * PageFilter belongs last. MUST_PASS_ONE asks until one keeps the row. Members that replace values
  * work in order, each on the value left by the one before.
  */
+import { checkedValue } from './answers.js'
 import { shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
@@ -113,7 +114,7 @@ export class FilterList implements Filter {
     for (const { filter, included } of this.members) {
       if (!included || filter.transformCell === undefined) continue
       const shown: CellView = replaced === undefined ? cell : withValue(cell, replaced)
-      replaced = filter.transformCell(shown) ?? replaced
+      replaced = checkedValue(filter.transformCell(shown)) ?? replaced
     }
     return replaced
   }

@@ -3,6 +3,7 @@
  * scan down. A member that asked for a jump is not shown the cells that its jump would have
  * skipped, because many filters rely on not seeing them (HBASE-17678, HBASE-18368).
  */
+import { checkedHint, wrongAnswer } from './answers.js'
 import { equalBytes, emptyBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import { FilterCode, type Filter } from './filter.js'
@@ -42,7 +43,10 @@ export class ListMember {
   /** Asks about a cell and stores the answer in `included` and `reach`. */
   ask(cell: CellView): void {
     const code = this.filter.filterCell(cell)
-    this.included = code <= FilterCode.includeAndNextRow
+    this.included =
+      code === FilterCode.include ||
+      code === FilterCode.includeAndNextColumn ||
+      code === FilterCode.includeAndNextRow
     this.asksForHint = code === FilterCode.seekUsingHint
     switch (code) {
       case FilterCode.include:
@@ -58,8 +62,11 @@ export class ListMember {
         this.reach = Reach.nextRow
         return
       case FilterCode.seekUsingHint:
-        this.hint.remember(cell, this.filter.nextCellHint?.(cell))
+        this.hint.remember(cell, checkedHint(this.filter.nextCellHint?.(cell)))
         this.reach = this.hint.reach
+        return
+      default:
+        throw wrongAnswer('filterCell', 'a FilterCode', code)
     }
   }
 

@@ -8,6 +8,7 @@
  * `failures` stays 0. Then every call of the scenario has failed once.
  */
 import { fileError, syntheticError } from './errors.js'
+import { checkMethods, checkObject } from '../base/arguments.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
 /** A call that can fail. */
@@ -156,6 +157,8 @@ export class FaultyFileSystem implements FileSystem {
    * @param options.log whether to keep {@link log}; default false
    */
   constructor(inner: FileSystem, fault?: Fault, options: { readonly log?: boolean } = {}) {
+    checkMethods(inner, 'the file system inside', ['openSync', 'statSync'])
+    checkObject(options, 'the options of a faulty file system')
     this.fault = fault
     this.callCount = 0
     this.failures = 0

@@ -9,6 +9,7 @@
 import * as nodeFs from 'node:fs'
 import { join } from 'node:path'
 import { assert } from '../base/assert.js'
+import { checkObject, checkText, readArguments } from '../base/arguments.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
 import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
 import { lockDirectory, NodeDirectoryLock } from './lock.js'
@@ -257,6 +258,10 @@ export class NodeFileSystem implements FileSystem {
    * @param isHeld whether it still is held
    */
   constructor(system: SystemCalls = nodeFs, binding?: DirectoryBinding, isHeld?: () => boolean) {
+    if (binding !== undefined) {
+      const { directory } = readArguments(() => ({ ...checkObject(binding, 'the binding') }))
+      checkText(directory, 'the directory of a binding')
+    }
     this.system = system
     this.binding = binding
     this.paths = binding === undefined ? undefined : new BoundPaths(binding, isHeld)

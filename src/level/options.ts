@@ -1,6 +1,6 @@
 /** What a Level takes, checked. */
 import type { AbstractDatabaseOptions, AbstractOpenOptions } from 'abstract-level'
-import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
+import { CellarError, ErrorCode, OptionNames, readArguments } from '../api/index.js'
 import type { DurabilityOption, FamilyOptions } from '../api/index.js'
 import { GivenDatabase, OpenedDatabase } from './source.js'
 import type { DatabaseOpener, LevelDatabase, LevelSource, TableChoice } from './source.js'
@@ -51,14 +51,22 @@ export function readSetup<K, V>(
   options: TableLevelOptions<K, V>,
 ): LevelSetup<K, V> {
   // abstract-level hands names that it does not know on to hooks.
-  levelNames.checkNear(options)
-  const { table = 'level', column = 'v:', family = {}, durability, ...forward } = options
+  const {
+    table = 'level',
+    column = 'v:',
+    family = {},
+    durability,
+    ...forward
+  } = readArguments(() => {
+    levelNames.checkNear(options)
+    return { ...options }
+  })
   if (typeof table !== 'string') throw invalidArgument('option table must be a string')
   if (typeof column !== 'string' || column.indexOf(':') < 1) {
     throw invalidArgument("option column must be a string 'family:qualifier'")
   }
   const choice = { name: table, column, familyOptions: family, durability }
-  return { source: sourceOf(where), choice, forward }
+  return { source: readArguments(() => sourceOf(where)), choice, forward }
 }
 
 function sourceOf(where: LevelDatabase | DatabaseOpener): LevelSource {

@@ -17,7 +17,7 @@ import {
   type AbstractValueIteratorOptions,
   type Transcoder,
 } from 'abstract-level'
-import { requireCapability } from '../api/index.js'
+import { checkObject, readArguments, requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
 import { BatchRows } from './batch.js'
 import { LevelError, LevelErrorCode } from './errors.js'
@@ -48,7 +48,8 @@ export interface LevelWriteOptions {
 interface PrivateOptions {
   readonly keyEncoding?: string
   readonly valueEncoding?: string
-  readonly snapshot?: CellarSnapshot
+  /** As abstract-level, null is no snapshot. */
+  readonly snapshot?: CellarSnapshot | null
   readonly signal?: AbortSignal
   readonly sync?: boolean
 }
@@ -176,15 +177,16 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     operations: readonly unknown[] | undefined,
     options: object | undefined,
   ): BatchRows | undefined {
-    if (this.status !== 'open' || !Array.isArray(operations) || operations.length === 0) return
+    if (this.status !== 'open') return
     // The published type does not know that hooks say whether there are any.
     const prewrite = this.hooks.prewrite as { readonly noop?: boolean }
     if (prewrite.noop !== true || this.listenerCount('write') > 0) return
-    for (const name in options) if (name !== 'sync') return
     const keys = this.keyEncoding()
     const values = this.valueEncoding()
     const rows = new BatchRows(this.#choice.column, this.#deletion)
     try {
+      for (const name in options) if (name !== 'sync') return
+      if (!Array.isArray(operations) || operations.length === 0) return
       for (let i = 0; i < operations.length; i++) {
         const operation = operations[i] as PublicOperation
         const { type, key, value, sublevel, keyEncoding, valueEncoding } = operation
@@ -217,10 +219,12 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     if (this.status !== 'open') {
       throw new LevelError(LevelErrorCode.notOpen, 'the database is not open')
     }
-    // Without a name this is the encoding of the database, which the published type leaves out.
-    const encoding = this.keyEncoding(options.keyEncoding as Transcoder.PartialEncoding<K1>)
-    const startRow = rowOfKey(encoding.encode(start))
-    const stopRow = rowOfKey(encoding.encode(end))
+    const { startRow, stopRow } = readArguments(() => {
+      const { keyEncoding } = checkObject(options, 'the options of compactRange')
+      // Without a name this is the encoding of the database, which the published type leaves out.
+      const encoding = this.keyEncoding(keyEncoding as Transcoder.PartialEncoding<K1>)
+      return { startRow: rowOfKey(encoding.encode(start)), stopRow: rowOfKey(encoding.encode(end)) }
+    })
     if (this.#database.compact === undefined) {
       throw new LevelError(LevelErrorCode.notSupported, 'the backend has no compaction')
     }
@@ -376,12 +380,12 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
    * waits for the disk must not see what is written meanwhile.
    */
   #view({ snapshot }: PrivateOptions): Snapshot | undefined {
-    if (snapshot !== undefined) return snapshot.view
+    if (snapshot instanceof CellarSnapshot) return snapshot.view
     return this.#database.capabilities.snapshots ? this.#database.snapshot() : undefined
   }
 
   #release(view: Snapshot | undefined, { snapshot }: PrivateOptions): void {
-    if (snapshot === undefined) view?.close()
+    if (!(snapshot instanceof CellarSnapshot)) view?.close()
   }
 
   #pages(options: KeyRange & object): RowPages {
@@ -389,7 +393,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     return new RowPages(this.#table, options, {
       column: this.#choice.column,
       snapshot: this.#view({ snapshot }),
-      ownsSnapshot: snapshot === undefined,
+      ownsSnapshot: !(snapshot instanceof CellarSnapshot),
       signal,
     })
   }

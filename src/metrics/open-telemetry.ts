@@ -1,6 +1,6 @@
 /** Figures for OpenTelemetry, by the package `@opentelemetry/api`. */
 import type { BatchObservableResult, MeterProvider, Observable } from '@opentelemetry/api'
-import { requirePackage } from '../api/index.js'
+import { checkMethods, OptionNames, readArguments, requirePackage } from '../api/index.js'
 import { figures, type MonitoredDatabase } from './figures.js'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
@@ -11,6 +11,10 @@ export interface OpenTelemetryOptions {
   readonly meterProvider?: MeterProvider | undefined
 }
 
+const optionNames = new OptionNames<OpenTelemetryOptions>('observeByOpenTelemetry', {
+  meterProvider: true,
+})
+
 /**
  * Observes a database by the meter 'cellardb': a counter or gauge for each figure, with the
  * attribute `db.namespace`, its directory. Figures are read when the SDK collects.
@@ -19,8 +23,11 @@ export interface OpenTelemetryOptions {
  */
 export function observeByOpenTelemetry(
   database: MonitoredDatabase,
-  { meterProvider }: OpenTelemetryOptions = {},
+  options: OpenTelemetryOptions = {},
 ): () => void {
+  checkMethods(database, 'the database of a monitor', ['statistics'])
+  const { meterProvider } = readArguments(() => optionNames.copy(options))
+  if (meterProvider !== undefined) checkMethods(meterProvider, 'meterProvider', ['getMeter'])
   const api = requirePackage<OpenTelemetry>('@opentelemetry/api', 'OpenTelemetry')
   const meter = (meterProvider ?? api.metrics).getMeter('cellardb')
   const instruments = figures.map(({ name, help: description, kind, unit }) => {

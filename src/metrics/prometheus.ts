@@ -1,6 +1,12 @@
 /** A page for Prometheus, by the package `prom-client`. */
 import type { Registry } from 'prom-client'
-import { requirePackage } from '../api/index.js'
+import {
+  checkArray,
+  checkMethods,
+  OptionNames,
+  readArguments,
+  requirePackage,
+} from '../api/index.js'
 import { figures, type Figure, type MonitoredDatabase } from './figures.js'
 
 type PromClient = typeof import('prom-client')
@@ -13,6 +19,11 @@ export interface PrometheusOptions {
   readonly prefix?: string | undefined
 }
 
+const optionNames = new OptionNames<PrometheusOptions>('registerPrometheus', {
+  registry: true,
+  prefix: true,
+})
+
 /**
  * Registers the figures of databases, each with the label `database`: its directory. They are read
  * whenever the page is asked for (`registry.metrics()`), nothing is collected in between.
@@ -21,8 +32,13 @@ export interface PrometheusOptions {
  */
 export function registerPrometheus(
   databases: readonly MonitoredDatabase[],
-  { registry, prefix = 'cellardb_' }: PrometheusOptions = {},
+  options: PrometheusOptions = {},
 ): Registry {
+  for (const database of checkArray(databases, 'the databases of a monitor')) {
+    checkMethods(database, 'the database of a monitor', ['statistics'])
+  }
+  const { registry, prefix = 'cellardb_' } = readArguments(() => optionNames.copy(options))
+  if (registry !== undefined) checkMethods(registry, 'registry', ['registerMetric', 'metrics'])
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
   for (const figure of figures) register(client, target, prefix, figure, databases)

@@ -12,6 +12,7 @@
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
  * memory of a cell that was added must stay as it is until the row is taken or dropped.
  */
+import { checkedValue, wrongAnswer } from '../filter/answers.js'
 import { assert } from '../base/assert.js'
 import { copyBytes, emptyBytes } from '../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
@@ -199,8 +200,10 @@ export class RowCollector implements RowTarget, RowCells {
 
   add(cell: CellView, filter: Filter | undefined): void {
     const { buffer, keyStart, keyEnd } = cell
-    const replaced = filter?.transformCell?.(cell)
-    assert(replaced !== undefined || !cell.isReference, 'a filter that replaces values gives one')
+    const replaced = checkedValue(filter?.transformCell?.(cell))
+    if (replaced === undefined && cell.isReference) {
+      throw wrongAnswer('transformCell', 'a Buffer, as replacesValues says', replaced)
+    }
     if (replaced !== undefined) this.addReplaced(cell, replaced)
     else if (cell.valueStart !== keyEnd) this.addParts(cell)
     else this.addRange(cell.familyIndex, buffer, keyStart, keyEnd, cell.valueEnd)

@@ -9,6 +9,7 @@
  * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references
  * to memtables and table readers, which the caller keeps alive.
  */
+import { checkedHint } from '../filter/answers.js'
 import { assert } from '../base/assert.js'
 import { compareBytes, emptyBytes, equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
@@ -545,7 +546,7 @@ export class StoreScanner {
   }
 
   private planHintMove(): void {
-    const hint = this.query.filter?.nextCellHint?.(this.cell)
+    const hint = checkedHint(this.query.filter?.nextCellHint?.(this.cell))
     if (hint === undefined) {
       this.move = Move.next
       return

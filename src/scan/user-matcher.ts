@@ -8,6 +8,7 @@
  * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
  * order. The matcher keeps references into cell memory of the current row only.
  */
+import { wrongAnswer } from '../filter/answers.js'
 import { equalBytes } from '../base/bytes.js'
 import type { Moment } from '../base/clock.js'
 import { plainValueFlags } from '../cell/cell-value.js'
@@ -187,6 +188,8 @@ export class UserMatcher {
       }
       case FilterCode.include:
         return this.countPassed(cell, code)
+      default:
+        throw wrongAnswer('filterCell', 'a FilterCode', answer)
     }
   }
 

@@ -126,9 +126,10 @@ function checkSource(source: unknown): void {
   const isIterable =
     typeof given === 'object' &&
     given !== null &&
+    !(given instanceof Uint8Array) &&
     (typeof given[Symbol.asyncIterator] === 'function' ||
       typeof given[Symbol.iterator] === 'function')
-  if (!isIterable) throw invalidArgument('the source of an import must be iterable')
+  if (!isIterable) throw invalidArgument('the source of an import must be an iterable of Buffers')
 }
 
 /** The table that an import goes to. */
