@@ -119,15 +119,19 @@ const brand = Symbol.for('cellardb.CellarError')
 export class CellarError extends Error {
   /** 'CellarError'. */
   override readonly name: string = 'CellarError'
-  /** The stable code. */
-  readonly code: ErrorCode
+  /** The stable code: one of {@link ErrorCode}, or of the list of a system's own error class. */
+  readonly code: ErrorCode | (string & Record<never, never>)
   /** File, offset, expected and found, if the code is `ERR_CORRUPTION`. */
   declare readonly corruption: CorruptionDetail | undefined
   /** Failures by list position, if the code is `ERR_BATCH_FAILED`. */
   declare readonly failures: ReadonlyMap<number, CellarError> | undefined
 
   /** For backends and coprocessors that report errors of their own. */
-  constructor(code: ErrorCode, message: string, options: CellarErrorOptions = {}) {
+  constructor(
+    code: ErrorCode | (string & Record<never, never>),
+    message: string,
+    options: CellarErrorOptions = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     // Members without a value are absent: consoles and loggers print those that are there.

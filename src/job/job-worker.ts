@@ -90,7 +90,8 @@ export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
     if (error instanceof JobCancelled) return { outcome: 'cancelled' }
     const known = error instanceof CellarError ? error : undefined
     const message = error instanceof Error ? error.message : String(error)
-    return { outcome: 'failed', code: known?.code, message, corruption: known?.corruption }
+    const code = known?.code as ErrorCode | undefined
+    return { outcome: 'failed', code, message, corruption: known?.corruption }
   }
 }
 

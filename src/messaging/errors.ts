@@ -34,16 +34,20 @@ export const MessagingErrorCode = {
 export type MessagingErrorCode = (typeof MessagingErrorCode)[keyof typeof MessagingErrorCode]
 
 /** An error of messaging. */
-export class MessagingError extends Error {
+export class MessagingError extends CellarError {
   /** Always `'MessagingError'`. */
   override readonly name = 'MessagingError'
   /** The stable code. */
-  readonly code: MessagingErrorCode
+  declare readonly code: MessagingErrorCode
 
   /** For implementations of `Messaging`. `cause` is the error behind this one. */
   constructor(code: MessagingErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
+    super(code, message, { cause })
+  }
+
+  /** Of this class only: a `CellarError` is not one of messaging. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'MessagingError'
   }
 }
 

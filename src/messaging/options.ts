@@ -5,6 +5,7 @@ import {
   systemClock,
   type Clock,
   type Coprocessor,
+  type CoprocessorRegistration,
   type DurabilityOption,
 } from '../api/index.js'
 import type { PruneState, TransactionManager } from '../transactions/index.js'
@@ -22,12 +23,18 @@ export interface MessagingOptions {
   readonly ttlSecondsDefault?: number | undefined
   /** Age in milliseconds at which a transaction may no longer publish. Default 25 hours. */
   readonly lifetimeMilliseconds?: number | undefined
-  /** The transactions, so that compactions mark the messages of invalid ones. */
-  readonly transactions?: Pick<TransactionManager, 'snapshot'> | undefined
+  /**
+   * The transactions: compactions mark the messages of invalid ones, and a write pointer that was
+   * not handed out is refused.
+   */
+  readonly transactions?: Pick<TransactionManager, 'snapshot' | 'writePointer'> | undefined
   /** Remembers what compactions marked, so that the list of invalid ones can be pruned. */
   readonly pruneState?: PruneState | undefined
-  /** Registers the prunings of the tables. Absent: expired messages are hidden and stay stored. */
-  readonly register?: (coprocessor: Coprocessor) => Promise<unknown>
+  /**
+   * Registers the prunings of the tables, which end with the service. Absent: expired messages are
+   * hidden and stay stored.
+   */
+  readonly register?: (coprocessor: Coprocessor) => Promise<CoprocessorRegistration>
   /** Bytes of newest messages kept in memory over all topics. Default 64 MiB; 0 = none. */
   readonly cacheBytesMax?: number | undefined
   /** Age in milliseconds up to which cached messages serve transactions. Default 12 hours. */

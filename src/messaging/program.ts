@@ -8,7 +8,12 @@
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
 import type { AtomicMutation, BytesLike } from '../api/index.js'
-import type { Transaction, TransactionParticipant } from '../transactions/index.js'
+import {
+  TransactionError,
+  TransactionErrorCode,
+  type Transaction,
+  type TransactionParticipant,
+} from '../transactions/index.js'
 import { invalidArgument } from './errors.js'
 import type { CommitPublish } from './publishing.js'
 import { MessagingService } from './service.js'
@@ -52,8 +57,9 @@ export class MessagePublisher implements TransactionParticipant {
     else buffered.messages.push(...copies)
   }
 
+  /** `ERR_TRANSACTION_STATE` while the publisher is in another transaction. */
   startTx(transaction: Transaction): void {
-    this.#clear()
+    checkFree(this.name, this.#transaction)
     this.#transaction = transaction
   }
 
@@ -139,7 +145,9 @@ export class MessageFetcher implements TransactionParticipant {
     return this.#fetch({ namespace, topic }, { limit, ...start })
   }
 
+  /** `ERR_TRANSACTION_STATE` while the fetcher is in another transaction. */
   startTx(transaction: Transaction): void {
+    checkFree(this.name, this.#transaction)
     this.#transaction = transaction
   }
 
@@ -171,6 +179,13 @@ export class MessageFetcher implements TransactionParticipant {
     const transaction = this.#transaction
     return this.#messaging.fetch(id, transaction ? { ...options, transaction } : options)
   }
+}
+
+function checkFree(name: string, running: Transaction | undefined): void {
+  if (running === undefined) return
+  const { transactionId: id } = running
+  const message = `the ${name} is in transaction ${id}: take another one for each`
+  throw new TransactionError(TransactionErrorCode.state, message)
 }
 
 /** The topics of one namespace, for programs (CDAP: MessagingAdmin). */

@@ -1,11 +1,11 @@
 /** Publishing and storing: requests get their places in batches of the writer. */
 import type { AtomicMutation, Database } from '../api/index.js'
-import { CommitNotCarried } from '../transactions/index.js'
+import { CommitNotCarried, idsPerMillisecond } from '../transactions/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode, topicNotFound } from './errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from './message-writer.js'
 import type { MessagingSettings } from './options.js'
 import { producerRow, readProducer } from './producers.js'
-import { checkAge, checkRequest, type CheckedRequest } from './requests.js'
+import { checkMayPublish, checkRequest, type CheckedRequest } from './requests.js'
 import type { MessagingTables } from './topic-registry.js'
 import type { TopicState } from './topic-state.js'
 import type { TopicId } from './topic.js'
@@ -49,7 +49,7 @@ export class Publishing {
       throw invalidArgument('a publish outside of transactions needs at least one message')
     }
     const topic = this.#find(id)
-    if (pointer !== undefined) this.#checkAge(pointer)
+    if (pointer !== undefined) this.#checkMayPublish(pointer)
     topic.statistics.publishRequested++
     if (producer !== undefined) return this.#publishOnce(topic, checked)
     const response = await this.#publish(topic, checked)
@@ -115,7 +115,7 @@ export class Publishing {
     pointer: bigint,
     publishes: readonly CommitPublish[],
   ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
-    this.#checkAge(pointer)
+    this.#checkMayPublish(pointer)
     let bytes = 0
     const parts = publishes.map(({ id, messages }) => {
       const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
@@ -127,8 +127,13 @@ export class Publishing {
     return { parts, bytes }
   }
 
-  #checkAge(pointer: bigint): void {
-    checkAge(pointer, this.#settings.clock.now(), this.#settings.lifetimeMilliseconds)
+  #checkMayPublish(pointer: bigint): void {
+    const { clock, lifetimeMilliseconds, transactions } = this.#settings
+    const now = clock.now()
+    // Without the manager its clock is only known to be about the same.
+    const newest =
+      transactions?.writePointer ?? BigInt(now + lifetimeMilliseconds) * idsPerMillisecond
+    checkMayPublish(pointer, now, { lifetimeMilliseconds, newest })
   }
 
   async #publish(topic: TopicState, request: CheckedRequest): Promise<PublishResponse> {

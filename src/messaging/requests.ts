@@ -91,8 +91,18 @@ export function checkRange(range: MessageRange): void {
   }
 }
 
-/** `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish. */
-export function checkAge(pointer: bigint, now: number, lifetimeMilliseconds: number): void {
+/**
+ * `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish; `ERR_INVALID_ARGUMENT`
+ * for a pointer above `newest`, which nobody was given: readers would wait for its end.
+ */
+export function checkMayPublish(
+  pointer: bigint,
+  now: number,
+  { lifetimeMilliseconds, newest }: { lifetimeMilliseconds: number; newest: bigint },
+): void {
+  if (pointer > newest) {
+    throw invalidArgument(`no transaction has the write pointer ${pointer}`)
+  }
   if (pointer > 0n && now - startOf(pointer) <= lifetimeMilliseconds) return
   const message = `transaction ${pointer} is older than ${lifetimeMilliseconds} ms`
   throw new MessagingError(MessagingErrorCode.transactionTooOld, message)

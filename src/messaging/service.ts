@@ -8,8 +8,13 @@
  *
  * One service may be open for the tables of a database.
  */
-import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
-import { CommitNotCarried } from '../transactions/index.js'
+import {
+  requireCapability,
+  type AtomicMutation,
+  type CoprocessorRegistration,
+  type Database,
+} from '../api/index.js'
+import { CommitNotCarried, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './cache-budget.js'
 import { readClock } from './clock-row.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
@@ -71,6 +76,7 @@ export interface MessagingStatistics {
 export class MessagingService implements Messaging {
   readonly #database: Database
   readonly #settings: MessagingSettings
+  readonly #registrations: CoprocessorRegistration[] = []
   readonly #tables: MessagingTables
   readonly #writer: MessageWriter
   readonly #topics: TopicRegistry
@@ -250,12 +256,22 @@ export class MessagingService implements Messaging {
     return { topics, waiting, queueBytes, cacheBytes: this.#cached.bytes, cacheEntries }
   }
 
-  /** Waits for what is being written, and lets all readers go. The database stays open. */
+  /**
+   * Waits for what is being written, lets all readers go, and removes the prunings. The database
+   * stays open.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#fetching.close()
     for (const topic of this.#topics.all()) topic.wake()
     await this.#writer.settled()
+    const registrations = this.#registrations.splice(0)
+    for (const registration of registrations) registration.remove()
+    const { pruneState } = this.#settings
+    if (registrations.length === 0 || pruneState === undefined) return
+    // From now on flushes mark no messages of invalid transactions.
+    const stores = storesOf(this.#database.table(this.#tables.message))
+    for (const store of stores) pruneState.noteUncleanFlush(store)
   }
 
   #checkOpen(): void {
@@ -270,8 +286,12 @@ export class MessagingService implements Messaging {
     const { message, payload } = this.#tables
     const state = pruneState === undefined ? {} : { state: pruneState }
     const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
-    await register(messagingPruning(pruned))
-    await register(messagingPruning({ rows: 'payload', tables: [payload], topics }))
+    for (const pruning of [
+      messagingPruning(pruned),
+      messagingPruning({ rows: 'payload', tables: [payload], topics }),
+    ]) {
+      this.#registrations.push(await register(pruning))
+    }
   }
 
   async #rollBack(

@@ -16,6 +16,8 @@ export type ChangeSet = readonly string[]
 
 interface Committed {
   readonly pointer: bigint
+  /** The pointer in the table of state, if the set was there before the open. */
+  readonly storedPointer?: bigint
   readonly id: bigint
   readonly changes: ChangeSet
   readonly client: string | undefined
@@ -68,11 +70,10 @@ export class ChangeSets {
   }
 
   /** Adds a committed set. REQUIRES that no set with a larger pointer was added. */
-  add(pointer: bigint, id: bigint, changes: ChangeSet, client: string | undefined): void {
-    if (changes.length === 0) return
-    const committed = { pointer, id, changes, client }
+  add(committed: Committed): void {
+    if (committed.changes.length === 0) return
     this.#sets.push(committed)
-    for (const key of changes) this.#newest.set(key, committed)
+    for (const key of committed.changes) this.#newest.set(key, committed)
   }
 
   /** Forgets sets with pointers below `bound`, and tells each. */
@@ -82,7 +83,7 @@ export class ChangeSets {
       for (const key of committed.changes) {
         if (this.#newest.get(key) === committed) this.#newest.delete(key)
       }
-      forgotten(committed.pointer, committed.id)
+      forgotten(committed.storedPointer ?? committed.pointer, committed.id)
     }
     if (this.#first > 1024 && 2 * this.#first > this.#sets.length) {
       this.#sets = this.#sets.slice(this.#first)
@@ -112,21 +113,19 @@ export class ChangeSets {
 /** Takes the change sets of a state that was read. REQUIRES an empty `changes`. */
 export function restoreCommits(
   stored: Pick<StoredState, 'running' | 'committed'>,
-  lastWritePointer: bigint,
   changes: ChangeSets,
 ): void {
   const committed = stored.committed.map((commit) => {
     // A transaction that started while this commit was written did not see it, and must conflict
     // with it, so the pointer of the commit has to lie behind the start.
-    const wasUnderWay = stored.running.some(
-      ({ id, visibilityUpperBound }) => id >= commit.pointer && commit.id > visibilityUpperBound,
-    )
-    return wasUnderWay ? { ...commit, pointer: lastWritePointer + 1n } : commit
+    let { pointer } = commit
+    for (const { id, underWay } of stored.running) {
+      if (id >= pointer && underWay.includes(commit.id)) pointer = id + 1n
+    }
+    return { ...commit, pointer, storedPointer: commit.pointer }
   })
   committed.sort((a, b) => (a.pointer < b.pointer ? -1 : a.pointer > b.pointer ? 1 : 0))
-  for (const { pointer, id, changes: keys, client } of committed) {
-    changes.add(pointer, id, keys, client)
-  }
+  for (const commit of committed) changes.add(commit)
 }
 
 /** The `ERR_TRANSACTION_CONFLICT` of a transaction. */

@@ -3,24 +3,31 @@
  *
  * `start`: the manager's start, then `startTx` of each. `finish`: the changes of all are checked
  * for conflicts, each persists (`commitTx`), the manager commits with the writes of all in one
- * frame, then `postTxCommit` of each.
+ * frame, then `postTxCommit` of each. A LONG transaction sends no changes: it never conflicts.
  *
  * Failure behaviour: what fails before the commit is complete rolls back *all* participants, also
  * behind one that fails to. If all succeed the transaction is aborted, else it becomes invalid. The
  * first error is thrown; those that follow are in its `suppressed`. An error of `postTxCommit` is
- * thrown, but the transaction stays committed.
+ * thrown, but the transaction stays committed. If a participant refuses to start, those that
+ * started before it are rolled back, so that they are free for the next transaction.
  */
 import type { AtomicMutation } from '../api/index.js'
-import { TransactionError, TransactionErrorCode } from './errors.js'
-import type { CommitOptions, StartOptions } from './manager-calls.js'
+import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
+import type { CommitOptions } from './manager-calls.js'
 import type { TransactionClient, TransactionParticipant } from './participant.js'
+import { checkType, contextStartNames, type ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
-/** See the file header. Not for concurrent use. */
+/**
+ * See the file header. For one program flow: a call while another one is under way is refused with
+ * `ERR_TRANSACTION_STATE`.
+ */
 export class TransactionContext {
   readonly #client: TransactionClient
   readonly #participants: TransactionParticipant[]
   #current: Transaction | undefined
+  /** What is under way, for the message of a refusal. */
+  #busy: string | undefined
 
   /** Runs transactions of `client`; `participants` are told in the order given. */
   constructor(client: TransactionClient, participants: Iterable<TransactionParticipant> = []) {
@@ -35,20 +42,24 @@ export class TransactionContext {
 
   /** Adds a participant; within a transaction it takes part at once. False if it is there. */
   async add(participant: TransactionParticipant): Promise<boolean> {
-    if (this.#participants.includes(participant)) return false
+    return this.#alone('add', async () => {
+      if (this.#participants.includes(participant)) return false
+      if (this.#current !== undefined) await this.#startLate(participant, this.#current)
+      this.#participants.push(participant)
+      return true
+    })
+  }
+
+  /** As {@link add} within a transaction, for one whose `startTx` answers at once. */
+  addNow(participant: TransactionParticipant & { startTx(transaction: Transaction): void }): void {
+    const transaction = this.#required('add')
+    void participant.startTx(transaction)
     this.#participants.push(participant)
-    if (this.#current === undefined) return true
-    try {
-      await participant.startTx(this.#current)
-    } catch (cause) {
-      await this.abort(failed(`'${participant.name}' could not start`, cause))
-    }
-    return true
   }
 
   /** Removes a participant. `ERR_TRANSACTION_STATE` within a transaction. */
   remove(participant: TransactionParticipant): boolean {
-    if (this.#current !== undefined) {
+    if (this.#current !== undefined || this.#busy !== undefined) {
       throw stateError('participants are removed between transactions only')
     }
     const at = this.#participants.indexOf(participant)
@@ -57,20 +68,25 @@ export class TransactionContext {
   }
 
   /** Starts a transaction. `ERR_TRANSACTION_STATE` if one runs, `ERR_TRANSACTION_FAILED`. */
-  async start(options?: StartOptions): Promise<Transaction> {
-    if (this.#current !== undefined) throw stateError('a transaction runs already')
-    const transaction = await this.#client.startShort(options)
-    for (const participant of this.#participants) {
-      try {
-        await participant.startTx(transaction)
-      } catch (cause) {
-        const error = failed(`'${participant.name}' could not start`, cause)
-        await attach(error, () => this.#client.abort(transaction))
-        throw error
-      }
-    }
-    this.#current = transaction
-    return transaction
+  async start(options: ContextStartOptions = {}): Promise<Transaction> {
+    const { type, visibilityLevel, ...start } = contextStartNames.copy(options)
+    checkType(type, visibilityLevel)
+    return this.#alone('start', async () => {
+      if (this.#current !== undefined) throw stateError('a transaction runs already')
+      const started = await (type === 'LONG'
+        ? this.#client.startLong(start)
+        : this.#client.startShort(start))
+      const transaction =
+        visibilityLevel === undefined ? started : started.withVisibility(visibilityLevel)
+      await this.#startAll(transaction)
+      this.#current = transaction
+      return transaction
+    })
+  }
+
+  /** Starts a LONG transaction: without conflicts, and invalid if it is given up. */
+  async startLong(options: Omit<ContextStartOptions, 'type'> = {}): Promise<Transaction> {
+    return this.start({ ...options, type: 'LONG' })
   }
 
   /**
@@ -78,26 +94,19 @@ export class TransactionContext {
    * see the file header.
    */
   async finish(): Promise<void> {
-    const transaction = this.#required()
-    try {
-      await this.#client.canCommit(transaction, this.#changes())
-      for (const participant of this.#participants) await persist(participant)
-      await this.#client.commit(transaction, this.#commitOptions())
-    } catch (error) {
-      await this.abort(error)
-    }
-    this.#current = undefined
-    let first: TransactionError | undefined
-    for (const participant of this.#participants) {
+    const transaction = this.#required('finish')
+    await this.#alone('finish', async () => {
       try {
-        await participant.postTxCommit?.()
-      } catch (cause) {
-        if (first === undefined)
-          first = failed(`'${participant.name}' failed when committed`, cause)
-        else first.suppressed.push(cause)
+        const changes = [...this.#changes()]
+        await this.#client.canCommit(transaction, transaction.type === 'LONG' ? [] : changes)
+        for (const participant of this.#participants) await persist(participant)
+        await this.#client.commit(transaction, this.#commitOptions())
+      } catch (error) {
+        await this.#rollBack(transaction, error)
       }
-    }
-    if (first !== undefined) throw first
+      this.#current = undefined
+      await this.#tellCommitted()
+    })
   }
 
   /**
@@ -105,7 +114,80 @@ export class TransactionContext {
    * `ERR_TRANSACTION_FAILED` if a participant could not roll back.
    */
   async abort(cause?: unknown): Promise<void> {
-    const transaction = this.#required()
+    const transaction = this.#required('abort')
+    await this.#alone('abort', () => this.#rollBack(transaction, cause))
+  }
+
+  /**
+   * Gives all participants a new write pointer. `ERR_TRANSACTION_UNSUPPORTED` if one of them cannot
+   * take part; the transaction then goes on as it is. Other failures abort it.
+   */
+  async checkpoint(): Promise<Transaction> {
+    const transaction = this.#required('checkpoint')
+    const refuses = this.#participants.find((participant) => participant.updateTx === undefined)
+    if (refuses !== undefined) {
+      const message = `'${refuses.name}' takes no checkpoints`
+      throw new TransactionError(TransactionErrorCode.unsupported, message)
+    }
+    return this.#alone('checkpoint', async () => {
+      try {
+        const next = await this.#client.checkpoint(transaction)
+        this.#current = next
+        for (const participant of this.#participants) await participant.updateTx?.(next)
+        return next
+      } catch (error) {
+        await this.#rollBack(this.#current!, error)
+        throw error
+      }
+    })
+  }
+
+  /** Runs a call with nothing else under way. */
+  async #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    this.#checkIdle(what)
+    this.#busy = what
+    try {
+      return await work()
+    } finally {
+      this.#busy = undefined
+    }
+  }
+
+  #checkIdle(what: string): void {
+    if (this.#busy === undefined) return
+    throw stateError(`'${what}' while '${this.#busy}' of the same context is under way`)
+  }
+
+  #required(what: string): Transaction {
+    this.#checkIdle(what)
+    if (this.#current === undefined) throw stateError('no transaction runs')
+    return this.#current
+  }
+
+  async #startAll(transaction: Transaction): Promise<void> {
+    const started: TransactionParticipant[] = []
+    for (const participant of this.#participants) {
+      try {
+        await participant.startTx(transaction)
+        started.push(participant)
+      } catch (cause) {
+        const error = failed(`'${participant.name}' could not start`, cause)
+        for (const each of started) await attach(error, async () => each.rollbackTx())
+        await attach(error, () => this.#client.abort(transaction))
+        throw error
+      }
+    }
+  }
+
+  async #startLate(participant: TransactionParticipant, transaction: Transaction): Promise<void> {
+    try {
+      await participant.startTx(transaction)
+    } catch (cause) {
+      await this.#rollBack(transaction, failed(`'${participant.name}' could not start`, cause))
+    }
+  }
+
+  async #rollBack(transaction: Transaction, cause: unknown): Promise<void> {
     let error = cause
     let isClean = true
     const note = (failure: unknown): void => {
@@ -131,31 +213,17 @@ export class TransactionContext {
     if (error !== undefined) throw error as Error
   }
 
-  /**
-   * Gives all participants a new write pointer. `ERR_TRANSACTION_UNSUPPORTED` if one of them cannot
-   * take part; the transaction then goes on as it is. Other failures abort it.
-   */
-  async checkpoint(): Promise<Transaction> {
-    const transaction = this.#required()
-    const refuses = this.#participants.find((participant) => participant.updateTx === undefined)
-    if (refuses !== undefined) {
-      const message = `'${refuses.name}' takes no checkpoints`
-      throw new TransactionError(TransactionErrorCode.unsupported, message)
+  async #tellCommitted(): Promise<void> {
+    let first: TransactionError | undefined
+    for (const participant of this.#participants) {
+      try {
+        await participant.postTxCommit?.()
+      } catch (cause) {
+        if (first !== undefined) first.suppressed.push(cause)
+        else first = failed(`'${participant.name}' failed when committed`, cause)
+      }
     }
-    try {
-      const next = await this.#client.checkpoint(transaction)
-      this.#current = next
-      for (const participant of this.#participants) await participant.updateTx?.(next)
-      return next
-    } catch (error) {
-      await this.abort(error)
-      throw error
-    }
-  }
-
-  #required(): Transaction {
-    if (this.#current === undefined) throw stateError('no transaction runs')
-    return this.#current
+    if (first !== undefined) throw first
   }
 
   *#changes(): Iterable<Uint8Array | string> {
@@ -196,8 +264,4 @@ async function attach(error: TransactionError, work: () => Promise<unknown>): Pr
 
 function failed(message: string, cause?: unknown): TransactionError {
   return new TransactionError(TransactionErrorCode.failed, message, { cause })
-}
-
-function stateError(message: string): TransactionError {
-  return new TransactionError(TransactionErrorCode.state, message)
 }

@@ -37,11 +37,11 @@ export interface ConflictDetail {
 }
 
 /** An error of the transaction system. */
-export class TransactionError extends Error {
+export class TransactionError extends CellarError {
   /** Always `'TransactionError'`. */
   override readonly name = 'TransactionError'
   /** The stable code. */
-  readonly code: TransactionErrorCode
+  declare readonly code: TransactionErrorCode
   /** For `ERR_TRANSACTION_CONFLICT`. */
   readonly conflict: ConflictDetail | undefined
   /** Errors that followed the first one, for instance of rollbacks. */
@@ -53,10 +53,19 @@ export class TransactionError extends Error {
     message: string,
     options: { readonly cause?: unknown; readonly conflict?: ConflictDetail } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
+    super(code, message, { cause: options.cause })
     this.conflict = options.conflict
   }
+
+  /** Of this class only: a `CellarError` is not one of transactions. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'TransactionError'
+  }
+}
+
+/** Makes the error of a call that does not fit the state of its object. */
+export function stateError(message: string): TransactionError {
+  return new TransactionError(TransactionErrorCode.state, message)
 }
 
 /** Makes the error of a call for a transaction that does not run. */

@@ -1,45 +1,90 @@
 /** Runs work in transactions, and again if it conflicts (Tephra: TransactionExecutor). */
-import { OptionNames } from '../api/index.js'
+import { OptionNames, type Database } from '../api/index.js'
 import { TransactionContext } from './context.js'
-import { TransactionError, TransactionErrorCode } from './errors.js'
-import type { StartOptions } from './manager-calls.js'
+import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
+import { checkMilliseconds } from './options.js'
 import type { TransactionClient, TransactionParticipant } from './participant.js'
+import { TransactionScope } from './scope.js'
+import type { ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
 /** Options of {@link runTransaction}. */
-export interface ExecutorOptions extends StartOptions {
+export interface ExecutorOptions extends ContextStartOptions {
   /** How often work that conflicted is run again. Default 20. */
   readonly retriesMax?: number | undefined
   /** Milliseconds before it is run again. Default 100. */
   readonly retryMilliseconds?: number | undefined
+  /** Where the tables of a scope are. Default: the database of the manager. */
+  readonly database?: Database | undefined
 }
 
 const names = new OptionNames<ExecutorOptions>('a run of a transaction', {
   timeoutMilliseconds: true,
   client: true,
+  type: true,
+  visibilityLevel: true,
   retriesMax: true,
   retryMilliseconds: true,
+  database: true,
 })
 
+/** Work that takes its tables from its own transaction. */
+type ScopedWork<T> = (scope: TransactionScope) => T | Promise<T>
+/** Work on participants that are given. */
+type WorkOnParticipants<T> = (transaction: Transaction) => T | Promise<T>
+
 /**
- * Runs `work` within a transaction over the participants and commits. An error of `work` aborts and
- * is thrown. A conflict aborts and runs the work again; other failures do not.
+ * Runs `work` within a transaction and commits. The scope gives tables of this one transaction, so
+ * any number of runs may be under way at once. An error of `work` aborts and is thrown. A conflict
+ * aborts and runs the work again; other failures do not.
  */
-export async function runTransaction<T>(
+export function runTransaction<T>(
+  client: TransactionClient,
+  work: ScopedWork<T>,
+  options?: ExecutorOptions,
+): Promise<T>
+/** The same over participants, which take part in no other transaction meanwhile. */
+export function runTransaction<T>(
   client: TransactionClient,
   participants: Iterable<TransactionParticipant>,
-  work: (transaction: Transaction) => T | Promise<T>,
-  options: ExecutorOptions = {},
+  work: WorkOnParticipants<T>,
+  options?: ExecutorOptions,
+): Promise<T>
+export async function runTransaction<T>(
+  client: TransactionClient,
+  first: ScopedWork<T> | Iterable<TransactionParticipant>,
+  second: WorkOnParticipants<T> | ExecutorOptions = {},
+  third: ExecutorOptions = {},
 ): Promise<T> {
-  const { retriesMax = 20, retryMilliseconds = 100, ...start } = names.check(options)
-  const context = new TransactionContext(client, participants)
+  if (typeof first === 'function') {
+    const options = second as ExecutorOptions
+    const { database = client.database, ...rest } = names.check(options)
+    return run(client, [], rest, (context) => {
+      return first(new TransactionScope(context, client, database))
+    })
+  }
+  if (typeof second !== 'function') throw invalidArgument('runTransaction needs a function to run')
+  const { database: unused, ...options } = names.check(third)
+  if (unused !== undefined) throw invalidArgument('participants have a `database` of their own')
+  return run(client, [...first], options, (context) => second(context.current!))
+}
+
+async function run<T>(
+  client: TransactionClient,
+  participants: readonly TransactionParticipant[],
+  options: Omit<ExecutorOptions, 'database'>,
+  work: (context: TransactionContext) => T | Promise<T>,
+): Promise<T> {
+  const { retriesMax = 20, retryMilliseconds = 100, ...start } = options
+  checkMilliseconds(retryMilliseconds, 'retryMilliseconds', 0)
   for (let retries = 0; ; retries++) {
-    const transaction = await context.start(start)
+    const context = new TransactionContext(client, participants)
+    await context.start(start)
     let result: T
     try {
-      result = await work(transaction)
+      result = await work(context)
     } catch (error) {
-      await context.abort(error)
+      if (context.current !== undefined) await context.abort(error)
       throw error
     }
     try {

@@ -85,6 +85,13 @@ export class ManagerState {
     await this.#log.clear(this.pointersRow())
   }
 
+  /** Forgets change sets with which no running transaction can conflict. */
+  forgetChanges(): void {
+    this.changes.discardBelow(this.running.firstShort, (pointer, id) => {
+      this.#log.later(this.#log.rows.forgotten(pointer, id))
+    })
+  }
+
   /** Takes what the log has. */
   async recover(): Promise<void> {
     const stored = await this.#log.read()
@@ -98,6 +105,7 @@ export class ManagerState {
     this.raiseReadPointer(stored.pointers.read)
     this.invalid = PointerList.of(stored.invalid)
     for (const each of stored.running) this.running.add({ ...each, isFinishing: false })
-    restoreCommits(stored, this.#writePointer, this.changes)
+    restoreCommits(stored, this.changes)
+    this.forgetChanges()
   }
 }

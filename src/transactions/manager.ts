@@ -44,21 +44,25 @@ import { idsPerMillisecond, startOf, Transaction, type TransactionType } from '.
 
 /** See the file header. */
 export class TransactionManager {
+  /** The database of the table of state, and of tables that take part. */
+  readonly database: Database
   readonly #settings: ManagerSettings
   readonly #log: StateLog
   readonly #state: ManagerState
   readonly #counts = { started: 0, committed: 0, aborted: 0, invalidated: 0, conflicts: 0 }
   #timer: ReturnType<typeof setInterval> | undefined
 
-  private constructor(settings: ManagerSettings, log: StateLog) {
+  private constructor(database: Database, settings: ManagerSettings, log: StateLog) {
+    this.database = database
     this.#settings = settings
     this.#log = log
     this.#state = new ManagerState(settings, log)
   }
 
   /**
-   * Opens the manager of a database, which must outlive it. One manager may be open for a table of
-   * state. `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` without atomic batches over tables.
+   * Opens the manager of a database, which must outlive it. `ERR_TRANSACTION_STATE` if a manager is
+   * open for this table of state: two would hand out the same ids. `ERR_INVALID_ARGUMENT`,
+   * `ERR_UNSUPPORTED` without atomic batches over tables.
    */
   static async open(
     database: Database,
@@ -66,13 +70,23 @@ export class TransactionManager {
   ): Promise<TransactionManager> {
     const settings = managerSettings(options)
     const log = await StateLog.open(database, settings)
-    const manager = new TransactionManager(settings, log)
-    await manager.#state.recover()
+    const manager = new TransactionManager(database, settings, log)
+    try {
+      await manager.#state.recover()
+    } catch (error) {
+      await log.close()
+      throw error
+    }
     if (settings.sweepMilliseconds > 0) {
       manager.#timer = setInterval(() => manager.#sweep(), settings.sweepMilliseconds)
       manager.#timer.unref()
     }
     return manager
+  }
+
+  /** The largest id or checkpoint that was handed out: no transaction writes with a larger one. */
+  get writePointer(): bigint {
+    return this.#state.writePointer
   }
 
   /** How long a transaction may write, in milliseconds. */
@@ -126,9 +140,10 @@ export class TransactionManager {
     const last = running.checkpoints.at(-1) ?? running.id
     const { rows } = this.#log
     const mutations: AtomicMutation[] = [...(options.writes ?? []), rows.ended(running.id)]
+    const storedPointer = this.#state.writePointer + 1n
     if (changes.length > 0) {
-      const pointer = this.#state.writePointer + 1n
-      mutations.push(rows.committed({ pointer, id: running.id, changes, client: running.client }))
+      const { id, client } = running
+      mutations.push(rows.committed({ pointer: storedPointer, id, changes, client }))
     }
     mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#state.writePointer))
     running.isFinishing = true
@@ -142,10 +157,10 @@ export class TransactionManager {
     this.#state.running.remove(running)
     this.#state.raiseReadPointer(last)
     const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
-    this.#state.changes.add(this.#state.writePointer + 1n, running.id, changes, client)
-    this.#state.changes.discardBelow(this.#state.running.firstShort, (pointer, id) => {
-      this.#log.later(rows.forgotten(pointer, id))
-    })
+    // Whoever started while the frame was written did not see it, so its pointer lies behind them.
+    const pointer = this.#state.writePointer + 1n
+    this.#state.changes.add({ pointer, storedPointer, id: running.id, changes, client })
+    this.#state.forgetChanges()
     this.#counts.committed++
   }
 
@@ -283,8 +298,12 @@ export class TransactionManager {
     }
   }
 
-  /** `ERR_TRANSACTION_TOO_OLD` for a pointer whose transaction may no longer write. */
+  /**
+   * `ERR_TRANSACTION_TOO_OLD` for a pointer whose transaction may no longer write,
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS` for one that was not handed out.
+   */
   checkLifetime(pointer: bigint): void {
+    if (pointer > this.#state.writePointer) throw notInProgress(pointer, 'write with')
     if (this.#settings.clock.now() - startOf(pointer) <= this.#settings.lifetimeMilliseconds) return
     const message = `transaction ${pointer} is older than ${this.#settings.lifetimeMilliseconds} ms`
     throw new TransactionError(TransactionErrorCode.tooOld, message)
@@ -322,6 +341,7 @@ export class TransactionManager {
       checkpoints: [],
       committing: undefined,
       client: this.#settings.clientRetention === 'OFF' ? undefined : client,
+      underWay: this.#state.running.finishing(),
       isFinishing: false,
     }
     this.#state.running.add(running)

@@ -1,5 +1,5 @@
 /** What takes part in transactions (Tephra: TransactionAware). */
-import type { AtomicMutation } from '../api/index.js'
+import type { AtomicMutation, Database } from '../api/index.js'
 import type { CommitOptions, StartOptions } from './manager-calls.js'
 import type { Transaction } from './transaction.js'
 
@@ -33,8 +33,14 @@ export interface TransactionParticipant {
 
 /** The calls of a transaction manager that clients need. */
 export interface TransactionClient {
+  /** Where `TransactionScope.table` finds tables; absent if the manager is in another process. */
+  readonly database?: Database | undefined
   /** As {@link TransactionManager.startShort}. */
   startShort(options?: StartOptions): Promise<Transaction>
+  /** As {@link TransactionManager.startLong}. */
+  startLong(options?: Pick<StartOptions, 'client'>): Promise<Transaction>
+  /** As {@link TransactionManager.checkLifetime}. */
+  checkLifetime?(pointer: bigint): void
   /** As {@link TransactionManager.canCommit}. */
   canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void>
   /** As {@link TransactionManager.commit}. */

@@ -14,6 +14,8 @@ export interface RunningTransaction {
   /** Of `canCommit`; undefined before it. */
   committing: ChangeSet | undefined
   readonly client: string | undefined
+  /** Transactions whose frames of commit were being written when it started. */
+  readonly underWay: readonly bigint[]
   /** The frame of the commit is being written: the transaction neither ends nor expires. */
   isFinishing: boolean
 }
@@ -63,6 +65,13 @@ export class RunningSet {
   clear(): void {
     this.#byId.clear()
     this.#pointers = PointerList.empty
+  }
+
+  /** Ids of those whose frames of commit are being written. */
+  finishing(): bigint[] {
+    const ids: bigint[] = []
+    for (const { id, isFinishing } of this.#byId.values()) if (isFinishing) ids.push(id)
+    return ids
   }
 
   values(): IterableIterator<RunningTransaction> {

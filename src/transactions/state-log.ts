@@ -4,7 +4,7 @@
  * memory and disk may then differ.
  */
 import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
-import { TransactionError, TransactionErrorCode } from './errors.js'
+import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
 import type { ManagerSettings } from './options.js'
 import { CommitNotCarried, isRefusal } from './refusal.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
@@ -12,12 +12,27 @@ import { readState, stateFamily, StateRows, type StoredState } from './state-row
 /** Rows that one batch changes at most when many rows change. */
 const batchRowsMax = 4096
 
+/** Tables of state that are open, by database. */
+const claimed = new WeakMap<Database, Set<string>>()
+
+/** Keeps others from opening a table of state until the result is called. */
+function claim(database: Database, table: string): () => void {
+  const tables = claimed.get(database) ?? new Set<string>()
+  claimed.set(database, tables)
+  if (tables.has(table)) {
+    throw stateError(`a transaction manager is open for the table '${table}' of this database`)
+  }
+  tables.add(table)
+  return () => void tables.delete(table)
+}
+
 export class StateLog {
   readonly rows: StateRows
   /** The newest read pointer, kept by the manager. */
   readPointer = 0n
   readonly #database: Database
   readonly #settings: ManagerSettings
+  readonly #release: () => void
   /** Rows of forgotten change sets, for the frame of the next commit. */
   #late: AtomicMutation[] = []
   /** The largest pointer of commits under way: their frames lie before all that follow. */
@@ -26,19 +41,26 @@ export class StateLog {
   #failure: unknown
   #isClosed = false
 
-  private constructor(database: Database, settings: ManagerSettings) {
+  private constructor(database: Database, settings: ManagerSettings, release: () => void) {
     this.#database = database
+    this.#release = release
     this.#settings = settings
     this.rows = new StateRows(settings.table)
   }
 
-  /** Opens or makes the table of state. */
+  /** Opens or makes the table of state. `ERR_TRANSACTION_STATE` if it is open. */
   static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
-    if (!(await database.admin.tableExists(settings.table))) {
-      await database.createTable(settings.table, { families: { [stateFamily]: {} } })
+    const release = claim(database, settings.table)
+    try {
+      if (!(await database.admin.tableExists(settings.table))) {
+        await database.createTable(settings.table, { families: { [stateFamily]: {} } })
+      }
+      return new StateLog(database, settings, release)
+    } catch (error) {
+      release()
+      throw error
     }
-    return new StateLog(database, settings)
   }
 
   get isOpen(): boolean {
@@ -117,9 +139,20 @@ export class StateLog {
     await this.append([...gone, pointers])
   }
 
+  /** Writes what no commit has taken along, and waits for what is being written. */
   async close(): Promise<void> {
+    if (this.#isClosed) return
     this.#isClosed = true
     await Promise.allSettled(this.#pending)
+    const late = this.#failure === undefined ? this.#late : []
+    this.#late = []
+    try {
+      for (let at = 0; at < late.length; at += batchRowsMax) {
+        await this.append(late.slice(at, at + batchRowsMax))
+      }
+    } finally {
+      this.#release()
+    }
   }
 
   async #write(apply: () => Promise<unknown>): Promise<void> {

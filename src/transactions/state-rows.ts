@@ -7,6 +7,7 @@
  *   p id(8)                  s:v = type(1) expiration(8) visibilityUpperBound(8) checkpoints(8)*
  *                            s:g = change set of `canCommit`, empty if there is none
  *                            s:n = name of the client, absent if unknown
+ *                            s:u = { id(8) }*, commits under way at the start, absent if none
  *   c commitPointer(8) id(8) s:g = change set, s:n as above
  *   i id(8)                  s:v = empty: the id is invalid
  *
@@ -31,6 +32,8 @@ export interface StoredTransaction {
   /** Of `canCommit`; undefined if it was not called. */
   readonly committing: ChangeSet | undefined
   readonly client: string | undefined
+  /** Transactions whose frames of commit were being written when it started. */
+  readonly underWay: readonly bigint[]
 }
 
 /** A committed change set as it is stored. */
@@ -56,6 +59,7 @@ const pointersRow = Buffer.from('m')
 const valueColumn = 's:v'
 const changesColumn = 's:g'
 const clientColumn = 's:n'
+const underWayColumn = 's:u'
 const tagRunning = 0x70
 const tagCommitted = 0x63
 const tagInvalid = 0x69
@@ -78,7 +82,8 @@ export class StateRows {
 
   /** Writes a running transaction. */
   running(transaction: StoredTransaction): AtomicMutation {
-    const { type, expiration, visibilityUpperBound, checkpoints, committing, client } = transaction
+    const { type, expiration, visibilityUpperBound, checkpoints, committing } = transaction
+    const { client, underWay } = transaction
     const value = Buffer.allocUnsafe(17 + 8 * checkpoints.length)
     value.writeUInt8(type === 'LONG' ? 1 : 0, 0)
     value.writeBigInt64BE(BigInt(expiration), 1)
@@ -87,6 +92,7 @@ export class StateRows {
     const cells: Record<string, Buffer | string> = { [valueColumn]: value }
     if (committing !== undefined) cells[changesColumn] = encodeChanges(committing)
     if (client !== undefined) cells[clientColumn] = client
+    if (underWay.length > 0) cells[underWayColumn] = encodeIds(underWay)
     return this.#put(rowOf(tagRunning, transaction.id), cells)
   }
 
@@ -148,7 +154,9 @@ export async function readState(table: Table): Promise<StoredState> {
       else if (row[0] === tagRunning && row.length === 9 && value !== undefined) {
         const changes = result.value(changesColumn)
         const committing = changes && decodeChanges(changes)
-        running.push({ ...decodeRunning(row.readBigInt64BE(1), value), committing, client })
+        const underWay = decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0))
+        const transaction = decodeRunning(row.readBigInt64BE(1), value)
+        running.push({ ...transaction, committing, client, underWay })
       } else if (row[0] === tagCommitted && row.length === 17) {
         const changes = decodeChanges(result.value(changesColumn) ?? Buffer.alloc(0))
         const pointer = row.readBigInt64BE(1)
@@ -165,16 +173,26 @@ export async function readState(table: Table): Promise<StoredState> {
 function decodeRunning(
   id: bigint,
   value: Buffer,
-): Omit<StoredTransaction, 'committing' | 'client'> {
-  const checkpoints: bigint[] = []
-  for (let at = 17; at < value.length; at += 8) checkpoints.push(value.readBigInt64BE(at))
+): Omit<StoredTransaction, 'committing' | 'client' | 'underWay'> {
   return {
     id,
     type: value.readUInt8(0) === 1 ? 'LONG' : 'SHORT',
     expiration: Number(value.readBigInt64BE(1)),
     visibilityUpperBound: value.readBigInt64BE(9),
-    checkpoints,
+    checkpoints: decodeIds(value.subarray(17)),
   }
+}
+
+function encodeIds(ids: readonly bigint[]): Buffer {
+  const target = Buffer.allocUnsafe(8 * ids.length)
+  ids.forEach((id, i) => target.writeBigInt64BE(id, 8 * i))
+  return target
+}
+
+function decodeIds(source: Buffer): bigint[] {
+  const ids: bigint[] = []
+  for (let at = 0; at < source.length; at += 8) ids.push(source.readBigInt64BE(at))
+  return ids
 }
 
 function encodeChanges(changes: ChangeSet): Buffer {

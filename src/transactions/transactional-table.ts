@@ -24,7 +24,7 @@ import {
   type Scan,
   type Table,
 } from '../api/index.js'
-import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
+import { invalidArgument, stateError } from './errors.js'
 import type { TransactionParticipant } from './participant.js'
 import {
   copyGet,
@@ -263,8 +263,4 @@ export class TransactionalTable implements TransactionParticipant {
     if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
     await writes.flush()
   }
-}
-
-function stateError(message: string): TransactionError {
-  return new TransactionError(TransactionErrorCode.state, message)
 }

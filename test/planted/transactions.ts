@@ -1,6 +1,8 @@
 /** Faults of the transaction system. */
 import type { PlantedFault } from './planted-fault.js'
 
+const managerState = ['test/unit/transactions/manager-state.test.ts']
+const atOnce = ['test/unit/transactions/at-once.test.ts']
 const isolation = ['test/unit/transactions/isolation.test.ts']
 
 /** See `planted-fault.ts`. */
@@ -54,5 +56,68 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.addDeletions(row, [...own, ...whole], pointer)',
     replace: 'this.addDeletions(row, whole, pointer)',
     tests: isolation,
+  },
+  {
+    name: 'The rows of forgotten change sets are lost with a commit that fails',
+    file: 'src/transactions/state-log.ts',
+    find: 'this.#late.push(...late)',
+    replace: '',
+    tests: managerState,
+  },
+  {
+    name: 'A transaction is invalidated while its commit is being written',
+    file: 'src/transactions/manager.ts',
+    find: 'if (running === undefined || running.isFinishing) return false',
+    replace: 'if (running === undefined) return false',
+    tests: managerState,
+  },
+  {
+    name: 'A clean-up ends a transaction while its commit is being written',
+    file: 'src/transactions/manager.ts',
+    find: 'running.isFinishing || running.expiration > now',
+    replace: 'running.expiration > now',
+    tests: managerState,
+  },
+  {
+    name: 'After a kill, a start does not know of the commits that were under way',
+    file: 'src/transactions/change-sets.ts',
+    find: 'id >= pointer && underWay.includes(commit.id)',
+    replace: 'id < 0n && underWay.includes(commit.id)',
+    tests: managerState,
+  },
+  {
+    name: 'The stored row of a change set is forgotten under another pointer',
+    file: 'src/transactions/change-sets.ts',
+    find: 'committed.storedPointer ?? committed.pointer',
+    replace: 'committed.pointer',
+    tests: managerState,
+  },
+  {
+    name: 'A second manager may be opened for a table of state',
+    file: 'src/transactions/state-log.ts',
+    find: 'if (tables.has(table)) {',
+    replace: 'if (tables.size > 99) {',
+    tests: managerState,
+  },
+  {
+    name: 'A participant that refuses to start leaves those before it in the transaction',
+    file: 'src/transactions/context.ts',
+    find: 'for (const each of started)',
+    replace: 'for (const each of started.slice(started.length))',
+    tests: atOnce,
+  },
+  {
+    name: 'A table may be written to while its transaction commits',
+    file: 'src/transactions/transactional-table.ts',
+    find: 'running.isSealed = true',
+    replace: 'running.isSealed = false',
+    tests: atOnce,
+  },
+  {
+    name: 'Writes that could not be moved to the table are lost from the commit',
+    file: 'src/transactions/transaction-writes.ts',
+    find: 'this.#buffer = [...writes, ...this.#buffer]',
+    replace: '',
+    tests: ['test/unit/transactions/transactional-table.test.ts'],
   },
 ]

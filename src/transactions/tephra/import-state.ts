@@ -4,7 +4,7 @@ import { managerSettings } from '../options.js'
 import { StateLog } from '../state-log.js'
 import { applyTephraEdits } from './edits.js'
 import { readTephraSnapshot } from './snapshot.js'
-import { emptyTephraState } from './state.js'
+import { emptyTephraState, type TephraState } from './state.js'
 
 /** Files of Tephra. */
 export interface TephraFiles {
@@ -44,13 +44,25 @@ export async function importTephraState(
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
   const log = await StateLog.open(database, managerSettings(options))
+  try {
+    await writeState(log, state)
+  } finally {
+    await log.close()
+  }
+  const { running, invalid, committed } = state
+  return { running: running.size, invalid: invalid.size, committed: committed.size, edits }
+}
+
+async function writeState(log: StateLog, state: TephraState): Promise<void> {
   if ((await log.read()).pointers !== undefined) {
     throw new CellarError(ErrorCode.invalidArgument, 'the table holds the state of transactions')
   }
   const { rows } = log
   for (const [id, running] of state.running) {
     const committing = state.committing.get(id)
-    await log.append([rows.running({ ...running, id, committing, client: undefined })])
+    await log.append([
+      rows.running({ ...running, id, committing, client: undefined, underWay: [] }),
+    ])
   }
   for (const [pointer, changes] of state.committed) {
     await log.append([rows.committed({ pointer, id: 0n, changes, client: undefined })])
@@ -60,7 +72,4 @@ export async function importTephraState(
   const last = pointers.reduce((a, b) => (a > b ? a : b))
   // Behind everything else: without this row there is no state.
   await log.commit([rows.pointers(state.readPointer, last)])
-  await log.close()
-  const { running, invalid, committed } = state
-  return { running: running.size, invalid: invalid.size, committed: committed.size, edits }
 }

@@ -129,14 +129,16 @@ export const persistenceCases: readonly MessagingCase[] = [
         // All of them become invalid in one frame.
         assert.equal(await manager.cleanUp(), perFrame)
         await fixture.reopenTorn()
-        const torn = (await fixture.manager()).snapshot()
-        assert.deepEqual([torn.running.length, torn.invalid.length], [perFrame, 0])
-        await (await fixture.manager()).cleanUp()
+        const torn = await fixture.manager()
+        const before = torn.snapshot()
+        assert.deepEqual([before.running.length, before.invalid.length], [perFrame, 0])
+        await torn.cleanUp()
         await fixture.reopen()
         const whole = await fixture.manager()
         const { running, invalid } = whole.snapshot()
         assert.deepEqual([running.length, invalid.length], [0, perFrame])
         await whole.truncateInvalid(invalid)
+        await whole.close()
       }
     },
   },

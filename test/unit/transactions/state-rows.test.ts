@@ -25,6 +25,7 @@ void t.test('the worked examples', async (t) => {
     checkpoints: [id + 2n],
     committing: undefined,
     client: undefined,
+    underWay: [],
   } as const
   const committed = { pointer: id + 1n, id, changes: ['a', 'bc'], client: undefined }
   const mutations = [
