@@ -23,6 +23,7 @@ import { RecordTable } from './records/record-table.js'
 import { scannerFamily, Scanners } from './records/scanners.js'
 import { RecordViews } from './records/record-view.js'
 import type { TableContext } from './records/table-context.js'
+import { UniqueClaims } from './records/unique-claims.js'
 import { UniqueValues } from './records/unique-values.js'
 import { lastTag } from './qualified-name.js'
 import { RecordId } from './record-id.js'
@@ -35,6 +36,7 @@ import {
   defaultTable,
   RepositoryRows,
 } from './repository-rows.js'
+import type { FieldType } from './schema/field-type.js'
 import { SchemaRows } from './schema/schema-rows.js'
 import { TypeManager } from './schema/type-manager.js'
 import { ValueTypes } from './values/value-types.js'
@@ -146,12 +148,25 @@ export class RepositoryManager {
     const scanners = { families: { [scannerFamily]: { newVersionBehavior: true } } }
     await database.admin.ensureTable(`${tablePrefix}.scanners`, scanners)
     const newUuid = (): string => RecordId.random(randomBytes).text.slice('UUID.'.length)
-    const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid })
+    const claims = UniqueClaims.of(database, `${tablePrefix}.index`)
+    const manager: { current?: RepositoryManager } = {}
+    const uniqueFields = {
+      add: (ordinal: number, fields: readonly FieldType[]): Promise<void> => {
+        return claims.add(ordinal, fields, () => {
+          const { current } = manager
+          return current === undefined ? [] : current.#allTables().map(({ context }) => context)
+        })
+      },
+      remove: (ordinal: number, fields: readonly FieldType[]): void => {
+        claims.remove(ordinal, fields)
+      },
+    }
+    const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid, uniqueFields })
     await types.refresh()
     await types.createOrUpdateFieldType({ name: lastTag, valueType: 'LONG' })
-    const manager = new RepositoryManager(database, settings, rows, types)
-    await manager.#load()
-    return manager
+    manager.current = new RepositoryManager(database, settings, rows, types)
+    await manager.current.#load()
+    return manager.current
   }
 
   /** A repository; default 'default'. `ERR_REPOSITORY_NOT_FOUND`. */
@@ -360,6 +375,7 @@ export class RepositoryManager {
       undeleteMilliseconds,
       hooks,
       fieldIndexes: this.#fieldIndexes,
+      uniqueClaims: UniqueClaims.of(this.#database, `${tablePrefix}.index`),
       parts: this.#parts,
       blobs: this.blobs,
       checkOpen: () => this.#checkOpen(),

@@ -20,7 +20,7 @@ function targetsOf({ context, change }: TableChange): Target[] {
   const { schema } = context
   const { after, before } = change
   if (after.isDeleted) return []
-  const type = schema.recordTypeAt(after.type.ordinal, after.type.version)
+  const type = schema.recordTypeAt(after.type.ordinal)
   if (type === undefined) return []
   const targets: Target[] = []
   for (const { field: id, linkTarget } of schema.ruledFields(type).linked) {

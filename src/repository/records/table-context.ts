@@ -6,6 +6,7 @@ import type { RepositoryHook } from '../hooks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { CommitPart } from './commit.js'
 import type { RecordViews } from './record-view.js'
+import type { UniqueClaims } from './unique-claims.js'
 
 /** One record table, seen from inside. */
 export interface TableContext {
@@ -34,6 +35,7 @@ export interface TableContext {
   readonly blobs: Blobs
   readonly hooks: readonly RepositoryHook[]
   readonly fieldIndexes: FieldIndexes
+  readonly uniqueClaims: UniqueClaims
   /** What is written together with records. */
   readonly parts: readonly CommitPart[]
   /** `ERR_REPOSITORY_CLOSED` once the manager is closed. */

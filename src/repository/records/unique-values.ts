@@ -3,68 +3,38 @@
  * that writes the record, behind a check that nobody has the value.
  */
 import type { AtomicMutation } from '../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type { FieldType } from '../schema/field-type.js'
+import { RecordId } from '../record-id.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from './commit.js'
 import { concurrentUpdate } from './commit.js'
-import { fieldPrefix, rowKinds } from './ordered-row.js'
-import { decodeField } from './prepared-input.js'
-import type { RecordState } from './record-state.js'
+import { headColumn } from './record-state.js'
+import {
+  claimOf,
+  freeOf,
+  notUnique,
+  ownerColumn,
+  ownerOf,
+  uniqueValues,
+  type UniqueValue,
+} from './unique-rows.js'
 
-const column = 'i:r'
-
-interface Claim {
+interface Claim extends UniqueValue {
   readonly changed: TableChange
-  readonly field: FieldType
-  readonly row: Buffer
   readonly isTaken: boolean
-}
-
-function notUnique(field: FieldType, id: string): RepositoryError {
-  const message = `another record has the value that ${id} would have in ${field.name}`
-  return new RepositoryError(RepositoryErrorCode.notUnique, message)
-}
-
-const none: ReadonlyMap<FieldType, Buffer> = new Map()
-
-/** The encoded values of the unique fields that a state has. */
-function valuesOf(
-  { context }: TableChange,
-  state: RecordState | undefined,
-): ReadonlyMap<FieldType, Buffer> {
-  if (state === undefined || state.isDeleted) return none
-  const { schema } = context
-  const type = schema.recordTypeAt(state.type.ordinal, state.type.version)
-  const entries = type === undefined ? [] : schema.ruledFields(type).unique
-  if (entries.length === 0) return none
-  const found = new Map<FieldType, Buffer>()
-  for (const { field: id } of entries) {
-    const field = schema.fieldById(id)
-    const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
-    if (cell !== undefined) found.set(field, cell.value)
-  }
-  return found
 }
 
 function claimsOf(changed: TableChange): Claim[] {
   const { context, change } = changed
-  const before = valuesOf(changed, change.before)
-  const after = valuesOf(changed, change.after)
-  const claims: Claim[] = []
-  if (before.size === 0 && after.size === 0) return claims
-  const add = (field: FieldType, bytes: Buffer, isTaken: boolean): void => {
-    const value = decodeField(field, bytes, context.schema)
-    const ordered = field.type.orderedBytes!(value as never)
-    const row = Buffer.concat([fieldPrefix(rowKinds.unique, context.key, field.ordinal), ordered])
-    claims.push({ changed, field, row, isTaken })
+  // What the older rules of its type have claimed is freed too.
+  const before = uniqueValues(context, change.before, true)
+  const after = uniqueValues(context, change.after)
+  if (before.length === 0 && after.length === 0) return []
+  const without = (values: readonly UniqueValue[], others: readonly UniqueValue[]) => {
+    return values.filter(({ row }) => !others.some((other) => other.row.equals(row)))
   }
-  for (const [field, bytes] of before) {
-    if (after.get(field)?.equals(bytes) !== true) add(field, bytes, false)
-  }
-  for (const [field, bytes] of after) {
-    if (before.get(field)?.equals(bytes) !== true) add(field, bytes, true)
-  }
-  return claims
+  return [
+    ...without(before, after).map((value) => ({ ...value, changed, isTaken: false })),
+    ...without(after, before).map((value) => ({ ...value, changed, isTaken: true })),
+  ]
 }
 
 /** The part of commits that keeps unique values. */
@@ -76,32 +46,36 @@ export class UniqueValues implements CommitPart {
 
   async #prepare(changes: readonly TableChange[], claims: readonly Claim[]): Promise<PartWrites> {
     const { database, indexTable } = changes[0].context
-    const rows = claims.map(({ row }) => ({ row, columns: [column] }))
+    const rows = claims.map(({ row }) => ({ row, columns: [ownerColumn] }))
     const stored = await database.table(indexTable).getList(rows)
     const checks: CommitCheck[] = []
     const puts = new Map<string, AtomicMutation>()
     const frees = new Map<string, AtomicMutation>()
-    claims.forEach(({ changed, field, row, isTaken }, index) => {
-      const { id } = changed.change
-      const owner = stored[index].value(column)
-      const isOwn = owner?.equals(id.bytes) === true
+    for (const [index, { changed, field, row, isTaken }] of claims.entries()) {
+      const { context, change } = changed
+      const owner = stored[index].value(ownerColumn)
+      const isOwn = owner?.equals(change.id.bytes) === true
       // A value that was there before the field became unique has no row, or that of another.
-      if (!isTaken && !isOwn) return
+      if (!isTaken && !isOwn) continue
       const key = row.toString('latin1')
-      const check = { table: indexTable, row, column, equals: owner ?? null }
-      const failure = (): Error => concurrentUpdate(`a unique value of ${id.text}`)
+      const failure = (): Error => concurrentUpdate(`a unique value of ${change.id.text}`)
+      const check = { table: indexTable, row, column: ownerColumn, equals: owner ?? null }
       checks.push({ check, failure })
       if (!isTaken) {
-        const mutations = [{ delete: { columns: [{ family: 'i', qualifier: 'r', timestamp: 1 }] } }]
-        frees.set(key, { table: indexTable, row, mutations })
-      } else {
-        if (puts.has(key)) throw notUnique(field, id.text)
-        const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
-        if (owner !== undefined && !isOwn && !isFreed) throw notUnique(field, id.text)
-        const mutations = [{ put: { cells: { [column]: id.bytes }, timestamp: 1 } }]
-        puts.set(key, { table: indexTable, row, mutations })
+        frees.set(key, freeOf(context, row))
+        continue
       }
-    })
+      if (puts.has(key)) throw notUnique(field, change.id.text)
+      const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
+      if (owner !== undefined && !isOwn && !isFreed) {
+        const { isStale, head } = await ownerOf(context, row, owner)
+        if (!isStale) throw notUnique(field, change.id.text, RecordId.fromBytes(owner).text)
+        const { table } = context
+        const unchanged = { table, row: owner, column: headColumn, equals: head ?? null }
+        checks.push({ check: unchanged, failure })
+      }
+      puts.set(key, claimOf(context, row, change.id))
+    }
     for (const key of puts.keys()) frees.delete(key)
     return { checks, mutations: [...frees.values(), ...puts.values()] }
   }

@@ -30,6 +30,14 @@ export interface TypeManagerParts {
   readonly rows: SchemaRows
   readonly valueTypes: ValueTypes
   readonly newUuid: () => string
+  readonly uniqueFields: UniqueFields
+}
+
+/** Is told which fields become unique in a type that may have records, before they do. */
+export interface UniqueFields {
+  /** Claims the values that there are. `ERR_NOT_UNIQUE` if two records have the same. */
+  add(ordinal: number, fields: readonly FieldType[]): Promise<void>
+  remove(ordinal: number, fields: readonly FieldType[]): void
 }
 
 const fieldNames = new OptionNames<FieldTypeInput>('a field type', {
@@ -287,7 +295,10 @@ export class TypeManager {
    * versions at once.
    *
    * With `refreshSubtypes` the types below are pinned to the new version, and those below them.
-   * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_TYPE` if the new name is taken.
+   * A field becomes unique only if the records of the type that there are have different values.
+   *
+   * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_NOT_UNIQUE`, `ERR_TYPE` if the
+   * new name is taken.
    */
   async updateRecordType(
     update: RecordTypeUpdate,
@@ -334,12 +345,23 @@ export class TypeManager {
       checks.push(rows.checkNameFree('record', name))
       mutations.push(rows.removeName('record', before.name), rows.putName('record', name, id))
     }
+    const [lost, added] = [this.#uniqueBut(before, type), this.#uniqueBut(type, before)]
+    const { uniqueFields } = this.#parts
+    if (added.length > 0) await uniqueFields.add(type.ordinal, added)
     const { success } = await database.atomic({ checks, mutations })
     if (!success) return undefined
+    uniqueFields.remove(type.ordinal, lost)
     const versions = this.#cache.versionsOf(id).map((version) => ({ ...version, name }))
     this.#cache.putRecordType([...versions, type])
     this.#tell('record', id)
     return this.#cache.recordTypeById(id)
+  }
+
+  /** The fields that are unique in one version of a type and not in the other. */
+  #uniqueBut(type: RecordType, other: RecordType): FieldType[] {
+    const others = new Set(this.#cache.ruledFields(other).unique.map(({ field }) => field))
+    const own = this.#cache.ruledFields(type).unique.filter(({ field }) => !others.has(field))
+    return own.map(({ field }) => this.#cache.fieldById(field))
   }
 
   /** `parents` are the types on the way here: a circle ends at the first that comes again. */
