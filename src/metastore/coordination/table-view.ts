@@ -2,11 +2,13 @@
 import { copyOfOptions } from '../pulsar/arguments.js'
 import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
+import { callListener } from '../kernel/listener-errors.js'
 import type { CacheSink, CachingStore } from '../pulsar/cache-sink.js'
 import {
   AlreadyClosedError,
   ConflictError,
   hasCode,
+  IllegalStateError,
   MetadataErrorCode,
   NotFoundError,
   TimeoutError,
@@ -23,11 +25,11 @@ export interface TableViewOptions<T> {
   /** Whether a new value may take the place of an old one. Default: any. */
   readonly isAllowed?: (before: T | undefined, after: T) => boolean
   /** Told of the values that were there when the view was filled. */
-  readonly onExisting?: ((key: string, value: T) => void) | undefined
+  readonly onExisting?: ((key: string, value: T) => unknown) | undefined
   /** Told of later changes; null = removed. */
-  readonly onChange?: ((key: string, value: T | null) => void) | undefined
+  readonly onChange?: ((key: string, value: T | null) => unknown) | undefined
   /** Told that the view may be outdated, when the session is lost. */
-  readonly onOutdated?: (() => void) | undefined
+  readonly onOutdated?: (() => unknown) | undefined
   /** Whether the view is emptied when the session is lost. Default false. */
   readonly clearsWhenOutdated?: boolean | undefined
   /** Time and timers of repeated attempts. Default: those of the system. */
@@ -59,8 +61,13 @@ export class MetadataTableView<T> implements CacheSink {
   readonly #serde: MetadataSerde<T>
   readonly #options: TableViewOptions<T>
   readonly #items = new Map<string, Item<T>>()
-  /** Sequence of the last change of a key, so that an older load cannot undo it. */
-  readonly #changedAt = new Map<string, number>()
+  /**
+   * Sequences of the removals that were told while something was loaded, which could be older. They
+   * are forgotten when nothing is loaded any more.
+   */
+  readonly #removedAt = new Map<string, number>()
+  /** Loads and writes under way. */
+  #underWay = 0
   #unregister: (() => void)[] = []
   #isClosed = false
   #filling: Promise<void> | undefined = undefined
@@ -72,18 +79,27 @@ export class MetadataTableView<T> implements CacheSink {
     this.#options = copyOfOptions(options, names, 'a table view')
   }
 
-  /** Fills the view. */
+  /** Fills the view; once. `ERR_METADATA_ILLEGAL_STATE` if it was started. */
   async start(): Promise<void> {
     this.#check()
+    if (this.#unregister.length > 0) throw new IllegalStateError('the table view was started')
     this.#unregister = [
       this.#store.registerCache(this),
       this.#store.registerSessionListener((event) => {
         if (event !== 'SessionLost') return
         if (this.#options.clearsWhenOutdated === true) this.#items.clear()
-        this.#options.onOutdated?.()
+        callListener(this.#store.onListenerError, this.#options.onOutdated)
       }),
     ]
-    await this.#fill((key, value) => this.#options.onExisting?.(key, value))
+    const { onExisting } = this.#options
+    try {
+      await this.#fill((key, value) =>
+        callListener(this.#store.onListenerError, onExisting, key, value),
+      )
+    } catch (error) {
+      this.#letGo()
+      throw error
+    }
   }
 
   /** The value of a key; undefined if there is none. */
@@ -101,7 +117,11 @@ export class MetadataTableView<T> implements CacheSink {
   }
 
   /** Writes a value. `ERR_METADATA_CONFLICT` if the stored one forbids that. */
-  async put(key: string, value: T): Promise<void> {
+  put(key: string, value: T): Promise<void> {
+    return this.#during(() => this.#put(key, value))
+  }
+
+  async #put(key: string, value: T): Promise<void> {
     this.#check()
     const path = this.#pathOf(key)
     const sources = {
@@ -138,8 +158,24 @@ export class MetadataTableView<T> implements CacheSink {
   /** Empties the view and ends its listeners. The store stays open. */
   close(): void {
     this.#isClosed = true
+    this.#letGo()
+  }
+
+  #letGo(): void {
     for (const unregister of this.#unregister) unregister()
+    this.#unregister = []
     this.#items.clear()
+    this.#removedAt.clear()
+  }
+
+  /** Runs a load or a write that may end behind changes that are newer. */
+  async #during<R>(work: () => Promise<R>): Promise<R> {
+    this.#underWay++
+    try {
+      return await work()
+    } finally {
+      if (--this.#underWay === 0) this.#removedAt.clear()
+    }
   }
 
   /** Called by the store. */
@@ -151,15 +187,16 @@ export class MetadataTableView<T> implements CacheSink {
     const key = this.#keyOf(path)
     if (key === undefined) return
     if (record !== 'unknown') return this.#apply(path, record, sequence)
-    return this.#store.get(path).then(
-      (found) => this.#apply(path, found, found?.stat.sequence ?? sequence),
-      () => undefined,
-    )
+    const read = async (): Promise<void> => {
+      const found = await this.#store.get(path)
+      this.#apply(path, found, found?.stat.sequence ?? sequence)
+    }
+    return this.#during(read).catch(() => undefined)
   }
 
   /** Called by the store when changes may have been lost. */
   reset(): void {
-    if (!this.#isClosed) void this.#refill().catch(() => undefined)
+    if (!this.#isClosed) void this.#during(() => this.#refill()).catch(() => undefined)
   }
 
   async #refill(): Promise<void> {
@@ -193,9 +230,8 @@ export class MetadataTableView<T> implements CacheSink {
   }
 
   #fill(onExisting: (key: string, value: T) => void, seen?: Set<string>): Promise<void> {
-    this.#filling ??= this.#walk(this.#options.prefix, onExisting, seen).finally(() => {
-      this.#filling = undefined
-    })
+    const fill = (): Promise<void> => this.#walk(this.#options.prefix, onExisting, seen)
+    this.#filling ??= this.#during(fill).finally(() => (this.#filling = undefined))
     return this.#filling
   }
 
@@ -222,21 +258,30 @@ export class MetadataTableView<T> implements CacheSink {
   #apply(path: string, record: GetResult | undefined, sequence: number, isQuiet = false): void {
     const key = this.#keyOf(path)
     if (key === undefined || this.#isClosed) return
-    if (sequence !== 0 && sequence <= (this.#changedAt.get(key) ?? 0)) return
-    this.#changedAt.set(key, sequence)
-    if (record === undefined) {
-      if (this.#items.delete(key) && !isQuiet) this.#options.onChange?.(key, null)
+    const known = this.#items.get(key)?.stat.sequence ?? this.#removedAt.get(key) ?? 0
+    if (sequence !== 0 && sequence <= known) return
+    const value = record === undefined ? undefined : this.#valueOf(path, record)
+    if (record === undefined || value === undefined) {
+      const wasThere = this.#items.delete(key)
+      if (this.#underWay > 0) this.#removedAt.set(key, sequence)
+      if (wasThere && !isQuiet) this.#tell(key, null)
       return
     }
-    let value: T
+    this.#items.set(key, { value: value.is, stat: record.stat })
+    this.#removedAt.delete(key)
+    if (!isQuiet) this.#tell(key, value.is)
+  }
+
+  /** Undefined for a record of another kind below the prefix, which is none of the view's. */
+  #valueOf(path: string, { value, stat }: GetResult): { readonly is: T } | undefined {
     try {
-      value = this.#serde.deserialize(path, record.value, record.stat)
+      return { is: this.#serde.deserialize(path, value, stat) }
     } catch {
-      // A record of another kind below the prefix is none of the view's.
-      this.#items.delete(key)
-      return
+      return undefined
     }
-    this.#items.set(key, { value, stat: record.stat })
-    if (!isQuiet) this.#options.onChange?.(key, value)
+  }
+
+  #tell(key: string, value: T | null): void {
+    callListener(this.#store.onListenerError, this.#options.onChange, key, value)
   }
 }

@@ -142,18 +142,21 @@ export class MetadataCache<T> implements CacheSink {
 
   /** The value without loading: null = known to be absent, undefined = unknown. */
   getIfCached(path: string): T | null | undefined {
+    this.#check(path)
     const entry = this.#usable(path)
     if (entry === undefined || !entry.isLoaded) return undefined
     return entry.result === undefined ? null : entry.result.value
   }
 
   /** As {@link MetadataStore.getChildren}. */
-  getChildren(path: string): Promise<string[]> {
+  async getChildren(path: string): Promise<string[]> {
+    this.#check(path)
     return this.#store.getChildren(path)
   }
 
   /** As {@link MetadataStore.exists}. */
-  exists(path: string): Promise<boolean> {
+  async exists(path: string): Promise<boolean> {
+    this.#check(path)
     return this.#store.exists(path)
   }
 
@@ -223,6 +226,7 @@ export class MetadataCache<T> implements CacheSink {
 
   /** Reads a value again, if it is cached. */
   async refresh(path: string): Promise<void> {
+    this.#check(path)
     const entry = this.#entries.get(path)
     if (entry === undefined) return
     entry.generation++
@@ -404,7 +408,9 @@ export class MetadataCache<T> implements CacheSink {
   /** Caches what was written, unless the store has told the cache already. */
   async #ensure(path: string): Promise<void> {
     const entry = this.#entries.get(path)
-    if (entry === undefined || !entry.isLoaded || entry.isStale) await this.#load(path)
+    if (this.#unregister === undefined || (entry?.isLoaded === true && !entry.isStale)) return
+    // The write has succeeded, whatever becomes of the read.
+    await this.#load(path).catch(() => this.invalidate(path))
   }
 
   async #modify(

@@ -2,20 +2,25 @@
  * Calls listeners in the order of the events, never on the stack of a caller.
  *
  * What a listener throws or rejects with goes to the handler of errors, and the next listener is
- * called. Nobody waits for a promise of a listener.
+ * called. Nobody waits for a promise of a listener. Slow listeners leave the event loop its turns.
  */
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { Turns } from '../kernel/turns.js'
 
-/** Calls of listeners before the event loop gets its turn. */
-const callsMax = 2_000
+/** One budget for the listeners of all handles: they share the event loop. */
+const turns = new Turns()
+
+/** A listener that may be taken back while it waits for its turn. */
+export interface Registration<E> {
+  readonly listener: (event: E) => unknown
+  isActive: boolean
+}
 
 export class Dispatcher {
   readonly #onError: ListenerErrorHandler
   #tasks: (() => void | Promise<void>)[] = []
   #isRunning = false
   #isPaused = false
-  /** Calls of listeners since the event loop had its turn. */
-  #calls = 0
 
   constructor(onError: ListenerErrorHandler) {
     this.#onError = safeHandler(onError)
@@ -39,8 +44,18 @@ export class Dispatcher {
 
   /** Calls a listener with an event. */
   call<T>(listener: (event: T) => unknown, event: T): void {
-    this.#calls++
     callListener(this.#onError, listener, event)
+  }
+
+  /** Calls the listeners that are active, over several turns if they are slow. */
+  callAll<T>(registrations: readonly Registration<T>[], event: T, first = 0): void | Promise<void> {
+    for (let i = first; i < registrations.length; i++) {
+      if (turns.isSpent) {
+        return turns.next().then(() => this.callAll(registrations, event, i))
+      }
+      const { listener, isActive } = registrations[i]
+      if (isActive) this.call(listener, event)
+    }
   }
 
   #start(): void {
@@ -64,9 +79,6 @@ export class Dispatcher {
         } catch (error) {
           this.#onError(error)
         }
-        if (this.#calls < callsMax) continue
-        this.#calls = 0
-        await new Promise((resolve) => setImmediate(resolve))
       }
     }
     this.#isRunning = false

@@ -3,10 +3,12 @@
  * and the one queue that tells them all in order.
  */
 import type { BytesLike } from '../../api/index.js'
+import { systemClock } from '../kernel/backoff.js'
+import { later } from '../kernel/lease-clock.js'
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { checkIndexScan, checkListener, checkReadOptions } from './arguments.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
-import { Dispatcher } from './dispatcher.js'
+import { Dispatcher, type Registration } from './dispatcher.js'
 import { asMetadataError, hasCode, MetadataErrorCode } from './errors.js'
 import { checkPath } from './paths.js'
 import { consumed, failing } from './scans.js'
@@ -27,12 +29,6 @@ import type {
   SubscribeOptions,
 } from './types.js'
 
-/** A listener that may be taken back while it waits for its turn. */
-interface Registration<E> {
-  readonly listener: (event: E) => unknown
-  isActive: boolean
-}
-
 /** Listeners of one kind, in the order of their registration. */
 class Listeners<E> {
   /** Replaced, never changed, so a listener that registers another does not meet it at once. */
@@ -49,6 +45,8 @@ class Listeners<E> {
   }
 }
 
+/** Time that events wait for the caches that read what has changed. */
+const cacheMilliseconds = 10_000
 const sequenceNumbers = /^(-\d{20})+$/
 
 /** A handle; see the file header. */
@@ -203,12 +201,12 @@ export abstract class StoreHandle implements CachingStore {
   /** Tells the listeners of now when the event has its turn. */
   protected tell(event: Notification): void {
     const { all } = this.#listeners
-    if (all.length > 0) this.dispatcher.add(() => this.#call(all, event))
+    if (all.length > 0) this.dispatcher.add(() => this.dispatcher.callAll(all, event))
   }
 
   /** Tells those who listen when the event has its turn. */
   protected tellSession(event: SessionEvent): void {
-    this.dispatcher.add(() => this.#call(this.#sessionListeners.all, event))
+    this.dispatcher.add(() => this.dispatcher.callAll(this.#sessionListeners.all, event))
   }
 
   /** Resolves when all caches have what the store has. */
@@ -223,7 +221,13 @@ export abstract class StoreHandle implements CachingStore {
       const wait = this.tellCache(cache, path, record, sequence)
       if (wait !== undefined) waits.push(wait)
     }
-    await Promise.allSettled(waits)
+    // A cache of a user that never settles must not hold the events back for ever.
+    let stop = (): void => undefined
+    const limit = new Promise<void>((resolve) => {
+      stop = later(systemClock, cacheMilliseconds, resolve)
+    })
+    await Promise.race([Promise.allSettled(waits), limit])
+    stop()
   }
 
   /** What a cache throws, or a listener behind it, must not reach the writer. */
@@ -243,11 +247,5 @@ export abstract class StoreHandle implements CachingStore {
   /** Empties the caches: events may have been missed. */
   protected resetCaches(): void {
     for (const cache of this.caches) callListener(this.onListenerError, () => cache.reset())
-  }
-
-  #call<E>(registrations: readonly Registration<E>[], event: E): void {
-    for (const { listener, isActive } of registrations) {
-      if (isActive) this.dispatcher.call(listener, event)
-    }
   }
 }
