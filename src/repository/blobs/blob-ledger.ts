@@ -79,7 +79,7 @@ function nextState(
   const before = stored === undefined ? undefined : decodeState(stored)
   let owner = before?.owner
   let count = before?.references ?? 0
-  for (const { changed, field, delta, key } of references) {
+  for (const { changed, field, delta, key, newSizes } of references) {
     const { context, change } = changed
     if (delta > 0) {
       const table = context.key.toString('utf8')
@@ -95,6 +95,9 @@ function nextState(
         throw invalidRecord(`${field.name} has a blob that belongs to another record or field`)
       }
       owner = { table, record: change.id.bytes, field: field.ordinal }
+    }
+    if ([...newSizes].some((size) => size !== before?.size)) {
+      throw invalidRecord(`${field.name} has a blob with another size than its bytes have`)
     }
     count += delta
   }

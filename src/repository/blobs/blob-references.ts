@@ -15,6 +15,8 @@ export interface ReferenceChange {
   readonly key: Buffer
   readonly field: FieldType
   delta: number
+  /** Sizes that values with it have now, and that no value had before. */
+  readonly newSizes: ReadonlySet<number>
 }
 
 /** Whether values of a type may hold blobs, also inside records. */
@@ -42,21 +44,30 @@ function eachBlob(
 
 const none: ReferenceChange[] = []
 
+/** References under way, with the sizes in values with them after and before the change. */
+interface Counted extends Omit<ReferenceChange, 'newSizes'> {
+  readonly sizes: Set<number>
+  readonly oldSizes: Set<number>
+}
+
 /** The changes of references by key and field; inline blobs do not count. */
 export function referenceChanges(
   change: RecordChange,
   schema: SchemaCache,
 ): readonly ReferenceChange[] {
-  const found = new Map<string, ReferenceChange>()
+  const found = new Map<string, Counted>()
   const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
     for (const [ordinal, { value }] of cells ?? []) {
       const field = schema.fieldAt(ordinal)
       if (field === undefined || !mayHoldBlobs(field.type)) continue
-      eachBlob(field.type, decodeField(field, value, schema), schema, ({ key }) => {
+      eachBlob(field.type, decodeField(field, value, schema), schema, ({ key, size }) => {
         if (parseBlobKey(key).store === inlineStore) return
         const name = `${ordinal} ${key.toString('latin1')}`
-        const known = found.get(name) ?? { key, field, delta: 0 }
+        const sizes = { sizes: new Set<number>(), oldSizes: new Set<number>() }
+        const known = found.get(name) ?? { key, field, delta: 0, ...sizes }
         known.delta += sign
+        if (sign > 0) known.sizes.add(size)
+        else known.oldSizes.add(size)
         found.set(name, known)
       })
     }
@@ -78,5 +89,9 @@ export function referenceChanges(
     count(versionsBefore.get(version)?.fields, -1)
     count(state?.fields, 1)
   }
-  return [...found.values()].filter(({ delta }) => delta !== 0)
+  return [...found.values()]
+    .map(({ sizes, oldSizes, ...rest }) => {
+      return { ...rest, newSizes: new Set([...sizes].filter((size) => !oldSizes.has(size))) }
+    })
+    .filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)
 }

@@ -8,7 +8,7 @@ import {
   type Table,
 } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import type { Blob } from '../values/blob-value.js'
+import { isMediaType, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
   blobKey,
@@ -85,7 +85,7 @@ export class Blobs {
    */
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = uploadNames.check(upload)
-    if (typeof mediaType !== 'string' || !/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(mediaType)) {
+    if (!isMediaType(mediaType)) {
       throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
     }
     if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {

@@ -1,6 +1,7 @@
 /** The value of a `BLOB` field: what a blob is and where its bytes are, without the bytes. */
 import { shown } from '../../api/index.js'
 import { invalidRecord } from '../errors.js'
+import { blobKey, inlineStore } from '../blobs/blob-store.js'
 import { isText } from '../text.js'
 import { checkEncoding } from './simple-types.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'
@@ -20,19 +21,38 @@ export interface Blob {
 const encoding = 1
 const keyBytesMax = 1 << 20
 
+/** A media type, which is sent as a header: nothing of it may be a line of its own. */
+const mediaTypeForm = /^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/
+
+/** Whether a text is a media type. */
+export function isMediaType(text: unknown): text is string {
+  return typeof text === 'string' && mediaTypeForm.test(text)
+}
+
+/** `ERR_INVALID_RECORD`; the size of a blob outside of the record is checked with its state. */
 function accept(value: unknown): Blob {
   const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
   const fits =
     key instanceof Uint8Array &&
     key.length <= keyBytesMax &&
-    isText(mediaType) &&
+    isMediaType(mediaType) &&
     Number.isSafeInteger(size) &&
     (size as number) >= 0 &&
-    (name === undefined || isText(name))
+    (name === undefined || isText(name)) &&
+    fitsKey(key, size as number)
   if (fits) return value as Blob
   throw invalidRecord(
     `a value of BLOB has key, mediaType, size and maybe name; got ${shown(value)}`,
   )
+}
+
+/** How the keys of inline blobs end; before it are the bytes of the blob. */
+const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
+
+/** Whether an inline blob has as many bytes as it says. */
+function fitsKey(key: Uint8Array, size: number): boolean {
+  const isInline = inlineEnd.equals(key.subarray(-inlineEnd.length))
+  return !isInline || key.length - inlineEnd.length === size
 }
 
 const blobType: ValueType = {
