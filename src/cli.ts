@@ -19,6 +19,7 @@ function program(): Command {
     .option('--standby', 'wait while another process has the database open, and take over')
     .option('--allow-host <name...>', 'names of the server beside addresses and localhost', [])
     .option('--token-file <file>', 'token that requests need; else of the variable CELLAR_TOKEN')
+    .option('--configuration <file>', 'module with blob stores, search servers, hooks, times')
     .option('--access <file>', 'JSON with principals: their tokens and permissions')
     .addOption(
       new Option('--durability <where>', 'where writes are when they are answered')

@@ -6,6 +6,7 @@ import { Database } from './index.js'
 import {
   describeRow,
   importRecords,
+  maintain,
   NameReader,
   NameWriter,
   parseJson,
@@ -24,18 +25,21 @@ import {
   type RecordTable,
 } from './repository/index.js'
 import { openSearch } from './repository-search.js'
+import { ConfigurationFile, type CellarConfiguration } from './server/configuration.js'
 
 /** Options that all verbs have. */
 interface Common {
   readonly directory: string
   readonly repository: string
   readonly table: string
+  readonly configuration?: string
 }
 
 type Verb<T> = (
   manager: RepositoryManager,
   options: T & Common,
   database: Database,
+  configuration: CellarConfiguration,
 ) => Promise<void>
 
 /** Where verbs write to. */
@@ -56,11 +60,13 @@ const processOutput: CommandOutput = {
 
 /** Runs a verb with the repositories of a directory, which no other process may have open. */
 async function opened<T>(options: T & Common, verb: Verb<T>): Promise<void> {
+  const file = await ConfigurationFile.read(options.configuration)
   const database = await Database.open(options.directory)
   try {
-    const manager = await RepositoryManager.open(database)
+    const configuration = await file.for(database)
+    const manager = await RepositoryManager.open(database, configuration.repository)
     try {
-      await verb(manager, options, database)
+      await verb(manager, options, database, configuration)
     } finally {
       await manager.close()
     }
@@ -93,14 +99,17 @@ export function addRepositoryCommands(
       .option('-d, --directory <path>', 'directory of the database', 'data/cellar')
       .option('-r, --repository <name>', 'the repository', 'default')
       .option('-t, --table <name>', 'the record table', 'record')
+      .option('--configuration <file>', 'module with blob stores, search servers, hooks, times')
   }
   const say = (text: string): void => output.write(`${text}\n`)
   const verbs: Verbs = { verb, say, output }
   addImport(verbs)
   addScan(verbs)
   addTables(verbs)
+  addSweep(verbs)
   addTools(verbs)
   addIndexes(verbs)
+  addIndexList(verbs)
 }
 
 /** What verbs are added with. */
@@ -255,6 +264,21 @@ function addTables({ verb, say }: Verbs): void {
     })
 }
 
+function addSweep({ verb, say }: Verbs): void {
+  verb('sweep', 'remove what nobody needs: uploads without a record, deleted records, drops')
+    .option('--age <seconds>', 'of uploads that no record has', '3600')
+    .action((options: { age: string } & Common) => {
+      return opened(options, async (manager) => {
+        const uploadMillisecondsMax = numberOf(options.age, 'age') * 1000
+        const report = await maintain(manager, { uploadMillisecondsMax })
+        const { blobsLooked, blobsRemoved, blobsUnreachable } = report
+        const unreachable = `${blobsUnreachable} in stores that are not configured`
+        say(`blobs: ${blobsRemoved} of ${blobsLooked} removed, ${unreachable}`)
+        say(`deleted records: ${report.recordsPurged}; drops finished: ${report.dropsFinished}`)
+      })
+    })
+}
+
 function addTools({ verb, say, output }: Verbs): void {
   verb('query-linkindex', 'records that lead to a record, or to which it leads')
     .argument('<id>', 'the id of a record')
@@ -305,8 +329,8 @@ function indexed<T>(
   options: T & Common,
   verb: (indexes: SearchIndexes) => Promise<void>,
 ): Promise<void> {
-  return opened(options, async (manager, _options, database) => {
-    const search = await openSearch(manager, database)
+  return opened(options, async (manager, _options, database, configuration) => {
+    const search = await openSearch(manager, database, configuration)
     try {
       await verb(search.indexes)
     } finally {
@@ -361,13 +385,6 @@ function addIndexes({ verb, say }: Verbs): void {
     .action((name: string, options: Common) => {
       return indexed(options, (indexes) => indexes.delete(name))
     })
-  verb('list-indexes', 'names and states of the indexes').action((options: Common) => {
-    return indexed(options, async (indexes) => {
-      for (const { name, repository, incremental, build } of await indexes.list()) {
-        say(`${name} of ${repository}: ${incremental}, build ${build}`)
-      }
-    })
-  })
   verb('index-status', 'how far an index follows, and what it has refused')
     .argument('<name>')
     .option('--wait', 'wait until it has every write')
@@ -392,6 +409,19 @@ function addIndexes({ verb, say }: Verbs): void {
         say(`now in the index: ${refused} refused documents, ${texts} texts, ${deadLetters} events`)
       })
     })
+}
+
+/** Lists the indexes, also those that do not run. */
+function addIndexList({ verb, say }: Verbs): void {
+  verb('list-indexes', 'names and states of the indexes').action((options: Common) => {
+    return indexed(options, async (indexes) => {
+      for (const { name, repository, incremental, build } of await indexes.list()) {
+        const failure = indexes.failures.get(name)
+        const state = failure === undefined ? '' : `, does not run: ${failure.message}`
+        say(`${name} of ${repository}: ${incremental}, build ${build}${state}`)
+      }
+    })
+  })
 }
 
 function builtText(report: BuildReport | undefined): string {

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { OptionNames } from './api/index.js'
 import { Database } from './index.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
-import { RepositoryManager, type SearchIndexes } from './repository/index.js'
+import { RepositoryMaintenance, RepositoryManager, type SearchIndexes } from './repository/index.js'
 import { openSearch } from './repository-search.js'
 import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
+import { ConfigurationFile } from './server/configuration.js'
 import { serverSettings } from './server/server-options.js'
 import {
   PruneState,
@@ -22,6 +23,7 @@ export interface ServeOptions {
   readonly allowHost: readonly string[]
   readonly tokenFile?: string
   readonly access?: string
+  readonly configuration?: string
   readonly durability: 'disk' | 'system'
   readonly standby?: boolean
 }
@@ -31,15 +33,24 @@ interface Served extends Leadership {
   /** Undefined while another process leads. */
   readonly repository: () => RepositoryManager | undefined
   readonly indexes: () => SearchIndexes | undefined
+  readonly maintenance: () => RepositoryMaintenance | undefined
   readonly close: () => Promise<void>
 }
+
+/** Writes to the console what went wrong without ending the server. */
+type Complain = (error: unknown) => void
 
 const pruneTable = 'tx.prune'
 const tokenVariable = 'CELLAR_TOKEN'
 
 /** Opens the database with its transactions, its messaging, and the pruning of both. */
-async function lead({ directory, durability }: ServeOptions): Promise<Served> {
+async function lead(
+  { directory, durability }: ServeOptions,
+  file: ConfigurationFile,
+  complain: Complain,
+): Promise<Served> {
   const database = await Database.open(directory)
+  const configuration = await file.for(database)
   const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
   const manager = await TransactionManager.open(database)
   const pruneState = await PruneState.open({ table })
@@ -56,11 +67,20 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
   pruning.start()
   const repository = await RepositoryManager.open(database, {
     durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+    ...configuration.repository,
   })
   await repository.followLinks()
-  const search = await openSearch(repository, database)
+  const search = await openSearch(repository, database, configuration)
+  for (const [name, error] of search.indexes.failures) {
+    complain(`the index ${name} does not run: ${error.message}`)
+  }
+  const maintenance = RepositoryMaintenance.start(repository, {
+    onFailure: (error) => complain(`the maintenance of the repository failed: ${error.message}`),
+    ...configuration.maintenance,
+  })
   const close = async (): Promise<void> => {
     await pruning.stop()
+    await maintenance.close()
     await search.close()
     await repository.close()
     await messaging.close()
@@ -68,25 +88,33 @@ async function lead({ directory, durability }: ServeOptions): Promise<Served> {
     await pruneState.settled()
     await database.close()
   }
-  return { messaging, close, repository: () => repository, indexes: () => search.indexes }
+  return {
+    messaging,
+    close,
+    repository: () => repository,
+    indexes: () => search.indexes,
+    maintenance: () => maintenance,
+  }
 }
 
 /** Waits while another process has the database open. */
 async function follow(
   options: ServeOptions,
+  file: ConfigurationFile,
   say: (text: string) => void,
-  complain: (error: unknown) => void,
+  complain: Complain,
 ): Promise<Served> {
   const { directory } = options
   let served: Served | undefined
   const messaging = await StandbyMessaging.start({
-    open: async () => (served = await lead(options)),
+    open: async () => (served = await lead(options, file, complain)),
     changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
   const repository = (): RepositoryManager | undefined => served?.repository()
   const indexes = (): SearchIndexes | undefined => served?.indexes()
-  return { messaging, close: () => messaging.stop(), repository, indexes }
+  const maintenance = (): RepositoryMaintenance | undefined => served?.maintenance()
+  return { messaging, close: () => messaging.stop(), repository, indexes, maintenance }
 }
 
 const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
@@ -122,20 +150,24 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`cellar: ${String(error)}\n`)
     process.exitCode = 1
   }
+  const warn = (problem: unknown): void => {
+    process.stderr.write(`cellar: warning: ${String(problem)}\n`)
+  }
+  const file = await ConfigurationFile.read(options.configuration)
   const principals = await principalsOf(options)
   const token = await tokenOf(options)
   if (token === undefined && principals.length === 0) {
     const who = 'every program of this machine may read and write'
-    process.stderr.write(`cellar: warning: without a token ${who}; see --token-file\n`)
+    warn(`without a token ${who}; see --token-file`)
   }
   const serverOptions = { host, port: Number(port), hosts: allowHost, token, principals }
   // Before anything is made in the directory.
   serverSettings(serverOptions)
-  const { messaging, close, repository, indexes } = await (standby === true
-    ? follow(options, say, complain)
-    : lead(options))
+  const { messaging, close, repository, indexes, maintenance } = await (standby === true
+    ? follow(options, file, say, warn)
+    : lead(options, file, warn))
   const server = await CellarServer.start(
-    [messagingRoutes(messaging), repositoryRoutes(repository, { indexes })],
+    [messagingRoutes(messaging), repositoryRoutes(repository, { indexes, maintenance })],
     serverOptions,
   ).catch(async (error: unknown) => {
     await close()

@@ -49,6 +49,8 @@ export const RepositoryErrorCode = {
   blob: 'ERR_BLOB',
   /** The bytes of a blob do not fit its checksum or its size. */
   blobDamaged: 'ERR_BLOB_DAMAGED',
+  /** Blobs are in a store that was not among the `blobStores` of `open`. */
+  blobStoreMissing: 'ERR_BLOB_STORE_MISSING',
   /** No field index of that name, or for such a query, is ready. */
   fieldIndexNotFound: 'ERR_FIELD_INDEX_NOT_FOUND',
   /** A field index of that name, with other fields, exists already. */

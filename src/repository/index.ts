@@ -49,6 +49,7 @@ export {
   type BlobSource,
   type BlobUpload,
   type SweepCounts,
+  type SweepOptions,
 } from './blobs/blobs.js'
 export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
@@ -185,6 +186,14 @@ export {
   type TextExtractionOptions,
 } from './extraction/text-extraction.js'
 export type { ExtractionModule } from './extraction/extraction-worker.js'
+export {
+  maintain,
+  RepositoryMaintenance,
+  type MaintenanceCounts,
+  type MaintenanceOptions,
+  type MaintenanceReport,
+  type MaintenanceRun,
+} from './maintenance.js'
 export { SolrSearch, type SolrSearchOptions } from './search/solr-search.js'
 export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
 export {

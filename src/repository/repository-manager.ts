@@ -1,6 +1,6 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
+import { CellarError, requireCapability } from '../api/index.js'
 import type { Clock, Database, SyncTable, Table } from '../api/index.js'
-import { requireCapability } from '../api/index.js'
 import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
 import { Blobs } from './blobs/blobs.js'
@@ -75,6 +75,7 @@ export class RepositoryManager {
   readonly #tables = new Map<string, Map<string, RecordTable>>()
   readonly #subscriptions = new Map<string, Subscription>()
   readonly #dropObservers = new Set<DropObserver>()
+  #drops: Promise<void> = Promise.resolve()
   #isClosed = false
 
   private constructor(
@@ -204,8 +205,33 @@ export class RepositoryManager {
     checkRepositoryName(name)
     if (name === defaultRepository) throw invalidArgument(`the repository ${name} stays`)
     if (!this.#tables.has(name)) throw repositoryNotFound(name)
+    const tables = this.tablesOf(name)
+    // What cannot be ended is not begun.
+    await this.blobs.checkStoresOf(tables.map((table) => `${name}/${table}`))
     await this.#rows.requestDelete(name, undefined)
-    await this.#endRepository(name, this.tablesOf(name))
+    await this.#endRepository(name)
+  }
+
+  /**
+   * Ends drops of tables and repositories that were interrupted, or could not end because a blob
+   * store did not answer; how many there were. One that fails again does not hinder the others.
+   */
+  async finishDrops(): Promise<number> {
+    this.#checkOpen()
+    let count = 0
+    const failures: unknown[] = []
+    for (const { repository, table, state } of await this.#rows.list()) {
+      if (state !== 'DELETE_REQUESTED') continue
+      try {
+        if (table === undefined) await this.#endRepository(repository)
+        else await this.#endTable(repository, table)
+        count++
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+    return count
   }
 
   /**
@@ -324,6 +350,7 @@ export class RepositoryManager {
     checkTableName(name)
     if (name === defaultTable) throw invalidArgument(`the table ${name} stays`)
     new Repository(this, repository).table(name)
+    await this.blobs.checkStoresOf([`${repository}/${name}`])
     await this.#rows.requestDelete(repository, name)
     await this.#endTable(repository, name)
   }
@@ -334,18 +361,19 @@ export class RepositoryManager {
 
   async #load(): Promise<void> {
     await this.#rows.add(defaultRepository, undefined)
+    // A blob store that is away does not hinder the others; `finishDrops` tries again.
+    await this.finishDrops().catch((error: unknown) => {
+      if (error instanceof CellarError) throw error
+    })
     const rows = await this.#rows.list()
+    const dropped = new Set(
+      rows.flatMap(({ repository, table, state }) => {
+        return table === undefined && state !== 'ACTIVE' ? repository : []
+      }),
+    )
     for (const { repository, table, state } of rows) {
-      if (table === undefined) {
-        if (state === 'ACTIVE') continue
-        const tables = rows.flatMap((row) =>
-          row.repository === repository ? (row.table ?? []) : [],
-        )
-        await this.#endRepository(repository, tables)
-      } else if (state === 'DELETE_REQUESTED') await this.#endTable(repository, table)
-    }
-    for (const { repository, table, state } of await this.#rows.list()) {
-      if (table !== undefined && state === 'ACTIVE') await this.#openTable(repository, table)
+      if (table === undefined || state !== 'ACTIVE' || dropped.has(repository)) continue
+      await this.#openTable(repository, table)
     }
   }
 
@@ -389,15 +417,32 @@ export class RepositoryManager {
     return records
   }
 
-  async #endRepository(repository: string, tables: readonly string[]): Promise<void> {
-    for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
-    for (const table of tables) await this.#endTable(repository, table)
-    this.#tables.delete(repository)
-    await this.#rows.remove(repository, undefined)
+  /** Drops that end at the same time would meet in the same table. */
+  #ending(work: () => Promise<void>): Promise<void> {
+    const ended = this.#drops.then(work)
+    this.#drops = ended.catch(() => undefined)
+    return ended
+  }
+
+  #endRepository(repository: string): Promise<void> {
+    return this.#ending(async () => {
+      for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
+      for (const row of await this.#rows.list()) {
+        if (row.repository === repository && row.table !== undefined) {
+          await this.#removeTable(repository, row.table)
+        }
+      }
+      this.#tables.delete(repository)
+      await this.#rows.remove(repository, undefined)
+    })
+  }
+
+  #endTable(repository: string, name: string): Promise<void> {
+    return this.#ending(() => this.#removeTable(repository, name))
   }
 
   /** Removes everything that belongs to a record table; the row that asks for it goes last. */
-  async #endTable(repository: string, name: string): Promise<void> {
+  async #removeTable(repository: string, name: string): Promise<void> {
     this.#tables.get(repository)?.delete(name)
     for (const observer of this.#dropObservers) await observer.tableDropped(repository, name)
     const physical = this.#physicalName(repository, name)

@@ -10,3 +10,4 @@ export { repositoryRoutes, type RepositoryRoutesOptions } from './repository-rou
 export type { RepositorySource } from './repository-call.js'
 export type { AccessRule, FieldPermission, Principal } from './access.js'
 export type { IndexesSource } from './repository-indexes.js'
+export type { CellarConfiguration, ConfigurationExport } from './configuration.js'

@@ -1,7 +1,16 @@
 /** Metrics of the repository in the text format of Prometheus. */
-import type { RepositoryManager, SearchIndexes } from '../repository/index.js'
+import type {
+  RepositoryMaintenance,
+  RepositoryManager,
+  SearchIndexes,
+} from '../repository/index.js'
 import type { RepositorySource } from './repository-call.js'
 import type { IndexesSource } from './repository-indexes.js'
+import type { SystemHealth } from './server-system.js'
+
+/** Where the maintenance comes from; undefined while another process leads. */
+export type MaintenanceSource =
+  RepositoryMaintenance | (() => RepositoryMaintenance | undefined) | undefined
 
 type Sample = readonly [labels: string, value: number | boolean]
 
@@ -9,11 +18,13 @@ type Sample = readonly [labels: string, value: number | boolean]
 export class RepositoryCounters {
   readonly #source: RepositorySource
   readonly #indexes: IndexesSource
+  readonly #maintenance: MaintenanceSource
   readonly #counts = new Map<string, number>()
 
-  constructor(source: RepositorySource, indexes: IndexesSource) {
+  constructor(source: RepositorySource, indexes: IndexesSource, maintenance: MaintenanceSource) {
     this.#source = source
     this.#indexes = indexes
+    this.#maintenance = maintenance
   }
 
   count(method: string, status: number): void {
@@ -22,14 +33,32 @@ export class RepositoryCounters {
   }
 
   text(): string {
-    const manager = typeof this.#source === 'function' ? this.#source() : this.#source
+    const manager = now(this.#source)
     if (manager === undefined) return ''
-    const indexes = typeof this.#indexes === 'function' ? this.#indexes() : this.#indexes
+    const indexes = now(this.#indexes)
+    const maintenance = now(this.#maintenance)
     const lines = [...schemaLines(manager), ...subscriptionLines(manager)]
     if (indexes !== undefined) lines.push(...indexLines(indexes))
+    if (maintenance !== undefined) lines.push(...maintenanceLines(maintenance))
     lines.push(...family('requests_total', [...this.#counts].sort()))
     return `${lines.join('\n')}\n`
   }
+
+  /** Degraded if an index does not run or follow, or the last maintenance failed. */
+  health(): SystemHealth {
+    if (now(this.#source) === undefined) return { status: 'standby' }
+    const indexes = now(this.#indexes)
+    const isDegraded =
+      now(this.#maintenance)?.failure !== undefined ||
+      (indexes?.failures.size ?? 0) > 0 ||
+      indexes?.running.some(({ failure }) => failure !== undefined) === true
+    return { status: isDegraded ? 'degraded' : 'ok' }
+  }
+}
+
+/** What a source has at this moment. */
+function now<T extends object>(source: T | (() => T | undefined) | undefined): T | undefined {
+  return typeof source === 'function' ? source() : source
 }
 
 function family(name: string, samples: readonly Sample[]): string[] {
@@ -124,5 +153,22 @@ function indexLines(indexes: SearchIndexes): string[] {
       'index_build_ranges_done',
       samples((each) => each.buildProgress?.rangesDone ?? 0),
     ),
+  ]
+}
+
+function maintenanceLines(maintenance: RepositoryMaintenance): string[] {
+  const { counts, ageMilliseconds, failure } = maintenance
+  const one = (name: string, value: number | boolean): string[] => {
+    return family(`maintenance_${name}`, [['', value]])
+  }
+  return [
+    ...one('well', failure === undefined),
+    ...one('age_seconds', ageMilliseconds / 1000),
+    ...one('runs_total', counts.runs),
+    ...one('failures_total', counts.failures),
+    ...one('blobs_removed_total', counts.blobsRemoved),
+    ...one('blobs_unreachable_total', counts.blobsUnreachable),
+    ...one('records_purged_total', counts.recordsPurged),
+    ...one('drops_finished_total', counts.dropsFinished),
   ]
 }

@@ -11,7 +11,7 @@ import { FieldNames } from './field-names.js'
 import { downloadBlob, uploadBlob } from './repository-blobs.js'
 import { Call, managerOf, type CallParts, type RepositorySource } from './repository-call.js'
 import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
-import { RepositoryCounters } from './repository-metrics.js'
+import { RepositoryCounters, type MaintenanceSource } from './repository-metrics.js'
 import { pagePaths, registerPage } from './repository-page.js'
 import { repositoryPaths } from './repository-paths.js'
 import {
@@ -53,12 +53,15 @@ import type { ServerSystem } from './server-system.js'
 export interface RepositoryRoutesOptions {
   /** The indexes that are searched; they stay the caller's. Default: none. */
   readonly indexes?: IndexesSource
+  /** What maintains the repositories, for metrics and `/health`; it stays the caller's. */
+  readonly maintenance?: MaintenanceSource
   /** Bytes of a blob that is uploaded. Default 10 GiB. */
   readonly blobBytesMax?: number | undefined
 }
 
 const optionNames = new OptionNames<RepositoryRoutesOptions>('the routes of a repository', {
   indexes: true,
+  maintenance: true,
   blobBytesMax: true,
 })
 
@@ -138,14 +141,15 @@ export function repositoryRoutes(
   source: RepositorySource,
   options: RepositoryRoutesOptions = {},
 ): ServerSystem {
-  const { blobBytesMax = 10 * 2 ** 30, indexes } = optionNames.check(options)
-  const counters = new RepositoryCounters(source, indexes)
+  const { blobBytesMax = 10 * 2 ** 30, indexes, maintenance } = optionNames.check(options)
+  const counters = new RepositoryCounters(source, indexes, maintenance)
   return {
     name: 'repository',
     paths: repositoryPaths(),
     sharedPrefix: base,
     publicPaths: pagePaths,
     metrics: () => counters.text(),
+    health: () => counters.health(),
     register: (app, { principals }) => {
       const partsOf = async (): Promise<CallParts> => {
         const manager = managerOf(source)

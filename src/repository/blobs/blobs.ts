@@ -7,7 +7,7 @@ import {
   type DurabilityOption,
   type Table,
 } from '../../api/index.js'
-import { invalidArgument } from '../errors.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { isMediaType, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
@@ -48,6 +48,16 @@ export interface SweepCounts {
   readonly looked: number
   /** Blobs whose bytes were removed. */
   readonly removed: number
+  /** Blobs that nobody has, in stores that were not given to `open`: they stay. */
+  readonly unreachable: number
+}
+
+/** What a sweep removes. */
+export interface SweepOptions {
+  /** Milliseconds after which a blob that no record has is removed. Default an hour. */
+  readonly ageMillisecondsMin?: number | undefined
+  /** Ends the sweep with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What {@link Blobs} is made of. */
@@ -66,6 +76,10 @@ const uploadNames = new OptionNames<BlobUpload>('an upload', {
   mediaType: true,
   name: true,
   size: true,
+})
+const sweepNames = new OptionNames<SweepOptions>('a sweep', {
+  ageMillisecondsMin: true,
+  signal: true,
 })
 const sweepAgeMilliseconds = 3_600_000
 
@@ -146,22 +160,31 @@ export class Blobs {
 
   /**
    * Removes blobs that are dead, and those that no record has used for so long: uploads that were
-   * never put into a record, or never ended.
+   * never put into a record, or never ended. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
    */
-  async sweep({
-    ageMillisecondsMin = sweepAgeMilliseconds,
-  }: { readonly ageMillisecondsMin?: number } = {}): Promise<SweepCounts> {
+  async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
+    const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = sweepNames.check(options)
+    if (!Number.isSafeInteger(ageMillisecondsMin) || ageMillisecondsMin < 0) {
+      const what = 'ageMillisecondsMin must be a whole number'
+      throw invalidArgument(`${what}, got ${shown(ageMillisecondsMin)}`)
+    }
     const { table, clock } = this.#parts
     let looked = 0
     let removed = 0
-    for await (const row of table.scan({ columns: [stateColumn] })) {
+    let unreachable = 0
+    const columns = [stateColumn]
+    for await (const row of table.scan({ columns, ...(signal && { signal }) })) {
       looked++
       const stored = row.value(stateColumn)!
       const state = decodeState(stored)
       if (state.kind === 'used') continue
       const isOld = clock.now() - state.time >= ageMillisecondsMin
+      if (state.kind !== 'dead' && !isOld) continue
+      if (!this.#hasStoreOf(row.row!)) {
+        unreachable++
+        continue
+      }
       if (state.kind !== 'dead') {
-        if (!isOld) continue
         // From here on no record can take it.
         const dead = encodeState({ ...state, kind: 'dead', time: clock.now() })
         const check = { row: row.row!, column: stateColumn, equals: stored }
@@ -172,7 +195,7 @@ export class Blobs {
       await this.remove(row.row!)
       removed++
     }
-    return { looked, removed }
+    return { looked, removed, unreachable }
   }
 
   /** Removes a dead blob: first its bytes, then the row that leads to them. @internal */
@@ -188,6 +211,18 @@ export class Blobs {
     await store.remove(own)
     const columns = [{ family: 'b', qualifier: 's', timestamp: 1 }]
     await this.#parts.table.delete({ row: key, columns })
+  }
+
+  /**
+   * `ERR_BLOB_STORE_MISSING` if blobs of these record tables are in a store that was not given.
+   * @internal
+   */
+  async checkStoresOf(tables: readonly string[]): Promise<void> {
+    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
+      const { owner } = decodeState(row.value(stateColumn)!)
+      if (owner === undefined || !tables.includes(owner.table)) continue
+      if (!this.#hasStoreOf(row.row!)) throw storeMissing(parseBlobKey(row.row!).store, owner.table)
+    }
   }
 
   /** Removes the blobs of a record table that is dropped. @internal */
@@ -257,11 +292,22 @@ export class Blobs {
     return (fitting ?? routes[routes.length - 1]).store
   }
 
+  #hasStoreOf(blob: Buffer): boolean {
+    const { store: id } = parseBlobKey(blob)
+    return this.#parts.routes.some(({ store }) => store.id === id)
+  }
+
   #storeOf(id: string): BlobStore {
     const route = this.#parts.routes.find(({ store }) => store.id === id)
-    if (route === undefined) throw blobNotFound(`there is no blob store ${id}`)
+    if (route === undefined) throw storeMissing(id)
     return route.store
   }
+}
+
+function storeMissing(id: string, table?: string): RepositoryError {
+  const where = table === undefined ? '' : ` of ${table}`
+  const message = `blobs${where} are in the store ${id}, which was not given to open`
+  return new RepositoryError(RepositoryErrorCode.blobStoreMissing, message)
 }
 
 function checkSize(size: number, expected: number | undefined): void {

@@ -189,8 +189,13 @@ export class SearchIndexes {
     await indexes.#definitions.create()
     for (const definition of await indexes.#definitions.list()) {
       const isGone = !manager.listRepositories().includes(definition.repository)
-      if (definition.state === 'DELETE_REQUESTED' || isGone) await indexes.#drop(definition)
-      else await indexes.#tryStart(definition)
+      const isDropped = definition.state === 'DELETE_REQUESTED' || isGone
+      try {
+        await (isDropped ? indexes.#drop(definition) : indexes.#start(definition))
+      } catch (error) {
+        // One search server that is away does not hinder the others.
+        indexes.#failures.set(definition.name, errorOf(error))
+      }
     }
     return indexes
   }
@@ -402,16 +407,20 @@ export class SearchIndexes {
     return sequence
   }
 
-  async #tryStart(definition: IndexDefinition): Promise<void> {
+  /** Runs an index. One that cannot run says so by {@link failures}, and {@link index} throws. */
+  async #start(definition: IndexDefinition): Promise<void> {
+    const { name } = definition
+    this.#failures.delete(name)
     try {
-      await this.#start(definition)
+      await this.#run(definition)
     } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error))
-      this.#failures.set(definition.name, failure)
+      await this.#stop(name).catch(() => undefined)
+      this.#failures.set(name, errorOf(error))
+      throw error
     }
   }
 
-  async #start(given: IndexDefinition): Promise<void> {
+  async #run(given: IndexDefinition): Promise<void> {
     const { name, repository } = given
     const names = new BoundNames(this.#manager.types.schema, given.names)
     const code = this.#configurations.get(name)
@@ -446,7 +455,6 @@ export class SearchIndexes {
       newest: () => this.#newest(),
       onExtractionFailure,
     })
-    this.#failures.delete(name)
     this.#running.set(name, { index, backend })
     await index.start()
   }
@@ -495,6 +503,10 @@ export class SearchIndexes {
       if (definition.repository === repository) await this.#drop(definition)
     }
   }
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 /** Name of the subscription of an index. */

@@ -2,7 +2,7 @@
 import { OptionNames } from '../../api/index.js'
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
-import { invalidArgument } from '../errors.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
@@ -270,15 +270,27 @@ export class RecordTable {
     return this.#writer.commit(await this.#history.prepareUndelete(id))
   }
 
-  /** Removes what deleted records have kept for too long; how many there were. */
-  async purgeDeleted(): Promise<number> {
+  /**
+   * Removes what deleted records have kept for too long; how many there were. `ERR_ABORTED` by the
+   * signal.
+   */
+  async purgeDeleted({
+    signal,
+  }: { readonly signal?: AbortSignal | undefined } = {}): Promise<number> {
     this.#context.checkOpen()
     let count = 0
-    for await (const row of this.#context.table.scan({ columns: [headColumn] })) {
+    const columns = [headColumn]
+    for await (const row of this.#context.table.scan({ columns, ...(signal && { signal }) })) {
       const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
       if (purge === undefined) continue
-      await this.#writer.commit(purge)
-      count++
+      try {
+        await this.#writer.commit(purge)
+        count++
+      } catch (error) {
+        // Somebody has brought it back.
+        const isChanged = error instanceof RepositoryError
+        if (!isChanged || error.code !== RepositoryErrorCode.concurrentRecordUpdate) throw error
+      }
     }
     return count
   }

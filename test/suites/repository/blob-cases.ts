@@ -221,9 +221,9 @@ const readCases: readonly RepositoryCase[] = [
       const unused = await upload(manager, 100)
       const used = await upload(manager, 2048)
       await create(table, { b1: used })
-      assert.deepEqual(await manager.blobs.sweep(), { looked: 2, removed: 0 })
+      assert.deepEqual(await manager.blobs.sweep(), { looked: 2, removed: 0, unreachable: 0 })
       fixture.clock.milliseconds += 3_600_000
-      assert.deepEqual(await manager.blobs.sweep(), { looked: 2, removed: 1 })
+      assert.deepEqual(await manager.blobs.sweep(), { looked: 2, removed: 1, unreachable: 0 })
       await failsWith(notFound, () => all(manager.blobs.read(unused)))
       await failsWith(invalid, () => update(table, { b2: unused }))
       assert.deepEqual(await content(table, 'b1'), bytesOf(2048))

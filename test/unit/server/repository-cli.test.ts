@@ -1,9 +1,13 @@
 /** Every verb of `cellar repository`, one after the other on one directory, through its parser. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
 import t from 'tap'
+import { Database } from '../../../src/index.js'
+import { RepositoryManager } from '../../../src/repository/index.js'
+import type { CellarConfiguration } from '../../../src/server/index.js'
 import { addRepositoryCommands } from '../../../src/repository-cli.js'
 import { projectRoot } from '../../rules/support.js'
 
@@ -164,6 +168,70 @@ void t.test('indexes', async (t) => {
   t.equal((await run('list-indexes')).text, '')
   await t.rejects(run('index-status', 'pages'), { code: 'ERR_INDEX_NOT_FOUND' })
 })
+
+void t.test('sweep and drops, with and without the configured blob stores', async (t) => {
+  const entry = (name: string): string => {
+    return JSON.stringify(pathToFileURL(join(projectRoot, `build/src/${name}`)).href)
+  }
+  const blobs = JSON.stringify(join(directory, 'blobs'))
+  const configuration = file(
+    'cellar.config.mjs',
+    `import { NodeFileSystem } from ${entry('index.js')}
+    import { FileBlobStore } from ${entry('repository/index.js')}
+    const store = new FileBlobStore(new NodeFileSystem(), ${blobs})
+    export default (database) => {
+      if (typeof database.table !== 'function') throw new Error('no database')
+      return { repository: { blobStores: [{ store, bytesMax: Infinity }] } }
+    }`,
+  )
+  const given = ['--configuration', configuration]
+  await run('create-table', 'files')
+  const { default: make } = (await import(pathToFileURL(configuration).href)) as {
+    default: (database: Database) => CellarConfiguration
+  }
+  const database = await Database.open(join(directory, 'data'))
+  const manager = await RepositoryManager.open(database, make(database).repository)
+  await manager.types.createFieldType({ name: '{org.n}file', valueType: 'BLOB' })
+  const bytes = Buffer.alloc(10_000)
+  const blob = await manager.blobs.upload(bytes, { mediaType: 'text/plain' })
+  await manager.blobs.upload(bytes, { mediaType: 'text/plain' })
+  const fields = { '{org.n}title': 'x', '{org.n}file': blob }
+  await manager.repository().table('files').create({ id: 'USER.f', type: '{org.n}page', fields })
+  await manager.close()
+  await database.close()
+
+  const swept = async (...words: string[]): Promise<string> => (await run('sweep', ...words)).text
+  const none = 'deleted records: 0; drops finished: 0\n'
+  const away = `blobs: 0 of 2 removed, 1 in stores that are not configured\n${none}`
+  t.equal(await swept('--age', '0'), away, 'nothing is lost that cannot be reached')
+  const missing = { code: 'ERR_BLOB_STORE_MISSING' }
+  await t.rejects(run('drop-table', 'files'), missing)
+  t.match((await run('list-tables')).text, 'files', 'the next verb runs, and the table is there')
+  t.equal((await run('scan-records', '--table', 'files')).text, '1 records\n')
+  t.equal(
+    await swept('--age', '0', ...given),
+    `blobs: 1 of 2 removed, 0 in stores that are not configured\n${none}`,
+  )
+  await run('drop-table', 'files', ...given)
+  t.notMatch((await run('list-tables')).text, 'files')
+  t.same(filesIn(join(directory, 'blobs')), [], 'no byte is left')
+  await run('add-repository', 'media')
+  await t.rejects(run('list-tables', '--configuration', file('a.mjs', 'export const a = 1')), {
+    message: /default export/,
+  })
+  await t.rejects(run('list-tables', '--configuration', file('b.mjs', 'export default {a: 1}')), {
+    message: /unknown/,
+  })
+  await t.rejects(run('list-tables', '--configuration', join(directory, 'none.mjs')), {
+    message: /cannot be loaded/,
+  })
+})
+
+function filesIn(path: string): string[] {
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+}
 
 void t.test('no verb lacks a test, nor a row of the page', async (t) => {
   const [repository] = program({ text: '', complaints: '' }).commands

@@ -1,0 +1,75 @@
+/**
+ * The configuration file of the command line: a module, because blob stores, search servers, hooks
+ * and formatters are objects and functions. Its default export is a {@link CellarConfiguration}, or
+ * a function that makes one for the database that was opened.
+ */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { OptionNames, type Database } from '../api/index.js'
+import type {
+  MaintenanceOptions,
+  RepositoryOptions,
+  SearchIndexesOptions,
+  TextExtractionOptions,
+} from '../repository/index.js'
+import { invalidArgument } from './http-errors.js'
+
+/** What `cellar serve` and `cellar repository` take from the file of `--config`. */
+export interface CellarConfiguration {
+  /** Options of the repository, such as blob stores, hooks and times of retention. */
+  readonly repository?: RepositoryOptions | undefined
+  /** Options of the indexes; without `backend` they are in tables of the database. */
+  readonly indexes?: Partial<SearchIndexesOptions> | undefined
+  /** Limits of the extraction of texts, and modules for other formats. */
+  readonly extraction?: TextExtractionOptions | undefined
+  /** When `cellar serve` removes what nobody needs any more. */
+  readonly maintenance?: MaintenanceOptions | undefined
+}
+
+/** A configuration, or what makes one. */
+export type ConfigurationExport =
+  CellarConfiguration | ((database: Database) => CellarConfiguration | Promise<CellarConfiguration>)
+
+const names = new OptionNames<CellarConfiguration>('the configuration', {
+  repository: true,
+  indexes: true,
+  extraction: true,
+  maintenance: true,
+})
+
+/** A configuration that may have to be made for a database. */
+export class ConfigurationFile {
+  readonly #file: string | undefined
+  readonly #made: ConfigurationExport
+
+  private constructor(file: string | undefined, made: ConfigurationExport) {
+    this.#file = file
+    this.#made = made
+  }
+
+  /** Reads the file; without one nothing is configured. `ERR_INVALID_ARGUMENT`. */
+  static async read(file: string | undefined): Promise<ConfigurationFile> {
+    if (file === undefined) return new ConfigurationFile(file, {})
+    let made: unknown
+    try {
+      const loaded = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
+      made = loaded.default
+    } catch (cause) {
+      throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
+    }
+    if (typeof made !== 'function') checked(made, file)
+    return new ConfigurationFile(file, made as ConfigurationExport)
+  }
+
+  /** The configuration for a database. `ERR_INVALID_ARGUMENT`. */
+  async for(database: Database): Promise<CellarConfiguration> {
+    const made = this.#made
+    if (typeof made !== 'function') return made
+    return checked(await made(database), this.#file ?? '')
+  }
+}
+
+function checked(made: unknown, file: string): CellarConfiguration {
+  if (typeof made === 'object' && made !== null) return names.check(made)
+  throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)
+}
