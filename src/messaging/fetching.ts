@@ -5,7 +5,7 @@ import { messageIterator } from './message-iterator.js'
 import { MessageReader } from './message-reader.js'
 import type { MessagingSettings } from './options.js'
 import { checkExists } from './publishing.js'
-import { checkFetch, startOfFetch } from './requests.js'
+import { checkedFetch, startOfFetch } from './requests.js'
 import type { MessagingTables } from './topic-registry.js'
 import type { TopicState } from './topic-state.js'
 import type { TopicId } from './topic.js'
@@ -34,8 +34,8 @@ export class Fetching {
   }
 
   /** `Messaging.fetch`. */
-  async fetch(id: TopicId, options: FetchOptions): Promise<MessageIterator> {
-    checkFetch(options)
+  async fetch(id: TopicId, given: FetchOptions): Promise<MessageIterator> {
+    const options = checkedFetch(given)
     const topic = this.#find(id)
     const { limit = Infinity, signal, waitMilliseconds = 0 } = options
     let reader = this.#reader(topic, options)
@@ -47,8 +47,8 @@ export class Fetching {
   }
 
   /** `Messaging.poll`. */
-  async poll(id: TopicId, options: FetchOptions): Promise<Message[]> {
-    checkFetch(options)
+  async poll(id: TopicId, given: FetchOptions): Promise<Message[]> {
+    const options = checkedFetch(given)
     const topic = this.#find(id)
     const { pollMessagesMax } = this.#settings
     const limit = Math.min(options.limit ?? pollLimitDefault, pollMessagesMax)

@@ -145,9 +145,10 @@ export class MessageWriter {
       if (append === undefined) appends.set(topic, (append = new TopicAppend(topic)))
       return append
     }
+    const made = { appendTo }
     for (const waiting of batch) {
       try {
-        const part = waiting.assign({ appendTo })
+        const part = waiting.assign(made)
         for (const mutation of part.mutations) mutations.push(mutation)
         if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
         accepted.push({ waiting, part })

@@ -24,8 +24,8 @@ export interface MessagingOptions {
   /** Age in milliseconds at which a transaction may no longer publish. Default 25 hours. */
   readonly lifetimeMilliseconds?: number | undefined
   /**
-   * The transactions: compactions mark the messages of invalid ones, and a write pointer that was
-   * not handed out is refused.
+   * The transactions: compactions mark the messages of invalid ones, and write pointers that were
+   * never handed out are refused. Without them pointers are refused whose start lies ahead.
    */
   readonly transactions?: Pick<TransactionManager, 'snapshot' | 'writePointer'> | undefined
   /** Remembers what compactions marked, so that the list of invalid ones can be pruned. */

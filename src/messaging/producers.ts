@@ -1,58 +1,235 @@
 /**
- * Remembers the last request of each producer of a topic, so that a request that is sent again is
- * answered with its first outcome. The row is written in the frame of the messages.
+ * What the producers of a topic have published last, so that a request that is sent again is
+ * answered with its first outcome. The row of a producer is written in the frame of its messages.
  *
  *   row    = namespace:topic: generation(4) producer id
- *   column = d:q = sequence(8) startTimestamp(8) startSequenceId(2) endTimestamp(8)
- *            endSequenceId(2)
+ *   column = d:q = the last outcomes, oldest first, each: sequence(8) startTimestamp(8)
+ *            startSequenceId(2) endTimestamp(8) endSequenceId(2) writePointer(8; 0 = none)
+ *
+ * Only what was written is an outcome: a request that was refused may be sent again, and is then
+ * tried again. A request is not written as long as an earlier one of its producer is neither
+ * written nor part of the same frame; so messages never overtake those that were refused.
  */
 import type { AtomicMutation, Database } from '../api/index.js'
+import { MessagingError, MessagingErrorCode, topicNotFound } from './errors.js'
 import { readTime, writeTime } from './message-id.js'
-import type { ProducerState, TopicState } from './topic-state.js'
-import type { MessageRange, Producer } from './types.js'
+import { producerOutcomeBytes, producerTimeOffset } from './prune-job/row-layout.js'
+import type { TopicState } from './topic-state.js'
+import type { Producer, PublishResponse } from './types.js'
 
 const column = 'd:q'
-const valueBytes = 28
+/** Outcomes of a producer that are kept: so many requests may be under way together. */
+const outcomesKept = 5
+/** Producers of a topic in memory; others are read from the table. */
+const producersMax = 10_000
 
-/** The last request that is stored; a sequence of -1 if there is none. */
-export async function readProducer(
+interface Outcome {
+  readonly sequence: number
+  readonly response: PublishResponse
+}
+
+/** A request that has no outcome yet. */
+interface Pending {
+  readonly sequence: number
+  answer: Promise<PublishResponse>
+  /** The batch in which it has its places. */
+  batch: object | undefined
+}
+
+/** One producer of one generation of a topic. */
+class ProducerState {
+  readonly #topic: TopicState
+  readonly #generation: number
+  #outcomes: readonly Outcome[]
+  readonly #pending = new Map<number, Pending>()
+  /** The outcomes behind the batch that is being made, and the batch. */
+  #next: { readonly batch: object; readonly outcomes: readonly Outcome[] } | undefined
+
+  constructor(topic: TopicState, outcomes: readonly Outcome[]) {
+    this.#topic = topic
+    this.#generation = topic.generation
+    this.#outcomes = outcomes
+  }
+
+  get isIdle(): boolean {
+    return this.#pending.size === 0
+  }
+
+  /** Forgets outcomes if the last message was published before a time: its row may be gone, too. */
+  forgetBefore(oldest: number): void {
+    const last = this.#outcomes.at(-1)?.response.rollbackRange.endTimestamp
+    if (last !== undefined && last < oldest) this.#outcomes = []
+  }
+
+  /** The outcome of a sequence that is known or under way. `ERR_PRODUCER_SEQUENCE` if too old. */
+  find({ id, sequence }: Producer): Promise<PublishResponse> | undefined {
+    const pending = this.#pending.get(sequence)
+    if (pending !== undefined) return pending.answer
+    const known = this.#outcomes.find((outcome) => outcome.sequence === sequence)
+    if (known !== undefined) return Promise.resolve(known.response)
+    const latest = Math.max(this.#outcomes.at(-1)?.sequence ?? -1, ...this.#pending.keys())
+    if (sequence > latest) return undefined
+    const message = `producer '${id}' has published sequence ${latest} already`
+    throw new MessagingError(MessagingErrorCode.producerSequence, message)
+  }
+
+  /** Publishes a sequence that is new; `write` gets the request of the row that goes with it. */
+  publish(
+    sequence: number,
+    write: (row: ProducerRow) => Promise<PublishResponse>,
+  ): Promise<PublishResponse> {
+    const pending: Pending = { sequence, answer: undefined as never, batch: undefined }
+    // Entered first: what `write` refuses at once was under way, too.
+    this.#pending.set(sequence, pending)
+    pending.answer = write({
+      check: (batch) => this.#check(pending, batch),
+      value: (batch, response) => this.#place(pending, batch, response),
+      written: (response) => this.#written(pending, response),
+    })
+    pending.answer.catch(() => this.#pending.delete(sequence))
+    return pending.answer
+  }
+
+  #check(pending: Pending, batch: object): void {
+    if (this.#topic.generation !== this.#generation) throw topicNotFound(this.#topic.name)
+    for (const { sequence, batch: own } of this.#pending.values()) {
+      if (sequence >= pending.sequence || own === batch) continue
+      const message = `sequence ${sequence} of the producer was not written; send it again first`
+      throw new MessagingError(MessagingErrorCode.busy, message)
+    }
+  }
+
+  #place(pending: Pending, batch: object, response: PublishResponse): Buffer {
+    pending.batch = batch
+    const before = this.#next?.batch === batch ? this.#next.outcomes : this.#outcomes
+    const outcomes = behind(before, { sequence: pending.sequence, response })
+    this.#next = { batch, outcomes }
+    return encodeOutcomes(outcomes)
+  }
+
+  #written({ sequence }: Pending, response: PublishResponse): void {
+    this.#outcomes = behind(this.#outcomes, { sequence, response })
+    this.#pending.delete(sequence)
+  }
+}
+
+/** The row of a producer, as its request gets its places. */
+export interface ProducerRow {
+  /** `ERR_MESSAGING_BUSY` if an earlier request of the producer has no places. */
+  check(batch: object): void
+  /** The value of the row. */
+  value(batch: object, response: PublishResponse): Buffer
+  /** The request is written. */
+  written(response: PublishResponse): void
+}
+
+/** The producers of the generations of a topic. */
+export class Producers {
+  readonly #states = new Map<string, Promise<ProducerState>>()
+
+  /** Producers in memory. */
+  get size(): number {
+    return this.#states.size
+  }
+
+  /** Forgets all: the generation of the topic has ended. */
+  clear(): void {
+    this.#states.clear()
+  }
+
+  /** The producer, from the table if it is not in memory. */
+  async get(
+    id: string,
+    { database, table, topic, oldest }: ProducerSource,
+  ): Promise<ProducerState> {
+    let state = this.#states.get(id)
+    if (state === undefined) {
+      state = readOutcomes(database, table, topic, id).then((outcomes) => {
+        return new ProducerState(topic, outcomes)
+      })
+      this.#states.set(id, state)
+      // A read that failed says nothing about the producer.
+      state.catch(() => this.#states.delete(id))
+      if (this.#states.size > producersMax) await this.#forgetIdle()
+    }
+    const known = await state
+    known.forgetBefore(oldest)
+    return known
+  }
+
+  /** Takes producers without requests out of memory, those that came first. */
+  async #forgetIdle(): Promise<void> {
+    const ids = [...this.#states.keys()].slice(0, producersMax / 2)
+    for (const id of ids) {
+      const state = await this.#states.get(id)?.catch(() => undefined)
+      if (state?.isIdle !== false) this.#states.delete(id)
+    }
+  }
+}
+
+/** Where producers are read from. */
+export interface ProducerSource {
+  readonly database: Database
+  readonly table: string
+  readonly topic: TopicState
+  /** A producer whose last message was published before it is forgotten, as its messages are. */
+  readonly oldest: number
+}
+
+/** Writes the row of a producer. */
+export function producerMutation(
+  table: string,
+  topic: TopicState,
+  id: string,
+  value: Buffer,
+): AtomicMutation {
+  const put = { cells: { [column]: value }, timestamp: 1 }
+  return { table, row: rowOf(topic, id), mutations: [{ put }] }
+}
+
+function behind(outcomes: readonly Outcome[], last: Outcome): readonly Outcome[] {
+  return [...outcomes.slice(1 - outcomesKept), last]
+}
+
+async function readOutcomes(
   database: Database,
   table: string,
   topic: TopicState,
   id: string,
-): Promise<ProducerState> {
+): Promise<readonly Outcome[]> {
   const result = await database.table(table).get({ row: rowOf(topic, id), columns: [column] })
   const value = result.value(column)
-  if (value === undefined || value.length !== valueBytes) {
-    const never = Promise.reject<never>(new Error('nothing was published'))
-    never.catch(() => undefined)
-    return { sequence: -1, outcome: never }
+  if (value === undefined || value.length % producerOutcomeBytes !== 0) return []
+  const outcomes: Outcome[] = []
+  for (let at = 0; at < value.length; at += producerOutcomeBytes) {
+    const pointer = value.readBigInt64BE(at + 28)
+    const rollbackRange = {
+      startTimestamp: readTime(value, at + 8),
+      startSequenceId: value.readUInt16BE(at + 16),
+      endTimestamp: readTime(value, at + producerTimeOffset),
+      endSequenceId: value.readUInt16BE(at + 26),
+    }
+    const transactionWritePointer = pointer === 0n ? undefined : pointer
+    const sequence = Number(value.readBigInt64BE(at))
+    outcomes.push({ sequence, response: { transactionWritePointer, rollbackRange } })
   }
-  const rollbackRange: MessageRange = {
-    startTimestamp: readTime(value, 8),
-    startSequenceId: value.readUInt16BE(16),
-    endTimestamp: readTime(value, 18),
-    endSequenceId: value.readUInt16BE(26),
-  }
-  const outcome = Promise.resolve({ transactionWritePointer: undefined, rollbackRange })
-  return { sequence: Number(value.readBigInt64BE()), outcome }
+  return outcomes
 }
 
-/** Stores the request of a producer with its messages. */
-export function producerRow(
-  table: string,
-  topic: TopicState,
-  { id, sequence }: Producer,
-  range: MessageRange,
-): AtomicMutation {
-  const value = Buffer.allocUnsafe(valueBytes)
-  value.writeBigInt64BE(BigInt(sequence))
-  writeTime(value, 8, range.startTimestamp)
-  value.writeUInt16BE(range.startSequenceId, 16)
-  writeTime(value, 18, range.endTimestamp)
-  value.writeUInt16BE(range.endSequenceId, 26)
-  const put = { cells: { [column]: value }, timestamp: 1 }
-  return { table, row: rowOf(topic, id), mutations: [{ put }] }
+function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
+  const value = Buffer.allocUnsafe(outcomes.length * producerOutcomeBytes)
+  let at = 0
+  for (const { sequence, response } of outcomes) {
+    const { transactionWritePointer, rollbackRange } = response
+    value.writeBigInt64BE(BigInt(sequence), at)
+    writeTime(value, at + 8, rollbackRange.startTimestamp)
+    value.writeUInt16BE(rollbackRange.startSequenceId, at + 16)
+    writeTime(value, at + producerTimeOffset, rollbackRange.endTimestamp)
+    value.writeUInt16BE(rollbackRange.endSequenceId, at + 26)
+    value.writeBigInt64BE(transactionWritePointer ?? 0n, at + 28)
+    at += producerOutcomeBytes
+  }
+  return value
 }
 
 function rowOf(topic: TopicState, id: string): Buffer {

@@ -6,7 +6,13 @@
  * Failure behaviour: sources that throw never fail a flush or a compaction. Without topics nothing
  * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
  */
-import type { Coprocessor, Observer, StoreJob, StoreJobOutcome } from '../api/index.js'
+import {
+  OptionNames,
+  type Coprocessor,
+  type Observer,
+  type StoreJob,
+  type StoreJobOutcome,
+} from '../api/index.js'
 import { packTopics } from './pack.js'
 import {
   emptyPruneContext,
@@ -61,12 +67,22 @@ export interface PrunedJob {
   readonly counts: PruneCounts
 }
 
+const optionNames = new OptionNames<MessagingPruningOptions>('messaging prunings', {
+  rows: true,
+  tables: true,
+  topics: true,
+  transactions: true,
+  state: true,
+  onPruned: true,
+  onError: true,
+})
+
 /**
  * Makes the coprocessor that prunes message or payload tables; to be registered whenever the
  * database is open.
  */
 export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
-  const { rows, tables } = options
+  const { rows, tables } = optionNames.check(options)
   const module = new URL('./prune-job/prune-hook.js', import.meta.url).href
   return {
     name: `pruning of ${rows} rows in ${tables.join(', ')}`,
@@ -97,7 +113,7 @@ class PruneObserver implements Observer {
       const pruneBound = this.#pruneBound
       return { topics, invalid, pruneBound, epoch }
     } catch (error) {
-      this.#options.onError?.(error)
+      quietly(() => this.#options.onError?.(error))
       return emptyPruneContext()
     }
   }
@@ -150,7 +166,7 @@ class PruneObserver implements Observer {
     const { onPruned } = this.#options
     if (onPruned !== undefined && reports.length > 0) {
       const counts = reports.map((report) => report.counts).reduce(addCounts)
-      onPruned({ table: job.table, kind: job.kind, counts })
+      quietly(() => onPruned({ table: job.table, kind: job.kind, counts }))
     }
     return reports
   }
@@ -165,6 +181,12 @@ function boundOf(snapshot: TransactionSnapshot, packed: PackedPointers): bigint 
     inProgress,
     invalid: largest === undefined ? [] : [largest],
   })
+}
+
+/** Tells a listener, whose failure is no failure of the job. */
+function quietly(tell: () => unknown): void {
+  const told = async (): Promise<unknown> => tell()
+  told().catch(() => undefined)
 }
 
 function hasLeftNothing(report: PruneReport): boolean {

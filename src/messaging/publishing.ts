@@ -1,15 +1,15 @@
 /** Publishing and storing: requests get their places in batches of the writer. */
 import type { AtomicMutation, Database } from '../api/index.js'
-import { CommitNotCarried, idsPerMillisecond } from '../transactions/index.js'
-import { invalidArgument, MessagingError, MessagingErrorCode, topicNotFound } from './errors.js'
+import { CommitNotCarried } from '../transactions/index.js'
+import { invalidArgument, topicNotFound } from './errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from './message-writer.js'
 import type { MessagingSettings } from './options.js'
-import { producerRow, readProducer } from './producers.js'
-import { checkMayPublish, checkRequest, type CheckedRequest } from './requests.js'
+import { producerMutation, type ProducerRow } from './producers.js'
+import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
 import type { MessagingTables } from './topic-registry.js'
 import type { TopicState } from './topic-state.js'
 import type { TopicId } from './topic.js'
-import type { PublishRequest, PublishResponse } from './types.js'
+import type { Producer, PublishRequest, PublishResponse } from './types.js'
 
 /** Messages for one topic of a commit. */
 export interface CommitPublish {
@@ -49,9 +49,9 @@ export class Publishing {
       throw invalidArgument('a publish outside of transactions needs at least one message')
     }
     const topic = this.#find(id)
-    if (pointer !== undefined) this.#checkMayPublish(pointer)
+    if (pointer !== undefined) this.#checkAge(pointer)
     topic.statistics.publishRequested++
-    if (producer !== undefined) return this.#publishOnce(topic, checked)
+    if (producer !== undefined) return this.#publishOnce(topic, checked, producer)
     const response = await this.#publish(topic, checked)
     return pointer === undefined ? undefined : response
   }
@@ -61,6 +61,7 @@ export class Publishing {
     const { payloads, pointer, bytes, count } = checkRequest(request, this.#settings)
     if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
     if (pointer < 0n) throw invalidArgument('a write pointer is positive')
+    checkHandedOut(pointer, this.#settings)
     if (count === 0) throw invalidArgument('there are no payloads to store')
     const topic = this.#find(id)
     await this.#writer.write(bytes, () => {
@@ -115,7 +116,7 @@ export class Publishing {
     pointer: bigint,
     publishes: readonly CommitPublish[],
   ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
-    this.#checkMayPublish(pointer)
+    this.#checkAge(pointer)
     let bytes = 0
     const parts = publishes.map(({ id, messages }) => {
       const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
@@ -127,21 +128,21 @@ export class Publishing {
     return { parts, bytes }
   }
 
-  #checkMayPublish(pointer: bigint): void {
-    const { clock, lifetimeMilliseconds, transactions } = this.#settings
-    const now = clock.now()
-    // Without the manager its clock is only known to be about the same.
-    const newest =
-      transactions?.writePointer ?? BigInt(now + lifetimeMilliseconds) * idsPerMillisecond
-    checkMayPublish(pointer, now, { lifetimeMilliseconds, newest })
+  #checkAge(pointer: bigint): void {
+    checkAge(pointer, this.#settings)
   }
 
-  async #publish(topic: TopicState, request: CheckedRequest): Promise<PublishResponse> {
+  async #publish(
+    topic: TopicState,
+    request: CheckedRequest,
+    row?: ProducerRow,
+  ): Promise<PublishResponse> {
     let response: PublishResponse | undefined
     try {
       await this.#writer.write(request.bytes, (batch) => {
         checkExists(topic)
-        const part = this.#part(batch, topic, request)
+        row?.check(batch)
+        const part = this.#part(batch, topic, request, row)
         response = part.response
         return part
       })
@@ -153,27 +154,21 @@ export class Publishing {
   }
 
   /** Publishes unless the producer has published the same sequence already. */
-  async #publishOnce(topic: TopicState, request: CheckedRequest): Promise<PublishResponse> {
-    const { id, sequence } = request.producer!
-    let reading = topic.producers.get(id)
-    if (reading === undefined) {
-      reading = readProducer(this.#database, this.#tables.producer, topic, id)
-      topic.producers.set(id, reading)
+  async #publishOnce(
+    topic: TopicState,
+    request: CheckedRequest,
+    producer: Producer,
+  ): Promise<PublishResponse> {
+    const source = {
+      database: this.#database,
+      table: this.#tables.producer,
+      topic,
+      oldest: this.#settings.clock.now() - topic.ttlMilliseconds,
     }
-    const state = await reading
-    if (sequence === state.sequence) return state.outcome
-    if (sequence < state.sequence) {
-      const message = `producer '${id}' has published sequence ${state.sequence} already`
-      throw new MessagingError(MessagingErrorCode.producerSequence, message)
-    }
-    const before = state.sequence
-    state.sequence = sequence
-    const outcome = this.#publish(topic, request)
-    state.outcome = outcome
-    outcome.catch(() => {
-      if (state.outcome === outcome) state.sequence = before
-    })
-    return outcome
+    const state = await topic.producers.get(producer.id, source)
+    const known = state.find(producer)
+    if (known !== undefined) return known
+    return state.publish(producer.sequence, (row) => this.#publish(topic, request, row))
   }
 
   /** Gives a request its places. */
@@ -181,23 +176,26 @@ export class Publishing {
     batch: WriteBatch,
     topic: TopicState,
     request: CheckedRequest,
+    row?: ProducerRow,
   ): WritePart & { response: PublishResponse } {
     const { payloads, count, pointer, producer, bytes } = request
     const now = this.#settings.clock.now()
     const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
     const { endTimestamp } = rollbackRange
-    const mutations =
-      producer === undefined
-        ? []
-        : [producerRow(this.#tables.producer, topic, producer, rollbackRange)]
+    const response = { transactionWritePointer: pointer, rollbackRange }
+    const mutations: AtomicMutation[] = []
+    if (row !== undefined) {
+      const value = row.value(batch, response)
+      mutations.push(producerMutation(this.#tables.producer, topic, producer!.id, value))
+    }
     const written = (): void => {
+      row?.written(response)
       if (pointer !== undefined) topic.remember(pointer, rollbackRange)
       topic.statistics.publishSucceeded++
       topic.statistics.messagesPublished += count
       topic.statistics.bytesPublished += bytes
       topic.statistics.lastPublishTime = endTimestamp
     }
-    const response = { transactionWritePointer: pointer, rollbackRange }
     return { mutations, timestampMax: endTimestamp, written, response }
   }
 }

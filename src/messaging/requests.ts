@@ -19,6 +19,19 @@ export interface CheckedRequest {
   readonly producer: Producer | undefined
 }
 
+const requestNames = new OptionNames<PublishRequest>('a request to publish', {
+  messages: true,
+  transactionWritePointer: true,
+  producer: true,
+})
+const producerNames = new OptionNames<Producer>('a producer', { id: true, sequence: true })
+
+/** `ERR_INVALID_ARGUMENT` for fields that a request to publish does not have. */
+export function checkRequestNames(request: PublishRequest): void {
+  const { producer } = requestNames.check(request)
+  if (producer !== undefined) producerNames.check(producer)
+}
+
 const pointerLimit = 2n ** 63n
 const producerIdBytesMax = 256
 /** What a message takes beside its payload, about. */
@@ -26,7 +39,9 @@ const overheadBytes = 64
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_REQUEST_TOO_LARGE`. */
 export function checkRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
-  const { messages, transactionWritePointer: pointer, producer } = request
+  const { messages, transactionWritePointer: pointer } = requestNames.check(request)
+  // As of this call: a caller may use its object for the next request.
+  const producer = request.producer && { ...request.producer }
   if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
   if (messages.length > limits.requestMessagesMax) {
     throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
@@ -91,21 +106,30 @@ export function checkRange(range: MessageRange): void {
   }
 }
 
+/** How far another machine's clock may be ahead, where no manager says which pointers there are. */
+const clockAheadMilliseconds = 60_000
+
 /**
- * `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish; `ERR_INVALID_ARGUMENT`
- * for a pointer above `newest`, which nobody was given: readers would wait for its end.
+ * `ERR_INVALID_ARGUMENT` for a write pointer that no transaction has: at its messages all readers
+ * with transactions would hold, for as long as the messages live.
  */
-export function checkMayPublish(
-  pointer: bigint,
-  now: number,
-  { lifetimeMilliseconds, newest }: { lifetimeMilliseconds: number; newest: bigint },
-): void {
-  if (pointer > newest) {
-    throw invalidArgument(`no transaction has the write pointer ${pointer}`)
+export function checkHandedOut(pointer: bigint, settings: MessagingSettings): void {
+  const { transactions, clock } = settings
+  const isHandedOut =
+    transactions === undefined
+      ? startOf(pointer) <= clock.now() + clockAheadMilliseconds
+      : pointer <= transactions.writePointer
+  if (!isHandedOut) throw invalidArgument(`no transaction has the write pointer ${pointer}`)
+}
+
+/** `ERR_TRANSACTION_TOO_OLD` for a transaction that may no longer publish. */
+export function checkAge(pointer: bigint, settings: MessagingSettings): void {
+  const { clock, lifetimeMilliseconds } = settings
+  if (pointer <= 0n || clock.now() - startOf(pointer) > lifetimeMilliseconds) {
+    const message = `transaction ${pointer} is older than ${lifetimeMilliseconds} ms`
+    throw new MessagingError(MessagingErrorCode.transactionTooOld, message)
   }
-  if (pointer > 0n && now - startOf(pointer) <= lifetimeMilliseconds) return
-  const message = `transaction ${pointer} is older than ${lifetimeMilliseconds} ms`
-  throw new MessagingError(MessagingErrorCode.transactionTooOld, message)
+  checkHandedOut(pointer, settings)
 }
 
 const fetchNames = new OptionNames<FetchOptions>('a fetch', {
@@ -118,8 +142,11 @@ const fetchNames = new OptionNames<FetchOptions>('a fetch', {
   signal: true,
 })
 
-/** Checks the options of a fetch that do not depend on the topic. `ERR_INVALID_ARGUMENT`. */
-export function checkFetch(options: FetchOptions): void {
+/**
+ * The options of a fetch as they are now. `ERR_INVALID_ARGUMENT` as far as that does not depend on
+ * the topic.
+ */
+export function checkedFetch(options: FetchOptions): FetchOptions {
   const { from, time, limit, transaction, waitMilliseconds } = fetchNames.check(options)
   if (from !== undefined && time !== undefined) {
     throw invalidArgument('a fetch starts at a message or at a time, not at both')
@@ -136,6 +163,7 @@ export function checkFetch(options: FetchOptions): void {
   if (waitMilliseconds !== undefined && !(waitMilliseconds >= 0)) {
     throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(waitMilliseconds)}`)
   }
+  return from instanceof Uint8Array ? { ...options, from: Buffer.from(from) } : { ...options }
 }
 
 /** Where a fetch starts, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
@@ -157,7 +185,7 @@ export function startOfFetch(options: FetchOptions, oldest: number): ReaderStart
 }
 
 function checkProducer(producer: Producer): void {
-  const { id, sequence } = producer
+  const { id, sequence } = producerNames.check(producer)
   if (typeof id !== 'string' || id.length === 0 || Buffer.byteLength(id) > producerIdBytesMax) {
     throw invalidArgument(`the id of a producer is a text of 1 to ${producerIdBytesMax} bytes`)
   }

@@ -133,7 +133,8 @@ export class MessagingService implements Messaging {
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
     this.#checkOpen()
-    await this.#topics.create(id, properties)
+    const { namespace, topic } = id
+    await this.#topics.create({ namespace, topic }, properties)
   }
 
   async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
@@ -181,7 +182,8 @@ export class MessagingService implements Messaging {
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
     this.#checkOpen()
-    const { transactionWritePointer: pointer, rollbackRange } = response
+    const { transactionWritePointer: pointer } = response
+    const rollbackRange = { ...response.rollbackRange }
     checkRange(rollbackRange)
     checkPointer(pointer)
     const topic = this.#topics.find(id)
@@ -283,14 +285,15 @@ export class MessagingService implements Messaging {
     if (register === undefined) return
     const topics = (): ReturnType<TopicRegistry['records']> => this.#topics.records()
     const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
-    const { message, payload } = this.#tables
+    const { message, payload, producer } = this.#tables
     const state = pruneState === undefined ? {} : { state: pruneState }
     const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
-    for (const pruning of [
-      messagingPruning(pruned),
-      messagingPruning({ rows: 'payload', tables: [payload], topics }),
-    ]) {
-      this.#registrations.push(await register(pruning))
+    for (const options of [
+      pruned,
+      { rows: 'payload', tables: [payload], topics },
+      { rows: 'producer', tables: [producer], topics },
+    ] as const) {
+      this.#registrations.push(await register(messagingPruning(options)))
     }
   }
 

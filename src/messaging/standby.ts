@@ -6,7 +6,7 @@
  * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens everything anew, so nothing that
  * it remembers is older than the database.
  */
-import { CellarError, ErrorCode } from '../api/index.js'
+import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import type { TopicId } from './topic.js'
 import type {
@@ -33,9 +33,18 @@ export interface StandbyOptions {
   readonly open: () => Promise<Leadership>
   /** Milliseconds between two attempts; 0 = only by `attempt`. Default 1000. */
   readonly retryMilliseconds?: number
-  /** Is told when this instance begins to lead, or fails to for another reason than the lock. */
-  readonly changed?: (outcome: 'leads' | Error) => void
+  /**
+   * Is told when this instance begins to lead, or fails to for another reason than the lock. What
+   * the function throws, or its promise rejects with, changes nothing.
+   */
+  readonly changed?: (outcome: 'leads' | Error) => unknown
 }
+
+const standbyNames = new OptionNames<StandbyOptions>('a standby', {
+  open: true,
+  retryMilliseconds: true,
+  changed: true,
+})
 
 /** See the file header. */
 export class StandbyMessaging implements Messaging {
@@ -51,7 +60,7 @@ export class StandbyMessaging implements Messaging {
 
   /** Starts an instance, and tries once to lead. `ERR_INVALID_ARGUMENT` for the interval. */
   static async start(options: StandbyOptions): Promise<StandbyMessaging> {
-    const { retryMilliseconds = 1000 } = options
+    const { retryMilliseconds = 1000 } = standbyNames.check(options)
     if (!(retryMilliseconds >= 0)) throw invalidArgument('retryMilliseconds must be 0 or more')
     const standby = new StandbyMessaging(options)
     await standby.attempt()
@@ -91,16 +100,21 @@ export class StandbyMessaging implements Messaging {
     clearTimeout(this.#timer)
     try {
       this.#leadership = await this.#options.open()
-      this.#options.changed?.('leads')
+      this.#tell('leads')
       return true
     } catch (error) {
       if (error instanceof CellarError && error.code === ErrorCode.locked) return false
-      this.#options.changed?.(error as Error)
+      this.#tell(error as Error)
       throw error
     } finally {
       this.#attempt = undefined
       this.#later()
     }
+  }
+
+  #tell(outcome: 'leads' | Error): void {
+    const told = async (): Promise<unknown> => this.#options.changed?.(outcome)
+    told().catch(() => undefined)
   }
 
   #later(): void {

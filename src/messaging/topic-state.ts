@@ -5,9 +5,10 @@
 import { AscendingClock } from './ascending-clock.js'
 import { MessageCache } from './message-cache.js'
 import { TopicRows } from './message-rows.js'
+import { Producers } from './producers.js'
 import { comparePlaces, placeOf, weightOf, type Place, type StoredBatch } from './stored-batch.js'
 import { topicPrefix, type TopicId } from './topic.js'
-import type { MessageRange, PublishResponse, TopicProperties } from './types.js'
+import type { MessageRange, TopicProperties } from './types.js'
 
 /** Counters of a topic since the service was opened. */
 export interface TopicStatistics {
@@ -37,12 +38,6 @@ export interface TopicStatistics {
   cacheMisses: number
   /** Milliseconds since the epoch; 0 = none. */
   lastPublishTime: number
-}
-
-/** The last request of a producer. */
-export interface ProducerState {
-  sequence: number
-  outcome: Promise<PublishResponse>
 }
 
 /** Ranges of transactions that are remembered for a rollback by pointer, per topic. */
@@ -82,8 +77,7 @@ export class TopicState {
   readable: Place
   /** The newest rows. */
   readonly cache: MessageCache<StoredBatch>
-  /** By the producer's id. */
-  readonly producers = new Map<string, Promise<ProducerState>>()
+  readonly producers = new Producers()
   readonly #ranges = new Map<bigint, MessageRange[]>()
   readonly #waiters = new Set<() => void>()
   readonly #tables: { message: string; payload: string }

@@ -10,7 +10,10 @@ import type { TopicId } from './topic.js'
 export interface Producer {
   /** Any text of at most 256 bytes, for instance a random one for each program. */
   readonly id: string
-  /** Ascends with each request of the producer to the topic; a retry has the same. */
+  /**
+   * Ascends with each request of the producer to the topic; a retry has the same, and gets the
+   * first outcome of the sequence. At most five requests of a producer may be under way together.
+   */
   readonly sequence: number
 }
 

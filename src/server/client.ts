@@ -18,6 +18,7 @@ import {
   type TopicId,
   type TopicProperties,
 } from '../messaging/index.js'
+import { checkedFetch, checkRequestNames } from '../messaging/requests.js'
 import { encodeTransaction } from '../transactions/index.js'
 import { AvroForms } from './avro.js'
 import { BlockDecoder } from './avro-stream.js'
@@ -94,6 +95,7 @@ export class MessagingClient implements Messaging {
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    checkRequestNames(request)
     const { producer } = request
     const headers: Record<string, string> =
       producer === undefined
@@ -109,6 +111,7 @@ export class MessagingClient implements Messaging {
   }
 
   async store(id: TopicId, request: PublishRequest): Promise<void> {
+    checkRequestNames(request)
     await this.#post(`${pathOf(id)}/store`, this.#encode(request))
   }
 
@@ -117,7 +120,8 @@ export class MessagingClient implements Messaging {
     await this.#post(`${pathOf(id)}/rollback`, body)
   }
 
-  async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
+  async fetch(id: TopicId, given: FetchOptions = {}): Promise<MessageIterator> {
+    const options = checkedFetch(given)
     const { waitMilliseconds = 0, signal } = options
     const query = waitMilliseconds > 0 ? `?wait=${Math.ceil(waitMilliseconds)}` : ''
     const path = `${pathOf(id)}/poll${query}`

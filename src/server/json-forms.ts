@@ -2,6 +2,7 @@
  * The JSON form of the messaging requests and responses: the fields of the Avro schemas, payloads
  * in base64, message ids in hexadecimal, and 64-bit numbers as strings of decimal digits.
  */
+import { OptionNames } from '../api/index.js'
 import type { Message, PublishRequest, PublishResponse } from '../messaging/index.js'
 import {
   decodeTransaction,
@@ -21,6 +22,28 @@ export interface PollRequest {
 }
 
 type Fields = Record<string, unknown>
+
+const transactionWritePointer = true
+const publishNames = new OptionNames('a body to publish', {
+  transactionWritePointer,
+  messages: true,
+})
+const responseNames = new OptionNames('the answer to a publish', {
+  transactionWritePointer,
+  rollbackRange: true,
+})
+const rangeNames = new OptionNames('a rollback range', {
+  startTimestamp: true,
+  startSequenceId: true,
+  endTimestamp: true,
+  endSequenceId: true,
+})
+const pollNames = new OptionNames('a poll', {
+  startFrom: true,
+  inclusive: true,
+  limit: true,
+  transaction: true,
+})
 
 /** Parses a body; `ERR_INVALID_ARGUMENT` if it is no JSON object. */
 export function parseObject(body: Buffer): Fields {
@@ -54,7 +77,7 @@ export function parseProperties(body: Buffer): Record<string, string> {
 
 /** A request to publish or store. */
 export function parsePublish(body: Buffer): PublishRequest {
-  const { transactionWritePointer, messages } = parseObject(body)
+  const { transactionWritePointer, messages } = publishNames.check(parseObject(body))
   if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
   const payloads = messages.map((message) => bytesOf(message, 'a message', 'base64'))
   if (isAbsent(transactionWritePointer)) return { messages: payloads }
@@ -88,11 +111,11 @@ export function responseJson({ transactionWritePointer, rollbackRange }: Publish
 
 /** The answer to a publish, for a rollback. */
 export function parseResponse(body: Buffer): PublishResponse {
-  const { transactionWritePointer, rollbackRange } = parseObject(body)
+  const { transactionWritePointer, rollbackRange } = responseNames.check(parseObject(body))
   if (typeof rollbackRange !== 'object' || rollbackRange === null) {
     throw invalidArgument('rollbackRange must be an object')
   }
-  const range = rollbackRange as Fields
+  const range = rangeNames.check(rollbackRange as Fields)
   const number = (name: string): number => Number(pointerOf(range[name], name))
   return {
     transactionWritePointer: isAbsent(transactionWritePointer)
@@ -113,7 +136,8 @@ export function parseResponse(body: Buffer): PublishResponse {
  * `{ "bytes": ... }`.
  */
 export function parsePoll(body: Buffer): PollRequest {
-  const { startFrom, inclusive, limit, transaction } = body.length === 0 ? {} : parseObject(body)
+  const fields = body.length === 0 ? {} : parseObject(body)
+  const { startFrom, inclusive, limit, transaction } = pollNames.check(fields)
   const request: { -readonly [K in keyof PollRequest]: PollRequest[K] } = {}
   const start = unwrap(startFrom)
   if (isLong(startFrom)) request.time = Number(pointerOf(start, 'startFrom'))

@@ -8,6 +8,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { OptionNames, shown } from '../api/index.js'
 import {
   messageIdBytes,
   MessagingError,
@@ -45,6 +46,9 @@ export interface MessagingRoutesOptions {
   readonly chunkBytes?: number | undefined
 }
 
+const optionNames = new OptionNames<MessagingRoutesOptions>('the routes of messaging', {
+  chunkBytes: true,
+})
 type Form = 'avro' | 'json'
 const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
 /** What a message takes in a chunk beside id and payload. */
@@ -58,7 +62,11 @@ export function messagingRoutes(
   messaging: Messaging,
   options: MessagingRoutesOptions = {},
 ): ServerSystem {
-  const routes = new Routes(messaging, options.chunkBytes ?? 60_000)
+  const { chunkBytes = 60_000 } = optionNames.check(options)
+  if (!Number.isSafeInteger(chunkBytes) || chunkBytes < 1) {
+    throw invalidArgument(`chunkBytes must be a whole number above 0, got ${shown(chunkBytes)}`)
+  }
+  const routes = new Routes(messaging, chunkBytes)
   const service = messaging as Partial<MessagingService & StandbyMessaging>
   return {
     name: 'messaging',

@@ -1,8 +1,8 @@
 /**
- * The cell hook of the messaging prunings: runs inside the flushes and compactions of a message or
- * payload table and applies the cleanup matrix of messaging/FORMAT.md. Its options are
- * `{ rows: 'message' }` or `{ rows: 'payload' }`; its context comes from prune-observer.ts, and
- * without one it keeps everything.
+ * The cell hook of the messaging prunings: runs inside the flushes and compactions of a message,
+ * payload or producer table and applies the cleanup matrix of messaging/FORMAT.md. Its options are
+ * `{ rows: 'message' }`, 'payload' or 'producer' (producer-hook.ts). Its context comes from
+ * prune-observer.ts, and without one it keeps everything.
  *
  * Invariants
  * - A cell is dropped only if its row has the form of the table's rows and its topic is known.
@@ -29,12 +29,13 @@ import {
   type PruneContext,
 } from './prune-context.js'
 import { PointerSet } from '../../transactions/prune-job/packed-pointers.js'
+import { ProducerHook } from './producer-hook.js'
 import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
 import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
 import { StoredRow } from './stored-row.js'
 
 /** Which table's rows are pruned. */
-export type PrunedRows = 'message' | 'payload'
+export type PrunedRows = 'message' | 'payload' | 'producer'
 
 /** What happened to the cells of a job, by number. All others were kept as they were. */
 export interface PruneCounts {
@@ -192,10 +193,11 @@ class PruneHook implements CellHook {
 export function createCellHook(setup: CellHookSetup): CellHook {
   const { job, options } = setup
   const { rows } = options
-  if (rows !== 'message' && rows !== 'payload') {
-    throw invalidArgument(`rows must be 'message' or 'payload', got ${String(rows)}`)
+  if (rows !== 'message' && rows !== 'payload' && rows !== 'producer') {
+    throw invalidArgument(`rows must be 'message', 'payload' or 'producer', got ${String(rows)}`)
   }
   const context = (setup.context ?? emptyPruneContext()) as PruneContext
+  if (rows === 'producer') return new ProducerHook(context, job.now)
   return new PruneHook(rows, context, job.now, job.kind === 'major')
 }
 

@@ -17,3 +17,7 @@ export const metadataQualifier = 'm'
 export const messageTailBytes = 4 + 8 + 2
 /** Bytes behind the topic in a payload row: the same, with writePointer(8) behind generation. */
 export const payloadTailBytes = 4 + 8 + 8 + 2
+/** Bytes of one outcome in the row of a producer, and where the time of its last message stands. */
+export const producerOutcomeBytes = 36
+/** See {@link producerOutcomeBytes}. */
+export const producerTimeOffset = 18
