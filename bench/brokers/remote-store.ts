@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import {
   AlreadyClosedError,
   ConnectionLostError,
+  MetadataCache,
   MetadataStoreError,
   UnsupportedError,
   type BatchOperation,
@@ -15,7 +16,9 @@ import {
   type Expected,
   type FeedCommit,
   type GetResult,
+  type MetadataCacheOptions,
   type MetadataErrorCode,
+  type MetadataSerde,
   type Notification,
   type PutOptions,
   type SessionEvent,
@@ -239,6 +242,13 @@ export class RemoteStore implements CachingStore {
   registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
     this.#sessionListeners.add(listener)
     return () => void this.#sessionListeners.delete(listener)
+  }
+
+  getMetadataCache<T>(
+    serde: MetadataSerde<T>,
+    options?: MetadataCacheOptions<T>,
+  ): MetadataCache<T> {
+    return new MetadataCache(this, serde, options)
   }
 
   registerCache(sink: CacheSink): () => void {

@@ -4,6 +4,8 @@ import type { PlantedFault } from './planted-fault.js'
 const fences = ['test/unit/metastore/coordination/fences.test.ts']
 const elections = ['test/unit/metastore/coordination/elections.test.ts']
 
+const fake = ['test/unit/metastore/pulsar/zookeeper-fake.test.ts']
+
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
@@ -67,13 +69,34 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/metastore/pulsar/zookeeper/client.ts',
     find: 'this.#isLost = true\n    this.#listener',
     replace: 'this.#isLost = true\n    this.#sessionId = 0n\n    this.#listener',
-    tests: ['test/unit/metastore/pulsar/zookeeper-sessions.test.ts'],
+    tests: fake,
   },
   {
     name: 'the creation is not compared on ZooKeeper',
     file: 'src/metastore/pulsar/zookeeper/nodes.ts',
     find: 'if (found.czxid === wanted) return',
     replace: 'if (found.czxid > 0) return',
+    tests: fake,
+  },
+  {
+    name: 'the deletions of a session of ZooKeeper are told before its loss',
+    file: 'src/metastore/pulsar/zookeeper/zk-store.ts',
+    find: 'else if (endsOwn) {',
+    replace: 'else if (endsOwn && this.#isLost) {',
+    tests: fake,
+  },
+  {
+    name: 'locks are not looked at when the session comes back',
+    file: 'src/metastore/coordination/lock-manager.ts',
+    find: "else if (event === 'SessionReestablished') void lock.revalidate()",
+    replace: '',
     tests: fences,
+  },
+  {
+    name: 'a leader is believed after a reconnection',
+    file: 'src/metastore/coordination/leader-election.ts',
+    find: 'else this.#electAgain()',
+    replace: 'else this.#isSuspect = false',
+    tests: elections,
   },
 ]

@@ -194,6 +194,11 @@ export class MetadataTableView<T> implements CacheSink {
     return this.#during(read).catch(() => undefined)
   }
 
+  /** Called by the store when its handle was closed. */
+  closed(): void {
+    this.close()
+  }
+
   /** Called by the store when changes may have been lost. */
   reset(): void {
     if (!this.#isClosed) void this.#during(() => this.#refill()).catch(() => undefined)

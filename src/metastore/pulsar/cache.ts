@@ -269,6 +269,11 @@ export class MetadataCache<T> implements CacheSink {
     }
   }
 
+  /** Called by the store when its handle was closed. */
+  closed(): void {
+    this.close()
+  }
+
   #check(path: string): void {
     if (this.#unregister === undefined) throw new AlreadyClosedError('the cache')
     checkPath(path)

@@ -7,11 +7,13 @@ import { systemClock } from '../kernel/backoff.js'
 import { later } from '../kernel/lease-clock.js'
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { checkIndexScan, checkListener, checkReadOptions } from './arguments.js'
+import { MetadataCache, type MetadataCacheOptions } from './cache.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import { Dispatcher, type Registration } from './dispatcher.js'
 import { asMetadataError, hasCode, MetadataErrorCode } from './errors.js'
 import { checkPath } from './paths.js'
 import { consumed, failing } from './scans.js'
+import type { MetadataSerde } from './serde.js'
 import type {
   BatchOperation,
   Closeable,
@@ -181,9 +183,21 @@ export abstract class StoreHandle implements CachingStore {
     return () => void this.caches.delete(sink)
   }
 
+  getMetadataCache<T>(
+    serde: MetadataSerde<T>,
+    options?: MetadataCacheOptions<T>,
+  ): MetadataCache<T> {
+    return new MetadataCache(this, serde, options)
+  }
+
   close(): Promise<void> {
-    this.#closed ??= this.end()
+    this.#closed ??= this.#end()
     return this.#closed
+  }
+
+  #end(): Promise<void> {
+    for (const cache of [...this.caches]) cache.closed?.()
+    return this.end()
   }
 
   /** Fails if the handle was closed, or an argument of a read is wrong. */

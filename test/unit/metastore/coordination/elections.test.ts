@@ -118,6 +118,26 @@ void t.test('close ends the wait of an election that cannot be held', async (t) 
   await close()
 })
 
+void t.test('a leader whose session was lost leads again, with another token', async (t) => {
+  const [store, other, close] = await opened()
+  const election = new LeaderElection(store, textSerde, '/leader')
+  await election.elect('me')
+  const before = election.token!
+  store.faults.expireSession()
+  t.equal(await eventually(() => String((election.token ?? 0) > before), 'true'), 'true')
+  t.equal((await other.get('/leader'))!.stat.creationSequence, election.token)
+  t.equal(election.isSuspect, false)
+  // The record of another session comes in unheard: only the session events tell of it.
+  store.faults.disconnect()
+  await other.batch([
+    { delete: '/leader' },
+    { put: '/leader', value: 'other', expected: -1, ephemeral: true },
+  ])
+  await store.faults.reconnect()
+  t.equal(await eventually(() => election.state, 'Following'), 'Following')
+  await close()
+})
+
 void t.test('a handle is one participant of a path', async (t) => {
   const [store, other, close] = await opened()
   const service = new CoordinationService(store)

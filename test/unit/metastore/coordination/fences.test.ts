@@ -136,6 +136,32 @@ void t.test('a lock in doubt writes nothing before it was found again', async (t
   await store.close()
 })
 
+void t.test('a lock whose session was lost is taken again, or has ended', async (t) => {
+  const space = await memoryBackend.create()
+  const [store, other] = [await space.open(), await space.open()]
+  const manager = new LockManager(store, textSerde)
+  const kept = await manager.acquireLock('/kept', 'mine')
+  const taken = await manager.acquireLock('/taken', 'mine')
+  const { token } = kept
+  let successor: Promise<unknown> | undefined
+  other.registerListener(({ type, path }) => {
+    if (type !== 'Deleted' || path !== '/taken') return
+    successor ??= new LockManager(other, textSerde).acquireLock('/taken', 'theirs')
+  })
+  await space.expireSession!(store)
+  t.equal(await eventually(() => String(kept.token > token), 'true'), 'true', 'a new token')
+  t.equal(await eventually(() => String(kept.isSuspect), 'false'), 'false', 'held for sure')
+  const { creationSequence } = (await other.get('/kept'))!.stat
+  t.equal(creationSequence, kept.token, 'in the store, too')
+  await eventually(() => String(successor !== undefined), 'true')
+  // One of both has the lock, whoever was faster.
+  const outcome = await codeOf(successor!)
+  t.equal(await eventually(() => String(taken.isSuspect), 'false'), 'false')
+  t.equal(taken.state, outcome === lockBusy ? 'Valid' : 'Released')
+  await store.close()
+  await other.close()
+})
+
 void t.test('an acquire whose outcome is in doubt leaves no lock that nobody holds', async (t) => {
   const database = await openMemoryDatabase()
   const store = await metadataStoreOf(database)
