@@ -28,6 +28,7 @@ import { UniqueValues } from './records/unique-values.js'
 import { lastTag } from './qualified-name.js'
 import { RecordId } from './record-id.js'
 import { Repository } from './repository.js'
+import { RepositoryModel } from './repository-model.js'
 import {
   checkNewRepositoryName,
   checkRepositoryName,
@@ -75,7 +76,8 @@ export class RepositoryManager {
   readonly #tables = new Map<string, Map<string, RecordTable>>()
   readonly #subscriptions = new Map<string, Subscription>()
   readonly #dropObservers = new Set<DropObserver>()
-  #drops: Promise<void> = Promise.resolve()
+  readonly #model: RepositoryModel
+  #unfollow = (): void => undefined
   #isClosed = false
 
   private constructor(
@@ -113,6 +115,7 @@ export class RepositoryManager {
       findTable: (repository, name) => this.repository(repository).table(name),
     })
     const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
+    this.#model = RepositoryModel.of(database, tablePrefix)
     this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`, durability)
     this.#parts = [new UniqueValues(), new LinkTargets(), ledger, this.#fieldIndexes]
   }
@@ -195,7 +198,7 @@ export class RepositoryManager {
       const message = `there is a repository ${name} already`
       throw new RepositoryError(RepositoryErrorCode.repositoryExists, message)
     }
-    await this.#openTable(name, defaultTable)
+    await this.#tellMade(name, defaultTable)
     return new Repository(this, name)
   }
 
@@ -300,6 +303,7 @@ export class RepositoryManager {
   async close(): Promise<void> {
     for (const subscription of this.#subscriptions.values()) await subscription.close()
     this.#isClosed = true
+    this.#unfollow()
     this.types.close()
     await this.types.settled()
   }
@@ -341,7 +345,8 @@ export class RepositoryManager {
       const message = `the repository ${repository} has a table ${name} already`
       throw new RepositoryError(RepositoryErrorCode.recordTableExists, message)
     }
-    return this.#openTable(repository, name)
+    await this.#tellMade(repository, name)
+    return new Repository(this, repository).table(name)
   }
 
   /** @internal */
@@ -359,7 +364,22 @@ export class RepositoryManager {
     return [...this.#tables.values()].flatMap((tables) => [...tables.values()])
   }
 
+  #tellMade(repository: string, table: string): Promise<void> {
+    return this.#model.tell((follower) => follower.tableMade(repository, table))
+  }
+
   async #load(): Promise<void> {
+    this.#unfollow = this.#model.follow({
+      tableMade: (repository, table) => this.#openTable(repository, table),
+      tableDropped: async (repository, table) => {
+        this.#tables.get(repository)?.delete(table)
+        for (const observer of this.#dropObservers) await observer.tableDropped(repository, table)
+      },
+      repositoryDeleted: async (repository) => {
+        for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
+        this.#tables.delete(repository)
+      },
+    })
     await this.#rows.add(defaultRepository, undefined)
     // A blob store that is away does not hinder the others; `finishDrops` tries again.
     await this.finishDrops().catch((error: unknown) => {
@@ -377,7 +397,7 @@ export class RepositoryManager {
     }
   }
 
-  async #openTable(repository: string, name: string): Promise<RecordTable> {
+  async #openTable(repository: string, name: string): Promise<void> {
     const physical = this.#physicalName(repository, name)
     await this.#database.admin.ensureTable(physical, { families: { [recordFamily]: {} } })
     const { schema } = this.types
@@ -410,41 +430,40 @@ export class RepositoryManager {
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
     await this.#fieldIndexes.load(context.key)
-    const records = new RecordTable(context)
     const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
-    tables.set(name, records)
+    if (!tables.has(name)) tables.set(name, new RecordTable(context))
     this.#tables.set(repository, tables)
-    return records
-  }
-
-  /** Drops that end at the same time would meet in the same table. */
-  #ending(work: () => Promise<void>): Promise<void> {
-    const ended = this.#drops.then(work)
-    this.#drops = ended.catch(() => undefined)
-    return ended
   }
 
   #endRepository(repository: string): Promise<void> {
-    return this.#ending(async () => {
-      for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
+    return this.#model.drop(async () => {
+      if (!(await this.#isRequested(repository, undefined))) return
+      await this.#model.tell((follower) => follower.repositoryDeleted(repository))
       for (const row of await this.#rows.list()) {
         if (row.repository === repository && row.table !== undefined) {
           await this.#removeTable(repository, row.table)
         }
       }
-      this.#tables.delete(repository)
       await this.#rows.remove(repository, undefined)
     })
   }
 
   #endTable(repository: string, name: string): Promise<void> {
-    return this.#ending(() => this.#removeTable(repository, name))
+    return this.#model.drop(async () => {
+      if (await this.#isRequested(repository, name)) await this.#removeTable(repository, name)
+    })
+  }
+
+  /** Whether something is still to be dropped: another manager may have done so meanwhile. */
+  async #isRequested(repository: string, table: string | undefined): Promise<boolean> {
+    const rows = await this.#rows.list()
+    const own = rows.find((row) => row.repository === repository && row.table === table)
+    return own?.state === 'DELETE_REQUESTED'
   }
 
   /** Removes everything that belongs to a record table; the row that asks for it goes last. */
   async #removeTable(repository: string, name: string): Promise<void> {
-    this.#tables.get(repository)?.delete(name)
-    for (const observer of this.#dropObservers) await observer.tableDropped(repository, name)
+    await this.#model.tell((follower) => follower.tableDropped(repository, name))
     const physical = this.#physicalName(repository, name)
     const key = Buffer.from(`${repository}/${name}`)
     this.#fieldIndexes.forget(key)
