@@ -53,6 +53,8 @@ export class KeyOnlyFilter extends KeyFilter {
  * not deleted.
  */
 export class TimestampsFilter extends KeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   /** The wanted timestamps in halves, ascending. */
   private readonly highs: readonly number[]
   private readonly lows: readonly number[]

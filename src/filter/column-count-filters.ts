@@ -6,7 +6,6 @@ import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { checkFilterCount, checkList, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
-import { jumpInRow } from './single-column-filters.js'
 
 /**
  * Returns the newest version of each of a row's first `columnsMax` columns (HBase:
@@ -72,7 +71,7 @@ export class ColumnPaginationFilter extends KeyFilter {
       const { escaped } = this
       const { buffer, qualifierStart, qualifierEnd } = cell
       const order = compareBytes(buffer, qualifierStart, qualifierEnd, escaped, 0, escaped.length)
-      if (order < 0) return jumpInRow(cell)
+      if (order < 0) return FilterCode.seekUsingHint
     }
     this.columns++
     // The last column does not leave the row: later members of a filter list count the next column

@@ -11,7 +11,6 @@ import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { checkFlag, checkList, copyBytes, readOptions } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
-import { jumpInRow } from './single-column-filters.js'
 
 /**
  * Compares the beginning of a cell's qualifier with an escaped prefix; 0 = it begins with the
@@ -24,6 +23,8 @@ function compareToPrefix(cell: CellView, prefix: Buffer): number {
 
 /** Returns the columns whose qualifier begins with a prefix (HBase: ColumnPrefixFilter). */
 export class ColumnPrefixFilter extends KeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   private readonly prefix: Buffer
   private readonly escaped: Buffer
 
@@ -37,7 +38,7 @@ export class ColumnPrefixFilter extends KeyFilter {
   override filterCell(cell: CellView): FilterCode {
     const order = compareToPrefix(cell, this.escaped)
     if (order === 0) return FilterCode.include
-    return order < 0 ? jumpInRow(cell) : FilterCode.nextRow
+    return order < 0 ? FilterCode.seekUsingHint : FilterCode.nextRow
   }
 
   /** The prefix. */
@@ -51,6 +52,8 @@ export class ColumnPrefixFilter extends KeyFilter {
  * MultipleColumnPrefixFilter).
  */
 export class MultipleColumnPrefixFilter extends KeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   /** Ascending; no prefix begins with another one. */
   private readonly prefixes: readonly Buffer[]
   private readonly escaped: readonly Buffer[]
@@ -87,7 +90,7 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
       const order = compareToPrefix(cell, escaped[i])
       if (order > 0) continue
       this.index = i
-      return order === 0 ? FilterCode.include : jumpInRow(cell)
+      return order === 0 ? FilterCode.include : FilterCode.seekUsingHint
     }
     return FilterCode.nextRow
   }
@@ -119,6 +122,8 @@ const rangeNames = new OptionNames<ColumnRangeOptions>('a ColumnRangeFilter', {
 
 /** Returns the columns whose qualifier is in a range (HBase: ColumnRangeFilter). */
 export class ColumnRangeFilter extends KeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   private readonly min: Buffer | undefined
   private readonly escapedMin: Buffer | undefined
   private readonly minInclusive: boolean
@@ -147,7 +152,7 @@ export class ColumnRangeFilter extends KeyFilter {
     const min = this.escapedMin
     if (min === undefined) return FilterCode.include
     const order = compareBytes(buffer, qualifierStart, qualifierEnd, min, 0, min.length)
-    if (order < 0) return jumpInRow(cell)
+    if (order < 0) return FilterCode.seekUsingHint
     return order === 0 && !this.minInclusive ? FilterCode.nextColumn : FilterCode.include
   }
 

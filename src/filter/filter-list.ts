@@ -3,9 +3,9 @@
  * FilterListWithOR).
  *
  * MUST_PASS_ALL shows a cell to its members in order until one rejects it. Later members do not see
- * the cell, so a member that counts does not count it (HBASE-20565). A cell is included if all
- * members include it. The scan then jumps as far as the member with the longest jump asked. The
- * hint of a rejecting member takes precedence over all jumps.
+ * the cell, so a member that counts does not count it (HBASE-20565). Only those that give hints see
+ * it too (HBASE-28622). A cell is included if all members include it. The scan then jumps as far as
+ * the member with the longest jump asked. Hints take precedence over all jumps; the farthest counts.
  *
  * MUST_PASS_ONE includes a cell that any member includes. The scan then jumps only as far as the
  * member with the shortest jump asked. list-member.ts describes what the list remembers meanwhile.
@@ -37,6 +37,7 @@ export class FilterList implements Filter {
   readonly operator: FilterListOperator
   private readonly members: readonly ListMember[]
   private hint: HintMemory | undefined = undefined
+  private reversed = false
 
   /** Throws `ERR_INVALID_ARGUMENT`. A filter object must not be used twice within one scan. */
   constructor(operator: FilterListOperator, filters: readonly Filter[]) {
@@ -77,6 +78,7 @@ export class FilterList implements Filter {
   }
 
   setReversed(reversed: boolean): void {
+    this.reversed = reversed
     for (const { filter } of this.members) filter.setReversed?.(reversed)
   }
 
@@ -143,27 +145,33 @@ export class FilterList implements Filter {
   }
 
   private askAll(cell: CellView): FilterCode {
+    let included = true
     let reach: Reach = Reach.next
+    let isHinted = false
     for (const member of this.members) {
-      if (member.filter.filterAllRemaining()) return FilterCode.nextRow
-      member.ask(cell)
-      if (!member.included) {
-        if (member.asksForHint) return this.jump(member)
-        return codeOf(false, Math.max(reach, member.reach) as Reach)
+      const { filter } = member
+      if (!included && filter.givesHints !== true) continue
+      if (included && filter.filterAllRemaining()) {
+        included = false
+        reach = Reach.nextRow
+        continue
       }
-      if (member.reach > reach) reach = member.reach
+      member.ask(cell)
+      if (included && member.reach > reach) reach = member.reach
+      included &&= member.included
+      if (!member.asksForHint) continue
+      isHinted = true
+      this.takeFartherHint(member)
     }
-    return codeOf(true, reach)
+    if (!isHinted) return codeOf(included, reach)
+    // A hint that leads nowhere counts as one step. So does one in a reversed scan, as in HBase:
+    // there hints lead to later columns, against the direction of the scan.
+    return this.hint === undefined || this.reversed ? FilterCode.skip : FilterCode.seekUsingHint
   }
 
-  /**
-   * Follows the hint of a member that rejected the cell. A hint that leads nowhere counts as one
-   * step.
-   */
-  private jump(member: ListMember): FilterCode {
-    if (!isHint(member.reach)) return FilterCode.skip
-    this.hint = member.hint
-    return FilterCode.seekUsingHint
+  private takeFartherHint({ filter, reach, hint }: ListMember): void {
+    if (!isHint(reach) || filter.filterAllRemaining()) return
+    if (this.hint === undefined || hint.compare(this.hint) > 0) this.hint = hint
   }
 
   private askOne(cell: CellView): FilterCode {

@@ -79,6 +79,11 @@ export interface Filter {
   /** Called after `seekUsingHint`; undefined means the next cell. */
   nextCellHint?(cell: CellView): CellHint | undefined
   /**
+   * Whether a list with MUST_PASS_ALL asks the filter also about cells that an earlier member
+   * rejects, because the filter may jump farther (HBase: HintingFilter). Absent = false.
+   */
+  readonly givesHints?: boolean
+  /**
    * Returns false if the cells of a family cannot change which rows pass. A scan may then read them
    * only for rows that pass (HBase: isFamilyEssential). Absent = every family is essential.
    */

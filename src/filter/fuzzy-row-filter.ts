@@ -27,6 +27,8 @@ interface Pattern {
  * candidate.
  */
 export class FuzzyRowFilter extends RowKeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   private readonly patterns: readonly Pattern[]
 
   /** Throws `ERR_INVALID_ARGUMENT` for an empty list and for masks that do not fit their key. */

@@ -43,6 +43,8 @@ interface HalfOpenRange {
  * MultiRowRangeFilter). Forward scans jump from range to range. The scan ends after the last range.
  */
 export class MultiRowRangeFilter extends RowKeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   /** Ascending, with gaps between them. */
   private readonly ranges: readonly HalfOpenRange[]
   /** Index of the first range that does not lie before the current row. */

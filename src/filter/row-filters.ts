@@ -12,6 +12,8 @@ import { KeyFilter, RowKeyFilter } from './filter-base.js'
  * of them. The scan ends after the last.
  */
 export class PrefixFilter extends RowKeyFilter {
+  /** Always true. */
+  readonly givesHints = true
   private readonly prefix: Buffer
 
   /** Throws `ERR_INVALID_ARGUMENT`. */

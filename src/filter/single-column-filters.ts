@@ -5,14 +5,13 @@
  * column.
  */
 import { OptionNames } from '../base/arguments.js'
-import { compareBytes, equalBytes } from '../base/bytes.js'
-import { unescape } from '../cell/cell-key.js'
+import { equalBytes } from '../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { ColumnName } from '../cell/column-name.js'
 import { checkFlag, parseFilterColumn, readOptions, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
-import { FilterCode, type CellHint, type RowCells } from './filter.js'
+import { FilterCode, type RowCells } from './filter.js'
 import { FilterBase } from './filter-base.js'
 
 /** A condition on a column's value. */
@@ -133,33 +132,28 @@ export class SingleColumnValueExcludeFilter extends SingleColumnValueFilter {
 /** Returns only the cells of one column that pass (HBase: ColumnValueFilter). */
 export class ColumnValueFilter extends FilterBase {
   private readonly column: EscapedColumn
-  private readonly plainQualifier: Buffer
   private readonly comparison: Comparison
+  /** Whether the row has shown a cell of the column. */
+  private found = false
 
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: ColumnCondition) {
     super()
     options = readOptions(options, conditionNames)
     this.column = parseFilterColumn(options.column)
-    const { qualifier } = this.column
-    this.plainQualifier = unescape(qualifier, 0, qualifier.length)
     this.comparison = new Comparison(options.operator, options.value)
   }
 
+  override reset(): void {
+    this.found = false
+  }
+
   override filterCell(cell: CellView): FilterCode {
-    const { family, qualifier } = this.column
-    if (cell.family !== family) return FilterCode.nextRow
-    const { qualifierStart, qualifierEnd } = cell
-    const order = compareBytes(
-      cell.buffer,
-      qualifierStart,
-      qualifierEnd,
-      qualifier,
-      0,
-      qualifier.length,
-    )
-    if (order > 0) return FilterCode.nextRow
-    if (order < 0) return jumpInRow(cell)
+    // As HBase, the filter does not jump to its column: other members of a list may count the cells
+    // before.
+    if (!isInColumn(cell, this.column))
+      return this.found ? FilterCode.nextRow : FilterCode.nextColumn
+    this.found = true
     return this.comparison.passesValue(cell) ? FilterCode.include : FilterCode.skip
   }
 
@@ -167,19 +161,4 @@ export class ColumnValueFilter extends FilterBase {
   readsValue(cell: CellView): boolean {
     return isInColumn(cell, this.column)
   }
-
-  /** The column. */
-  nextCellHint(cell: CellView): CellHint {
-    return { row: cell.copyRow(), qualifier: this.plainQualifier }
-  }
-}
-
-/**
- * The code that continues at a later column of the row. The empty qualifier is not jumped over,
- * because markers of the family are mixed with its cells by timestamp.
- */
-export function jumpInRow(cell: CellView): FilterCode {
-  return cell.qualifierStart === cell.qualifierEnd
-    ? FilterCode.nextColumn
-    : FilterCode.seekUsingHint
 }

@@ -19,9 +19,10 @@ import { compareTimestamps } from '../cell/timestamp.js'
 import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
 import { JoinedSources } from './joined-sources.js'
-import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import { endsRow, MatchCode, Move, type RetentionOptions, type StoreQuery } from './query.js'
 import { RowRun } from './row-run.js'
 import type { RowBounds } from './row-scanner.js'
+import { EmptyColumn } from './empty-column.js'
 import { SeekKey } from './seek-key.js'
 import type { StoreRead, StoreRowRead } from './store-read.js'
 import { UserMatcher } from './user-matcher.js'
@@ -32,9 +33,6 @@ const stepsBeforeSeek = 4
 
 /** Of single rows, which are read in one go. */
 const rowRun = new RowRun()
-
-const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
-type Move = (typeof Move)[keyof typeof Move]
 
 export class StoreScanner {
   /** The cell under the cursor, decoded; meaningful while `atCell`. */
@@ -81,6 +79,7 @@ export class StoreScanner {
   /** The cursors were replaced: the next use goes back to the entry in {@link position}. */
   private displaced = false
   private readonly position = new SeekKey()
+  private readonly emptyColumn = new EmptyColumn()
 
   /** A scanner of one store. */
   constructor(familyIndex: number, family: string, values: ValueSource | undefined) {
@@ -271,6 +270,7 @@ export class StoreScanner {
       this.rowStarted = true
       this.cellsInRow = 0
       this.rulesFollow = false
+      this.emptyColumn.isLeft = false
     }
     for (;;) {
       if (this.move !== Move.none) this.finishMove()
@@ -279,6 +279,10 @@ export class StoreScanner {
       if (!this.rulesFollow) this.startRules()
       cell.set(cursor)
       if (!equalBytes(cell.buffer, cell.keyStart, cell.rowEnd, row, 0, rowLength)) break
+      if (this.emptyColumn.isLeft && this.emptyColumn.takeHint(cell, this.seekKey)) {
+        this.planSeek(Move.column)
+        continue
+      }
       if (this.query.filter !== undefined && cell.isReference) this.resolveForFilter()
       // A match changes the matcher's state, so a cell that did not fit keeps its answer.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
@@ -516,8 +520,7 @@ export class StoreScanner {
       this.move = Move.next
       return
     }
-    this.move = Move.column
-    this.steps = 0
+    this.planSeek(Move.column)
     const { buffer, keyStart, qualifierStart, qualifierEnd } = cell
     const next = this.matcher.nextColumn
     if (next === undefined) this.seekKey.setBehindColumn(buffer, keyStart, qualifierEnd)
@@ -533,36 +536,39 @@ export class StoreScanner {
     const { maxHigh, maxLow } = query.timeRange
     if (this.hasMarkers || this.inWriteOrder || query.raw || maxHigh + maxLow === 0) return false
     if (compareTimestamps(cell.timestampHigh, cell.timestampLow, maxHigh, maxLow) < 0) return false
-    this.move = Move.column
-    this.steps = 0
+    this.planSeek(Move.column)
     this.seekKey.setOlderThan(cell, maxHigh, maxLow)
     return true
   }
 
   private planRowMove(row: Buffer, rowLength: number): void {
-    this.move = Move.row
-    this.steps = 0
+    this.planSeek(Move.row)
     this.seekKey.setBehindRow(row, rowLength)
   }
 
   private planHintMove(): void {
     const hint = checkedHint(this.query.filter?.nextCellHint?.(this.cell))
-    if (hint === undefined) {
-      this.move = Move.next
-      return
-    }
+    this.move = Move.next
+    if (hint === undefined) return
     const { cell, seekKey } = this
     seekKey.setHint(hint, !this.inWriteOrder)
+    // A hint that does not lead forward must not hold the scan in place.
+    if (seekKey.compare(cell) >= 0) return
     const inRow = seekKey.isInRowOf(cell)
-    // As with planColumnMove: markers of the family lie among the cells of the empty column. And a
-    // hint that does not lead forward must not hold the scan in place.
-    const isEmptyColumn = cell.qualifierStart === cell.qualifierEnd
-    if ((inRow && isEmptyColumn) || seekKey.compare(cell) >= 0) {
-      this.move = Move.next
+    if (inRow && cell.qualifierStart === cell.qualifierEnd && this.hasFamilyMarkers) {
+      // As with planColumnMove: the matcher still has to see the markers among these cells.
+      if (hint.qualifier?.length === 0) return
+      this.matcher.leaveEmptyColumn(cell)
+      this.emptyColumn.leaveTo(seekKey)
       return
     }
     // A column of the row is often near, another row seldom.
-    this.move = inRow ? Move.column : Move.hint
+    this.planSeek(inRow ? Move.column : Move.hint)
+  }
+
+  /** Plans a move to the seek key. */
+  private planSeek(move: Move): void {
+    this.move = move
     this.steps = 0
   }
 
@@ -591,9 +597,4 @@ export class StoreScanner {
     }
     return false
   }
-}
-
-/** Whether nothing more of the row is wanted. */
-function endsRow(code: MatchCode): boolean {
-  return code === MatchCode.includeAndSeekNextRow || code === MatchCode.seekNextRow
 }

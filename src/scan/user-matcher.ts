@@ -194,9 +194,10 @@ export class UserMatcher {
   }
 
   /**
-   * The scanner steps through the empty column, so what the filter has left is kept from it here.
+   * The filter has left the column of the cell. The scanner steps through the empty column, so the
+   * rest of that column is kept from the filter here.
    */
-  private leaveEmptyColumn(cell: CellView): void {
+  leaveEmptyColumn(cell: CellView): void {
     if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
   }
 

@@ -142,7 +142,6 @@ export class FilteredRows {
     const byTime = !this.#table.families.get(cell.family)!.newVersionBehavior
     const key = keyOfHint(hint, byTime)
     const row = binary(hint.row)
-    if (row === cell.row && cell.qualifier === '') return
     if (Buffer.compare(key, keyBytes(view)) > 0) this.#jumps.set(cell.family, { row, key })
   }
 

@@ -7,6 +7,11 @@ import {
   KeyOnlyFilter,
   ColumnCountGetFilter,
   ColumnPaginationFilter,
+  ColumnPrefixFilter,
+  ColumnRangeFilter,
+  ColumnValueFilter,
+  DependentColumnFilter,
+  QualifierFilter,
   FirstKeyOnlyFilter,
   FirstKeyValueMatchingQualifiersFilter,
   FamilyFilter,
@@ -47,6 +52,14 @@ function all(...filters: readonly Filter[]): Filter {
 
 function scanOf(filter: Filter, cells: readonly string[], options: Partial<Scan> = {}): Step {
   return { scan: { ...options, filter }, results: cells.length === 0 ? [] : [cells] }
+}
+
+const twoVersions: Partial<Scan> = { versions: 2 }
+const dependentOnAb = new DependentColumnFilter({ column: 'f:ab', dropDependentColumn: true })
+const valueOfB = new ColumnValueFilter({ column: 'f:b', operator: 'EQUAL', value: 'v' })
+
+function columnsFrom(min: string): Filter {
+  return new ColumnRangeFilter({ min, max: 'd', maxInclusive: true })
 }
 
 /** What is stored of a row under `raw`, whatever `versions` says. */
@@ -357,6 +370,44 @@ const updateCases: readonly TableCase[] = [
           same([failed.success, failed.result], [false, undefined], 'not applied')
         },
       },
+    ],
+  },
+  {
+    number: 213,
+    title: 'a filter that gives hints jumps also from what a member in front rejects',
+    source: live,
+    states: everywhere,
+    families: versions(2),
+    steps: [
+      putCell('a', 60, 'v'),
+      putCell('ab', 60, 'v'),
+      putCell('ab', 160, 'v'),
+      putCell('b', 60, 'v'),
+      scanOf(all(new ColumnPaginationFilter(1, 1), columnsFrom('b')), ['b@60=v'], twoVersions),
+      scanOf(all(dependentOnAb, new ColumnPrefixFilter('b')), [], twoVersions),
+      scanOf(all(dependentOnAb, columnsFrom('b')), [], twoVersions),
+    ],
+  },
+  {
+    number: 214,
+    title: 'filters that give no hints are not asked behind one that rejects, nor jumped for',
+    source,
+    states: everywhere,
+    families: versions(2),
+    steps: [
+      putCell('', 60, 'v'),
+      putCell('ab', 60, 'v'),
+      putCell('ab', 160, 'v'),
+      putCell('b', 60, 'v'),
+      scanOf(all(dependentOnAb, new QualifierFilter('EQUAL', 'b')), ['b@60=v'], twoVersions),
+      scanOf(all(dependentOnAb, valueOfB), ['b@60=v'], twoVersions),
+      scanOf(all(dependentOnAb, new ColumnPrefixFilter('b')), [], twoVersions),
+      scanOf(all(dependentOnAb, new ColumnPrefixFilter('b')), ['b@60=v'], {
+        ...twoVersions,
+        reversed: true,
+      }),
+      { delete: { row: 'r', families: [{ family: 'f', timestamp: 10 }] } },
+      scanOf(all(dependentOnAb, new ColumnPrefixFilter('b')), [], twoVersions),
     ],
   },
 ]

@@ -18,7 +18,6 @@ import { ValueFilter } from '../../../src/filter/compare-filters.js'
 import { FuzzyRowFilter } from '../../../src/filter/fuzzy-row-filter.js'
 import { MultiRowRangeFilter } from '../../../src/filter/multi-row-range-filter.js'
 import { InclusiveStopFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
-import { ColumnValueFilter } from '../../../src/filter/single-column-filters.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 /** Counts the cells that the filter behind it is shown. */
@@ -124,13 +123,6 @@ const seeking: readonly (readonly [string, () => Filter, number, number, number]
     () => new MultipleColumnPrefixFilter(['c07', 'c15']),
     400,
     1000,
-    1,
-  ],
-  [
-    'ColumnValueFilter',
-    () => new ColumnValueFilter({ column: 'f:c10', operator: 'NOT_EQUAL', value: 'x' }),
-    200,
-    600,
     1,
   ],
   ['ColumnPaginationFilter', () => new ColumnPaginationFilter(1, 'c18'), 200, 600, 1],
