@@ -10,6 +10,7 @@ import type {
   Put,
 } from '../mutations.js'
 import { ListFailures } from './list-failures.js'
+import { Result } from '../result.js'
 import { checkForm } from './forms.js'
 
 /** Copies a caller's list and checks each element. */
@@ -98,6 +99,9 @@ export function operationsOfChecks(
   })
 }
 
+/** The result in a batch of an operation that returns none, such as a put. */
+export const noResult = Result.of([])
+
 /** The results of a list of checks. Throws `ERR_BATCH_FAILED` if any failed. */
 export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutateResult[] {
   const failures = new ListFailures()
@@ -105,7 +109,7 @@ export function outcomesOfChecks(results: readonly BatchResult[]): CheckAndMutat
   for (const [position, each] of results.entries()) {
     if (!each.ok) failures.failed(position, each.error)
     else {
-      const result = each.result.isEmpty ? undefined : each.result
+      const result = each.result === noResult ? undefined : each.result
       outcomes.push({ success: each.success === true, result })
     }
   }

@@ -8,7 +8,7 @@
 import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import { asCellarError, checkOperation, readCheck } from '../../api/checks/lists.js'
+import { asCellarError, checkOperation, noResult, readCheck } from '../../api/checks/lists.js'
 import type { Engine } from '../../engine/engine.js'
 import type { WaitingCall } from '../../engine/waiting-calls.js'
 import type { ReadMode } from '../../store/store-reader.js'
@@ -16,7 +16,7 @@ import type { Durability } from '../../wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
-import { Result } from '../../api/result.js'
+import type { Result } from '../../api/result.js'
 import { blocking, nonBlocking, type TableOperations } from '../operations/table-operations.js'
 import type {
   BatchCallback,
@@ -25,8 +25,7 @@ import type {
   CheckAndMutateResult,
 } from '../../api/index.js'
 
-const nothing = Result.of([])
-const done: BatchResult = { ok: true, result: nothing }
+const done: BatchResult = { ok: true, result: noResult }
 
 /** A running batch. */
 export class Batch {
@@ -228,7 +227,7 @@ export class Batch {
   }
 
   private checked(position: number, durability: Durability, value: CheckAndMutateResult): void {
-    const { success, result = nothing } = value
+    const { success, result = noResult } = value
     this.mutated(position, durability, { ok: true, success, result })
   }
 

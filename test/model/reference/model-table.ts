@@ -17,6 +17,7 @@ import { ListFailures } from '../../../src/api/checks/list-failures.js'
 import {
   asCellarError,
   checkOperation,
+  noResult,
   operationsOfChecks,
   outcomesOfChecks,
   readCheck,
@@ -320,7 +321,7 @@ export class ModelTable implements types.Table, types.SyncTable {
       }
       if (operation.checkAndMutate !== undefined) {
         const { check, action } = readCheck(operation.checkAndMutate)
-        const { success, result = this.#resultOf([]) } = this.checkAndMutateSync(check, action)
+        const { success, result = noResult } = this.checkAndMutateSync(check, action)
         return { ok: true, success, result }
       }
       if (operation.put !== undefined) this.putSync(operation.put)
