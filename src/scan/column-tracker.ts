@@ -122,6 +122,16 @@ export class ColumnTracker {
     return this.done ? MatchCode.includeAndSeekNextRow : MatchCode.includeAndSeekNextColumn
   }
 
+  /** Whether the column of the cell has all the puts that are kept of it. */
+  isFull(cell: CellView): boolean {
+    const { buffer, qualifierStart, qualifierEnd } = cell
+    if (!this.isCurrent(buffer, qualifierStart, qualifierEnd)) return false
+    if (this.count >= this.versionsMax) return true
+    const { lastHigh, lastLow, oldestHigh, oldestLow } = this
+    if (this.count === 0 || this.count < this.versionsMin) return false
+    return compareTimestamps(lastHigh, lastLow, oldestHigh, oldestLow) < 0
+  }
+
   /** Whether a qualifier is that of the column being counted. */
   private isCurrent(buffer: Buffer, start: number, end: number): boolean {
     return (

@@ -11,6 +11,7 @@
  * of writing, and markers. It cannot become visible again, so nobody can tell when that happened.
  */
 import type { CellView } from '../cell/cell-view.js'
+import { isFamilyMarker } from '../cell/cell-key.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
@@ -90,13 +91,20 @@ export class RetentionMatcher {
   private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode {
     const { columns, scope } = this
     if (!scope.dropsMarkers) return MatchCode.include
+    this.reason = 'expired'
     if (columns.expiredForGood(cell)) return MatchCode.seekNextColumn
     if (outlivedOwnTtl(cell, scope.now)) return MatchCode.skip
     if (isDeleteMarker(cell.type)) {
       history.addMarker(cell)
+      this.reason = 'markers'
+      // Behind the last version no marker is needed, however long markers are to be kept.
+      if (!isFamilyMarker(cell.type) && columns.isFull(cell)) return MatchCode.seekNextColumn
       return this.fateOfMarker(cell) ?? MatchCode.include
     }
-    return history.sees(cell) ? columns.check(cell) : MatchCode.skip
+    this.reason = 'masked'
+    if (!history.sees(cell)) return MatchCode.skip
+    this.reason = 'versions'
+    return columns.check(cell)
   }
 
   /** With KEEP_DELETED_CELLS a marker drops nothing, except an expired one in mode TTL. */

@@ -320,7 +320,13 @@ export function compactedCells(
     if (rules.newVersionBehavior) {
       const alive = new Set(replayed(column, masking, rules.versions))
       const visible = column.filter((cell) => alive.has(cell))
-      kept.push(...liveVersions(visible, [], rules, rules.versions, now))
+      const stays = new Set(liveVersions(visible, [], rules, rules.versions, now))
+      let count = 0
+      for (const cell of column) {
+        if (stays.has(cell)) count++
+        const isNeeded = cell.type.startsWith('DeleteFamily') || count < rules.versions
+        if (stays.has(cell) || (isMarker(cell) && isYoung(cell) && isNeeded)) kept.push(cell)
+      }
       continue
     }
     let last: StoredCell | undefined

@@ -199,6 +199,21 @@ const compactionCases: readonly TableCase[] = [
       stored(['other@999970!DeleteColumn', 'q@999990=new']),
     ],
   },
+  {
+    number: 215,
+    title: 'in the order of writing a young marker goes that lies behind the last version',
+    source: live,
+    states: steered,
+    families: { f: { newVersionBehavior: true, timeToPurgeDeletesMilliseconds: 1000 } },
+    steps: [
+      { delete: { row: 'r', columns: [{ family: 'f', qualifier: 'q', timestamp: 999_970 }] } },
+      { delete: { row: 'r', columns: [{ family: 'f', qualifier: 'other', timestamp: 999_970 }] } },
+      putCell('q', 999_980, 'old'),
+      putCell('q', 999_990, 'new'),
+      { compact: 'major' },
+      stored(['other@999970!DeleteColumn', 'q@999990=new']),
+    ],
+  },
 ]
 
 const twoRows: readonly Step[] = [
@@ -368,6 +383,22 @@ const updateCases: readonly TableCase[] = [
           same([put.success, put.result], [true, undefined], 'no result')
           const failed = await calls.checkAndMutate({ ...check, column: 'f:n' }, { increment })
           same([failed.success, failed.result], [false, undefined], 'not applied')
+          const absent = { ...check, column: 'f:z' } as const
+          const list = await calls.checkAndMutateList([
+            { check: absent, action: { increment } },
+            {
+              check: absent,
+              action: { append: { columns: { 'f:a': 'v' }, returnResults: false } },
+            },
+            { check: absent, action: { put: { cells: { 'f:p': 'v' } } } },
+            { check: { ...check, column: 'f:n' }, action: { increment } },
+          ])
+          const sizes = list.map(({ success, result }) => [success, result?.size])
+          const quietOnes = [
+            [true, 0],
+            [true, 0],
+          ]
+          same(sizes, [...quietOnes, [true, undefined], [false, undefined]], 'a list')
         },
       },
     ],
