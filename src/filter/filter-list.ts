@@ -5,7 +5,8 @@
  * MUST_PASS_ALL shows a cell to its members in order until one rejects it. Later members do not see
  * the cell, so a member that counts does not count it (HBASE-20565). Only those that give hints see
  * it too (HBASE-28622). A cell is included if all members include it. The scan then jumps as far as
- * the member with the longest jump asked. Hints take precedence over all jumps; the farthest counts.
+ * the member with the longest jump asked. Hints take precedence over all jumps, and the farthest of
+ * them counts.
  *
  * MUST_PASS_ONE includes a cell that any member includes. The scan then jumps only as far as the
  * member with the shortest jump asked. list-member.ts describes what the list remembers meanwhile.
