@@ -5,6 +5,9 @@ import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-er
 import type { CachingStore } from './cache-sink.js'
 import { IllegalStateError } from './errors.js'
 import {
+  coordinatorRecord,
+  giveUpIfDead,
+  isMoving,
   migrationPath,
   participantsPath,
   readMigration,
@@ -40,8 +43,9 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     this.#openTarget = openTarget
     this.#detach = this.attach(source)
     this.#stopListening = [
-      source.registerListener(({ path }) => {
-        if (path === migrationPath) this.#follow()
+      source.registerListener(({ path, type }) => {
+        const isEndOfCoordinator = path === coordinatorRecord && type === 'Deleted'
+        if (path === migrationPath || isEndOfCoordinator) this.#follow()
       }),
       source.registerSessionListener((event) => {
         // The record of the participant went with the session, and events may have been missed.
@@ -101,7 +105,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   }
 
   get #isMoving(): boolean {
-    return this.#phase === 'PREPARATION' || this.#phase === 'COPYING'
+    return isMoving({ phase: this.#phase })
   }
 
   #write<T>(write: () => Promise<T>): Promise<T> {
@@ -144,7 +148,8 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
       if (wasMoving) this.tellSession('SessionReestablished')
       return
     }
-    if (state.phase === 'PREPARATION' || state.phase === 'COPYING') {
+    if (isMoving(state)) {
+      if (!(await giveUpIfDead(this.#source))) return this.#step()
       this.#phase = state.phase
       if (!wasMoving) this.tellSession('SessionLost')
       await Promise.allSettled([...this.#writes])
