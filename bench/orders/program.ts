@@ -1,55 +1,80 @@
 /**
  * The program of the orders demonstration: a producer and two consumers over one database. All that
  * they do is in transactions over tables and messages, so they may be killed at any moment.
+ *
+ * Orders have an amount in the family `f` and a status in `g`. Later orders cancel earlier ones by
+ * deleting their rows, and everything is read by the names of its columns.
  */
 import { Database } from '../../src/index.js'
 import { MessageFetcher, MessagePublisher, MessagingService } from '../../src/messaging/index.js'
 import {
+  PruneState,
   runTransaction,
-  TransactionalTable,
   transactionalFamily,
   TransactionManager,
+  transactionProcessor,
+  type TransactionalTable,
+  type TransactionScope,
 } from '../../src/transactions/index.js'
 
 const topic = { namespace: 'shop', topic: 'orders' }
 /** The consumers; each has its own position and its own results. */
 export const consumers = ['revenue', 'shipping'] as const
+/** Tables of which transactions are pruned. */
+export const transactionalTables = ['orders', 'results', 'stock'] as const
 const ordersPerTransaction = 5
 const messagesPerTransaction = 20
+/** An order cancels the one that is so many before it, if that is one of those to cancel. */
+const cancelledBehind = 8
+/** How long a transaction may write, and what the pruning waits beyond it. Short, to be seen. */
+const lifetimeMilliseconds = 1500
+const graceMilliseconds = 500
+/** After this time a transaction that was given up has written for the last time, with a margin. */
+export const inactiveMilliseconds = lifetimeMilliseconds + graceMilliseconds + 100
 
 /** An open shop. */
 export interface Shop {
   readonly database: Database
   readonly manager: TransactionManager
   readonly messaging: MessagingService
+  readonly pruneState: PruneState
   close(): Promise<void>
 }
 
 /** Opens the database of a directory, and makes what is missing. */
 export async function openShop(directory: string): Promise<Shop> {
   const database = await Database.open(directory)
-  for (const name of ['orders', 'results']) {
-    if (database.hasTable(name)) continue
-    await database.createTable(name, { families: { f: transactionalFamily() } })
+  const family = transactionalFamily()
+  for (const name of transactionalTables) {
+    await database.ensureTable(name, { families: { f: family, g: family } })
   }
+  const table = await database.ensureTable('prune', { families: { d: {} } })
+  const pruneState = await PruneState.open({ table, lifetimeMilliseconds, graceMilliseconds })
   const durability = 'FSYNC_WAL'
   const manager = await TransactionManager.open(database, {
     durability,
-    timeoutMilliseconds: 2000,
-    sweepMilliseconds: 500,
+    timeoutMilliseconds: 1500,
+    sweepMilliseconds: 250,
+    lifetimeMilliseconds,
   })
+  const transactions = () => manager.snapshot()
+  await database.registerCoprocessor(
+    transactionProcessor({ tables: transactionalTables, transactions, state: pruneState }),
+  )
   const messaging = await MessagingService.open(database, {
     durability,
     transactions: manager,
+    pruneState,
     register: (coprocessor) => database.registerCoprocessor(coprocessor),
   })
   if ((await messaging.listTopics(topic.namespace)).length === 0) await messaging.createTopic(topic)
   const close = async (): Promise<void> => {
     await messaging.close()
     await manager.close()
+    await pruneState.settled()
     await database.close()
   }
-  return { database, manager, messaging, close }
+  return { database, manager, messaging, pruneState, close }
 }
 
 /** The amount of an order: any rule that both sides can compute. */
@@ -57,23 +82,40 @@ export function amountOf(order: number): number {
   return (order * 7919) % 1000
 }
 
+/** Whether a later order cancels this one. */
+function isCancelled(order: number, last: number): boolean {
+  return order % 3 === 1 && order + cancelledBehind <= last
+}
+
+/** The row of an order. */
+export function rowOf(order: number): string {
+  return `order ${String(order).padStart(9, '0')}`
+}
+
 /** Writes the next orders, and a message for each, in one transaction. Returns the last order. */
-export async function produce({ database, manager, messaging }: Shop): Promise<number> {
-  const orders = new TransactionalTable(database, 'orders')
-  const publisher = new MessagePublisher(messaging)
-  return runTransaction(manager, [orders, publisher], async () => {
-    const counter = (await orders.get({ row: 'last' })).value('f:number')
-    let order = Number(counter ?? 0)
+export async function produce({ manager, messaging }: Shop): Promise<number> {
+  return runTransaction(manager, async (tx) => {
+    const orders = tx.table('orders')
+    const publisher = await tx.add(new MessagePublisher(messaging))
+    const last = await orders.get({ row: 'last', columns: ['f:number'] })
+    let order = Number(last.value('f:number') ?? 0)
     for (let i = 0; i < ordersPerTransaction; i++) {
       order++
       const amount = String(amountOf(order))
-      const row = `order ${String(order).padStart(9, '0')}`
-      await orders.put({ row, cells: { 'f:amount': amount } })
+      await orders.put({ row: rowOf(order), cells: { 'f:amount': amount, 'g:status': 'new' } })
+      const earlier = order - cancelledBehind
+      if (earlier > 0 && isCancelled(earlier, order)) await cancel(orders, earlier)
       await publisher.publish(topic.namespace, topic.topic, JSON.stringify({ order, amount }))
     }
     await orders.put({ row: 'last', cells: { 'f:number': String(order) } })
     return order
   })
+}
+
+/** By the row or by its families: both must go. */
+async function cancel(orders: TransactionalTable, order: number): Promise<void> {
+  const row = rowOf(order)
+  await orders.delete(order % 2 === 0 ? { row } : { row, families: ['f', 'g'] })
 }
 
 /** Results of a consumer. */
@@ -84,11 +126,10 @@ export interface Consumed {
 }
 
 /** Reads the next messages, and writes results and position in one transaction. */
-export async function consume(shop: Shop, consumer: string): Promise<number> {
-  const { database, manager, messaging } = shop
-  const results = new TransactionalTable(database, 'results')
-  const fetcher = new MessageFetcher(messaging)
-  return runTransaction(manager, [results, fetcher], async () => {
+export async function consume({ manager, messaging }: Shop, consumer: string): Promise<number> {
+  return runTransaction(manager, async (tx) => {
+    const results = tx.table('results')
+    const fetcher = await tx.add(new MessageFetcher(messaging))
     const before = await consumed(results, consumer)
     let { position, orders, amount } = before
     const { namespace, topic: name } = topic
@@ -100,7 +141,7 @@ export async function consume(shop: Shop, consumer: string): Promise<number> {
       orders++
       amount += Number(order.amount)
     }
-    const cells = { 'f:position': position ?? '', 'f:orders': `${orders}`, 'f:amount': `${amount}` }
+    const cells = { 'f:position': position ?? '', 'f:orders': `${orders}`, 'g:amount': `${amount}` }
     if (orders > before.orders) await results.put({ row: consumer, cells })
     return orders - before.orders
   })
@@ -108,41 +149,68 @@ export async function consume(shop: Shop, consumer: string): Promise<number> {
 
 /** What a consumer has done so far. Within a transaction. */
 export async function consumed(results: TransactionalTable, consumer: string): Promise<Consumed> {
-  const row = await results.get({ row: consumer })
+  const columns = ['f:position', 'f:orders', 'g:amount']
+  const row = await results.get({ row: consumer, columns })
   const text = (column: string): string => row.value(column)?.toString('utf8') ?? ''
   const position = text('f:position')
   return {
     position: position === '' ? null : position,
     orders: Number(text('f:orders')),
-    amount: Number(text('f:amount')),
+    amount: Number(text('g:amount')),
   }
 }
 
-/** What table, messages and results say at the end. */
-export interface Totals {
-  readonly orders: number
+/** What the table of orders says in one transaction. */
+export interface OrderCount {
+  /** All orders so far, cancelled ones too. */
+  readonly last: number
+  /** Orders that are there, and the sum of their amounts. */
+  readonly present: number
   readonly amount: number
+}
+
+/** Reads the orders by the names of their columns, and throws if a cancelled one is there. */
+export async function countOrders(tx: TransactionScope): Promise<OrderCount> {
+  const orders = tx.table('orders')
+  const row = await orders.get({ row: 'last', columns: ['f:number'] })
+  const last = Number(row.value('f:number') ?? 0)
+  let present = 0
+  let amount = 0
+  const columns = ['f:amount', 'g:status']
+  for await (const each of await orders.scan({ prefix: 'order ', columns })) {
+    const order = Number(each.row!.toString().slice('order '.length))
+    if (isCancelled(order, last)) throw new Error(`order ${order} was cancelled and is there`)
+    if (each.size !== columns.length) throw new Error(`order ${order} is there in part`)
+    if (each.value('f:amount')?.toString() !== String(amountOf(order))) {
+      throw new Error(`order ${order} has another amount`)
+    }
+    present++
+    amount += amountOf(order)
+  }
+  let expected = 0
+  for (let order = 1; order <= last; order++) if (!isCancelled(order, last)) expected++
+  if (present !== expected) throw new Error(`${present} orders of ${expected} are there`)
+  return { last, present, amount }
+}
+
+/** What messages and results say at the end. */
+export interface Totals extends OrderCount {
   readonly messages: number
   readonly messagesAmount: number
   readonly consumed: readonly Consumed[]
 }
 
 /** Reads everything in one transaction. */
-export async function totals({ database, manager, messaging }: Shop): Promise<Totals> {
-  const orders = new TransactionalTable(database, 'orders')
-  const results = new TransactionalTable(database, 'results')
-  return runTransaction(manager, [orders, results], async (transaction) => {
-    const sum = { orders: 0, amount: 0, messages: 0, messagesAmount: 0 }
-    for await (const row of await orders.scan({ prefix: 'order ' })) {
-      sum.orders++
-      sum.amount += Number(row.value('f:amount')?.toString('utf8'))
-    }
+export async function totals({ manager, messaging }: Shop): Promise<Totals> {
+  return runTransaction(manager, async (tx) => {
+    const { transaction } = tx
+    const sum = { messages: 0, messagesAmount: 0 }
     for await (const { payload } of await messaging.fetch(topic, { transaction })) {
       sum.messages++
       sum.messagesAmount += Number((JSON.parse(payload.toString()) as { amount: string }).amount)
     }
     const done: Consumed[] = []
-    for (const consumer of consumers) done.push(await consumed(results, consumer))
-    return { ...sum, consumed: done }
+    for (const consumer of consumers) done.push(await consumed(tx.table('results'), consumer))
+    return { ...(await countOrders(tx)), ...sum, consumed: done }
   })
 }

@@ -1,5 +1,7 @@
 /** A process of the orders demonstration: works until it is killed. */
+import { audit, giveUp, job } from './jobs.js'
 import { consume, consumers, openShop, produce } from './program.js'
+import { deleteItem, putItem } from './stock.js'
 
 async function main(directory: string): Promise<void> {
   const shop = await openShop(directory)
@@ -10,10 +12,15 @@ async function main(directory: string): Promise<void> {
   await Promise.all([
     forever(() => produce(shop)),
     ...consumers.map((consumer) => forever(() => consume(shop, consumer))),
+    forever(() => putItem(shop)),
+    forever(() => deleteItem(shop)),
+    forever(() => giveUp(shop)),
+    forever(() => job(shop)),
+    forever(() => audit(shop)),
   ])
 }
 
 main(process.argv[2]).catch((error: unknown) => {
   process.stderr.write(`${String(error)}\n`)
-  process.exitCode = 1
+  process.exit(1)
 })
