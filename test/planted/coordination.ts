@@ -88,8 +88,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'locks are not looked at when the session comes back',
     file: 'src/metastore/coordination/lock-manager.ts',
-    find: "else if (event === 'SessionReestablished') void lock.revalidate()",
-    replace: '',
+    find: "else if (event === 'SessionReestablished' || lock.mustRevalidate || lock.isSuspect) {",
+    replace: 'else if (lock.mustRevalidate) {',
     tests: fences,
   },
   {

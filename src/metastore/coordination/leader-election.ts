@@ -5,7 +5,7 @@
  * the record goes, when the session comes back, and some time after an attempt that failed. One
  * handle is one participant of a path, since its session owns the record.
  */
-import { copyOfOptions } from '../pulsar/arguments.js'
+import { checkListener, copyOfOptions } from '../pulsar/arguments.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import { later, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
@@ -52,6 +52,12 @@ export function electionAt<T>(store: CachingStore, path: string): LeaderElection
   return participants.get(store)?.get(path) as LeaderElection<T> | undefined
 }
 
+/** The value of a participant as of the call that gave it. */
+interface Proposal<T> {
+  readonly value: T
+  readonly bytes: Buffer
+}
+
 /** Who waits for the election that is under way. */
 interface Waiter {
   readonly resolve: (state: LeaderElectionState) => void
@@ -69,7 +75,7 @@ export class LeaderElection<T> {
   readonly #unregister: readonly (() => void)[]
   #listeners: readonly LeaderElectionListener[] = []
   /** What `elect` was called with; undefined before, after `close`, and after an error. */
-  #proposal: { readonly value: T } | undefined = undefined
+  #proposal: Proposal<T> | undefined = undefined
   #state: LeaderElectionState = 'NoLeader'
   #told: LeaderElectionState = 'NoLeader'
   /** The record while this participant leads. */
@@ -136,6 +142,7 @@ export class LeaderElection<T> {
 
   /** Calls a function with each state that follows. Returns what takes it back. */
   registerListener(listener: LeaderElectionListener): () => void {
+    checkListener(listener)
     this.#listeners = [...this.#listeners, listener]
     return () => {
       this.#listeners = this.#listeners.filter((each) => each !== listener)
@@ -150,8 +157,9 @@ export class LeaderElection<T> {
    */
   async elect(value: T): Promise<LeaderElectionState> {
     if (this.#isDisposed) throw new AlreadyClosedError('the election')
+    const bytes = Buffer.from(this.#serde.serialize(this.path, value))
     this.#isClosed = false
-    this.#proposal = { value }
+    this.#proposal = { value, bytes }
     if (this.#state !== 'NoLeader' && !this.#isElecting) return this.#state
     return new Promise((resolve, reject) => {
       this.#callers.push({ resolve, reject })
@@ -182,7 +190,10 @@ export class LeaderElection<T> {
     return this.#isClosed ? undefined : this.#leader
   }
 
-  /** Gives leadership up and takes no part any more, until `elect`. */
+  /**
+   * Gives leadership up and takes no part any more, until `elect`. While the store cannot be asked,
+   * the record is removed later.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#proposal = undefined
@@ -223,7 +234,7 @@ export class LeaderElection<T> {
       await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
     } catch (error) {
       if (isInDoubt(error)) this.#withdraw()
-      if (!isOver(error)) throw error
+      else if (!isOver(error)) throw error
     }
   }
 
@@ -282,7 +293,7 @@ export class LeaderElection<T> {
       this.#mustElectAgain = false
       const callers = this.#callers.length
       try {
-        const state = await this.#attempt(proposal.value)
+        const state = await this.#attempt(proposal)
         this.#isSuspect = false
         if (this.#mustElectAgain && this.#proposal !== undefined) continue
         return this.#settle(state)
@@ -331,28 +342,25 @@ export class LeaderElection<T> {
     })
   }
 
-  async #attempt(value: T): Promise<LeaderElectionState> {
+  async #attempt(proposal: Proposal<T>): Promise<LeaderElectionState> {
     const found = await this.#store.get(this.path)
     if (found === undefined) {
-      const stat = await this.#put(value, -1)
-      return this.#become('Leading', value, stat)
+      const stat = await this.#put(proposal, -1)
+      return this.#become('Leading', proposal.value, stat)
     }
-    if (found.stat.createdBySelf) return this.#lead(value, found)
+    if (found.stat.createdBySelf) return this.#lead(proposal, found)
     return this.#become('Following', this.#read(found), undefined)
   }
 
   /** Goes on with a record of this session, which holds the value from then on. */
-  async #lead(value: T, { stat, value: stored }: GetResult): Promise<LeaderElectionState> {
-    const bytes = this.#serde.serialize(this.path, value)
-    const isEqual = stored.equals(bytes)
-    const written = isEqual
+  async #lead(proposal: Proposal<T>, { stat, value }: GetResult): Promise<LeaderElectionState> {
+    const written = value.equals(proposal.bytes)
       ? stat
-      : await this.#put(value, { creationSequence: stat.creationSequence })
-    return this.#become('Leading', value, written)
+      : await this.#put(proposal, { creationSequence: stat.creationSequence })
+    return this.#become('Leading', proposal.value, written)
   }
 
-  async #put(value: T, expected: Expected): Promise<Stat> {
-    const bytes = this.#serde.serialize(this.path, value)
+  async #put({ bytes }: Proposal<T>, expected: Expected): Promise<Stat> {
     try {
       return await this.#store.put(this.path, bytes, expected, { ephemeral: true })
     } catch (error) {

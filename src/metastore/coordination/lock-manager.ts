@@ -151,20 +151,28 @@ export class LockManager<T> {
     return [...this.#locks.keys()]
   }
 
-  /** Releases all locks. */
+  /** Releases all locks. While the store cannot be asked, their records are removed later. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
   }
 
   async #close(): Promise<void> {
-    const outcomes = await Promise.allSettled([...this.#locks.values()].map((l) => l.release()))
+    const locks = [...this.#locks.values()]
+    const outcomes = await Promise.allSettled(locks.map((lock) => this.#giveUp(lock)))
     for (const unregister of this.#unregister) unregister()
     this.#cache.close()
-    for (const outcome of outcomes) {
-      if (outcome.status === 'fulfilled') continue
-      if (hasCode(outcome.reason, MetadataErrorCode.alreadyClosed)) continue
-      throw outcome.reason
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+  }
+
+  /** Releases a lock for good, sooner or later. */
+  async #giveUp(lock: ResourceLock<T>): Promise<void> {
+    try {
+      await lock.release()
+    } catch (error) {
+      if (!isInDoubt(error) && !hasCode(error, MetadataErrorCode.alreadyClosed)) throw error
+      lock.retire()
+      void this.#withdraw(lock.path)
     }
   }
 
@@ -204,9 +212,8 @@ export class LockManager<T> {
     this.#disturbances++
     for (const lock of [...this.#locks.values()]) {
       if (event === 'ConnectionLost' || event === 'SessionLost') lock.suspect()
-      else if (event === 'SessionReestablished') void lock.revalidate()
       // A record may have been removed unseen while the connection was away.
-      else if (event === 'Reconnected' && (lock.mustRevalidate || lock.isSuspect)) {
+      else if (event === 'SessionReestablished' || lock.mustRevalidate || lock.isSuspect) {
         void lock.revalidate()
       }
     }

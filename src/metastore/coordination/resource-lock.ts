@@ -38,6 +38,14 @@ export interface LockParts<T> {
 
 const attemptsMax = 2
 
+/** A value as of the call that gave it. */
+interface Content<T> {
+  readonly value: T
+  readonly bytes: Uint8Array
+  /** The logical owner, if the manager recognises owners. */
+  readonly owner: string | undefined
+}
+
 /** A lock of a {@link LockManager}. */
 export class ResourceLock<T> {
   /** Path of the lock's record. */
@@ -45,11 +53,13 @@ export class ResourceLock<T> {
   /** Resolves when the lock is lost or released. */
   readonly expired: Promise<void>
   readonly #parts: LockParts<T>
-  #value: T
+  #content: Content<T>
   #state: LockState = 'Init'
   #stat: Stat | undefined = undefined
   #isSuspect = false
   #mustRevalidate = false
+  /** Another attempt to revalidate is going to be made. */
+  #isRetrying = false
   #resolveExpired!: () => void
   /** The operations of the lock, one after the other. */
   #last: Promise<unknown> = Promise.resolve()
@@ -57,14 +67,14 @@ export class ResourceLock<T> {
   /** Made by `LockManager.acquireLock`. */
   constructor(path: string, value: T, parts: LockParts<T>) {
     this.path = path
-    this.#value = value
     this.#parts = parts
+    this.#content = this.#contentOf(value)
     this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
   }
 
   /** The value that this holder wrote last. */
   get value(): T {
-    return this.#value
+    return this.#content.value
   }
 
   /** `Valid` while the lock is held; `Released` once it is lost or released, for good. */
@@ -91,7 +101,7 @@ export class ResourceLock<T> {
   acquire(): Promise<void> {
     return this.#run(async () => {
       try {
-        await this.#claim(this.#value)
+        await this.#claim(this.#content)
       } catch (error) {
         this.#end()
         throw error
@@ -104,17 +114,18 @@ export class ResourceLock<T> {
    * Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid, and known to be
    * held: while the lock `isSuspect`, the holder finds out first whether the lock is still there.
    */
-  updateValue(value: T): Promise<void> {
+  async updateValue(value: T): Promise<void> {
+    const content = this.#contentOf(value)
     return this.#run(async () => {
       if (this.#state !== 'Valid') throw new IllegalStateError(`the lock ${this.path} is not valid`)
       if (this.#isSuspect) throw new IllegalStateError(`the lock ${this.path} is in doubt`)
       try {
-        this.#stat = await this.#put(value, this.#expectation())
+        this.#stat = await this.#put(content, this.#expectation())
       } catch (error) {
         if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-        await this.#claimOrEnd(value)
+        await this.#claimOrEnd(content)
       }
-      this.#value = value
+      this.#content = content
     })
   }
 
@@ -144,7 +155,7 @@ export class ResourceLock<T> {
     return this.#run(async () => {
       if (this.#state !== 'Valid') return
       try {
-        await this.#claimOrEnd(this.#value)
+        await this.#claimOrEnd(this.#content)
         this.#isSuspect = false
         this.#mustRevalidate = false
       } catch (error) {
@@ -166,9 +177,11 @@ export class ResourceLock<T> {
   }
 
   #retry({ code }: { readonly code: string }): void {
-    if (code === MetadataErrorCode.alreadyClosed) return
+    if (code === MetadataErrorCode.alreadyClosed || this.#isRetrying) return
     const { clock, retryMilliseconds } = this.#parts
+    this.#isRetrying = true
     void after(clock, retryMilliseconds).then(() => {
+      this.#isRetrying = false
       if (this.#mustRevalidate) void this.revalidate()
     })
   }
@@ -196,15 +209,19 @@ export class ResourceLock<T> {
     return { creationSequence: this.#stat!.creationSequence }
   }
 
-  async #put(value: T, expected: Expected): Promise<Stat> {
-    const { store, serde } = this.#parts
-    const bytes = serde.serialize(this.path, value)
-    return store.put(this.path, bytes, expected, { ephemeral: true })
+  #contentOf(value: T): Content<T> {
+    const { serde, ownerOf } = this.#parts
+    const bytes = Buffer.from(serde.serialize(this.path, value))
+    return { value, bytes, owner: ownerOf?.(value) }
   }
 
-  async #claimOrEnd(value: T): Promise<void> {
+  #put({ bytes }: Content<T>, expected: Expected): Promise<Stat> {
+    return this.#parts.store.put(this.path, bytes, expected, { ephemeral: true })
+  }
+
+  async #claimOrEnd(content: Content<T>): Promise<void> {
     try {
-      await this.#claim(value)
+      await this.#claim(content)
     } catch (error) {
       const isLost =
         hasCode(error, MetadataErrorCode.lockBusy) || hasCode(error, MetadataErrorCode.badVersion)
@@ -214,10 +231,10 @@ export class ResourceLock<T> {
   }
 
   /** Makes the record this session's, or fails with `ERR_METADATA_LOCK_BUSY`. */
-  async #claim(value: T): Promise<void> {
+  async #claim(content: Content<T>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        this.#stat = await this.#claimOnce(value)
+        this.#stat = await this.#claimOnce(content)
         return
       } catch (error) {
         const isRace =
@@ -228,30 +245,28 @@ export class ResourceLock<T> {
     }
   }
 
-  async #claimOnce(value: T): Promise<Stat> {
+  async #claimOnce(content: Content<T>): Promise<Stat> {
     const { store } = this.#parts
     if (this.#state === 'Init') {
       try {
-        return await this.#put(value, -1)
+        return await this.#put(content, -1)
       } catch (error) {
         if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
       }
     }
     const found = await store.get(this.path)
-    if (found === undefined) return this.#put(value, -1)
+    if (found === undefined) return this.#put(content, -1)
     if (!found.stat.ephemeral) throw new LockBusyError(this.path)
-    if (found.stat.createdBySelf) return this.#adopt(value, found)
-    if (!this.#isSameOwner(value, found)) throw new LockBusyError(this.path)
+    if (found.stat.createdBySelf) return this.#adopt(content, found)
+    if (!this.#isSameOwner(content, found)) throw new LockBusyError(this.path)
     // The same owner in a session that lives is another handle, which would take the lock back.
     if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)
-    return this.#takeOver(value, found.stat)
+    return this.#takeOver(content, found.stat)
   }
 
   /** Puts a record of this session in the place of one whose session was left behind. */
-  async #takeOver(value: T, { creationSequence }: Stat): Promise<Stat> {
-    const { store, serde } = this.#parts
-    const bytes = serde.serialize(this.path, value)
-    const [, stat] = await store.batch([
+  async #takeOver({ bytes }: Content<T>, { creationSequence }: Stat): Promise<Stat> {
+    const [, stat] = await this.#parts.store.batch([
       { delete: this.path, expected: { creationSequence } },
       { put: this.path, value: bytes, expected: -1, ephemeral: true },
     ])
@@ -259,10 +274,9 @@ export class ResourceLock<T> {
   }
 
   /** Takes over a record of the same session. */
-  async #adopt(value: T, { stat, value: bytes }: GetResult): Promise<Stat> {
-    const wanted = this.#parts.serde.serialize(this.path, value)
-    if (bytes.equals(wanted)) return stat
-    return this.#put(value, { creationSequence: stat.creationSequence })
+  async #adopt(content: Content<T>, { stat, value }: GetResult): Promise<Stat> {
+    if (value.equals(content.bytes)) return stat
+    return this.#put(content, { creationSequence: stat.creationSequence })
   }
 
   /** Another record has the place: removes it if this session has created it, unheard. */
@@ -278,11 +292,11 @@ export class ResourceLock<T> {
     }
   }
 
-  #isSameOwner(value: T, found: GetResult): boolean {
+  #isSameOwner({ owner }: Content<T>, found: GetResult): boolean {
     const { ownerOf, serde } = this.#parts
     if (ownerOf === undefined) return false
     try {
-      return ownerOf(serde.deserialize(this.path, found.value, found.stat)) === ownerOf(value)
+      return ownerOf(serde.deserialize(this.path, found.value, found.stat)) === owner
     } catch {
       return false
     }

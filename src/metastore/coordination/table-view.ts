@@ -129,14 +129,15 @@ export class MetadataTableView<T> implements CacheSink {
       random: this.#options.random ?? systemRandom,
     }
     const backoff = new Backoff({}, sources)
+    // The value counts as of the call.
+    const bytes = Buffer.from(this.#serde.serialize(path, value))
     for (;;) {
       const found = await this.#store.get(path)
       const before = found && this.#serde.deserialize(path, found.value, found.stat)
       if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
       try {
-        const bytes = this.#serde.serialize(path, value)
         const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
-        this.#apply(path, { value: Buffer.from(bytes), stat }, stat.sequence)
+        this.#apply(path, { value: bytes, stat }, stat.sequence)
         return
       } catch (error) {
         if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
