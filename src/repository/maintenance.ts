@@ -181,6 +181,8 @@ export async function maintain(
   { uploadMillisecondsMax = hour, signal }: MaintenanceRun = {},
 ): Promise<MaintenanceReport> {
   const dropsFinished = await manager.finishDrops()
+  // Removes the scanners whose lease has ended.
+  await manager.scanners.count()
   let recordsPurged = 0
   for (const repository of manager.listRepositories()) {
     for (const name of manager.repository(repository).listTables()) {

@@ -28,7 +28,7 @@ export interface RepositoryOptions {
   readonly blobStores?: readonly BlobRoute[]
   /** Milliseconds after its last use at which a scanner of `scanners` ends. Default 60 s. */
   readonly scannerLeaseMilliseconds?: number
-  /** Scanners that `scanners` has at once. Default 1,000. */
+  /** Scanners that `scanners` has at once for each owner. Default 1,000. */
   readonly scannersMax?: number
   /** Run in this order. */
   readonly hooks?: readonly RepositoryHook[]

@@ -1,17 +1,19 @@
 /**
- * Extracts the text of documents in a worker thread, with limits for time, memory and output.
+ * Extracts the text of documents in a few worker threads, with limits for time, memory and output.
  *
- * The thread is started by the first document. One that takes too long or too much memory is ended
- * with its document, and the next document gets a new thread.
+ * A document that is not read within a tenth of its time makes room for others: it goes behind all
+ * that wait, and has its whole time then, never in all threads at once.
  */
-import { Worker } from 'node:worker_threads'
 import { OptionNames, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { DocumentTooSlow, ExtractionThread } from './extraction-thread.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
-import { plainMediaType, type DocumentHint } from './media-types.js'
+import { plainMediaType } from './media-types.js'
 
 /** Options of {@link TextExtraction}. */
 export interface TextExtractionOptions {
+  /** Documents that are read side by side, each in a thread of its own. Default 2. */
+  readonly threads?: number
   /** Characters of a text that are kept; the rest is cut off. Default 500,000. */
   readonly charactersMax?: number
   /** Milliseconds for one document, with the start of the thread. Default 30,000. */
@@ -33,6 +35,7 @@ export interface TextExtractionOptions {
 }
 
 const names = new OptionNames<TextExtractionOptions>('text extraction', {
+  threads: true,
   charactersMax: true,
   timeMillisecondsMax: true,
   heapMebibytesMax: true,
@@ -49,19 +52,41 @@ export interface ExtractedText {
   readonly isCut: boolean
 }
 
+/** A document that waits, or is being read. */
+interface Job {
+  readonly content: Uint8Array | AsyncIterable<Uint8Array>
+  readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
+  readonly signal: AbortSignal | undefined
+  readonly resolve: (text: ExtractedText) => void
+  readonly reject: (error: unknown) => void
+  /** Read again after it has made room for others. */
+  bytes: Uint8Array | undefined
+  isSlow: boolean
+}
+
+/** Share of its time that a document has before it makes room for others. */
+const firstShare = 1 / 10
+const firstMillisecondsMin = 1000
+/** Documents that begin before one that has made room, at most. */
+const fastBeforeSlow = 16
+
 /** The text of documents. */
 export class TextExtraction {
   readonly #settings: Required<Omit<TextExtractionOptions, 'modules'>>
   readonly #modules: ReadonlyMap<string, string>
-  #worker: Worker | undefined
-  /** The end of the last document. */
-  #work: Promise<unknown> = Promise.resolve()
+  readonly #idle: ExtractionThread[] = []
+  readonly #busy = new Map<Job, ExtractionThread>()
+  #waiting: Job[] = []
+  #slow: Job[] = []
+  #sinceSlow = 0
   #isClosed = false
+  readonly #work = new Set<Promise<unknown>>()
 
   /** Starts nothing. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TextExtractionOptions = {}) {
     names.check(options)
     const {
+      threads = 2,
       charactersMax = 500_000,
       timeMillisecondsMax = 30_000,
       heapMebibytesMax = 256,
@@ -70,6 +95,7 @@ export class TextExtraction {
       modules = {},
     } = options
     this.#settings = {
+      threads,
       charactersMax,
       timeMillisecondsMax,
       heapMebibytesMax,
@@ -99,27 +125,108 @@ export class TextExtraction {
     signal?: AbortSignal,
   ): Promise<string> => (await this.extractText(content, mediaType, name, signal)).text
 
-  /** As {@link extract}, and says whether the text was cut. */
-  async extractText(
+  /** As {@link extract}, and says whether the text was cut. Bytes count as they are now. */
+  extractText(
     content: Uint8Array | AsyncIterable<Uint8Array>,
     mediaType?: string,
     name?: string,
     signal?: AbortSignal,
   ): Promise<ExtractedText> {
-    const bytes = await this.#collected(content)
-    const done = this.#work.then(() => this.#run(bytes, { mediaType, name }, signal))
-    this.#work = done.catch(() => undefined)
+    const done = new Promise<ExtractedText>((resolve, reject) => {
+      const own = content instanceof Uint8Array ? Buffer.from(content) : content
+      const state = { bytes: undefined, isSlow: false }
+      const job: Job = {
+        content: own,
+        hint: { mediaType, name },
+        signal,
+        resolve,
+        reject,
+        ...state,
+      }
+      signal?.addEventListener('abort', () => this.#drop(job), { once: true })
+      this.#waiting.push(job)
+      this.#next()
+    })
+    this.#work.add(done)
+    void done.catch(() => undefined).then(() => this.#work.delete(done))
     return done
   }
 
-  /** Ends the thread, after the documents under way. */
+  /** Ends the threads, after the documents under way. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#work
-    await this.#endWorker()
+    for (const job of [...this.#waiting, ...this.#slow]) this.#drop(job)
+    await Promise.allSettled(this.#work)
+    await Promise.all(this.#idle.splice(0).map((thread) => thread.end()))
   }
 
-  /** A copy of the content, which goes to the thread. */
+  /** Lets go of a document that waits. */
+  #drop(job: Job): void {
+    const others = (jobs: readonly Job[]): Job[] => jobs.filter((each) => each !== job)
+    this.#waiting = others(this.#waiting)
+    this.#slow = others(this.#slow)
+    if (!this.#busy.has(job)) job.reject(closedError())
+  }
+
+  /** Begins with as many documents as there are threads for. */
+  #next(): void {
+    while (this.#busy.size < this.#settings.threads) {
+      const job = this.#chosen()
+      if (job === undefined) return
+      const { heapMebibytesMax } = this.#settings
+      const thread = this.#idle.pop() ?? new ExtractionThread(heapMebibytesMax)
+      this.#busy.set(job, thread)
+      void this.#run(job, thread)
+    }
+  }
+
+  #chosen(): Job | undefined {
+    const { threads } = this.#settings
+    const slowRunning = [...this.#busy.keys()].filter(({ isSlow }) => isSlow).length
+    const isSlowTurn = this.#waiting.length === 0 || this.#sinceSlow >= fastBeforeSlow
+    if (this.#slow.length > 0 && isSlowTurn && slowRunning < Math.max(1, threads - 1)) {
+      this.#sinceSlow = 0
+      return this.#slow.shift()
+    }
+    this.#sinceSlow++
+    return this.#waiting.shift()
+  }
+
+  async #run(job: Job, thread: ExtractionThread): Promise<void> {
+    let isReusable = false
+    try {
+      if (this.#isClosed || job.signal?.aborted === true) throw closedError()
+      const answer = await this.#answerOf(job, thread)
+      isReusable = !('problem' in answer) || !answer.isPackageMissing
+      if ('problem' in answer) job.reject(extractionError(answer.problem))
+      else job.resolve(answer)
+    } catch (error) {
+      if (error instanceof DocumentTooSlow && !job.isSlow && !this.#isClosed) {
+        job.isSlow = true
+        this.#slow.push(job)
+      } else if (error instanceof RepositoryError) job.reject(error)
+      else job.reject(extractionError((error as Error).message, error))
+    }
+    if (isReusable) this.#idle.push(thread)
+    else await thread.end()
+    this.#busy.delete(job)
+    this.#next()
+  }
+
+  async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer> {
+    const { charactersMax, inflatedBytesMax, timeMillisecondsMax } = this.#settings
+    const { hint, signal, isSlow } = job
+    job.bytes ??= await this.#collected(job.content)
+    // The thread gets a copy of its own: the document may be read again.
+    const content = new Uint8Array(job.bytes)
+    const module = this.#modules.get(plainMediaType(hint.mediaType))
+    const first = Math.max(firstMillisecondsMin, timeMillisecondsMax * firstShare)
+    const milliseconds = isSlow ? timeMillisecondsMax : Math.min(first, timeMillisecondsMax)
+    const task = { content, ...hint, charactersMax, inflatedBytesMax, module }
+    const isLast = isSlow || milliseconds === timeMillisecondsMax
+    return thread.ask(task, { milliseconds, isLast, signal })
+  }
+
   async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
     const { contentBytesMax } = this.#settings
     const pieces: Uint8Array[] = []
@@ -131,100 +238,7 @@ export class TextExtraction {
       }
       pieces.push(piece)
     }
-    const bytes = new Uint8Array(size)
-    let at = 0
-    for (const piece of pieces) {
-      bytes.set(piece, at)
-      at += piece.length
-    }
-    return bytes
-  }
-
-  async #run(
-    content: Uint8Array,
-    { mediaType, name }: DocumentHint,
-    signal: AbortSignal | undefined,
-  ): Promise<ExtractedText> {
-    if (this.#isClosed || signal?.aborted === true) throw closedError()
-    const { charactersMax, inflatedBytesMax } = this.#settings
-    const module = this.#modules.get(plainMediaType(mediaType))
-    const task = { content, mediaType, name, charactersMax, inflatedBytesMax, module }
-    let answer: ExtractionAnswer
-    try {
-      answer = await this.#ask(this.#startedWorker(), task, signal)
-    } catch (error) {
-      await this.#endWorker()
-      if (error instanceof RepositoryError) throw error
-      throw extractionError((error as Error).message, error)
-    }
-    if ('problem' in answer) {
-      if (answer.isPackageMissing) await this.#endWorker()
-      throw extractionError(answer.problem)
-    }
-    return answer
-  }
-
-  /** Rejects if the thread dies or takes too long, or the signal ends the work. */
-  #ask(
-    worker: Worker,
-    task: ExtractionTask,
-    signal: AbortSignal | undefined,
-  ): Promise<ExtractionAnswer> {
-    const { timeMillisecondsMax } = this.#settings
-    return new Promise<ExtractionAnswer>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        end()
-        reject(new Error(`the document takes more than ${timeMillisecondsMax} ms`))
-      }, timeMillisecondsMax)
-      const onMessage = (answer: ExtractionAnswer): void => {
-        end()
-        resolve(answer)
-      }
-      const onError = (error: Error): void => {
-        end()
-        reject(error)
-      }
-      const onExit = (): void => {
-        end()
-        reject(new Error('the thread has ended'))
-      }
-      const onAbort = (): void => {
-        end()
-        reject(closedError())
-      }
-      const end = (): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        worker.off('message', onMessage).off('error', onError).off('exit', onExit).unref()
-        // Errors of a thread that is being ended have no other listener.
-        worker.on('error', () => undefined)
-      }
-      signal?.addEventListener('abort', onAbort)
-      worker.removeAllListeners('error')
-      worker.on('message', onMessage).on('error', onError).on('exit', onExit).ref()
-      worker.postMessage(task, [task.content.buffer as ArrayBuffer])
-    })
-  }
-
-  #startedWorker(): Worker {
-    if (this.#worker !== undefined) return this.#worker
-    const worker = new Worker(new URL('./extraction-worker.js', import.meta.url), {
-      resourceLimits: {
-        maxOldGenerationSizeMb: this.#settings.heapMebibytesMax,
-        maxYoungGenerationSizeMb: 32,
-      },
-      // Libraries write warnings about documents.
-      stdout: true,
-      stderr: true,
-    })
-    this.#worker = worker
-    return worker
-  }
-
-  async #endWorker(): Promise<void> {
-    const worker = this.#worker
-    this.#worker = undefined
-    await worker?.terminate()
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
   }
 }
 

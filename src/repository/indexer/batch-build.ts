@@ -9,6 +9,7 @@ import type { Clock } from '../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { RecordTable } from '../records/record-table.js'
 import type { BuildArguments, BuildReport, IndexDefinitions } from './index-definition.js'
+import type { LateTexts } from './documents/late-texts.js'
 import type { IndexRows, Place } from './index-rows.js'
 import type { IndexWriter } from './index-writer.js'
 import { allDocuments, type RecordIndexer } from './record-indexer.js'
@@ -27,6 +28,7 @@ export interface BuildParts {
   /** Keys of the documents that are stored as refused. */
   readonly refused: Set<string>
   readonly shown: ShownSources
+  readonly late: LateTexts
   /** Ranges that are read side by side. */
   readonly lanes: number
   readonly signal: AbortSignal
@@ -116,6 +118,7 @@ export class BatchBuild {
     const { tables, startId, stopId, filter } = state.arguments
     const isWhole = [tables, startId, stopId, filter].every((each) => each === undefined)
     if (isWhole) await this.#removeGone()
+    await this.#parts.late.settled()
     if (signal.aborted) return undefined
     await this.#parts.writer.commit()
     const { started, records, failed } = state

@@ -13,6 +13,7 @@ import { BatchBuild, type BuildProgress } from './batch-build.js'
 import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
 import { possibleSources, sourcesOfFields, type FieldSources } from './definition/field-sources.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
+import { LateTexts } from './documents/late-texts.js'
 import { DocumentBuilder } from './documents/document-builder.js'
 import { RecordSource } from './documents/record-source.js'
 import type {
@@ -42,6 +43,7 @@ export interface IndexParts {
   readonly lanes: number
   readonly retryMilliseconds: number
   readonly commitMilliseconds: number
+  readonly textMilliseconds: number
   readonly subscribe: (
     handler: (event: RecordEvent) => Promise<void>,
     options: SubscriptionOptions,
@@ -72,6 +74,11 @@ export class SearchIndex {
   readonly #refused = new Set<string>()
   readonly #sources: ReadonlyMap<PreparedField, FieldSources>
   readonly #shown: ShownSources
+  readonly #late: LateTexts
+  /** Texts that the documents of a write still lack, by its sequence. */
+  readonly #lateOfWrites = new Map<number, Promise<void>>()
+  /** The newest write that was handled. */
+  #handled = 0
   readonly #stop = new AbortController()
   #subscription: Subscription | undefined
   /** Writes up to here may have been handled in part before the index was opened. */
@@ -92,7 +99,13 @@ export class SearchIndex {
       parts.onExtractionFailure?.(this.name, blob, error)
     }
     const { readBlob, extract } = parts
-    const extraction = { readBlob, extract, onFailure, signal: this.#stop.signal }
+    const { signal } = this.#stop
+    this.#late = new LateTexts({
+      milliseconds: parts.textMilliseconds,
+      again: async (place) => this.#indexer.update(place, allDocuments),
+      signal,
+    })
+    const extraction = { readBlob, extract, onFailure, late: this.#late, signal }
     const sources = sourcesOfFields(configuration.nodes)
     const builder = new DocumentBuilder({ configuration, sources, schema, source, extraction })
     const { rows, clock } = parts
@@ -123,6 +136,11 @@ export class SearchIndex {
         from: 'now',
         beforePosition: () => this.#writer.commit(),
       })
+    }
+    for (const { table, id, blobs } of await rows.extractionFailures()) {
+      if (!blobs.some(({ isPending }) => isPending === true)) continue
+      const place = { table, id: RecordId.parse(id) }
+      void this.#indexer.update(place, allDocuments).catch(() => undefined)
     }
     if (definition.build === 'BUILDING') {
       this.startBuild(definition.buildArguments ?? definition.defaultBuild)
@@ -158,14 +176,16 @@ export class SearchIndex {
   }
 
   /**
-   * Resolves when searches see a write: by its sequence, as `WriteResult` has it; default the
-   * newest one. `ERR_INVALID_ARGUMENT` if the index does not follow the writes of records.
+   * Resolves when searches see a write, with the texts of its blobs: by its sequence, as
+   * `WriteResult` has it; default the newest one. Texts of earlier writes may still be read.
+   * `ERR_INVALID_ARGUMENT` if the index does not follow the writes of records.
    */
   async waitFor(sequence?: number): Promise<void> {
     if (this.#subscription === undefined) {
       throw invalidArgument(`the index ${this.name} does not follow the writes of records`)
     }
     await this.#subscription.caughtUp(sequence)
+    await this.#lateOfWrites.get(sequence ?? this.#handled)
     await this.#writer.commit()
   }
 
@@ -202,6 +222,7 @@ export class SearchIndex {
   /** Builds the documents of some records again, and makes them visible. */
   async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
     for (const id of ids) await this.#indexer.update({ table, id: RecordId.of(id) }, allDocuments)
+    await this.#late.settled()
     await this.#writer.commit()
   }
 
@@ -236,6 +257,7 @@ export class SearchIndex {
       const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
       await updated.catch(() => undefined)
     }
+    await this.#late.settled()
     await this.#writer.commit()
     return Math.max(0, refused.length - (await rows.refused()).length)
   }
@@ -261,6 +283,7 @@ export class SearchIndex {
       const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
       await updated.catch(() => undefined)
     }
+    await this.#late.settled()
     await this.#writer.commit()
     const left = await rows.extractionFailures()
     return Math.max(0, failed.length - left.length)
@@ -291,6 +314,7 @@ export class SearchIndex {
       writer: this.#writer,
       refused: this.#refused,
       shown: this.#shown,
+      late: this.#late,
       signal: this.#stop.signal,
     })
     this.#build = build
@@ -315,6 +339,7 @@ export class SearchIndex {
     this.#stop.abort()
     this.#writer.stopRetrying()
     await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
+    await this.#late.settled()
   }
 
   async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
@@ -325,6 +350,14 @@ export class SearchIndex {
       return
     }
     await this.#indexer.handle(event, isReplay || sequence <= this.#recovery)
+    this.#handled = Math.max(this.#handled, sequence)
+    const late = this.#late.of({ table: event.table, id: RecordId.parse(event.id) })
+    if (late === undefined) return
+    const all = Promise.all([this.#lateOfWrites.get(sequence), late]).then(() => undefined)
+    this.#lateOfWrites.set(sequence, all)
+    void all.then(() => {
+      if (this.#lateOfWrites.get(sequence) === all) this.#lateOfWrites.delete(sequence)
+    })
   }
 }
 

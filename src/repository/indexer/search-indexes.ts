@@ -49,6 +49,11 @@ export interface SearchIndexesOptions {
    * `waitFor`. Default 200.
    */
   readonly commitMilliseconds?: number | undefined
+  /**
+   * Milliseconds that a document waits for the texts of its blobs. Then it is indexed without them,
+   * and again when they are there. Default 1,000.
+   */
+  readonly textMilliseconds?: number | undefined
 }
 
 /** What an index is created from. */
@@ -100,6 +105,7 @@ const optionNames = new OptionNames<SearchIndexesOptions>('the indexes', {
   lanes: true,
   retryMilliseconds: true,
   commitMilliseconds: true,
+  textMilliseconds: true,
 })
 const inputNames = new OptionNames<SearchIndexInput>('an index', {
   name: true,
@@ -180,8 +186,9 @@ export class SearchIndexes {
     if (typeof options.backend !== 'function') {
       throw invalidArgument('the indexes need a function that opens the search server')
     }
-    for (const name of ['lanes', 'retryMilliseconds', 'commitMilliseconds'] as const) {
-      const value = options[name]
+    const { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds } = options
+    const numbers = { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds }
+    for (const [name, value] of Object.entries(numbers)) {
       if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue
       throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
     }
@@ -430,7 +437,7 @@ export class SearchIndexes {
     const manager = this.#manager
     const { clock } = manager.parts
     const { lanes = 4, retryMilliseconds = 100, commitMilliseconds = 200 } = this.#options
-    const { extract, onExtractionFailure } = this.#options
+    const { extract, onExtractionFailure, textMilliseconds = 1000 } = this.#options
     const findTable = (table: string): RecordTable | undefined => {
       return manager.findTable(repository, table)
     }
@@ -449,6 +456,7 @@ export class SearchIndexes {
       lanes,
       retryMilliseconds,
       commitMilliseconds,
+      textMilliseconds,
       subscribe: (handler, options) => {
         return manager.subscribe(subscriptionOf(name), handler, options)
       },

@@ -17,9 +17,10 @@ import { parseJson } from '../json/json-text.js'
 import { NameReader, NameWriter } from '../json/namespaces.js'
 import { scanFromJson, scanToJson } from '../json/scan-json.js'
 import { RecordId } from '../record-id.js'
-import type { ValueSchema } from '../values/value-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
 import { concurrentUpdate } from './commit.js'
 import type { StoredRecord } from './record.js'
+import type { RecordFilter } from './record-filters.js'
 import type { RecordScan } from './record-scanner.js'
 import type { RecordTable } from './record-table.js'
 
@@ -37,7 +38,7 @@ export interface ScannersParts {
   readonly randomBytes: (length: number) => Uint8Array
   readonly leaseMilliseconds: number
   readonly scannersMax: number
-  readonly schema: ValueSchema
+  readonly schema: SchemaCache
   readonly findTable: (repository: string, table: string) => RecordTable
 }
 
@@ -53,6 +54,8 @@ interface ScannerState {
   readonly left: number | null
   /** The scan in JSON. */
   readonly scan: string
+  /** Ids of the fields that it names: by another name a field is still the one that was meant. */
+  readonly fields: Readonly<Record<string, string>>
 }
 
 /** The family of the rows of scanners. */
@@ -65,6 +68,9 @@ const ownerNames = new OptionNames<ScannerOwner>('the owner of a scanner', { own
 /** The scanners of a repository manager. */
 export class Scanners {
   readonly #parts: ScannersParts
+  /** When the lease of each scanner ends, by its owner and its token. */
+  readonly #leases = new Map<string | null, Map<string, number>>()
+  #loaded: Promise<void> | undefined
 
   /** @internal */
   constructor(parts: ScannersParts) {
@@ -83,15 +89,10 @@ export class Scanners {
     const { owner } = ownerNames.check(options)
     // Checks the arguments; nothing is read.
     await table.scan(scan).return()
-    const { schema, clock, randomBytes, leaseMilliseconds, scannersMax } = this.#parts
-    if ((await this.count()) >= scannersMax) {
-      const message = `there are ${scannersMax} scanners already`
-      throw new RepositoryError(RepositoryErrorCode.tooManyScanners, message)
-    }
+    const { schema, clock, randomBytes, leaseMilliseconds } = this.#parts
     const { limit, ...rest } = scan
     const names = new NameWriter({ prefixes: false })
-    const token = Buffer.from(randomBytes(tokenBytes)).toString('base64url')
-    await this.#put(token, undefined, {
+    const state: ScannerState = {
       repository: table.repository,
       table: table.name,
       owner: owner ?? null,
@@ -100,7 +101,20 @@ export class Scanners {
       next: null,
       left: limit ?? null,
       scan: JSON.stringify(scanToJson(rest, { schema, names })),
-    })
+      fields: Object.fromEntries(
+        fieldsOf(rest).map((name) => [name, schema.field(name).id] as const),
+      ),
+    }
+    await this.#load()
+    const token = Buffer.from(randomBytes(tokenBytes)).toString('base64url')
+    const ended = this.#reserve(token, state)
+    try {
+      for (const each of ended) await this.#remove(Buffer.from(each))
+      await this.#put(token, undefined, state)
+    } catch (error) {
+      this.#leases.get(state.owner)?.delete(token)
+      throw error
+    }
     return token
   }
 
@@ -139,8 +153,9 @@ export class Scanners {
 
   /** Ends a scanner. `ERR_SCANNER_NOT_FOUND`. */
   async close(token: string, options: ScannerOwner = {}): Promise<void> {
-    await this.#state(token, options)
+    const { state } = await this.#state(token, options)
     await this.#remove(Buffer.from(token))
+    this.#leases.get(state.owner)?.delete(token)
   }
 
   /** How many scanners there are. Those whose lease has ended are removed. */
@@ -148,17 +163,59 @@ export class Scanners {
     const { table, clock } = this.#parts
     let count = 0
     for await (const row of table.scan({ columns: [column] })) {
-      if (decodeState(row.value(column)!).expires > clock.now()) count++
-      else await this.#remove(row.row!)
+      const { owner, expires } = decodeState(row.value(column)!)
+      if (expires > clock.now()) {
+        count++
+        continue
+      }
+      await this.#remove(row.row!)
+      this.#leases.get(owner)?.delete(row.row!.toString('latin1'))
     }
     return count
   }
 
+  /** Reads the leases once; from then on they are kept with each write. */
+  #load(): Promise<void> {
+    this.#loaded ??= (async () => {
+      for await (const row of this.#parts.table.scan({ columns: [column] })) {
+        this.#note(row.row!.toString('latin1'), decodeState(row.value(column)!))
+      }
+    })().catch((error: unknown) => {
+      this.#loaded = undefined
+      throw error
+    })
+    return this.#loaded
+  }
+
+  #note(token: string, { owner, expires }: ScannerState): void {
+    const own = this.#leases.get(owner) ?? new Map<string, number>()
+    this.#leases.set(owner, own.set(token, expires))
+  }
+
+  /** Takes a place among the scanners of an owner; the tokens of those whose lease has ended. */
+  #reserve(token: string, state: ScannerState): string[] {
+    const { clock, scannersMax } = this.#parts
+    const own = this.#leases.get(state.owner) ?? new Map<string, number>()
+    const ended = [...own].flatMap(([each, expires]) => (expires > clock.now() ? [] : [each]))
+    for (const each of ended) own.delete(each)
+    if (own.size >= scannersMax) {
+      const message = `there are ${scannersMax} scanners already`
+      throw new RepositoryError(RepositoryErrorCode.tooManyScanners, message)
+    }
+    this.#note(token, state)
+    return ended
+  }
+
   async #read(
-    { repository, table, scan, next, left }: ScannerState,
+    { repository, table, scan, next, left, fields }: ScannerState,
     count: number,
   ): Promise<StoredRecord[]> {
     const { schema, findTable } = this.#parts
+    const changed = Object.entries(fields).find(([name, id]) => schema.findField(name)?.id !== id)
+    if (changed !== undefined) {
+      const message = `the field ${changed[0]} of the scan has another name now`
+      throw new RepositoryError(RepositoryErrorCode.scannerNotFound, message)
+    }
     const given = scanFromJson(parseJson(scan), { schema, namespaces: new NameReader() })
     const limit = Math.min(count, left ?? count)
     const startId = next === null ? given.startId : Buffer.from(next, 'hex')
@@ -200,11 +257,25 @@ export class Scanners {
     const put = { cells, timestamp: 1, durability }
     const { success } = await table.checkAndMutate(check, { put })
     if (!success) throw concurrentUpdate('the scanner')
+    this.#note(token, state)
   }
 
   async #remove(row: Buffer): Promise<void> {
     await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
   }
+}
+
+/** Names of the fields in a scan. */
+function fieldsOf({ filter, fields }: RecordScan): string[] {
+  const ofFilter = (each: RecordFilter): string[] => {
+    if ('all' in each) return each.all.flatMap(ofFilter)
+    if ('any' in each) return each.any.flatMap(ofFilter)
+    return 'field' in each ? [each.field] : []
+  }
+  return [
+    ...(filter === undefined ? [] : ofFilter(filter)),
+    ...(typeof fields === 'string' || fields === undefined ? [] : fields),
+  ]
 }
 
 function decodeState(bytes: Buffer): ScannerState {

@@ -1,6 +1,8 @@
 /** The text of blobs, by a function of the program. */
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
+import type { Place } from '../index-rows.js'
+import type { LateTexts, Patience } from './late-texts.js'
 
 /**
  * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
@@ -23,6 +25,7 @@ export interface ExtractionParts {
   /** Undefined: blobs have no text. */
   readonly extract: ContentExtractor | undefined
   readonly onFailure: (blob: Blob, error: unknown) => void
+  readonly late: LateTexts
   /** Aborted when the index is closed. */
   readonly signal: AbortSignal
 }
@@ -37,6 +40,8 @@ export interface FailedExtraction {
   readonly size: number
   /** Message of the error, at most 500 characters. */
   readonly reason: string
+  /** True while the text is being read: the document gets it when it is there. */
+  readonly isPending?: true | undefined
 }
 
 const reasonLengthMax = 500
@@ -61,25 +66,35 @@ export function splitBlobs(values: readonly IndexValue[]): {
   return { blobs, others }
 }
 
+/** The document that texts are for. */
+export interface TextPlace {
+  readonly place: Place
+  readonly patience: Patience
+}
+
 /** The text of each blob; those whose text cannot be had are left out, and added to `failures`. */
 export async function extractTexts(
   blobs: readonly Blob[],
-  { readBlob, extract, onFailure, signal }: ExtractionParts,
+  { place, patience }: TextPlace,
+  { readBlob, extract, onFailure, late, signal }: ExtractionParts,
   failures: FailedExtraction[],
 ): Promise<string[]> {
   const texts: string[] = []
   if (extract === undefined) return texts
   for (const blob of blobs) {
+    const { key, name, mediaType, size } = blob
     try {
-      const text = await extract(readBlob(blob), blob.mediaType, blob.name, signal)
-      if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
+      const text = await late.textOf(place, key.toString('latin1'), patience, () => {
+        return extract(readBlob(blob), mediaType, name, signal)
+      })
+      if (text === undefined) {
+        const reason = 'the text is still being read'
+        failures.push({ name, mediaType, size, reason, isPending: true })
+      } else if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
     } catch (error) {
       if (signal.aborted) throw error
-      const { name, mediaType, size } = blob
-      const reason = (error instanceof Error ? error.message : String(error)).slice(
-        0,
-        reasonLengthMax,
-      )
+      const message = error instanceof Error ? error.message : String(error)
+      const reason = message.slice(0, reasonLengthMax)
       failures.push({ name, mediaType, size, reason })
       onFailure(blob, error)
     }

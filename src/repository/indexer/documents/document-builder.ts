@@ -33,6 +33,7 @@ import {
   type ExtractionParts,
   type FailedExtraction,
 } from './content-extraction.js'
+import type { Patience } from './late-texts.js'
 import { versionOfRecord, type DependencyCollector } from './dependency-collector.js'
 import { flattened, textOf } from './formatters.js'
 import type { RecordSource } from './record-source.js'
@@ -72,6 +73,8 @@ interface Draft {
   /** What the texts are made of, by the rule that made them. */
   readonly shown: Map<object | string, ShownField & { readonly sources: SourceSet }>
   readonly failures: FailedExtraction[]
+  /** How long it waits for texts of blobs. */
+  readonly patience: Patience
 }
 
 /** What a record becomes at a version tag. */
@@ -102,7 +105,8 @@ export class DocumentBuilder {
     const { nodes } = this.#parts.configuration
     const failures: FailedExtraction[] = []
     const texts = { fields: new Map(), shown: new Map() }
-    const draft: Draft = { tag, record, place, collector, ...texts, failures }
+    const patience = this.#parts.extraction.late.patience()
+    const draft: Draft = { tag, record, place, collector, ...texts, failures, patience }
     const own = visitedRecord(place, record, undefined, false)
     await this.#addNodes(draft, nodes, own)
     await this.#addDynamicFields(draft)
@@ -184,13 +188,13 @@ export class DocumentBuilder {
   }
 
   async #textsOf(
-    { failures }: Draft,
+    { place, patience, failures }: Draft,
     values: readonly IndexValue[],
     { extractContent, formatter }: Pick<PreparedField, 'extractContent' | 'formatter'>,
   ): Promise<readonly string[]> {
     if (!extractContent) return formatter(values)
     const { blobs, others } = splitBlobs(values)
-    const texts = await extractTexts(blobs, this.#parts.extraction, failures)
+    const texts = await extractTexts(blobs, { place, patience }, this.#parts.extraction, failures)
     return others.length === 0 ? texts : [...formatter(others), ...texts]
   }
 

@@ -132,9 +132,11 @@ void t.test('a thread that takes too long or too much is replaced', async (t) =>
     extract(Buffer.from('x'), mediaType),
   )
   const after = extract(Buffer.from('after'), 'text/plain')
-  await t.rejects(asked[0], { code, message: /memory/ })
-  await t.rejects(asked[1], { code, message: /ended/ })
-  await t.rejects(asked[2], { code, message: /no such page/ })
+  await Promise.all([
+    t.rejects(asked[0], { code, message: /memory/ }),
+    t.rejects(asked[1], { code, message: /ended/ }),
+    t.rejects(asked[2], { code, message: /no such page/ }),
+  ])
   t.equal(await after, 'after')
   const hasty = new TextExtraction({ timeMillisecondsMax: 300, modules })
   const endless = hasty.extract(Buffer.from('x'), 'x/endless')
@@ -148,8 +150,38 @@ void t.test('a thread that takes too long or too much is replaced', async (t) =>
   await extraction.close()
   await t.rejects(extract(Buffer.from('x'), 'text/plain'), { code: 'ERR_REPOSITORY_CLOSED' })
   t.throws(() => new TextExtraction({ charactersMax: 0 }), { code: 'ERR_INVALID_ARGUMENT' })
-  const unknown = { threads: 3 } as object
+  const unknown = { thread: 3 } as object
   t.throws(() => new TextExtraction(unknown), { code: 'ERR_INVALID_ARGUMENT' })
+})
+
+void t.test('documents that take their whole time hold no other one', async (t) => {
+  const modules = { 'x/endless': moduleOf('export function extractText() { for (;;); }') }
+  const extraction = new TextExtraction({ timeMillisecondsMax: 1500, modules })
+  t.teardown(() => extraction.close())
+  const { extract } = extraction
+  const order: string[] = []
+  const noted = async (name: string, text: Promise<string>): Promise<void> => {
+    await text.catch(() => undefined)
+    order.push(name)
+  }
+  const bad = Array.from({ length: 3 }, (_, at) => {
+    return noted(`bad ${at}`, extract(Buffer.from('x'), 'x/endless'))
+  })
+  const good = Array.from({ length: 3 }, (_, at) => {
+    return noted(`good ${at}`, extract(Buffer.from('x'), 'text/plain'))
+  })
+  await Promise.all(good)
+  t.same(order.sort(), ['good 0', 'good 1', 'good 2'], 'none waits for the time of a bad one')
+  const later = noted('later', extract(Buffer.from('x'), 'text/plain'))
+  await later
+  t.same(order.slice(3), ['later'], 'one thread is left for others')
+  await Promise.all(bad)
+  t.equal(order.length, 7)
+  const changed = Buffer.from('before')
+  const text = extract(changed, 'text/plain')
+  changed.fill('x')
+  t.equal(await text, 'before', 'bytes as of the call')
+  t.throws(() => new TextExtraction({ threads: 0 }), { code: 'ERR_INVALID_ARGUMENT' })
 })
 
 void t.test('a package that is installed later is found', async (t) => {
@@ -201,5 +233,85 @@ void t.test('an index that is closed lets go of a document, which comes again', 
   t.same(await index.extractionFailures(), [], 'nothing was wrong with the document')
   t.same(await index.deadLetters(), [])
   await second.close()
+  await manager.close()
+})
+
+void t.test('a text that is hard to read holds no other record', async (t) => {
+  const database = await openMemoryDatabase()
+  const manager = await RepositoryManager.open(database)
+  await manager.types.createFieldType({ name: '{n}file', valueType: 'BLOB' })
+  await manager.types.createRecordType({ name: '{n}page' })
+  const table = manager.repository().table()
+  const server = new PlainSearch()
+  const configuration = {
+    recordFilter: { includes: [{ versionTags: ['last'] }] },
+    fields: [
+      { name: 'text', value: '{n}file', extractContent: true },
+      { name: 'id', value: '{org.lilyproject.system}id' },
+    ],
+  }
+  const reading = new Map<string, () => void>()
+  const released = new Set<string>()
+  const release = (name: string): void => {
+    released.add(name)
+    reading.get(name)?.()
+  }
+  const extract: ContentExtractor = async (_content, _mediaType, name = '', signal) => {
+    if (name === 'good') return 'good'
+    await new Promise<void>((resolve) => {
+      if (released.has(name)) resolve()
+      reading.set(name, resolve)
+      signal?.addEventListener('abort', () => resolve())
+    })
+    if (name === 'broken') throw new Error('no such page')
+    return `read ${name}`
+  }
+  const open = (): Promise<SearchIndexes> => {
+    return SearchIndexes.open(manager, { backend: () => server, extract, textMilliseconds: 10 })
+  }
+  let indexes = await open()
+  let index = await indexes.create({ name: 'pages', configuration })
+  const write = async (name: string, id = name): Promise<number> => {
+    const file = await manager.blobs.upload(Buffer.from(name), { mediaType: 'text/plain', name })
+    const record = { id: `USER.${id}`, type: '{n}page', fields: { '{n}file': file } } as const
+    return (await table.createOrUpdate(record)).sequence!
+  }
+  const total = async (query: string): Promise<number> => (await index.search({ query })).total
+  const bad: number[] = []
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'broken']) bad.push(await write(name))
+  const good = await write('good')
+  await index.waitFor(good)
+  t.equal(await total('text:good'), 1, 'six others are being read')
+  t.equal(await total('*:*'), 7, 'and are there without their texts')
+  const failures = await index.extractionFailures()
+  t.equal(failures.length, 6)
+  t.match(failures[0].blobs[0], { isPending: true, reason: /being read/ })
+  t.equal(index.counts.extractionFailures, 0, 'nothing is wrong with them as yet')
+  release('a')
+  await index.waitFor(bad[0])
+  t.equal(await total('text:"read a"'), 1, 'a write is seen with its text')
+  release('broken')
+  await index.waitFor(bad[5])
+  const broken = (await index.extractionFailures()).find(({ id }) => id === 'USER.broken')
+  t.match(broken?.blobs, [{ reason: 'no such page' }])
+  t.equal(index.counts.extractionFailures, 1)
+  // Another blob while the first is being read.
+  const second = await write('other', 'b')
+  release('b')
+  while (!reading.has('other')) await new Promise((resolve) => setTimeout(resolve, 1))
+  release('other')
+  await index.waitFor(second)
+  t.equal(await total('text:"read other"'), 1)
+  t.equal(await total('text:"read b"'), 0)
+
+  await indexes.close()
+  reading.clear()
+  indexes = await open()
+  index = indexes.index('pages')
+  while (reading.size < 3) await new Promise((resolve) => setTimeout(resolve, 1))
+  for (const name of ['c', 'd', 'e']) release(name)
+  await index.retryExtractions()
+  for (const name of ['c', 'd', 'e']) t.equal(await total(`text:"read ${name}"`), 1, 'a new start')
+  await indexes.close()
   await manager.close()
 })

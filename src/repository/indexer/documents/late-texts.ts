@@ -1,0 +1,135 @@
+/**
+ * Texts that a document does not wait for. It is indexed without them, they are noted as missing,
+ * and when they are there its record is indexed again: so a document that is hard to read holds no
+ * other one.
+ */
+import { placeKey, type Place } from '../index-rows.js'
+
+/** What late texts need. */
+export interface LateTextsParts {
+  /** Milliseconds that a document waits for all its texts. */
+  readonly milliseconds: number
+  /** Indexes a record again. */
+  readonly again: (place: Place) => Promise<unknown>
+  /** Aborted when the index is closed. */
+  readonly signal: AbortSignal
+}
+
+interface LateText {
+  readonly text: Promise<string>
+  isSettled: boolean
+}
+
+interface LateRecord {
+  readonly place: Place
+  /** By the key of the blob. */
+  readonly texts: Map<string, LateText>
+  /** Resolves when the record is indexed with them. */
+  readonly done: Promise<void>
+}
+
+/** Texts under way at once, over all records: with more of them documents wait. */
+const textsMax = 64
+
+/** How long one document still waits. */
+export class Patience {
+  readonly #end: number
+
+  constructor(milliseconds: number) {
+    this.#end = performance.now() + milliseconds
+  }
+
+  get left(): number {
+    return Math.max(0, this.#end - performance.now())
+  }
+}
+
+/** The late texts of one index. */
+export class LateTexts {
+  readonly #parts: LateTextsParts
+  readonly #records = new Map<string, LateRecord>()
+
+  constructor(parts: LateTextsParts) {
+    this.#parts = parts
+  }
+
+  /** For the texts of one document. */
+  patience(): Patience {
+    return new Patience(this.#parts.milliseconds)
+  }
+
+  /** The text of a blob; undefined if it is late. It is asked for once until it was there. */
+  async textOf(
+    place: Place,
+    blob: string,
+    patience: Patience,
+    extract: () => Promise<string>,
+  ): Promise<string | undefined> {
+    const known = this.#records.get(placeKey(place))?.texts.get(blob)
+    if (known !== undefined) return known.isSettled ? known.text : undefined
+    const text = extract()
+    if (this.#count >= textsMax) return text
+    const isLate = await comesLate(text, patience.left)
+    if (!isLate) return text
+    this.#add(place, blob, text)
+    return undefined
+  }
+
+  /** Resolves when the record is indexed with the texts that are late now; undefined: with none. */
+  of(place: Place): Promise<void> | undefined {
+    return this.#records.get(placeKey(place))?.done
+  }
+
+  /** Resolves when no text is late. */
+  async settled(): Promise<void> {
+    while (this.#records.size > 0) {
+      await Promise.all([...this.#records.values()].map(({ done }) => done))
+    }
+  }
+
+  get #count(): number {
+    let count = 0
+    for (const { texts } of this.#records.values()) count += texts.size
+    return count
+  }
+
+  #add(place: Place, blob: string, text: Promise<string>): void {
+    const late: LateText = { text, isSettled: false }
+    void text.catch(() => undefined).then(() => (late.isSettled = true))
+    const key = placeKey(place)
+    const known = this.#records.get(key)
+    if (known !== undefined) {
+      known.texts.set(blob, late)
+      return
+    }
+    const texts = new Map([[blob, late]])
+    this.#records.set(key, { place, texts, done: this.#finish(key, place, texts) })
+  }
+
+  async #finish(key: string, place: Place, texts: ReadonlyMap<string, LateText>): Promise<void> {
+    const { again, signal } = this.#parts
+    const open = (): LateText[] => [...texts.values()].filter(({ isSettled }) => !isSettled)
+    // While the record is indexed again it may have got another blob.
+    do {
+      while (open().length > 0) await Promise.allSettled(open().map(({ text }) => text))
+      // Of a failure the record keeps its note; the next start of the index tries again.
+      if (!signal.aborted) await again(place).catch(() => undefined)
+    } while (open().length > 0)
+    this.#records.delete(key)
+  }
+}
+
+/** Whether a promise is not settled after so many milliseconds. */
+async function comesLate(text: Promise<string>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const time = new Promise<true>((resolve) => {
+    timer = setTimeout(() => resolve(true), milliseconds)
+  })
+  const isThere = text.then(
+    () => false,
+    () => false,
+  )
+  const isLate = await Promise.race([isThere, time])
+  clearTimeout(timer)
+  return isLate
+}
