@@ -11,8 +11,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an update of a lock writes whatever record is there',
     file: 'src/metastore/coordination/resource-lock.ts',
-    find: 'this.#stat = await this.#put(value, this.#expectation())',
-    replace: 'this.#stat = await this.#put(value, undefined as never)',
+    find: 'this.#stat = await this.#put(content, this.#expectation())',
+    replace: 'this.#stat = await this.#put(content, undefined as never)',
     tests: fences,
   },
   {
@@ -90,6 +90,20 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/metastore/coordination/lock-manager.ts',
     find: "else if (event === 'SessionReestablished' || lock.mustRevalidate || lock.isSuspect) {",
     replace: 'else if (lock.mustRevalidate) {',
+    tests: fences,
+  },
+  {
+    name: 'a loss during the look at a lock is forgotten',
+    file: 'src/metastore/coordination/resource-lock.ts',
+    find: 'if (losses === this.#losses) this.#isSuspect = false',
+    replace: 'if (losses >= 0) this.#isSuspect = false',
+    tests: fences,
+  },
+  {
+    name: 'a loss during an election is forgotten',
+    file: 'src/metastore/coordination/leader-election.ts',
+    find: 'if (losses === this.#losses) this.#isSuspect = false',
+    replace: 'if (losses >= 0) this.#isSuspect = false',
     tests: fences,
   },
   {

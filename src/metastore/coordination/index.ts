@@ -4,8 +4,8 @@ export {
   LeaderElection,
   type LeaderElectionListener,
   type LeaderElectionOptions,
-  type LeaderElectionState,
 } from './leader-election.js'
+export type { LeaderElectionState } from './election-waits.js'
 export { LockManager, type LockOptions } from './lock-manager.js'
 export { ResourceLock, type LockState } from './resource-lock.js'
 export { CoordinationService } from './service.js'

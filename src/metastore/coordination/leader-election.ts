@@ -7,7 +7,7 @@
  */
 import { checkListener, copyOfOptions } from '../pulsar/arguments.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
-import { later, type LeaseClock } from '../kernel/lease-clock.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
 import {
@@ -21,9 +21,7 @@ import {
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 import { isInDoubt, withdraw } from './doubt.js'
-
-/** What a participant is. */
-export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
+import { ElectionWaits, type LeaderElectionState } from './election-waits.js'
 
 /** Settings of an election. */
 export interface LeaderElectionOptions {
@@ -58,12 +56,6 @@ interface Proposal<T> {
   readonly bytes: Buffer
 }
 
-/** Who waits for the election that is under way. */
-interface Waiter {
-  readonly resolve: (state: LeaderElectionState) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** A participant of an election; see the file header. */
 export class LeaderElection<T> {
   /** Path of the leader's record. */
@@ -86,14 +78,10 @@ export class LeaderElection<T> {
   #isDisposed = false
   /** The last attempt to create the record may have created it. */
   #isInDoubt = false
-  #isElecting = false
-  /** Calls of `elect` that the next attempt answers. */
-  #callers: Waiter[] = []
-  /** Told when no election is under way any more. */
-  readonly #onSettled = new Set<() => void>()
-  #mustElectAgain = false
-  /** Ends the wait before the next attempt. */
-  #wake: (() => void) | undefined = undefined
+  #closing: Promise<void> | undefined = undefined
+  /** Grows with every loss of the connection or the session. */
+  #losses = 0
+  readonly #waits: ElectionWaits
 
   /**
    * Made by `CoordinationService.getLeaderElection`. The participant does nothing before `elect`.
@@ -112,6 +100,7 @@ export class LeaderElection<T> {
     this.#serde = serde
     this.#options = copyOfOptions(options, names, 'a leader election')
     this.#clock = options.clock ?? systemClock
+    this.#waits = new ElectionWaits(this.#clock)
     this.#register()
     if (listener !== undefined) this.registerListener(listener)
     this.#unregister = [
@@ -119,8 +108,10 @@ export class LeaderElection<T> {
         if (event.path === this.path && event.type !== 'ChildrenChanged') this.#onChange(event.type)
       }),
       store.registerSessionListener((event) => {
-        if (event === 'ConnectionLost' || event === 'SessionLost') this.#isSuspect = true
-        else this.#electAgain()
+        if (event === 'ConnectionLost' || event === 'SessionLost') {
+          this.#losses++
+          this.#isSuspect = true
+        } else this.#electAgain()
       }),
     ]
   }
@@ -156,15 +147,15 @@ export class LeaderElection<T> {
    * is too large, the serde throws.
    */
   async elect(value: T): Promise<LeaderElectionState> {
-    if (this.#isDisposed) throw new AlreadyClosedError('the election')
     const bytes = Buffer.from(this.#serde.serialize(this.path, value))
+    while (this.#closing !== undefined) await this.#closing.catch(() => undefined)
+    if (this.#isDisposed) throw new AlreadyClosedError('the election')
     this.#isClosed = false
     this.#proposal = { value, bytes }
-    if (this.#state !== 'NoLeader' && !this.#isElecting) return this.#state
-    return new Promise((resolve, reject) => {
-      this.#callers.push({ resolve, reject })
-      this.#electAgain()
-    })
+    if (this.#state !== 'NoLeader' && !this.#waits.isElecting) return this.#state
+    const outcome = this.#waits.call()
+    this.#electAgain()
+    return outcome
   }
 
   /**
@@ -194,11 +185,16 @@ export class LeaderElection<T> {
    * Gives leadership up and takes no part any more, until `elect`. While the store cannot be asked,
    * the record is removed later.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close().finally(() => (this.#closing = undefined))
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true
     this.#proposal = undefined
-    this.#wake?.()
-    await this.#settled()
+    this.#waits.goOn()
+    await this.#waits.settled()
     const stat = this.#stat
     const wasLeading = this.#state === 'Leading'
     this.#become('NoLeader', undefined, undefined)
@@ -253,7 +249,7 @@ export class LeaderElection<T> {
     if (this.#proposal === undefined) return
     if (type === 'Deleted') {
       // Its own deletion by an earlier session is not the end of this leader.
-      if (!this.#isElecting) this.#state = 'NoLeader'
+      if (!this.#waits.isElecting) this.#state = 'NoLeader'
       this.#electAgain()
     } else if (this.#state !== 'Leading') {
       this.#electAgain()
@@ -262,45 +258,29 @@ export class LeaderElection<T> {
 
   /** Begins an election; one that is under way makes another attempt at once. */
   #electAgain(): void {
-    if (this.#proposal === undefined) return
-    if (this.#isElecting) {
-      this.#mustElectAgain = true
-      this.#wake?.()
-      return
-    }
-    this.#isElecting = true
-    void this.#attempts()
-  }
-
-  /** Resolves when no election is under way. `onWait` gets what ends the wait before. */
-  #settled(onWait?: (wake: () => void) => void): Promise<void> {
-    if (!this.#isElecting) return Promise.resolve()
-    return new Promise((resolve) => {
-      const tell = (): void => {
-        this.#onSettled.delete(tell)
-        resolve()
-      }
-      this.#onSettled.add(tell)
-      onWait?.(tell)
-    })
+    if (this.#proposal !== undefined && this.#waits.begin()) void this.#attempts()
   }
 
   /** Attempts until one succeeds, the callers have been told an error, or nobody takes part. */
   async #attempts(): Promise<void> {
+    const waits = this.#waits
     for (;;) {
       const proposal = this.#proposal
-      if (proposal === undefined) return this.#settle(new AlreadyClosedError('the election'))
-      this.#mustElectAgain = false
-      const callers = this.#callers.length
+      if (proposal === undefined) {
+        return waits.settle({ error: new AlreadyClosedError('the election') })
+      }
+      waits.attempt()
+      const { callers } = waits
+      const losses = this.#losses
       try {
         const state = await this.#attempt(proposal)
-        this.#isSuspect = false
-        if (this.#mustElectAgain && this.#proposal !== undefined) continue
-        return this.#settle(state)
+        // A loss meanwhile has made the outcome doubtful.
+        if (losses === this.#losses) this.#isSuspect = false
+        if (!waits.mustGoOn || this.#proposal === undefined) return waits.settle({ state })
       } catch (error) {
         if (isRace(error)) continue
-        if (hasCode(error, MetadataErrorCode.alreadyClosed)) return this.#settle(error)
-        if (callers === 0 || isAway(error)) await this.#pause()
+        if (hasCode(error, MetadataErrorCode.alreadyClosed)) return waits.settle({ error })
+        if (callers === 0 || isAway(error)) await waits.pause(this.#retryMilliseconds)
         // A proposal that was made meanwhile has an attempt of its own.
         else if (this.#proposal === proposal) return this.#fail(error)
       }
@@ -313,33 +293,7 @@ export class LeaderElection<T> {
     this.#proposal = undefined
     this.#become('NoLeader', undefined, undefined)
     if (hasRecord) this.#withdraw()
-    this.#settle(error)
-  }
-
-  /** Ends the election, in the turn of its last attempt: what happens later begins another. */
-  #settle(outcome: unknown): void {
-    this.#isElecting = false
-    const callers = this.#callers
-    this.#callers = []
-    for (const tell of this.#onSettled) tell()
-    for (const { resolve, reject } of callers) {
-      if (typeof outcome === 'string') resolve(outcome as LeaderElectionState)
-      else reject(outcome)
-    }
-  }
-
-  /** Waits before the next attempt, or until something has changed. */
-  #pause(): Promise<void> {
-    if (this.#mustElectAgain || this.#proposal === undefined) return Promise.resolve()
-    return new Promise((resolve) => {
-      const start = this.#callers.length > 0 ? laterForCaller : later
-      const stop = start(this.#clock, this.#retryMilliseconds, () => this.#wake?.())
-      this.#wake = () => {
-        this.#wake = undefined
-        stop()
-        resolve()
-      }
-    })
+    this.#waits.settle({ error })
   }
 
   async #attempt(proposal: Proposal<T>): Promise<LeaderElectionState> {
@@ -380,7 +334,7 @@ export class LeaderElection<T> {
   /** `call.wake` ends a wait of the read, which stops when `call.isLate`. */
   async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
     while (!call.isLate) {
-      await this.#settled((wake) => (call.wake = wake))
+      await this.#waits.settled((wake) => (call.wake = wake))
       if (call.isLate) break
       const found = await this.#store.get(this.path)
       if (found !== undefined) return this.#read(found)

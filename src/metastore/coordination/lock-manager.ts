@@ -129,7 +129,7 @@ export class LockManager<T> {
       throw error
     }
     if (this.#closed !== undefined) {
-      await lock.release()
+      await this.#giveUp(lock)
       throw new AlreadyClosedError('the lock manager')
     }
     if (this.#disturbances !== before) {

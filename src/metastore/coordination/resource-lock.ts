@@ -58,6 +58,8 @@ export class ResourceLock<T> {
   #stat: Stat | undefined = undefined
   #isSuspect = false
   #mustRevalidate = false
+  /** Grows with every loss of the connection or the session. */
+  #losses = 0
   /** Another attempt to revalidate is going to be made. */
   #isRetrying = false
   #resolveExpired!: () => void
@@ -154,9 +156,11 @@ export class ResourceLock<T> {
   revalidate(): Promise<void> {
     return this.#run(async () => {
       if (this.#state !== 'Valid') return
+      const losses = this.#losses
       try {
         await this.#claimOrEnd(this.#content)
-        this.#isSuspect = false
+        // After a loss meanwhile the lock is in doubt again.
+        if (losses === this.#losses) this.#isSuspect = false
         this.#mustRevalidate = false
       } catch (error) {
         if (this.#ended) return
@@ -168,7 +172,9 @@ export class ResourceLock<T> {
 
   /** The session was lost or cannot be reached. */
   suspect(): void {
-    if (this.#state === 'Valid') this.#isSuspect = true
+    if (this.#state !== 'Valid') return
+    this.#losses++
+    this.#isSuspect = true
   }
 
   /** A newer handle in the same session has the lock. */

@@ -168,7 +168,10 @@ export interface MetadataCapabilities {
   readonly resumableFeed: boolean
   /** Secondary indexes are stored; without, scans by index filter all children. */
   readonly secondaryIndexes: boolean
-  /** `expected` takes `{ sequence }`. */
+  /**
+   * `expected` takes `{ sequence }`, and the commit itself compares `{ creationSequence }`.
+   * Without, creations are looked up before the write; see {@link Expected}.
+   */
   readonly sequenceExpectations: boolean
   /** `deleteRecursive` is one commit. */
   readonly atomicDeleteRecursive: boolean

@@ -138,6 +138,24 @@ void t.test('a leader whose session was lost leads again, with another token', a
   await close()
 })
 
+void t.test('elect behind a close that is under way takes part when it has ended', async (t) => {
+  const [store, , close] = await opened()
+  const election = new LeaderElection(store, textSerde, '/leader')
+  await election.elect('first')
+  const before = election.token!
+  const closing = election.close()
+  const electing = election.elect('second')
+  await closing
+  t.equal(await electing, 'Leading')
+  t.ok(election.token! > before, 'in another term')
+  t.equal((await store.get('/leader'))!.value.toString(), 'second')
+  const disposing = election.dispose()
+  t.equal(await codeOf(election.elect('third')), alreadyClosed)
+  await disposing
+  t.equal(await store.exists('/leader'), false)
+  await close()
+})
+
 void t.test('a handle is one participant of a path', async (t) => {
   const [store, other, close] = await opened()
   const service = new CoordinationService(store)

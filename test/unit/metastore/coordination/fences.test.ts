@@ -11,7 +11,7 @@ import {
 } from '../../../../src/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../src/memory.js'
 import { zookeeperMissing } from '../../../../bench/metadata/zookeeper-server.js'
-import { eventually } from '../../../suites/metadata/case.js'
+import { eventually, pause } from '../../../suites/metadata/case.js'
 import { memoryBackend, zookeeperBackend } from '../../../conformance/metadata/backends.js'
 import { withMembers } from '../../../helpers/planted.js'
 
@@ -162,6 +162,46 @@ void t.test('a lock whose session was lost is taken again, or has ended', async 
   t.equal(taken.state, outcome === lockBusy ? 'Valid' : 'Released')
   await store.close()
   await other.close()
+})
+
+void t.test('a loss during the look at a lock leaves the lock in doubt', async (t) => {
+  const database = await openMemoryDatabase()
+  const store = await metadataStoreOf(database)
+  let isLosing = false
+  const losing = withMembers(store as CachingStore, {
+    get: async (path) => {
+      const found = await store.get(path)
+      if (!isLosing) return found
+      isLosing = false
+      store.faults.disconnect()
+      await pause(5)
+      return found
+    },
+  })
+  const held = async (): Promise<[{ readonly isSuspect: boolean }, () => Promise<void>]> => {
+    const lock = await new LockManager(losing, textSerde).acquireLock('/right', 'mine')
+    return [lock, () => lock.release()]
+  }
+  const led = async (): Promise<[{ readonly isSuspect: boolean }, () => Promise<void>]> => {
+    const election = new LeaderElection(losing, textSerde, '/leader')
+    await election.elect('mine')
+    return [election, () => election.dispose()]
+  }
+  for (const take of [held, led]) {
+    const [holder, give] = await take()
+    store.faults.disconnect()
+    await eventually(() => String(holder.isSuspect), 'true')
+    isLosing = true
+    await store.faults.reconnect()
+    await eventually(() => String(store.isConnected), 'false')
+    await pause(20)
+    t.equal(holder.isSuspect, true, 'in doubt')
+    await store.faults.reconnect()
+    t.equal(await eventually(() => String(holder.isSuspect), 'false'), 'false', 'held for sure')
+    await give()
+  }
+  await store.close()
+  await database.close()
 })
 
 void t.test('an acquire whose outcome is in doubt leaves no lock that nobody holds', async (t) => {
