@@ -44,6 +44,8 @@ export default tseslint.config(
       // The command line reads files that its caller names; the engine is not concerned.
       'src/serve.ts',
       'src/repository-cli.ts',
+      'src/messaging-cli.ts',
+      'src/cli.ts',
       'test/**/*.ts',
       'bench/**/*.ts',
     ],

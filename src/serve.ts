@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { OptionNames } from './api/index.js'
 import { Database } from './index.js'
+import { tokenOf } from './messaging-cli.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
 import { RepositoryMaintenance, RepositoryManager, type SearchIndexes } from './repository/index.js'
 import { openSearch } from './repository-search.js'
@@ -41,7 +42,6 @@ interface Served extends Leadership {
 type Complain = (error: unknown) => void
 
 const pruneTable = 'tx.prune'
-const tokenVariable = 'CELLAR_TOKEN'
 
 /** Opens the database with its transactions, its messaging, and the pruning of both. */
 async function lead(
@@ -52,9 +52,10 @@ async function lead(
   const database = await Database.open(directory)
   const configuration = await file.for(database)
   const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
-  const manager = await TransactionManager.open(database)
+  const manager = await TransactionManager.open(database, configuration.transactions)
   const pruneState = await PruneState.open({ table })
   const messaging = await MessagingService.open(database, {
+    ...configuration.messaging,
     durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
     transactions: manager,
     pruneState,
@@ -136,12 +137,6 @@ async function principalsOf({ access }: ServeOptions): Promise<readonly Principa
   throw new Error(`${access} has no array of principals`)
 }
 
-/** The token of the file of `--token-file`, or of the environment: no other user sees either. */
-async function tokenOf({ tokenFile }: ServeOptions): Promise<string | undefined> {
-  if (tokenFile !== undefined) return (await readFile(tokenFile, 'utf8')).trim()
-  return process.env[tokenVariable]
-}
-
 /** Serves until SIGINT or SIGTERM; requests under way are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
   const { directory, host, port, standby, allowHost } = options
@@ -160,14 +155,19 @@ export async function serve(options: ServeOptions): Promise<void> {
     const who = 'every program of this machine may read and write'
     warn(`without a token ${who}; see --token-file`)
   }
-  const serverOptions = { host, port: Number(port), hosts: allowHost, token, principals }
+  const { chunkBytes, hosts = [], ...limits } = file.server
+  const names = [...hosts, ...allowHost]
+  const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
   // Before anything is made in the directory.
   serverSettings(serverOptions)
   const { messaging, close, repository, indexes, maintenance } = await (standby === true
     ? follow(options, file, say, warn)
     : lead(options, file, warn))
   const server = await CellarServer.start(
-    [messagingRoutes(messaging), repositoryRoutes(repository, { indexes, maintenance })],
+    [
+      messagingRoutes(messaging, { chunkBytes }),
+      repositoryRoutes(repository, { indexes, maintenance }),
+    ],
     serverOptions,
   ).catch(async (error: unknown) => {
     await close()

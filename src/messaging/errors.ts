@@ -18,6 +18,8 @@ export const MessagingErrorCode = {
   busy: 'ERR_MESSAGING_BUSY',
   /** The producer has published a later sequence already. */
   producerSequence: 'ERR_PRODUCER_SEQUENCE',
+  /** The position of a consumer is not the expected one: another process of it was faster. */
+  positionChanged: 'ERR_POSITION_CHANGED',
   /** Entries are added to a cache while others are. */
   concurrentModification: 'ERR_CONCURRENT_MODIFICATION',
   /** An update changed the order of cached entries. */

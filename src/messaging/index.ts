@@ -35,6 +35,7 @@ export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
 export { PruneState, type PruneRecord, type PruneStateOptions } from '../transactions/index.js'
 export { MessagingError, MessagingErrorCode } from './errors.js'
 export type {
+  ConsumerPosition,
   FetchOptions,
   Message,
   MessageIterator,
@@ -43,6 +44,7 @@ export type {
   Producer,
   PublishRequest,
   PublishResponse,
+  SetPositionOptions,
   TopicProperties,
 } from './types.js'
 export {
@@ -55,6 +57,7 @@ export type { CommitPublish } from './publishing.js'
 export { StandbyMessaging, type Leadership, type StandbyOptions } from './standby.js'
 export type { MessagingOptions } from './options.js'
 export type { TopicStatistics } from './topic-state.js'
+export { MessageConsumer } from './consumer.js'
 export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'
 export { FetchBuilder, prepareFetch } from './fetch-builder.js'
 export {

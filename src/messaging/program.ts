@@ -181,7 +181,8 @@ export class MessageFetcher implements TransactionParticipant {
   }
 }
 
-function checkFree(name: string, running: Transaction | undefined): void {
+/** `ERR_TRANSACTION_STATE` while a participant is in a transaction. */
+export function checkFree(name: string, running: Transaction | undefined): void {
   if (running === undefined) return
   const { transactionId: id } = running
   const message = `the ${name} is in transaction ${id}: take another one for each`

@@ -9,6 +9,7 @@
  * One service may be open for the tables of a database.
  */
 import {
+  OptionNames,
   requireCapability,
   type AtomicMutation,
   type CoprocessorRegistration,
@@ -22,6 +23,7 @@ import { Fetching } from './fetching.js'
 import { MessageWriter } from './message-writer.js'
 import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
 import { messagingPruning } from './prune-observer.js'
+import { Positions } from './positions.js'
 import { Publishing, type CommitPublish } from './publishing.js'
 import { checkPointer, checkRange } from './requests.js'
 import { rollBackRows } from './rollback.js'
@@ -30,6 +32,7 @@ import { TopicRegistry, type MessagingTables } from './topic-registry.js'
 import type { TopicState, TopicStatistics } from './topic-state.js'
 import type { TopicId, TopicRecord } from './topic.js'
 import type {
+  ConsumerPosition,
   FetchOptions,
   Message,
   MessageIterator,
@@ -37,6 +40,7 @@ import type {
   Messaging,
   PublishRequest,
   PublishResponse,
+  SetPositionOptions,
   TopicProperties,
 } from './types.js'
 
@@ -72,6 +76,8 @@ export interface MessagingStatistics {
   readonly cacheEntries: number
 }
 
+const positionNames = new OptionNames<SetPositionOptions>('a position', { expected: true })
+
 /** See the file header. */
 export class MessagingService implements Messaging {
   readonly #database: Database
@@ -81,6 +87,7 @@ export class MessagingService implements Messaging {
   readonly #writer: MessageWriter
   readonly #topics: TopicRegistry
   readonly #publishing: Publishing
+  readonly #positions: Positions
   readonly #fetching: Fetching
   readonly #cached: CacheBudget
   #isClosed = false
@@ -105,6 +112,7 @@ export class MessagingService implements Messaging {
     })
     this.#topics = new TopicRegistry(database, tables, settings, () => this.#writer.timestampMax)
     const find = (id: TopicId): TopicState => this.#topics.find(id)
+    this.#positions = new Positions(database, tables.consumer, durability)
     this.#publishing = new Publishing(database, settings, tables, this.#writer, find)
     this.#fetching = new Fetching(database, settings, tables, find)
   }
@@ -119,6 +127,7 @@ export class MessagingService implements Messaging {
       message: `${tablePrefix}.message`,
       payload: `${tablePrefix}.payload`,
       producer: `${tablePrefix}.producer`,
+      consumer: `${tablePrefix}.consumer`,
     }
     for (const name of Object.values(tables)) {
       if (await database.admin.tableExists(name)) continue
@@ -156,6 +165,53 @@ export class MessagingService implements Messaging {
   async listTopics(namespace: string): Promise<string[]> {
     this.#checkOpen()
     return this.#topics.list(namespace).map(({ topic }) => topic)
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    this.#checkOpen()
+    return [...new Set(this.#topics.list().map(({ namespace }) => namespace))]
+  }
+
+  async end(id: TopicId): Promise<Buffer> {
+    this.#checkOpen()
+    return Positions.end(this.#topics.find(id))
+  }
+
+  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
+    this.#checkOpen()
+    return this.#positions.get(this.#topics.find(id), consumer)
+  }
+
+  async setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions = {},
+  ): Promise<void> {
+    this.#checkOpen()
+    const { expected } = positionNames.check(options)
+    await this.#positions.set(this.#topics.find(id), consumer, position, expected)
+  }
+
+  async deletePosition(id: TopicId, consumer: string): Promise<void> {
+    this.#checkOpen()
+    await this.#positions.delete(this.#topics.find(id), consumer)
+  }
+
+  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
+    this.#checkOpen()
+    return this.#positions.list(this.#topics.find(id))
+  }
+
+  /** What stores a position in the frame of a commit. */
+  positionMutation(id: TopicId, consumer: string, position: Uint8Array): AtomicMutation {
+    return this.#positions.mutation(this.#topics.find(id), consumer, position)
+  }
+
+  /** What two transactions conflict about that move one position. */
+  positionKey(id: TopicId, consumer: string): Uint8Array {
+    const row = this.#positions.row(this.#topics.find(id), consumer)
+    return Buffer.concat([Buffer.from(`${this.#tables.consumer}:`), row])
   }
 
   /** All topics that exist. */
@@ -285,13 +341,14 @@ export class MessagingService implements Messaging {
     if (register === undefined) return
     const topics = (): ReturnType<TopicRegistry['records']> => this.#topics.records()
     const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
-    const { message, payload, producer } = this.#tables
+    const { message, payload, producer, consumer } = this.#tables
     const state = pruneState === undefined ? {} : { state: pruneState }
     const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
     for (const options of [
       pruned,
       { rows: 'payload', tables: [payload], topics },
       { rows: 'producer', tables: [producer], topics },
+      { rows: 'consumer', tables: [consumer], topics },
     ] as const) {
       this.#registrations.push(await register(messagingPruning(options)))
     }

@@ -10,12 +10,14 @@ import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import type { TopicId } from './topic.js'
 import type {
+  ConsumerPosition,
   FetchOptions,
   Message,
   MessageIterator,
   Messaging,
   PublishRequest,
   PublishResponse,
+  SetPositionOptions,
   TopicProperties,
 } from './types.js'
 
@@ -150,6 +152,35 @@ export class StandbyMessaging implements Messaging {
 
   async listTopics(namespace: string): Promise<string[]> {
     return this.#messaging.listTopics(namespace)
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    return this.#messaging.listNamespaces()
+  }
+
+  async end(id: TopicId): Promise<Buffer> {
+    return this.#messaging.end(id)
+  }
+
+  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
+    return this.#messaging.getPosition(id, consumer)
+  }
+
+  async setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions = {},
+  ): Promise<void> {
+    await this.#messaging.setPosition(id, consumer, position, options)
+  }
+
+  async deletePosition(id: TopicId, consumer: string): Promise<void> {
+    await this.#messaging.deletePosition(id, consumer)
+  }
+
+  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
+    return this.#messaging.listPositions(id)
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {

@@ -31,6 +31,7 @@ export interface MessagingTables {
   readonly message: string
   readonly payload: string
   readonly producer: string
+  readonly consumer: string
 }
 
 export class TopicRegistry {

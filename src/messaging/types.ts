@@ -83,6 +83,22 @@ export type MessageIterator = AsyncIterableIterator<Message> & {
   close(): void
 }
 
+/** How far a consumer has processed a topic. */
+export interface ConsumerPosition {
+  /** Name of the consumer. */
+  readonly consumer: string
+  /** Id of the last message that is done. */
+  readonly id: Buffer
+  /** How much earlier that message was published than the newest one, in milliseconds. */
+  readonly lagMilliseconds: number
+}
+
+/** Options of `Messaging.setPosition`. */
+export interface SetPositionOptions {
+  /** The position must be this one, or null: none. Default: whatever it is. */
+  readonly expected?: Uint8Array | string | null | undefined
+}
+
 /** Properties of a topic: text by name. `ttl` (seconds) and `generation` are reserved. */
 export type TopicProperties = Readonly<Record<string, string>>
 
@@ -96,6 +112,8 @@ export interface Messaging {
   deleteTopic(id: TopicId): Promise<void>
   /** The properties, with `ttl` and `generation`. */
   getTopic(id: TopicId): Promise<TopicProperties>
+  /** Names of the namespaces that have topics, in order. */
+  listNamespaces(): Promise<string[]>
   /** Names of the topics of a namespace, in the order of `namespace:topic:`. */
   listTopics(namespace: string): Promise<string[]>
   /**
@@ -112,4 +130,22 @@ export interface Messaging {
   fetch(id: TopicId, options?: FetchOptions): Promise<MessageIterator>
   /** Reads at most `limit` messages (default 1000) at once, waiting for the first if asked to. */
   poll(id: TopicId, options?: FetchOptions): Promise<Message[]>
+  /**
+   * The id behind which the messages are that are published from now on: `from`, not inclusive, of
+   * a consumer that wants only new ones.
+   */
+  end(id: TopicId): Promise<Buffer>
+  /** The last message that a consumer has done; undefined if it has never stored one. */
+  getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined>
+  /** Stores the last message that a consumer has done. `ERR_POSITION_CHANGED` unless `expected`. */
+  setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options?: SetPositionOptions,
+  ): Promise<void>
+  /** Forgets a consumer. */
+  deletePosition(id: TopicId, consumer: string): Promise<void>
+  /** The positions of all consumers of a topic, by name. */
+  listPositions(id: TopicId): Promise<ConsumerPosition[]>
 }

@@ -8,6 +8,7 @@ import {
   MessagingError,
   MessagingErrorCode,
   parseMessageId,
+  type ConsumerPosition,
   type FetchOptions,
   type Message,
   type MessageIterator,
@@ -15,6 +16,7 @@ import {
   type Messaging,
   type PublishRequest,
   type PublishResponse,
+  type SetPositionOptions,
   type TopicId,
   type TopicProperties,
 } from '../messaging/index.js'
@@ -46,6 +48,7 @@ const names = new OptionNames<MessagingClientOptions>('a messaging client', {
   gzip: true,
   fetch: true,
 })
+const positionNames = new OptionNames<SetPositionOptions>('a position', { expected: true })
 const pollLimitDefault = 1000
 
 /** See the file header. The iterators of this client do not tell `isHeld`. */
@@ -92,6 +95,41 @@ export class MessagingClient implements Messaging {
     const answer = await this.#get(path)
     if (this.#avro === undefined) return JSON.parse(await answer.text()) as string[]
     return this.#avro.decodeNames(Buffer.from(await answer.arrayBuffer()))
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    return this.#json<string[]>('')
+  }
+
+  async end(id: TopicId): Promise<Buffer> {
+    return Buffer.from((await this.#json<{ id: string }>(`${pathOf(id)}/end`)).id, 'hex')
+  }
+
+  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
+    const found = await this.#json<{ id: string | null }>(positionPath(id, consumer))
+    return found.id === null ? undefined : Buffer.from(found.id, 'hex')
+  }
+
+  async setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions = {},
+  ): Promise<void> {
+    const { expected } = positionNames.check(options)
+    const given = expected === undefined ? {} : { expected: expected && hexOf(expected) }
+    const body = JSON.stringify({ id: hexOf(position), ...given })
+    await this.#call('PUT', positionPath(id, consumer), body)
+  }
+
+  async deletePosition(id: TopicId, consumer: string): Promise<void> {
+    await this.#call('DELETE', positionPath(id, consumer))
+  }
+
+  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
+    type Shown = Omit<ConsumerPosition, 'id'> & { id: string }
+    const found = await this.#json<Shown[]>(`${pathOf(id)}/positions`)
+    return found.map((position) => ({ ...position, id: Buffer.from(position.id, 'hex') }))
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
@@ -142,6 +180,10 @@ export class MessagingClient implements Messaging {
       if (batch.length === 0) return messages
       for (const message of batch) messages.push(message)
     }
+  }
+
+  async #json<T>(path: string): Promise<T> {
+    return JSON.parse(await (await this.#call('GET', path)).text()) as T
   }
 
   async #get(path: string): Promise<FetchAnswer> {
@@ -313,4 +355,12 @@ async function errorOf(answer: FetchAnswer): Promise<Error> {
 
 function pathOf({ namespace, topic }: TopicId): string {
   return `/${encodeURIComponent(namespace)}/topics/${encodeURIComponent(topic)}`
+}
+
+function positionPath(id: TopicId, consumer: string): string {
+  return `${pathOf(id)}/positions/${encodeURIComponent(consumer)}`
+}
+
+function hexOf(id: Uint8Array | string): string {
+  return typeof id === 'string' ? id : Buffer.from(id).toString('hex')
 }

@@ -6,16 +6,32 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { OptionNames, type Database } from '../api/index.js'
+import type { MessagingOptions } from '../messaging/index.js'
 import type {
   MaintenanceOptions,
   RepositoryOptions,
   SearchIndexesOptions,
   TextExtractionOptions,
 } from '../repository/index.js'
+import type { TransactionManagerOptions } from '../transactions/index.js'
 import { invalidArgument } from './http-errors.js'
+import type { MessagingRoutesOptions } from './messaging-routes.js'
+import type { ServerOptions } from './server-options.js'
+
+/** What `cellar serve` sets itself. */
+type OwnMessagingOption =
+  'tablePrefix' | 'clock' | 'durability' | 'transactions' | 'pruneState' | 'register'
+
+/** Limits of the server, the export `server` of the file; they are there before the database is. */
+export type ServerConfiguration = Omit<ServerOptions, 'host' | 'port' | 'token' | 'principals'> &
+  MessagingRoutesOptions
 
 /** What `cellar serve` and `cellar repository` take from the file of `--config`. */
 export interface CellarConfiguration {
+  /** Limits and times of messaging, such as `ttlSecondsDefault` and `lifetimeMilliseconds`. */
+  readonly messaging?: Omit<MessagingOptions, OwnMessagingOption> | undefined
+  /** Limits and times of transactions. */
+  readonly transactions?: Omit<TransactionManagerOptions, 'clock' | 'table'> | undefined
   /** Options of the repository, such as blob stores, hooks and times of retention. */
   readonly repository?: RepositoryOptions | undefined
   /** Options of the indexes; without `backend` they are in tables of the database. */
@@ -31,6 +47,8 @@ export type ConfigurationExport =
   CellarConfiguration | ((database: Database) => CellarConfiguration | Promise<CellarConfiguration>)
 
 const names = new OptionNames<CellarConfiguration>('the configuration', {
+  messaging: true,
+  transactions: true,
   repository: true,
   indexes: true,
   extraction: true,
@@ -41,24 +59,31 @@ const names = new OptionNames<CellarConfiguration>('the configuration', {
 export class ConfigurationFile {
   readonly #file: string | undefined
   readonly #made: ConfigurationExport
+  /** The export `server`. Its values are checked by the server. */
+  readonly server: ServerConfiguration
 
-  private constructor(file: string | undefined, made: ConfigurationExport) {
+  private constructor(
+    file: string | undefined,
+    made: ConfigurationExport,
+    server: ServerConfiguration = {},
+  ) {
     this.#file = file
     this.#made = made
+    this.server = server
   }
 
   /** Reads the file; without one nothing is configured. `ERR_INVALID_ARGUMENT`. */
   static async read(file: string | undefined): Promise<ConfigurationFile> {
     if (file === undefined) return new ConfigurationFile(file, {})
-    let made: unknown
+    let loaded: { default?: unknown; server?: ServerConfiguration }
     try {
-      const loaded = (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
-      made = loaded.default
+      loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded
     } catch (cause) {
       throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
     }
+    const { default: made, server } = loaded
     if (typeof made !== 'function') checked(made, file)
-    return new ConfigurationFile(file, made as ConfigurationExport)
+    return new ConfigurationFile(file, made as ConfigurationExport, server)
   }
 
   /** The configuration for a database. `ERR_INVALID_ARGUMENT`. */

@@ -53,6 +53,7 @@ const statuses: Readonly<Record<string, number>> = {
   [MessagingErrorCode.topicNotFound]: 404,
   [MessagingErrorCode.topicExists]: 409,
   [MessagingErrorCode.producerSequence]: 409,
+  [MessagingErrorCode.positionChanged]: 409,
   [MessagingErrorCode.tooLarge]: 413,
   [MessagingErrorCode.busy]: 503,
   [MessagingErrorCode.unavailable]: 503,

@@ -3,7 +3,12 @@
  * in base64, message ids in hexadecimal, and 64-bit numbers as strings of decimal digits.
  */
 import { OptionNames } from '../api/index.js'
-import type { Message, PublishRequest, PublishResponse } from '../messaging/index.js'
+import type {
+  Message,
+  PublishRequest,
+  PublishResponse,
+  SetPositionOptions,
+} from '../messaging/index.js'
 import {
   decodeTransaction,
   pointerOf,
@@ -38,6 +43,7 @@ const rangeNames = new OptionNames('a rollback range', {
   endTimestamp: true,
   endSequenceId: true,
 })
+const positionNames = new OptionNames('a position', { id: true, expected: true })
 const pollNames = new OptionNames('a poll', {
   startFrom: true,
   inclusive: true,
@@ -158,6 +164,15 @@ export function parsePoll(body: Buffer): PollRequest {
       ? decodeTransaction(bytesOf(own, 'transaction', 'base64'))
       : transactionFromJson(own)
   return request
+}
+
+/** A position of a consumer: ids in hexadecimal; `expected` may be null. */
+export function parsePosition(body: Buffer): { id: string } & SetPositionOptions {
+  const { id, expected } = positionNames.check(parseObject(body))
+  if (typeof id !== 'string') throw invalidArgument('id must be a string in hex')
+  if (expected === undefined) return { id }
+  if (expected === null || typeof expected === 'string') return { id, expected }
+  throw invalidArgument('expected must be a string in hex, or null')
 }
 
 /** One message of an answer. */

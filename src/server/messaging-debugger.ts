@@ -4,17 +4,36 @@
  */
 import { CellarError, ErrorCode, type Database, type Result } from '../api/index.js'
 import {
+  decodeMessageId,
   decodeMessageRow,
   decodePayloadRow,
   decodePointer,
   PackedPayloads,
   parseTopicPrefix,
+  type ConsumerPosition,
+  type Message,
   type TopicId,
 } from '../messaging/index.js'
 import { pruneUpperBound, startOf, TransactionManager } from '../transactions/index.js'
 
 /** What can be shown. */
-export type DebugView = 'topics' | 'messages' | 'payloads' | 'transactions'
+export const views = ['topics', 'messages', 'payloads', 'positions', 'transactions'] as const
+
+/** One of {@link views}. */
+export type DebugView = (typeof views)[number]
+
+/** Whether a word is a view. */
+export function isView(word: unknown): word is DebugView {
+  return views.includes(word as DebugView)
+}
+
+const tableOf: Readonly<Record<string, string | undefined>> = {
+  topics: 'tms.meta',
+  messages: 'tms.message',
+  payloads: 'tms.payload',
+  positions: 'tms.consumer',
+  transactions: 'tx.state',
+}
 
 /** The lines of a view; `ERR_INVALID_ARGUMENT` for one that does not exist. */
 export async function* debugMessaging(
@@ -24,7 +43,11 @@ export async function* debugMessaging(
   limit: number,
 ): AsyncGenerator<string, void> {
   const prefix = topic === undefined ? undefined : `${topic}:`
+  const table = tableOf[view]
+  // Looking makes nothing: there is no such thing in this database.
+  if (table !== undefined && !(await database.admin.tableExists(table))) return
   if (view === 'topics') yield* topics(database, limit)
+  else if (view === 'positions') yield* positions(database, prefix, limit)
   else if (view === 'messages') yield* messages(database, prefix, limit)
   else if (view === 'payloads') yield* payloads(database, prefix, limit)
   else if (view === 'transactions') yield* transactions(database)
@@ -40,6 +63,42 @@ async function* topics(database: Database, limit: number): AsyncGenerator<string
     const id = parseTopicPrefix(result.row!)
     if (id !== undefined) yield `${nameOf(id)}  ${result.value('d:m')!.toString('utf8')}`
   }
+}
+
+async function* positions(
+  database: Database,
+  prefix: string | undefined,
+  limit: number,
+): AsyncGenerator<string, void> {
+  const range = prefix === undefined ? { limit } : { prefix, limit }
+  for await (const result of database.table('tms.consumer').scan(range)) {
+    const row = result.row!
+    // namespace:topic: generation(4) name of the consumer
+    const end = row.indexOf(':', row.indexOf(':') + 1) + 1
+    const topic = parseTopicPrefix(row.subarray(0, end))
+    const id = result.value('d:i')
+    if (topic === undefined || id === undefined) continue
+    const consumer = row.subarray(end + 4).toString('utf8')
+    yield positionLine(topic, { consumer, id })
+  }
+}
+
+/** The line of a position. */
+export function positionLine(
+  topic: TopicId,
+  position: Pick<ConsumerPosition, 'consumer' | 'id'> & Partial<ConsumerPosition>,
+): string {
+  const { consumer, id, lagMilliseconds } = position
+  const { publishTimestamp, sequenceId } = decodeMessageId(id)
+  const lag = lagMilliseconds === undefined ? '' : `  ${lagMilliseconds} ms behind`
+  return `${nameOf(topic)}  ${consumer}  ${timeOf(publishTimestamp)} ${sequenceId}${lag}`
+}
+
+/** The line of a message that a server gave. */
+export function messageLine(topic: TopicId, { id, payload }: Message): string {
+  const { publishTimestamp, sequenceId } = decodeMessageId(id)
+  const place = `${timeOf(publishTimestamp)} ${sequenceId}`
+  return `${nameOf(topic)}  ${place}  ${shownPayload(payload)}`
 }
 
 async function* messages(

@@ -92,6 +92,17 @@ export function messagingPaths(): Record<string, unknown> {
     '/topics/{topic}/properties': {
       put: operation('replace', { 200: 'replaced', ...missing }, body(properties, true)),
     },
+    '/topics/{topic}/end': {
+      get: operation('where new messages begin', { 200: 'an id', ...missing }),
+    },
+    '/topics/{topic}/positions': {
+      get: operation('how far each consumer is', { 200: 'ids and lags', ...missing }),
+    },
+    '/topics/{topic}/positions/{consumer}': {
+      get: operation('how far a consumer is', { 200: 'an id, or null', ...missing }),
+      put: operation('store how far it is', { 200: 'stored', ...missing, 409: 'not as expected' }),
+      delete: operation('forget a consumer', { 200: 'forgotten', ...missing }),
+    },
     '/topics/{topic}/publish': {
       post: operation(
         'publish',
@@ -117,6 +128,8 @@ export function messagingPaths(): Record<string, unknown> {
   }
   const paths: Record<string, unknown> = {}
   for (const version of ['v1', 'v3']) {
+    const listed = operation('names of the namespaces that have topics', { 200: 'in order' })
+    paths[`/${version}/namespaces`] = { get: listed }
     for (const [path, item] of Object.entries(base)) {
       paths[`/${version}/namespaces/{namespace}${path}`] = item
     }

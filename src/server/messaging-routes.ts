@@ -30,6 +30,7 @@ import { invalidArgument } from './http-errors.js'
 import {
   messageJson,
   parsePoll,
+  parsePosition,
   parseProperties,
   parsePublish,
   parseResponse,
@@ -81,7 +82,10 @@ export function messagingRoutes(
           done(wrongType())
         }
       })
-      for (const version of ['v1', 'v3']) routes.register(app, `/${version}/namespaces/:namespace`)
+      for (const version of ['v1', 'v3']) {
+        app.get(`/${version}/namespaces`, async () => messaging.listNamespaces())
+        routes.register(app, `/${version}/namespaces/:namespace`)
+      }
     },
     metrics: () => messagingMetrics(service),
     health: () => ({ status: service.isLeader === false ? 'standby' : 'ok' }),
@@ -126,6 +130,25 @@ class Routes {
     })
     app.delete(topic, async (request, reply) => {
       await messaging.deleteTopic(idOf(request))
+      return reply.send()
+    })
+    app.get(`${topic}/end`, async (request) => ({ id: hexOf(await messaging.end(idOf(request))) }))
+    app.get(`${topic}/positions`, async (request) => {
+      const positions = await messaging.listPositions(idOf(request))
+      return positions.map((position) => ({ ...position, id: hexOf(position.id) }))
+    })
+    const position = `${topic}/positions/:consumer`
+    app.get(position, async (request) => {
+      const id = await messaging.getPosition(idOf(request), consumerOf(request))
+      return { id: id === undefined ? null : hexOf(id) }
+    })
+    app.put(position, async (request, reply) => {
+      const { id, ...options } = parsePosition(request.body as Buffer)
+      await messaging.setPosition(idOf(request), consumerOf(request), id, options)
+      return reply.send()
+    })
+    app.delete(position, async (request, reply) => {
+      await messaging.deletePosition(idOf(request), consumerOf(request))
       return reply.send()
     })
     app.post(`${topic}/publish`, (request, reply) => this.#publish(request, reply))
@@ -278,6 +301,14 @@ function idOf(request: FastifyRequest): TopicId {
     throw new MessagingError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
   }
   return { namespace, topic }
+}
+
+function consumerOf(request: FastifyRequest): string {
+  return (request.params as { consumer: string }).consumer
+}
+
+function hexOf(id: Buffer): string {
+  return id.toString('hex')
 }
 
 /** The content type without parameters. */

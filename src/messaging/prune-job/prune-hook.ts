@@ -1,7 +1,7 @@
 /**
  * The cell hook of the messaging prunings: runs inside the flushes and compactions of a message,
  * payload or producer table and applies the cleanup matrix of messaging/FORMAT.md. Its options are
- * `{ rows: 'message' }`, 'payload' or 'producer' (producer-hook.ts). Its context comes from
+ * `{ rows: 'message' }`, 'payload' or 'producer' (owner-hook.ts). Its context comes from
  * prune-observer.ts, and without one it keeps everything.
  *
  * Invariants
@@ -29,13 +29,13 @@ import {
   type PruneContext,
 } from './prune-context.js'
 import { PointerSet } from '../../transactions/prune-job/packed-pointers.js'
-import { ProducerHook } from './producer-hook.js'
+import { OwnerHook } from './owner-hook.js'
 import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
 import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
 import { StoredRow } from './stored-row.js'
 
 /** Which table's rows are pruned. */
-export type PrunedRows = 'message' | 'payload' | 'producer'
+export type PrunedRows = 'message' | 'payload' | 'producer' | 'consumer'
 
 /** What happened to the cells of a job, by number. All others were kept as they were. */
 export interface PruneCounts {
@@ -64,6 +64,7 @@ export interface PruneReport {
   readonly pointerLeft: bigint | undefined
 }
 
+const kinds: readonly PrunedRows[] = ['message', 'payload', 'producer', 'consumer']
 const pointerBytes = 8
 const pointerQualifierByte = pointerQualifier.charCodeAt(0)
 const none = 0xffff_ffff
@@ -193,12 +194,17 @@ class PruneHook implements CellHook {
 export function createCellHook(setup: CellHookSetup): CellHook {
   const { job, options } = setup
   const { rows } = options
-  if (rows !== 'message' && rows !== 'payload' && rows !== 'producer') {
-    throw invalidArgument(`rows must be 'message', 'payload' or 'producer', got ${String(rows)}`)
+  if (!isKind(rows)) {
+    throw invalidArgument(`rows must be one of ${kinds.join(', ')}, got ${String(rows)}`)
   }
   const context = (setup.context ?? emptyPruneContext()) as PruneContext
-  if (rows === 'producer') return new ProducerHook(context, job.now)
+  if (rows === 'producer') return new OwnerHook(context, job.now)
+  if (rows === 'consumer') return new OwnerHook(context, undefined)
   return new PruneHook(rows, context, job.now, job.kind === 'major')
+}
+
+function isKind(rows: unknown): rows is PrunedRows {
+  return kinds.includes(rows as PrunedRows)
 }
 
 function readUint32(source: Buffer, offset: number): number {

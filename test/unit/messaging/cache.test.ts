@@ -14,9 +14,10 @@ const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)
 const rounds = lengthOf('CELLAR_CACHE_ROUNDS', 12, 300)
 const topic = { namespace: 'n', topic: 't' }
 const cacheAgeMillisecondsMax = 5000
+const start = 1_489_707_864_000
 
 async function open(cacheBytesMax: number) {
-  const clock = new ManualClock(1_489_707_864_000)
+  const clock = new ManualClock(start)
   const fileSystem = new MemoryFileSystem()
   const database = await Database.open('/d', { fileSystem, clock, executor: 'inline' })
   const manager = await TransactionManager.open(database, { clock, sweepMilliseconds: 0 })
@@ -34,10 +35,11 @@ async function open(cacheBytesMax: number) {
     await database.compact('tms.message')
     await manager.truncateInvalid(manager.snapshot().invalid)
   }
-  const poll = async (from?: Transaction): Promise<string> => {
-    const transaction = from ?? (await manager.startShort())
-    const found = await service.poll(topic, { transaction })
-    if (from === undefined) await manager.abort(transaction)
+  /** What a new transaction sees from a time on; the cache serves starts that it reaches. */
+  const poll = async (time: number): Promise<string> => {
+    const transaction = await manager.startShort()
+    const found = await service.poll(topic, { transaction, time })
+    await manager.abort(transaction)
     return found.map(({ payload }) => payload.toString()).join(' ')
   }
   const close = async (): Promise<void> => {
@@ -60,24 +62,26 @@ async function publishIn({ manager, service }: Opened, text: string): Promise<Tr
 void t.test('messages older than the cache may be come from the table', async (t) => {
   const opened = await open(1 << 20)
   const { clock, manager, service, prune, poll, close } = opened
+  const time = clock.now()
   const { transactionId } = await publishIn(opened, 'invalid')
   await service.publish(topic, { messages: ['plain'] })
   await manager.invalidate(transactionId)
-  t.equal(await poll(), 'plain', 'the reader knows that it is invalid')
+  t.equal(await poll(time), 'plain', 'the reader knows that it is invalid')
   clock.milliseconds += cacheAgeMillisecondsMax + 1
   await prune()
-  t.equal(await poll(), 'plain', 'the table knows, and the cache does not')
+  t.equal(await poll(time), 'plain', 'the table knows, and the cache does not')
   await close()
 })
 
 void t.test('a new generation of a topic begins with nothing', async (t) => {
-  const { service, database, poll, close } = await open(1 << 20)
+  const { service, database, clock, poll, close } = await open(1 << 20)
+  const time = clock.now()
   await service.publish(topic, { messages: ['of the first'] })
-  t.equal(await poll(), 'of the first')
+  t.equal(await poll(time), 'of the first')
   await service.deleteTopic(topic)
   await service.createTopic(topic)
   await service.publish(topic, { messages: ['of the second'] })
-  t.equal(await poll(), 'of the second')
+  t.equal(await poll(time), 'of the second')
   // A frame of the second is on its way while the third begins.
   const atomic = database.atomic.bind(database)
   let release = (): void => undefined
@@ -92,7 +96,7 @@ void t.test('a new generation of a topic begins with nothing', async (t) => {
   await service.createTopic(topic)
   release()
   await late
-  t.equal(await poll(), '')
+  t.equal(await poll(time), '')
   await close()
 })
 
@@ -125,8 +129,12 @@ async function step(
   if (own !== undefined && choice >= 0.74 && manager.isInProgress(own.transactionId)) {
     running.push(own)
   }
-  const plain = (await service.poll(topic)).map(({ payload }) => payload.toString())
-  return `${await poll()} | ${plain.join(' ')}`
+  const seen: string[] = []
+  for (const time of [0, clock.now() - (pick % 4000), clock.now() - (pick % 20_000), start]) {
+    const plain = (await service.poll(topic, { time })).map(({ payload }) => payload.toString())
+    seen.push(`${await poll(time)} | ${plain.join(' ')}`)
+  }
+  return seen.join('; ')
 }
 
 void t.test('random histories are read alike with a cache of any size', async (t) => {

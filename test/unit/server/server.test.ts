@@ -241,7 +241,7 @@ void t.test('a token, health, metrics and the description', async (t) => {
   const described = (await (await fetch(`${url}/openapi.json`, { headers })).json()) as {
     paths: object
   }
-  t.equal(Object.keys(described.paths).length, 16)
+  t.equal(Object.keys(described.paths).length, 24)
   await close()
 })
 

@@ -1,7 +1,8 @@
 /**
- * The cell hook of the rows of producers: they go with the generation of their topic, and when the
- * last message of the producer has expired. Its time stands in the value (messaging/FORMAT.md), not
- * in the row. What is not understood, and the rows of unknown topics, stay.
+ * The cell hook of rows that belong to somebody: producers and consumers. They go with the
+ * generation of their topic; those of producers also when their last message has expired, whose
+ * time stands in the value (messaging/FORMAT.md), not in the row. What is not understood, and the
+ * rows of unknown topics, stay.
  */
 import type { CellView } from '../../cell/cell-view.js'
 import { unescapeInto } from '../../cell/cell-key.js'
@@ -16,10 +17,10 @@ const generationBytes = 4
 const tailBytesMax = 512
 
 /** See the file header. */
-export class ProducerHook implements CellHook {
+export class OwnerHook implements CellHook {
   readonly #context: PruneContext
   readonly #index: TopicIndex
-  readonly #now: number
+  readonly #now: number | undefined
   readonly #tail = Buffer.alloc(tailBytesMax)
   #topic: number = NoTopic.foreign
   #generation = 0
@@ -28,7 +29,8 @@ export class ProducerHook implements CellHook {
   #unknownTopic = 0
   #foreignRow = 0
 
-  constructor(context: PruneContext, now: number) {
+  /** Without `now` nothing expires. */
+  constructor(context: PruneContext, now: number | undefined) {
     this.#context = context
     this.#index = new TopicIndex(context.topics)
     this.#now = now
@@ -49,14 +51,16 @@ export class ProducerHook implements CellHook {
       this.#unknownTopic++
       return CellDecision.keep
     }
-    if (topic === NoTopic.foreign || bytes === 0 || bytes % producerOutcomeBytes !== 0) {
+    const now = this.#now
+    const hasTime = bytes > 0 && bytes % producerOutcomeBytes === 0
+    if (topic === NoTopic.foreign || (now !== undefined && !hasTime)) {
       this.#foreignRow++
       return CellDecision.keep
     }
     const { generations, ttlMilliseconds } = this.#context.topics
+    const oldest = now === undefined ? 0 : now - ttlMilliseconds[topic]
     const at = valueEnd - producerOutcomeBytes + producerTimeOffset
-    const time = Number(buffer.readBigInt64BE(at))
-    const oldest = this.#now - ttlMilliseconds[topic]
+    const time = now === undefined ? 0 : Number(buffer.readBigInt64BE(at))
     const fate = judgeRow(generations[topic], oldest, this.#generation, time)
     if (fate === RowFate.keep) return CellDecision.keep
     if (fate === RowFate.ended) this.#ended++

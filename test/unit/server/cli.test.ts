@@ -1,0 +1,186 @@
+/** The command line of the server and of messaging: refusals, and looking without writing. */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { Database } from '../../../src/index.js'
+import { MessagingService } from '../../../src/messaging/index.js'
+import { serve } from '../../../src/serve.js'
+import { CellarServer, MessagingClient, messagingRoutes } from '../../../src/server/index.js'
+import { TransactionManager } from '../../../src/transactions/index.js'
+import { childEnvironment } from '../../helpers/child-environment.js'
+import { projectRoot } from '../../rules/support.js'
+
+const cli = join(projectRoot, 'build/src/cli.js')
+const topic = { namespace: 'n', topic: 't' }
+
+const directory = mkdtempSync(join(tmpdir(), 'cellar-cli-'))
+t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+
+interface Ran {
+  readonly status: number | null
+  readonly out: string
+  readonly complaint: string
+}
+
+function run(words: readonly string[], environment: Record<string, string> = {}): Ran {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...words], {
+    cwd: directory,
+    env: { ...childEnvironment, ...environment },
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  return { status, out: stdout, complaint: stderr }
+}
+
+/** As `run`, while this process serves. */
+async function runBeside(words: readonly string[]): Promise<Ran> {
+  const child = spawn(process.execPath, [cli, ...words], { cwd: directory, env: childEnvironment })
+  let out = ''
+  let complaint = ''
+  child.stdout.on('data', (text: Buffer) => (out += text.toString()))
+  child.stderr.on('data', (text: Buffer) => (complaint += text.toString()))
+  const status = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { status, out, complaint }
+}
+
+/** An environment in which a package is not installed. */
+function without(name: string): Record<string, string> {
+  const file = join(directory, 'without.cjs')
+  const code = `const { Module } = require('node:module')
+    const resolve = Module._resolveFilename
+    Module._resolveFilename = function (name, ...more) {
+      if (name !== '${name}') return resolve.call(this, name, ...more)
+      const error = new Error("Cannot find module '" + name + "'")
+      throw Object.assign(error, { code: 'MODULE_NOT_FOUND' })
+    }`
+  writeFileSync(file, code)
+  return { NODE_OPTIONS: `--require ${file}` }
+}
+
+void t.test('help and version need no package, and other commands say which one', (t) => {
+  const bare = without('commander')
+  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+    version: string
+  }
+  for (const environment of [{}, bare]) {
+    t.strictSame(run(['--version'], environment), { status: 0, out: `${version}\n`, complaint: '' })
+    const { status, out } = run(['--help'], environment)
+    t.equal(status, 0)
+    for (const word of ['serve', 'messaging', 'repository']) t.match(out, word)
+  }
+  const { status, complaint } = run(['messaging', 'topics'], bare)
+  t.equal(status, 1)
+  t.match(complaint, 'npm install commander')
+  t.end()
+})
+
+void t.test('a server with options that would be misunderstood does not start', async (t) => {
+  const path = join(directory, 'none')
+  let files = 0
+  const file = (text: string): string => {
+    const name = join(directory, `${files++}.json`)
+    writeFileSync(name, text)
+    return name
+  }
+  const twice = '{"name":"ada","token":"token-of-ada"},{"name":"ada","token":"another-token"}'
+  const options = { directory: path, host: '127.0.0.1', port: '0', allowHost: [] } as const
+  for (const [more, wanted] of [
+    [{ host: '0.0.0.0' }, /needs a token/],
+    [{ tokenFile: file('x\n') }, /8 characters/],
+    [{ port: 'x' }, /port/],
+    [{ access: file('null') }, /no array of principals/],
+    [{ access: file('{') }, /\.json: /],
+    [{ access: file('{"principal":[]}') }, /principal/],
+    [{ access: file('[null]') }, /a principal/],
+    [{ access: file(`[${twice}]`) }, /two principals have one name/],
+  ] as const) {
+    await t.rejects(serve({ ...options, durability: 'disk', ...more }), wanted)
+  }
+  const { status, complaint } = run(['serve', '-d', path, '--durability', 'Disk'])
+  t.equal(status, 1)
+  t.match(complaint, "'Disk' is invalid")
+  t.equal(existsSync(path), false, 'and makes no directory')
+})
+
+void t.test('looking into a directory makes nothing', async (t) => {
+  for (const view of ['topics', 'transactions']) {
+    const { status, complaint } = run(['messaging', view, '-d', 'absent'])
+    t.equal(status, 1, view)
+    t.match(complaint, 'absent')
+  }
+  t.equal(existsSync(join(directory, 'absent')), false)
+  const path = join(directory, 'plain')
+  await (await Database.open(path)).close()
+  for (const view of ['topics', 'transactions']) {
+    t.strictSame(run(['messaging', view, '-d', path]), { status: 0, out: '', complaint: '' })
+  }
+  const database = await Database.open(path)
+  t.strictSame(database.admin.listTableNames(), [])
+  await database.close()
+  t.match(run(['messaging', 'topic', '-d', path]).complaint, "no view 'topic'")
+})
+
+void t.test('the views of a directory, and of a server that runs', async (t) => {
+  const path = join(directory, 'served')
+  const database = await Database.open(path)
+  const manager = await TransactionManager.open(database)
+  const service = await MessagingService.open(database, { transactions: manager })
+  await service.createTopic(topic, { ttl: '100' })
+  await service.publish(topic, { messages: ['hello'] })
+  await service.setPosition(topic, 'mails', await service.end(topic))
+  const server = await CellarServer.start([messagingRoutes(service)], { port: 0 })
+  const beside = await runBeside(['messaging', 'topics', '-d', path])
+  t.match(beside, { status: 0, out: /^n:t  .*"ttl":"100"/ }, 'a directory that is open')
+  const wanted = [
+    ['topics', /^n:t  .*"ttl":"100"/],
+    ['messages', /^n:t  .*"hello"/],
+    ['positions', /^n:t  mails  /],
+  ] as const
+  for (const [view, line] of wanted) {
+    const { status, out } = await runBeside(['messaging', view, 'n:t', '--url', server.url])
+    t.equal(status, 0, view)
+    t.match(out, line)
+  }
+  const payloads = await runBeside(['messaging', 'payloads', 'n:t', '--url', server.url])
+  t.match(payloads.complaint, 'view of directories')
+  await server.close()
+  await service.close()
+  await manager.close()
+  await database.close()
+  for (const [view, line] of wanted.slice(1)) {
+    t.match(run(['messaging', view, '-d', path]).out, line)
+  }
+  t.match(run(['messaging', 'transactions', '-d', path]).out, /^read pointer [0-9]+/)
+})
+
+void t.test('a configuration file sets limits of messaging and of the server', async (t) => {
+  const file = join(directory, 'cellar.config.mjs')
+  writeFileSync(
+    file,
+    `export default { messaging: { messageBytesMax: 3, ttlSecondsDefault: 77 } }
+     export const server = { requestBytesMax: 100, hosts: ['cellar.example'] }`,
+  )
+  const words = ['serve', '-d', 'configured', '-p', '0', '--configuration', file]
+  const child = spawn(process.execPath, [cli, ...words], { cwd: directory, env: childEnvironment })
+  const url = await new Promise<string>((resolve) => {
+    let out = ''
+    child.stdout.on('data', (text: Buffer) => {
+      const found = /serves .* at (\S+)/.exec((out += text.toString()))
+      if (found !== null) resolve(found[1])
+    })
+  })
+  const client = new MessagingClient({ url })
+  await client.createTopic(topic)
+  t.equal((await client.getTopic(topic))['ttl'], '77')
+  await client.publish(topic, { messages: ['abc'] })
+  const tooLarge = { code: 'ERR_REQUEST_TOO_LARGE' }
+  await t.rejects(client.publish(topic, { messages: ['abcd'] }), tooLarge)
+  await t.rejects(client.publish(topic, { messages: new Array(60).fill('') }), tooLarge)
+  child.kill('SIGTERM')
+  const status = await new Promise((resolve) => child.once('close', resolve))
+  t.equal(status, 0)
+  writeFileSync(file, `export default {}\nexport const server = { hostz: [] }`)
+  t.match(run(words).complaint, 'hostz')
+})
