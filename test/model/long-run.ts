@@ -17,7 +17,7 @@ import { lengthOf } from '../helpers/length.js'
 const divisor = lengthOf('CELLAR_MODEL_DIVISOR', 50, 1)
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_121)
 /** A safeguard only: a run takes some 10 s. */
-const timeout = 600_000
+const timeout = 1_800_000
 
 /** Operations of the form; the promise forms take longer. */
 const operationsOf = { sync: 60_000, async: 40_000 } as const

@@ -15,7 +15,7 @@ import { lengthOf } from '../helpers/length.js'
 const seed = Number(process.env['CELLAR_SEED'] ?? 20260917)
 const runs = lengthOf('CELLAR_MODEL_RUNS', 60, 500)
 const operationsMax = 60
-const timeout = 60_000 + 100 * runs
+const timeout = 900_000 + 100 * runs
 
 t.setTimeout(2 * timeout)
 

@@ -61,3 +61,49 @@ void t.test('a run that was cut short or has no tests is a failure', async (t) =
   t.strictSame(await summary('TAP version 14\nok 1 - a\n'), ['1 passed, 1 failed', 1])
   t.strictSame(await summary('TAP version 14\n1..0\n'), ['0 passed, 1 failed', 1])
 })
+
+void t.test('failures are named by the tests around them, each once', async (t) => {
+  const script = join(projectRoot, '.ci', 'failures.mjs')
+  const code = `
+    import { readFileSync } from 'node:fs'
+    import { failuresOf } from ${JSON.stringify(script)}
+    console.log(JSON.stringify(failuresOf(readFileSync(0, 'utf8'))))`
+  const input = `TAP version 14
+# Subtest: build/suites/a.test.js
+    # Subtest: outer
+        # Subtest: inner
+            ok 1 - fine
+            not ok 2 - one is two
+              ---
+              compare: ===
+              ...
+            1..2
+        not ok 1 - inner # time=3ms
+          ---
+          at: here
+          ...
+        1..1
+    not ok 1 - outer # time=4ms
+    1..1
+not ok 1 - build/suites/a.test.js # time=5ms
+# Subtest: build/suites/b.test.js
+    ok 1 - fine
+    not ok 2 - later # TODO
+    1..2
+not ok 2 - build/suites/b.test.js # time=600000ms
+  ---
+  expired: TAP
+  ...
+1..2
+`
+  const { stdout } = await runProgram(process.execPath, ['--input-type=module', '-e', code], {
+    input,
+  })
+  t.strictSame(JSON.parse(stdout), [
+    {
+      name: 'build/suites/a.test.js > outer > inner > one is two',
+      details: '              compare: ===',
+    },
+    { name: 'build/suites/b.test.js', details: '  expired: TAP' },
+  ])
+})

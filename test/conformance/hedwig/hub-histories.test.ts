@@ -16,7 +16,7 @@ const histories = lengthOf('CELLAR_HUB_HISTORIES', 20, 100)
 const plantedHistories = 400
 const plantedSeed = 20_261_940
 
-t.setTimeout(120_000)
+t.setTimeout(1_800_000)
 const steps = 400
 
 void t.test(`sound hubs [seeds from ${firstSeed}]`, async (t) => {

@@ -20,7 +20,7 @@ const jars = process.env['CELLAR_SOLR_JARS']
 const skip =
   url === undefined && jars === undefined && 'no Solr: set CELLAR_SOLR_URL or CELLAR_SOLR_JARS'
 
-t.setTimeout(240_000)
+t.setTimeout(1_800_000)
 
 /** Starts Solr on a copy of the folder beside this file; the address of its core. */
 async function startSolr(folder: string): Promise<{ url: string; stop(): Promise<void> }> {

@@ -8,7 +8,7 @@ import * as testing from '../../../src/testing/index.js'
 import { checkEntry, isCellarError } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 
-t.setTimeout(300_000)
+t.setTimeout(1_800_000)
 
 async function openEngine(): Promise<LiveObjects> {
   const fileSystem = new cellar.MemoryFileSystem()

@@ -346,7 +346,7 @@ async function build({ served: { indexes } }: World, clear: boolean): Promise<vo
   await indexes.index('index').built()
 }
 
-void t.test(`searches show what may be read, seed ${seed}`, { timeout: 300_000 }, async (t) => {
+void t.test(`searches show what may be read, seed ${seed}`, { timeout: 1_800_000 }, async (t) => {
   const random = seededRandom(seed)
   const fileSystem = new MemoryFileSystem()
   const root: Principal = { name: 'root', token: 'token-of-root', administrator: true }

@@ -28,7 +28,7 @@ interface PublicCall {
 /** The methods of an object by name, to be called with anything. */
 type Methods = Record<string, (...values: unknown[]) => unknown>
 
-t.setTimeout(300_000)
+t.setTimeout(1_800_000)
 
 /** Members whose names are data. */
 const openMembers = new Set([

@@ -36,7 +36,7 @@ const seed = Number(process.env['CELLAR_SCANS_SEED'] ?? Date.now() % 1_000_000)
 const random = seededRandom(seed)
 const rows = 60
 
-t.setTimeout(300_000)
+t.setTimeout(1_800_000)
 
 /** Long enough that the arena of a memtable is worth to be used again. */
 const valueBytes = 3000

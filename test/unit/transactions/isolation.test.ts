@@ -13,7 +13,7 @@ const runs = lengthOf('CELLAR_ISOLATION_RUNS', 60, 2000)
 for (const level of ['ROW', 'COLUMN'] as const) {
   void t.test(
     `each transaction sees one state, with conflicts by ${level}`,
-    { timeout: 600_000 },
+    { timeout: 1_800_000 },
     async (t) => {
       const total = { commits: 0, conflicts: 0, reads: 0, pruned: 0, jobs: 0 }
       for (let run = 0; run < runs / 2; run++) {

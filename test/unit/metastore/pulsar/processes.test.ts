@@ -153,7 +153,7 @@ async function history(t: Test, shared: Shared, kind: string): Promise<void> {
 }
 
 for (const kind of isLong ? ['lock', 'election'] : ['lock']) {
-  void t.test(`over Cellar, by ${kind}, seed ${seed}`, { timeout: 300_000 }, async (t) => {
+  void t.test(`over Cellar, by ${kind}, seed ${seed}`, { timeout: 1_800_000 }, async (t) => {
     const coordinator = new Coordinator(join(t.testdir(), 'store'))
     await coordinator.start()
     await history(
@@ -175,7 +175,7 @@ for (const kind of isLong ? ['lock', 'election'] : ['lock']) {
 const skip = zookeeperMissing()
 
 for (const kind of isLong ? ['lock', 'election'] : ['election']) {
-  const options = { skip, timeout: 300_000 }
+  const options = { skip, timeout: 1_800_000 }
   void t.test(`over ZooKeeper, by ${kind}, seed ${seed}`, options, async (t) => {
     const server = await ZooKeeperServer.start()
     await history(

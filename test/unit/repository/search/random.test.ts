@@ -17,7 +17,7 @@ interface Asked {
   readonly holds: (document: SearchDocument) => boolean
 }
 
-t.setTimeout(240_000)
+t.setTimeout(1_800_000)
 
 void t.test('random documents, changes and queries', async (t) => {
   const seed = Number(process.env['CELLAR_SEARCH_SEED'] ?? 1616)
