@@ -115,6 +115,22 @@ void t.test('the package holds no tests, benchmarks or settings', async (t) => {
   t.equal(description.license, 'Apache-2.0')
 })
 
+void t.test('links of packed documents lead to packed files', async (t) => {
+  const packed = await packedFiles()
+  const held = new Set(packed)
+  const broken = packed
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) => {
+      const links = readFileSync(join(projectRoot, path), 'utf8').matchAll(/\]\(([^)#\s]+)/g)
+      return [...links]
+        .map(([, link]) => link)
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => !held.has(posix.join(posix.dirname(path), link)))
+        .map((link) => `${path} -> ${link}`)
+    })
+  t.strictSame(broken, [])
+})
+
 void t.test('every built module has a source', (t) => {
   const built = ['build/src', 'build/native-free'].flatMap((folder) =>
     filesBelow(folder, (path) => path.endsWith('.js')),

@@ -88,7 +88,7 @@ void t.test('failures are named by the tests around them, each once', async (t) 
 not ok 1 - build/suites/a.test.js # time=5ms
 # Subtest: build/suites/b.test.js
     ok 1 - fine
-    not ok 2 - later # TODO
+    not ok 2 - later # todo
     1..2
 not ok 2 - build/suites/b.test.js # time=600000ms
   ---
