@@ -8,8 +8,8 @@
  * 1. The marker is written, if there is none: from then on the directory is a backup.
  * 2. Files that are not there yet get a second name, or are copied where there are no hard links.
  *    Files that are there are kept if they are the same by identity, or else byte for byte.
- * 3. The names are synced, the marker notes of which files the copies are, and a manifest with a
- *    higher number is published. That is the moment in which the backup becomes the new one.
+ * 3. The marker notes of which files the copies are; this also syncs the names of the files. Then
+ *    a manifest with a higher number is published: in that moment the backup becomes the new one.
  * 4. What only earlier backups needed is removed.
  *
  * Before step 3 has ended, the earlier backup of the directory is whole and stays in force. The
@@ -219,10 +219,10 @@ class BackupRun {
       this.options.onProgress?.(done / bytes)
     }
     this.check()
-    fileSystem.syncDirectorySync(directory)
     const wanted = new Set(files.map(({ name }) => name))
     for (const name of copies.keys()) if (!wanted.has(name)) copies.delete(name)
     const { databaseId } = versions
+    // This also makes the names of the files durable, before the manifest names them.
     writeBackupMarkerSync(fileSystem, directory, { databaseId, copies })
     const manifestNumber = Math.max(state.logFileNumberFloor, earlier + 1)
     const nextFileNumber = manifestNumber + 1

@@ -31,8 +31,8 @@ export class SettledTables {
       if (!present.has(fileNumber)) written.delete(fileNumber)
     }
     if (!holdsPlainPuts || settings.ttlSeconds !== Infinity || settings.newVersionBehavior) return
-    for (const { fileNumber, minSequence, deleteCount, valueFiles } of files) {
-      if (deleteCount > 0 || valueFiles !== undefined || minSequence <= sequenceKept) continue
+    for (const { fileNumber, minSequence, valueFiles } of files) {
+      if (valueFiles !== undefined || minSequence <= sequenceKept) continue
       written.set(fileNumber, settings)
     }
   }

@@ -175,3 +175,24 @@ void t.test('a real full disk: tmpfs of 2 MiB', { skip }, async (t) => {
   t.equal(await count(database, 'b'), 2 * rows + 1)
   await database.close()
 })
+
+void t.test('a close makes the reserve whole, for the manifest that has grown', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const database = await open(fileSystem)
+  const bytesOf = (name: string): number => {
+    const file = fileSystem.openSync(`/db/${name}`, 'read')
+    const bytes = file.sizeSync()
+    file.closeSync()
+    return bytes
+  }
+  const before = bytesOf('RESERVE')
+  const manifest = fileSystem.listSync('/db').find((name) => name.startsWith('MANIFEST-'))!
+  const metadata = { note: 'x'.repeat(10_000) }
+  for (let i = 0; bytesOf(manifest) < 200_000; i++) {
+    await database.createTable(`t${i}`, { families: { f: { metadata } } })
+  }
+  await database.close()
+  const steps = Math.ceil(bytesOf(manifest) / 65_536)
+  t.ok(steps > 2)
+  t.ok(bytesOf('RESERVE') >= before + (steps - 1) * 65_536, 'a step for each part of the manifest')
+})

@@ -7,6 +7,8 @@ import {
   Database,
   MemoryFileSystem,
   type EmbeddedTable,
+  type File,
+  type OpenMode,
   type OpenOptions,
 } from '../../../src/index.js'
 import { findPool } from '../../../src/job/worker-executor.js'
@@ -161,3 +163,52 @@ void t.test(
     await database.close()
   },
 )
+
+void t.test('a synchronous put in any microtask behind a sync lets a flush end', async (t) => {
+  const bytesMax = 256 * 1024
+  const value = Buffer.alloc(24 * 1024)
+  for (let microtasks = 0; microtasks < 12; microtasks++) {
+    const { database, table } = await open({ memtableBytesMax: bytesMax, flushBytes: bytesMax / 4 })
+    database.on('poisoned', (error) => t.fail(`${microtasks} microtasks: ${error.message}`))
+    let row = 0
+    const write = (): void => table.putSync({ row: `r${row++}`, cells: { 'f:v': value } })
+    // The flush and this writer wait for the same sync of the log.
+    const behind = table
+      .put({ row: 'first', cells: { 'f:v': 'v' }, durability: 'FSYNC_WAL' })
+      .then(async () => {
+        for (let i = 0; i < microtasks; i++) await Promise.resolve()
+        write()
+      })
+    while (database.statistics().memtableBytes <= bytesMax) write()
+    await Promise.all([database.flush(), behind])
+    t.equal([...table.scanSync()].length, row + 1)
+    await database.close()
+  }
+})
+
+/** A file system in which syncs of the log wait. */
+class SlowLog extends MemoryFileSystem {
+  gate: Promise<void> = Promise.resolve()
+
+  override openSync(path: string, mode: OpenMode): File {
+    const file = super.openSync(path, mode)
+    if (!path.endsWith('.log')) return file
+    const sync = file.sync.bind(file)
+    return Object.assign(file, { sync: () => this.gate.then(sync) })
+  }
+}
+
+void t.test('a flush is in use when the log of its mutations is durable, not before', async (t) => {
+  const fileSystem = new SlowLog()
+  const { database, table } = await open({ fileSystem })
+  await put(table, 'r')
+  let release!: () => void
+  fileSystem.gate = new Promise((resolve) => (release = resolve))
+  const flushed = database.flush()
+  for (let i = 0; i < 30; i++) await new Promise(setImmediate)
+  t.equal(database.statistics().flushes, 0)
+  release()
+  await flushed
+  t.equal(database.statistics().flushes, 2)
+  await database.close()
+})

@@ -1,0 +1,169 @@
+/** Faults of the engine: writes, flushes, compactions, views, backups, the feed, reads. */
+import type { PlantedFault } from './planted-fault.js'
+
+const atomic = ['test/unit/table/atomic-safety.test.ts']
+const backups = ['test/unit/engine/backup-safety.test.ts']
+const feeds = ['test/unit/admin/feed-bounds.test.ts']
+const kept = ['test/unit/engine/kept-sources.test.ts']
+const relief = ['test/unit/engine/memory-relief.test.ts']
+const flushes = ['test/unit/engine/overlapping-flushes.test.ts']
+
+/** See the file header. */
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'an atomic batch has the durability of its last table',
+    file: 'src/table/operations/atomic.ts',
+    find: 'durability = stronger(durability, operations.durabilityOf(asked))',
+    replace: 'durability = operations.durabilityOf(asked)',
+    tests: atomic,
+  },
+  {
+    name: 'a held batch does not wait for calls on rows that it only checks',
+    file: 'src/table/calls/atomic-request.ts',
+    find: 'of [checks, mutations].flat() as',
+    replace: 'of [checks && [], mutations].flat() as',
+    tests: atomic,
+  },
+  {
+    name: 'a part that an observer has emptied ends the batch',
+    file: 'src/table/operations/atomic.ts',
+    find: 'if (rows.length === 0 || emptied?.has(part) === true) continue',
+    replace: 'if (rows.length === 0 || emptied?.has(part) === true) break',
+    tests: atomic,
+  },
+  {
+    name: 'the manifest of a backup comes before the names of its files are synced',
+    file: 'src/version/backup-marker.ts',
+    find: 'fileSystem.syncDirectorySync(directory)',
+    replace: '',
+    tests: backups,
+  },
+  {
+    name: 'a checkpoint is released before its files are placed',
+    file: 'src/engine/backup.ts',
+    find: 'return await run.place(checkpoint)',
+    replace: `checkpoint.release()
+        checkpoint.release = () => undefined
+        return await run.place(checkpoint)`,
+    tests: backups,
+  },
+  {
+    name: 'the manifest of a backup may have a lower number than the one before',
+    file: 'src/engine/backup.ts',
+    find: 'Math.max(state.logFileNumberFloor, earlier + 1)',
+    replace: 'state.logFileNumberFloor',
+    tests: backups,
+  },
+  {
+    name: 'a failed restore leaves what it has placed',
+    file: 'src/engine/restore.ts',
+    find: 'for (const name of placed) removeQuietly(fileSystem, fileSystem.join(directory, name))',
+    replace: '',
+    tests: backups,
+  },
+  {
+    name: 'a durable feed shows bytes of an older segment that are not durable',
+    file: 'src/wal/log.ts',
+    find: 'if (durable && writer !== undefined && writer.syncedLength < length) {',
+    replace: 'if (durable && writer !== undefined && writer.syncedLength < 0) {',
+    tests: feeds,
+  },
+  {
+    name: 'a feed begins one mutation before the log',
+    file: 'src/engine/change-feed.ts',
+    find: 'if (fromSequence > before) return',
+    replace: 'if (fromSequence >= before) return',
+    tests: feeds,
+  },
+  {
+    name: 'a view does not see what is flushed after a compaction',
+    file: 'src/store/kept-sources.ts',
+    find: 'flattenTables([[...tables, ...newest], ...deeper])',
+    replace: 'flattenTables([newest, ...deeper])',
+    tests: kept,
+  },
+  {
+    name: 'a view does not see the memtable of a flush that drops cells',
+    file: 'src/engine/flusher.ts',
+    find: 'this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)',
+    replace: '',
+    tests: kept,
+  },
+  {
+    name: 'memory relief does not start a failed flush again',
+    file: 'src/engine/memory-relief.ts',
+    find: 'if (store.frozen.length > 0) flusher.schedule(store)',
+    replace: '',
+    tests: relief,
+  },
+  {
+    name: 'a long log is not freed',
+    file: 'src/engine/memory-relief.ts',
+    find: 'if (log.bytesTotal > logBytesMax) this.freeOldestSegment()',
+    replace: '',
+    tests: relief,
+  },
+  {
+    name: 'a read-only open keeps the last segment open instead of its content',
+    file: 'src/engine/frozen-directory.ts',
+    find: 'name === lastSegment || isStatement',
+    replace: 'isStatement',
+    tests: ['test/unit/engine/frozen-directory.test.ts'],
+  },
+  {
+    name: 'a close does not make the reserve whole',
+    file: 'src/engine/close-engine.ts',
+    find: 'engine.reserve.restore(engine.versions.durableManifest.length)',
+    replace: '',
+    tests: ['test/unit/engine/full-disk.test.ts'],
+  },
+  {
+    name: 'a flush does not look again at its unit before it publishes',
+    file: 'src/engine/flusher.ts',
+    find: 'if (!unit.isPending) return\n      const live',
+    replace: 'const live',
+    tests: flushes,
+  },
+  {
+    name: 'a flush publishes before the log of its mutations is durable',
+    file: 'src/engine/flusher.ts',
+    find: '      await logged\n',
+    replace: '',
+    tests: flushes,
+  },
+  {
+    name: 'a poisoned database starts compactions',
+    file: 'src/engine/compactor.ts',
+    find: '      if (!this.mayRun(store)) {',
+    replace: '      if (this.isDropped(store)) {',
+    tests: ['test/unit/engine/poisoned-work.test.ts'],
+  },
+  {
+    name: 'a failed flush is tried again in the same turn',
+    file: 'src/engine/flusher.ts',
+    find: 'await new Promise<void>((resolve) => setImmediate(resolve))',
+    replace: '',
+    tests: ['test/unit/engine/poisoned-work.test.ts'],
+  },
+  {
+    name: 'a view does not keep the files of clones that a compaction replaces',
+    file: 'src/engine/read-points.ts',
+    find: 'gone.filter((file) => read.has(readerOf(file)))',
+    replace: 'gone.filter((file) => file.writtenAs === undefined && read.has(readerOf(file)))',
+    tests: ['test/unit/engine/views-of-links.test.ts'],
+  },
+  {
+    name: 'stores with a common unlogged mutation are frozen one by one',
+    file: 'src/store/store.ts',
+    find: 'const stores = [...(this.tied ?? [this])].filter',
+    replace: 'const stores = [this as Store].filter',
+    tests: ['test/crash/unlogged-families.test.ts'],
+  },
+  {
+    name: 'a member of a list that gives hints is not asked behind one that rejects',
+    file: 'src/filter/filter-list.ts',
+    find: 'if (!included && filter.givesHints !== true) continue',
+    replace: 'if (!included) continue',
+    tests: ['test/unit/filter/filter-list.test.ts'],
+  },
+]
