@@ -16,6 +16,7 @@ import {
   type RecordTable,
   type Subscription,
 } from '../../src/repository/index.js'
+import type { Note } from './journal.js'
 import type { Package } from './packages.js'
 
 const namespace = 'npm'
@@ -71,6 +72,7 @@ export async function openLibrary(directory: string): Promise<Library> {
     inlineBlobBytesMax: 500,
   })
   await applySchema(manager.types, [packageType])
+  await manager.types.createOrUpdateFieldType({ name: checkedTag, valueType: 'LONG' })
   const table = manager.repository().table()
   const { indexes } = table
   await indexes.create({ name: 'keywords', fields: [field('keywords'), field('name')] })
@@ -101,8 +103,19 @@ async function uploadReadme(manager: RepositoryManager, bytes: Buffer): Promise<
   return manager.blobs.upload(bytes, { mediaType: 'text/markdown', name: 'README.md' })
 }
 
+/** Tells what was done, at once. */
+export type Tell = (note: Note) => void
+
+/** The version tag of texts that somebody has checked. */
+const checkedTag = '{org.lilyproject.vtag}checked'
+
 /** Writes the record of a package, whether it is there or not. */
-export async function write(library: Library, each: Package, readme?: Buffer): Promise<void> {
+export async function write(
+  library: Library,
+  each: Package,
+  tell: Tell,
+  readme?: Buffer,
+): Promise<void> {
   const { manager, table } = library
   const bytes = readme ?? each.readme
   const fields = {
@@ -117,6 +130,34 @@ export async function write(library: Library, each: Package, readme?: Buffer): P
   }
   const input: RecordInput = { id: idOf(each.name), type: packageType.name, fields }
   await table.createOrUpdate(input, { retries: 5 })
+  await tellSaved(library, each.name, tell)
+}
+
+/** Tells of the newest version, which nobody else writes. */
+async function tellSaved({ table }: Library, name: string, tell: Tell): Promise<void> {
+  const { version = 0, fields } = await table.read(idOf(name), { fields: [field('description')] })
+  tell({ kind: 'saved', name, version, text: fields[field('description')] as string })
+}
+
+/** Drafts of a text, which are saved or tagged at the end, and then drafts of the next one. */
+async function draft(
+  library: Library,
+  own: Package,
+  random: () => number,
+  tell: Tell,
+): Promise<void> {
+  const { table } = library
+  const id = idOf(own.name)
+  const write = async (text: string, autosave: boolean): Promise<void> => {
+    await table.update({ id, fields: { [field('description')]: text } }, { autosave })
+  }
+  const text = `${own.description} ${random()}`
+  for (let left = 1 + Math.floor(random() * 3); left > 0; left--) await write(`${random()}`, true)
+  await write(text, true)
+  if (random() < 0.5) await write(text, false)
+  else await table.tag(id, checkedTag)
+  await tellSaved(library, own.name, tell)
+  await write(`the next after ${text}`, true)
 }
 
 /** One random change of a package that is there or was deleted. */
@@ -124,28 +165,57 @@ export async function change(
   library: Library,
   packages: readonly Package[],
   random: () => number,
+  tell: Tell,
 ): Promise<void> {
   const { table } = library
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]
   const own = pick(packages)
-  const id = idOf(own.name)
+  const { name } = own
+  const id = idOf(name)
   const kind = random()
-  if (!(await table.exists(id))) return write(library, own)
-  if (kind < 0.3) {
+  if (!(await table.exists(id))) return write(library, own, tell)
+  if (kind < 0.2) {
     const keywords = [...own.keywords.slice(0, 3), pick(packages).name, 'changed']
     await table.update({ id, fields: { [field('keywords')]: keywords } })
-  } else if (kind < 0.5) {
+    await tellSaved(library, name, tell)
+  } else if (kind < 0.35) {
     const names = [pick(packages).name, pick(packages).name]
     const dependencies = [...new Set([...own.dependencies.slice(1), ...names])]
-    await write(library, { ...own, dependencies }, Buffer.from(`# ${own.name} ${random()}`))
-  } else if (kind < 0.7) {
-    const text = `${own.name} ${random()}\n`.repeat(1 + Math.floor(random() * 500))
-    await write(library, own, Buffer.from(text))
-  } else if (kind < 0.8) {
+    await write(library, { ...own, dependencies }, tell, Buffer.from(`# ${name} ${random()}`))
+  } else if (kind < 0.5) {
+    const text = `${name} ${random()}\n`.repeat(1 + Math.floor(random() * 500))
+    await write(library, own, tell, Buffer.from(text))
+  } else if (kind < 0.8) await draft(library, own, random, tell)
+  else if (kind < 0.88) {
     const { version = 1 } = await table.read(id)
     await table.restore(id, Math.max(1, version - 1)).catch(isExpected)
-  } else if (kind < 0.9) await table.pruneVersions(id, { keep: 3 })
-  else await table.delete(id)
+    await tellSaved(library, name, tell)
+  } else if (kind < 0.95) {
+    tell({ kind: 'dropping', name })
+    await table.pruneVersions(id, { keep: 3 })
+    const [first] = await table.readVersions(id, {}, { fields: [field('name')] })
+    tell({ kind: 'dropped', name, first: first?.version ?? 0 })
+  } else {
+    tell({ kind: 'deleting', name })
+    await table.delete(id)
+    tell({ kind: 'deleted', name })
+  }
+}
+
+/** How many versions every package has in the end, at least. */
+export const versionsMin = 3
+
+/** Adds a package that is missing, and versions as far as it has too few. */
+export async function complete(library: Library, own: Package, tell: Tell): Promise<void> {
+  const { table } = library
+  const id = idOf(own.name)
+  if (!(await table.exists(id))) await write(library, own, tell)
+  const versions = await table.readVersions(id, {}, { fields: [field('name')] })
+  for (let count = versions.length; count < versionsMin; count++) {
+    const text = `${own.description} (${count})`
+    await table.update({ id, fields: { [field('description')]: text } })
+    await tellSaved(library, own.name, tell)
+  }
 }
 
 /** A version that was pruned cannot be restored; that is not what this program is about. */

@@ -1,6 +1,7 @@
 /** Compares everything that is kept beside the records with what the records say. */
 import type { Blob } from '../../src/repository/index.js'
-import { field, indexNames, searchName, type Library } from './program.js'
+import type { Package } from './packages.js'
+import { field, idOf, indexNames, searchName, versionsMin, type Library } from './program.js'
 
 /** What a library has, and what does not agree. */
 export interface Findings {
@@ -48,15 +49,19 @@ async function verifySearch(library: Library, problems: string[]): Promise<numbe
 }
 
 /** Reads all versions with their blobs, and checks indexes, links and the states of blobs. */
-export async function verify(library: Library): Promise<Findings> {
+export async function verify(library: Library, packages: readonly Package[]): Promise<Findings> {
   const { manager, table, following } = library
   const problems: string[] = []
+  for (const { name } of packages) {
+    if (!(await table.exists(idOf(name)))) problems.push(`${name} is not there`)
+  }
   const keys = new Set<string>()
   let [records, versions, blobBytes, indexRows] = [0, 0, 0, 0]
   for await (const { id, version } of table.scan({ fields: 'none' })) {
     records++
     const all = await table.readVersions(id, { from: 1, to: version })
     versions += all.length
+    if (all.length < versionsMin) problems.push(`${id.text} has ${all.length} versions`)
     for (const { fields } of all) {
       const blob = fields[field('readme')] as Blob | undefined
       // Small ones are in the record itself.

@@ -90,16 +90,20 @@ void t.test('a call that fails leaves all of a write or nothing', async (t) => {
 
 const childPath = fileURLToPath(new URL('repository-child.js', import.meta.url))
 
-/** Runs a process that writes records, and kills it; the versions that it has acknowledged. */
-async function runAndKill(home: string, milliseconds: number): Promise<Map<string, number>> {
+/**
+ * Runs a process that writes records, and kills it when it has acknowledged so many writes, however
+ * long that takes; the versions that it has acknowledged.
+ */
+async function runAndKill(home: string, writes: number): Promise<Map<string, number>> {
   const child = spawn(process.execPath, [childPath, home], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: childEnvironment,
   })
   let output = ''
   child.stdout.on('data', (data: Buffer) => {
-    if (output === '') setTimeout(() => child.kill('SIGKILL'), milliseconds)
     output += data.toString()
+    // The first line says that the database is open.
+    if (output.split('\n').length - 2 >= writes) child.kill('SIGKILL')
   })
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   if (code !== null) throw new Error(`the child ended with code ${code}`)
@@ -117,7 +121,7 @@ void t.test('a process that is killed leaves whole records', async (t) => {
   const random = randomFrom(seed + 2)
   const told = new Map<string, number>()
   for (let round = 0; round < lengthOf('CELLAR_REPOSITORY_KILLS', 1, 20); round++) {
-    const acknowledged = await runAndKill(home, 20 + random() * 200)
+    const acknowledged = await runAndKill(home, 1 + Math.floor(random() * 100))
     const database = await Database.open(join(home, 'database'))
     const store = new FileBlobStore(new NodeFileSystem(), join(home, 'blobs'))
     const blobStores = [{ store, bytesMax: Infinity }]
