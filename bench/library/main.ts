@@ -1,9 +1,9 @@
 /**
  * `npm run library [rounds] [seed]`: the packages that npm has installed here as records with
- * versions, links and blobs. A process adds and changes them, saves drafts, tags, drops and restores
- * versions, and is killed after a random number of acknowledged writes, again and again. At the end
- * every package is there with several versions, each version that was saved is as it was told, and
- * field indexes, links, the search index and blobs agree with the records.
+ * versions, links and blobs. A process adds and changes them, saves drafts, tags, drops and
+ * restores versions, and is killed after a random number of acknowledged writes, again and again.
+ * At the end every package is there with several versions, each version that was saved is as it was
+ * told, and field indexes, links, the search index and blobs agree with the records.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,6 +1,7 @@
 /**
- * A process of the library: adds what is missing, then changes records until it is killed, and tells
- * what was acknowledged, line by line. With `complete` it ends when every package has its versions.
+ * A process of the library: adds what is missing, then changes records until it is killed, and
+ * tells what was acknowledged, line by line. With `complete` it ends when every package has its
+ * versions.
  */
 import { writeSync } from 'node:fs'
 import { readPackages, type Package } from './packages.js'

@@ -73,3 +73,49 @@ void t.test('the link index after random writes is that of a rebuild', async (t)
   await manager.close()
   await database.close()
 })
+
+void t.test('a link is written in both directions at once, however many there are', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/database', { fileSystem, executor: 'inline' })
+  const manager = await RepositoryManager.open(database)
+  await manager.types.createFieldType({ name: '{n}many', valueType: 'LIST<LINK>' })
+  await manager.types.createRecordType({ name: '{n}r' })
+  const table = manager.repository().table()
+  const following = await manager.followLinks()
+  const newest = (): number => {
+    const snapshot = database.snapshot()
+    const { sequence } = snapshot
+    snapshot.close()
+    return sequence
+  }
+  const fromSequence = newest() + 1
+  const id = 'USER.a'
+  const many = Array.from({ length: 2500 }, (_, at) => Link.to(`USER.${at}`))
+  await table.create({ id, type: '{n}r', fields: { '{n}many': many } })
+  await following.caughtUp()
+  await table.update({ id, fields: { '{n}many': many.slice(0, 3) } })
+  await following.caughtUp()
+  await following.close()
+  // Each batch as the change feed has it: as many rows by the source as by the target.
+  const counts: [number, number][] = []
+  const end = newest()
+  const feed = database.changes({ fromSequence, durability: 'SYNC_WAL' })
+  for await (const { sequence, cells } of feed) {
+    const own = cells.filter((cell) => cell.table === 'repository.links')
+    const by = (first: string): number =>
+      own.filter(({ row }) => row[0] === first.charCodeAt(0)).length
+    if (own.length > 0) counts.push([by('f'), by('b')])
+    if (sequence >= end) break
+  }
+  t.ok(counts.length >= 6, 'several batches')
+  t.same(
+    counts.filter(([forward, backward]) => forward !== backward),
+    [],
+  )
+  t.equal(
+    counts.reduce((sum, [forward]) => sum + forward, 0),
+    2500 + 2497,
+  )
+  await manager.close()
+  await database.close()
+})

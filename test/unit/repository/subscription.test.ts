@@ -143,6 +143,22 @@ void t.test('a replay that is closed tells of the rest later', async (t) => {
   await life.end()
 })
 
+void t.test('a replay whose events were given up at the close tells of them later', async (t) => {
+  const life = await Life.begin()
+  for (let at = 0; at < 5; at++) await write(life.table, `${at}`, 0)
+  const fail = (): never => {
+    throw new Error('not now')
+  }
+  const first = await life.manager.subscribe('s', fail, { retryMilliseconds: 60_000, lanes: 3 })
+  while (first.counts.failed === 0) await new Promise(setImmediate)
+  await first.close()
+  const told: string[] = []
+  const again = await life.manager.subscribe('s', ({ event }) => void told.push(event.id))
+  await again.caughtUp()
+  t.equal(told.length, 5)
+  await life.end()
+})
+
 void t.test('an event that was given up at the close is told before later ones', async (t) => {
   const life = await Life.begin()
   const told: number[] = []

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { RepositoryManager, type RecordTable } from '../../../src/repository/index.js'
+import { Link, RepositoryManager, type RecordTable } from '../../../src/repository/index.js'
 
 const type = '{n}r'
 const notUnique = { code: 'ERR_NOT_UNIQUE' }
@@ -151,5 +151,46 @@ void t.test('values are claimed while writes go on, also by another manager', as
     if (outcome === 'unique') t.same(twice, [], 'no two records have one value')
     else t.equal(outcome, 'ERR_NOT_UNIQUE', 'two had one before')
     await other.close()
+  }
+})
+
+void t.test('a refused change leaves no claim that counts', async (t) => {
+  const { manager, table } = await open(t)
+  const drafts = await manager.repository().createTable('drafts')
+  await table.create(record('a', 'one') as never)
+  for (const own of ['a', 'b']) await drafts.create(record(own, 'same') as never)
+  await t.rejects(manager.types.updateRecordType(unique), notUnique, 'by the second table')
+  // The claim of the first table is still there.
+  await table.update(record('a', 'other') as never)
+  await table.create(record('b', 'one') as never)
+  await drafts.delete('USER.b')
+  await manager.types.updateRecordType(unique)
+  await t.rejects(table.create(record('c', 'one') as never), notUnique)
+  await table.delete('USER.b')
+  await table.create(record('c', 'one') as never)
+})
+
+void t.test('a write that began before its field became unique is claimed too', async (t) => {
+  const { manager, table } = await open(t)
+  await manager.types.createFieldType({ name: '{n}to', valueType: 'LIST<LINK>' })
+  await table.create(record('target', 'target') as never)
+  // Many links to be looked at: a commit that takes its time.
+  const to = Array.from({ length: 50 }, () => Link.to('USER.target'))
+  for (let ticks = 0; ticks < 30; ticks++) {
+    const field = `{n}f${ticks}`
+    const name = `{n}t${ticks}`
+    await manager.types.createFieldType({ name: field })
+    const links = { name: '{n}to', linkTarget: 'exists' } as const
+    await manager.types.createRecordType({ name, fields: [{ name: field }, links] })
+    const create = (own: string): Promise<unknown> => {
+      const fields = { [field]: 'one', '{n}to': to }
+      return table.create({ id: `USER.${own}${ticks}`, type: name, fields })
+    }
+    const writing = Promise.allSettled([create('a')])
+    for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+    const fields = [{ name: field, unique: true }, links]
+    await manager.types.updateRecordType({ name, fields })
+    await writing
+    await t.rejects(create('b'), notUnique, `${ticks} ticks behind`)
   }
 })
