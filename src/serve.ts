@@ -6,7 +6,13 @@ import { tokenOf } from './messaging-cli.js'
 import { MessagingService, StandbyMessaging, type Leadership } from './messaging/index.js'
 import { RepositoryMaintenance, RepositoryManager, type SearchIndexes } from './repository/index.js'
 import { openSearch } from './repository-search.js'
-import { CellarServer, messagingRoutes, repositoryRoutes, type Principal } from './server/index.js'
+import {
+  CellarServer,
+  engineMetrics,
+  messagingRoutes,
+  repositoryRoutes,
+  type Principal,
+} from './server/index.js'
 import { ConfigurationFile } from './server/configuration.js'
 import { serverSettings } from './server/server-options.js'
 import {
@@ -35,6 +41,7 @@ interface Served extends Leadership {
   readonly repository: () => RepositoryManager | undefined
   readonly indexes: () => SearchIndexes | undefined
   readonly maintenance: () => RepositoryMaintenance | undefined
+  readonly database: () => Database | undefined
   readonly close: () => Promise<void>
 }
 
@@ -95,6 +102,7 @@ async function lead(
     repository: () => repository,
     indexes: () => search.indexes,
     maintenance: () => maintenance,
+    database: () => database,
   }
 }
 
@@ -115,7 +123,8 @@ async function follow(
   const repository = (): RepositoryManager | undefined => served?.repository()
   const indexes = (): SearchIndexes | undefined => served?.indexes()
   const maintenance = (): RepositoryMaintenance | undefined => served?.maintenance()
-  return { messaging, close: () => messaging.stop(), repository, indexes, maintenance }
+  const database = (): Database | undefined => served?.database()
+  return { messaging, close: () => messaging.stop(), repository, indexes, maintenance, database }
 }
 
 const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
@@ -160,11 +169,12 @@ export async function serve(options: ServeOptions): Promise<void> {
   const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
   // Before anything is made in the directory.
   serverSettings(serverOptions)
-  const { messaging, close, repository, indexes, maintenance } = await (standby === true
+  const { messaging, close, repository, indexes, maintenance, database } = await (standby === true
     ? follow(options, file, say, warn)
     : lead(options, file, warn))
   const server = await CellarServer.start(
     [
+      engineMetrics(database),
       messagingRoutes(messaging, { chunkBytes }),
       repositoryRoutes(repository, { indexes, maintenance }),
     ],

@@ -16,6 +16,7 @@ export {
 export { systemClock, type Clock } from '../base/clock.js'
 export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export { requirePackage } from '../base/load-package.js'
+export { bucketMicroseconds } from '../base/latency-histogram.js'
 export type { CellView } from '../cell/cell-view.js'
 export type { CellTypeName } from '../cell/cell-type.js'
 export type { BytesLike, ColumnName, ColumnParts } from '../cell/column-name.js'

@@ -32,6 +32,22 @@ export class LatencyHistogram {
   }
 
   /**
+   * For each of {@link bucketMicroseconds} the number of durations that did not exceed the bound; a
+   * duration less than 6.25 % below it may count as above.
+   */
+  buckets(): number[] {
+    const counts: number[] = []
+    let slot = 0
+    let seen = 0
+    for (const microseconds of bucketMicroseconds) {
+      while (slot < slotCount && upperEndOf(slot) <= microseconds * 1000)
+        seen += this.counts[slot++]
+      counts.push(seen)
+    }
+    return counts
+  }
+
+  /**
    * The duration in nanoseconds that the fraction `part` (0 to 1) of all durations does not exceed;
    * 0 if nothing was recorded.
    */
@@ -46,6 +62,14 @@ export class LatencyHistogram {
     return this.maxNanoseconds
   }
 }
+
+/**
+ * Bounds of the buckets that monitors get, in microseconds: from a cached read to a long stall.
+ */
+export const bucketMicroseconds: readonly number[] = [
+  10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+  1_000_000, 2_500_000, 10_000_000,
+]
 
 /** The first half of the slots counts nanoseconds, the second half units of 65,536 ns. */
 const half = slotCount / 2

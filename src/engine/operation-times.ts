@@ -40,6 +40,10 @@ export interface LatencyStatistics {
   readonly timedCount: number
   /** The mean. */
   readonly meanMicroseconds: number
+  /** The sum of the timed durations. */
+  readonly sumMicroseconds: number
+  /** How many took at most 10, 25, 50, 100, 250 µs, and so on to 10 s. */
+  readonly buckets: readonly number[]
   /** Half of the operations took at most so long. */
   readonly p50Microseconds: number
   /** 99 % of the operations took at most so long. */
@@ -162,6 +166,8 @@ export class OperationTimes {
       count: this.counts[kind],
       timedCount,
       meanMicroseconds: timedCount === 0 ? 0 : sumNanoseconds / timedCount / 1000,
+      sumMicroseconds: sumNanoseconds / 1000,
+      buckets: histogram.buckets(),
       p50Microseconds: histogram.quantile(0.5) / 1000,
       p99Microseconds: histogram.quantile(0.99) / 1000,
       p999Microseconds: histogram.quantile(0.999) / 1000,

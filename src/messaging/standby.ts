@@ -74,6 +74,11 @@ export class StandbyMessaging implements Messaging {
     return this.#leadership !== undefined
   }
 
+  /** What this instance leads; undefined while it follows. */
+  get leading(): Messaging | undefined {
+    return this.#leadership?.messaging
+  }
+
   /** Tries to lead now; whether this instance leads. Fails for another reason than the lock. */
   async attempt(): Promise<boolean> {
     if (this.#leadership !== undefined) return true

@@ -1,9 +1,17 @@
 /** The figures that monitors get: names, meanings, and where they stand in the statistics. */
 
+import { bucketMicroseconds } from '../api/index.js'
+
 /** Durations of one kind of operations, as `Database.statistics` has them. */
 export interface MonitoredLatency {
   /** Number of operations. */
   readonly count: number
+  /** Number of operations whose duration was measured. */
+  readonly timedCount: number
+  /** Sum of the measured durations. */
+  readonly sumMicroseconds: number
+  /** How many of them took at most each of the bounds, from 10 µs to 10 s. */
+  readonly buckets: readonly number[]
   /** Half of the operations took at most so long. */
   readonly p50Microseconds: number
   /** 99 % of the operations took at most so long. */
@@ -112,6 +120,33 @@ function figure(
   return { name, help, kind, unit, labels: [], read: (given, tell) => tell(read(given)) }
 }
 
+/** Durations of one kind of operations, as Prometheus has histograms. Bounds are in seconds. */
+export interface HistogramFigure {
+  readonly name: string
+  readonly help: string
+  readonly bounds: readonly number[]
+  readonly read: (
+    statistics: MonitoredStatistics,
+    tell: (
+      histogram: { buckets: readonly number[]; sum: number; count: number },
+      labels: Readonly<Record<string, string>>,
+    ) => void,
+  ) => void
+}
+
+/** Durations for Prometheus. */
+export const durations: HistogramFigure = {
+  name: 'operation_duration_seconds',
+  help: 'Durations of timed operations, by kind: about one in 64 is timed.',
+  bounds: bucketMicroseconds.map((bound) => bound / 1e6),
+  read({ latencies }, tell) {
+    for (const [operation, latency] of Object.entries(latencies)) {
+      const { buckets, sumMicroseconds, timedCount: count } = latency
+      tell({ buckets, sum: sumMicroseconds / 1e6, count }, { operation })
+    }
+  },
+}
+
 const quantiles = [
   ['0.5', 'p50Microseconds'],
   ['0.99', 'p99Microseconds'],
@@ -119,7 +154,21 @@ const quantiles = [
   ['1', 'maxMicroseconds'],
 ] as const
 
-/** All figures, in the order of the pages. */
+/** Durations for OpenTelemetry, whose histograms cannot be observed but only recorded. */
+export const durationQuantiles: Figure = {
+  name: 'operation_duration_seconds',
+  help: 'Durations of timed operations since the open, by kind; quantile 1 is the longest.',
+  kind: 'gauge',
+  unit: 's',
+  labels: ['operation', 'quantile'],
+  read({ latencies }, tell) {
+    for (const [operation, latency] of Object.entries(latencies)) {
+      for (const [quantile, name] of quantiles) tell(latency[name] / 1e6, { operation, quantile })
+    }
+  },
+}
+
+/** All figures but durations, in the order of the pages. */
 export const figures: readonly Figure[] = [
   {
     name: 'operations_total',
@@ -129,18 +178,6 @@ export const figures: readonly Figure[] = [
     labels: ['operation'],
     read({ latencies }, tell) {
       for (const [operation, { count }] of Object.entries(latencies)) tell(count, { operation })
-    },
-  },
-  {
-    name: 'operation_duration_seconds',
-    help: 'Durations of timed operations since the open, by kind; quantile 1 is the longest.',
-    kind: 'gauge',
-    unit: 's',
-    labels: ['operation', 'quantile'],
-    read({ latencies }, tell) {
-      for (const [operation, latency] of Object.entries(latencies)) {
-        for (const [quantile, name] of quantiles) tell(latency[name] / 1e6, { operation, quantile })
-      }
     },
   },
   figure('gauge', 'table_files', 'SSTables.', (s) => s.tableFiles),

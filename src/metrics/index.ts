@@ -1,4 +1,9 @@
 /** Figures of databases for monitors. The public entry `cellardb/metrics`. */
-export { prometheusPage, registerPrometheus, type PrometheusOptions } from './prometheus.js'
+export {
+  figuresText,
+  prometheusPage,
+  registerPrometheus,
+  type PrometheusOptions,
+} from './prometheus.js'
 export { observeByOpenTelemetry, type OpenTelemetryOptions } from './open-telemetry.js'
 export type { MonitoredDatabase, MonitoredLatency, MonitoredStatistics } from './figures.js'

@@ -1,7 +1,7 @@
 /** Figures for OpenTelemetry, by the package `@opentelemetry/api`. */
 import type { BatchObservableResult, MeterProvider, Observable } from '@opentelemetry/api'
 import { checkMethods, OptionNames, readArguments, requirePackage } from '../api/index.js'
-import { figures, type MonitoredDatabase } from './figures.js'
+import { durationQuantiles, figures, type MonitoredDatabase } from './figures.js'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 
@@ -30,7 +30,8 @@ export function observeByOpenTelemetry(
   if (meterProvider !== undefined) checkMethods(meterProvider, 'meterProvider', ['getMeter'])
   const api = requirePackage<OpenTelemetry>('@opentelemetry/api', 'OpenTelemetry')
   const meter = (meterProvider ?? api.metrics).getMeter('cellardb')
-  const instruments = figures.map(({ name, help: description, kind, unit }) => {
+  const observed = [...figures, durationQuantiles]
+  const instruments = observed.map(({ name, help: description, kind, unit }) => {
     const full = `cellardb.${name.replace(/_total$/, '')}`
     const options = { description, unit }
     return kind === 'gauge'
@@ -39,7 +40,7 @@ export function observeByOpenTelemetry(
   })
   const observe = (result: BatchObservableResult): void => {
     const statistics = database.statistics()
-    for (const [at, figure] of figures.entries()) {
+    for (const [at, figure] of observed.entries()) {
       const instrument: Observable = instruments[at]
       figure.read(statistics, (value, labels) => {
         result.observe(instrument, value, { 'db.namespace': database.directory, ...labels })

@@ -1,5 +1,5 @@
 /** A page for Prometheus, by the package `prom-client`. */
-import type { Registry } from 'prom-client'
+import type { Metric, Registry } from 'prom-client'
 import {
   checkArray,
   checkMethods,
@@ -7,7 +7,13 @@ import {
   readArguments,
   requirePackage,
 } from '../api/index.js'
-import { figures, type Figure, type MonitoredDatabase } from './figures.js'
+import {
+  durations,
+  figures,
+  type Figure,
+  type MonitoredDatabase,
+  type MonitoredStatistics,
+} from './figures.js'
 
 type PromClient = typeof import('prom-client')
 
@@ -42,6 +48,7 @@ export function registerPrometheus(
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
   for (const figure of figures) register(client, target, prefix, figure, databases)
+  registerDurations(target, prefix, databases)
   return target
 }
 
@@ -92,10 +99,88 @@ function register(
   })
 }
 
+/** The database has counted: the histogram shows its buckets, and takes no observations. */
+function registerDurations(
+  registry: Registry,
+  prefix: string,
+  databases: readonly MonitoredDatabase[],
+): void {
+  const name = prefix + durations.name
+  const { help } = durations
+  const values = (): unknown[] => {
+    return [...samplesOf(databases)].map(([suffix, labels, value]) => {
+      return { metricName: name + suffix, labels, value }
+    })
+  }
+  const get = async (): Promise<unknown> => {
+    return { name, help, type: 'histogram', aggregator: 'sum', values: values() }
+  }
+  const histogram = {
+    name,
+    help,
+    type: 'histogram',
+    aggregator: 'sum',
+    get,
+    reset: () => undefined,
+  }
+  registry.registerMetric(histogram as unknown as Metric)
+}
+
+type Sample = readonly [suffix: string, labels: Record<string, string>, value: number]
+
+/** Buckets, sums and counts of all kinds of operations of all databases. */
+function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, void> {
+  for (const database of databases) {
+    const statistics = statisticsOf(database)
+    if (statistics === undefined) continue
+    const samples: Sample[] = []
+    durations.read(statistics, ({ buckets, sum, count }, own) => {
+      const labels = { database: database.directory, ...own }
+      for (const [at, bound] of durations.bounds.entries()) {
+        samples.push(['_bucket', { ...labels, le: String(bound) }, buckets[at]])
+      }
+      samples.push(['_bucket', { ...labels, le: '+Inf' }, count])
+      samples.push(['_sum', labels, sum], ['_count', labels, count])
+    })
+    yield* samples
+  }
+}
+
+/**
+ * The figures of databases in the text format of Prometheus, without `prom-client`: for servers
+ * that have a page of their own. Names begin with `cellardb_`.
+ */
+export function figuresText(databases: readonly MonitoredDatabase[]): string {
+  const lines: string[] = []
+  const known = databases.flatMap((database) => {
+    const statistics = statisticsOf(database)
+    return statistics === undefined ? [] : [{ directory: database.directory, statistics }]
+  })
+  for (const { name, help, kind, read } of figures) {
+    lines.push(`# HELP cellardb_${name} ${help}`, `# TYPE cellardb_${name} ${kind}`)
+    for (const { directory, statistics } of known) {
+      read(statistics, (value, labels) => {
+        lines.push(line(`cellardb_${name}`, { database: directory, ...labels }, value))
+      })
+    }
+  }
+  const name = `cellardb_${durations.name}`
+  lines.push(`# HELP ${name} ${durations.help}`, `# TYPE ${name} histogram`)
+  for (const [suffix, labels, value] of samplesOf(databases)) {
+    lines.push(line(name + suffix, labels, value))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function line(name: string, labels: Readonly<Record<string, string>>, value: number): string {
+  const texts = Object.entries(labels).map(([label, text]) => {
+    return `${label}="${text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))}"`
+  })
+  return `${name}{${texts.join(',')}} ${value}`
+}
+
 /** Undefined of a database that is closed. */
-function statisticsOf(
-  database: MonitoredDatabase,
-): ReturnType<MonitoredDatabase['statistics']> | undefined {
+function statisticsOf(database: MonitoredDatabase): MonitoredStatistics | undefined {
   try {
     return database.statistics()
   } catch {

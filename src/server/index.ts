@@ -5,6 +5,7 @@ export type { ServerContext, ServerSystem, SystemHealth } from './server-system.
 export { RequestMemory, type MemoryLease } from './request-memory.js'
 export { ServerError, ServerErrorCode } from './http-errors.js'
 export { messagingRoutes, type MessagingRoutesOptions } from './messaging-routes.js'
+export { engineMetrics } from './engine-metrics.js'
 export { MessagingClient, type MessagingClientOptions } from './client.js'
 export { repositoryRoutes, type RepositoryRoutesOptions } from './repository-routes.js'
 export type { RepositorySource } from './repository-call.js'

@@ -17,8 +17,7 @@ import {
   type Message,
   type MessageIterator,
   type Messaging,
-  type MessagingService,
-  type StandbyMessaging,
+  StandbyMessaging,
   type PublishRequest,
   type PublishResponse,
   type TopicId,
@@ -68,7 +67,6 @@ export function messagingRoutes(
     throw invalidArgument(`chunkBytes must be a whole number above 0, got ${shown(chunkBytes)}`)
   }
   const routes = new Routes(messaging, chunkBytes)
-  const service = messaging as Partial<MessagingService & StandbyMessaging>
   return {
     name: 'messaging',
     paths: messagingPaths(),
@@ -87,8 +85,11 @@ export function messagingRoutes(
         routes.register(app, `/${version}/namespaces/:namespace`)
       }
     },
-    metrics: () => messagingMetrics(service),
-    health: () => ({ status: service.isLeader === false ? 'standby' : 'ok' }),
+    metrics: () => messagingMetrics(messaging),
+    health: () => {
+      const isStandby = messaging instanceof StandbyMessaging && !messaging.isLeader
+      return { status: isStandby ? 'standby' : 'ok' }
+    },
     close: () => routes.stop(),
   }
 }

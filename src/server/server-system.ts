@@ -38,7 +38,7 @@ export interface ServerSystem {
   /** Its part of the OpenAPI description, by path. */
   readonly paths: Readonly<Record<string, unknown>>
   /** Lines in the text format of Prometheus. */
-  metrics?(): string
+  metrics?(): string | Promise<string>
   /** Shown at `/health` to everybody. Default: ok. */
   health?(): SystemHealth
   /**

@@ -13,6 +13,7 @@ import { requirePackage } from '../api/index.js'
 import { Gate } from './access.js'
 import { Closing } from './closing.js'
 import { sendError, ServerError, ServerErrorCode } from './http-errors.js'
+import { HttpMetrics } from './http-metrics.js'
 import { RequestMemory } from './request-memory.js'
 import { OriginGuard } from './origin-guard.js'
 import { noMemory, releaseBody, RequestBodies } from './request-bodies.js'
@@ -52,6 +53,7 @@ export class CellarServer {
     const { host, port, principals, closeMilliseconds } = settings
     const memory = new RequestMemory(settings.memoryBytesMax)
     const app = makeApp(settings)
+    const metrics = new HttpMetrics(app, memory)
     const closing = new Closing(app, systems, closeMilliseconds)
     addGuards(app, settings, { systems, closing })
     addAnswers(app, memory)
@@ -61,7 +63,8 @@ export class CellarServer {
       return reply.code(health.isServing ? 200 : 503).send(health.shown)
     })
     app.get('/metrics', async (_request, reply) => {
-      const text = systems.map((system) => system.metrics?.() ?? '').join('')
+      const texts = await Promise.all(systems.map(async (system) => system.metrics?.() ?? ''))
+      const text = metrics.text() + texts.join('')
       return reply.type('text/plain; version=0.0.4').send(text)
     })
     app.get('/openapi.json', async () => openApi(systems))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LatencyHistogram } from '../../../src/base/latency-histogram.js'
+import { bucketMicroseconds, LatencyHistogram } from '../../../src/base/latency-histogram.js'
 
 void t.test('an empty histogram says 0', (t) => {
   const histogram = new LatencyHistogram()
@@ -40,5 +40,15 @@ void t.test('count, sum and longest are exact', (t) => {
   t.equal(histogram.sumNanoseconds, 2 ** 33 + 12)
   t.equal(histogram.maxNanoseconds, 2 ** 33)
   t.equal(histogram.quantile(1), 2 ** 33)
+  t.end()
+})
+
+void t.test('buckets count durations up to their bounds', (t) => {
+  const histogram = new LatencyHistogram()
+  t.strictSame(new Set(histogram.buckets()), new Set([0]))
+  for (const microseconds of [1, 9, 20, 900, 2e7]) histogram.record(microseconds * 1000)
+  const counts = histogram.buckets()
+  const upTo = (bound: number): number | undefined => counts[bucketMicroseconds.indexOf(bound)]
+  t.strictSame([upTo(10), upTo(25), upTo(500), upTo(1000), upTo(10_000_000)], [2, 3, 3, 4, 4])
   t.end()
 })

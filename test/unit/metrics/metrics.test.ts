@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import {
+  figuresText,
   observeByOpenTelemetry,
   prometheusPage,
   registerPrometheus,
@@ -25,10 +26,31 @@ void t.test("Prometheus' page has the figures of all databases", async (t) => {
     t.ok(lines.includes(`cellardb_open_snapshots{database="${name}"} 0`))
   }
   t.match(page, '# TYPE cellardb_operations_total counter')
-  t.match(
-    page,
-    /^cellardb_operation_duration_seconds\{database="one",operation="put",quantile="0.99"\} \d/m,
-  )
+  t.match(page, '# TYPE cellardb_operation_duration_seconds histogram')
+  const put = 'database="one",operation="put"'
+  const name = 'cellardb_operation_duration_seconds'
+  const valueOf = (sample: string): number => {
+    const line = lines.find((each) => each.startsWith(`${sample} `))
+    return Number(line?.slice(sample.length))
+  }
+  const count = valueOf(`${name}_count{${put}}`)
+  t.ok(count > 0, 'the first operation is timed')
+  t.equal(valueOf(`${name}_bucket{${put},le="+Inf"}`), count)
+  t.equal(valueOf(`${name}_bucket{${put},le="10"}`), count, 'seconds')
+  t.ok(valueOf(`${name}_bucket{${put},le="0.00001"}`) <= count)
+  t.ok(valueOf(`${name}_sum{${put}}`) > 0)
+})
+
+void t.test('the page without a package has the same lines', async (t) => {
+  const database = await openDatabase(t, 'a "name"')
+  const byPackage = (await prometheusPage(database)).split('\n').filter((line) => line !== '')
+  const own = figuresText([database])
+    .split('\n')
+    .filter((line) => line !== '')
+  const ordered = (lines: readonly string[]): string[] => lines.map((line) => line.trim()).sort()
+  t.strictSame(ordered(own), ordered(byPackage))
+  await database.close()
+  t.notMatch(figuresText([database]), 'operation="put"')
 })
 
 void t.test('a page is read anew each time, without databases that are closed', async (t) => {

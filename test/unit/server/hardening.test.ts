@@ -8,6 +8,7 @@ import { Database, MemoryFileSystem } from '../../../src/index.js'
 import { MessagingService, StandbyMessaging } from '../../../src/messaging/index.js'
 import {
   CellarServer,
+  engineMetrics,
   MessagingClient,
   messagingRoutes,
   type RequestMemory,
@@ -351,5 +352,44 @@ void t.test('the health of a server that waits for its leader says so', async (t
   await follower.close()
   await standby.stop()
   t.ok(database)
+  await close()
+})
+
+void t.test('metrics show the engine, the requests, the process and the consumers', async (t) => {
+  const { database, service, server, close } = await open()
+  await service.publish(topic, { messages: ['a'] })
+  await service.setPosition(topic, 'mails', await service.end(topic))
+  const standby = await StandbyMessaging.start({
+    retryMilliseconds: 0,
+    open: async () => ({ messaging: service, close: async () => undefined }),
+  })
+  const systems = [engineMetrics(() => database), messagingRoutes(standby)]
+  const whole = await CellarServer.start(systems, { port: 0 })
+  await (await fetch(`${whole.url}${path}`)).text()
+  await (await fetch(`${whole.url}/none`)).text()
+  const page = await (await fetch(`${whole.url}/metrics`)).text()
+  const route = 'route="/v3/namespaces/:namespace/topics/:topic"'
+  for (const line of [
+    `cellar_http_requests_total{method="GET",${route},status="200"} 1`,
+    `cellar_http_requests_total{method="GET",route="none",status="404"} 1`,
+    `cellar_http_request_duration_seconds_count{method="GET",${route}} 1`,
+    `cellar_http_request_duration_seconds_bucket{method="GET",${route},le="+Inf"} 1`,
+    'cellar_http_requests_under_way 1',
+    '# TYPE cellar_http_request_duration_seconds histogram',
+    '# TYPE cellardb_operation_duration_seconds histogram',
+    'cellardb_open_snapshots{database="/d"} 0',
+    'cellar_messaging_messages_published_total{namespace="n",topic="t"} 1',
+    'cellar_messaging_consumer_lag_seconds{namespace="n",topic="t",consumer="mails"} 0',
+  ]) {
+    t.ok(page.split('\n').includes(line), line)
+  }
+  t.match(page, /^process_resident_memory_bytes [0-9]+$/m)
+  t.match(page, /^process_cpu_seconds_total [0-9.]+$/m)
+  for (const line of page.trimEnd().split('\n')) {
+    t.match(line, /^(# (HELP|TYPE) \w+ .+|\w+(\{.*\})? [0-9.e+-]+)$/)
+  }
+  await whole.close()
+  await standby.stop()
+  t.ok(server)
   await close()
 })
