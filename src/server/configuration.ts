@@ -32,7 +32,10 @@ export interface CellarConfiguration {
   readonly messaging?: Omit<MessagingOptions, OwnMessagingOption> | undefined
   /** Limits and times of transactions. */
   readonly transactions?: Omit<TransactionManagerOptions, 'clock' | 'table'> | undefined
-  /** Options of the repository, such as blob stores, hooks and times of retention. */
+  /**
+   * Options of the repository, such as blob stores, hooks and times of retention. Deleted records
+   * can be brought back for a day unless `undeleteMilliseconds` says otherwise.
+   */
   readonly repository?: RepositoryOptions | undefined
   /** Options of the indexes; without `backend` they are in tables of the database. */
   readonly indexes?: Partial<SearchIndexesOptions> | undefined
@@ -41,6 +44,9 @@ export interface CellarConfiguration {
   /** When `cellar serve` removes what nobody needs any more. */
   readonly maintenance?: MaintenanceOptions | undefined
 }
+
+/** Deleted records can be brought back for a day. */
+const dayMilliseconds = 86_400_000
 
 /** A configuration, or what makes one. */
 export type ConfigurationExport =
@@ -86,11 +92,12 @@ export class ConfigurationFile {
     return new ConfigurationFile(file, made as ConfigurationExport, server)
   }
 
-  /** The configuration for a database. `ERR_INVALID_ARGUMENT`. */
+  /** The configuration for a database, with what is the default here. `ERR_INVALID_ARGUMENT`. */
   async for(database: Database): Promise<CellarConfiguration> {
     const made = this.#made
-    if (typeof made !== 'function') return made
-    return checked(await made(database), this.#file ?? '')
+    const given =
+      typeof made === 'function' ? checked(await made(database), this.#file ?? '') : made
+    return { ...given, repository: { undeleteMilliseconds: dayMilliseconds, ...given.repository } }
   }
 }
 

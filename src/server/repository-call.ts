@@ -230,15 +230,38 @@ export class Call {
 
   get preconditions(): Preconditions {
     const { 'if-match': match, 'if-none-match': noneMatch } = this.request.headers
-    return { match: revisionsOf(match), noneMatch: revisionsOf(noneMatch) }
+    return {
+      // A weak tag says nothing about the bytes that a change starts from.
+      match: revisionsOf(match, 'If-Match', (isWeak) => !isWeak),
+      noneMatch: revisionsOf(noneMatch, 'If-None-Match', () => true),
+    }
   }
 }
 
-/** Revisions of entity tags. Those that are none of ours match nothing. */
-function revisionsOf(header: string | undefined): readonly number[] | 'any' | undefined {
+const entityTag = /\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/y
+
+/**
+ * Revisions of entity tags that may be compared; tags that are none of ours match nothing.
+ * `ERR_INVALID_ARGUMENT` for a header that is no list of tags.
+ */
+function revisionsOf(
+  header: string | undefined,
+  name: string,
+  counts: (isWeak: boolean) => boolean,
+): readonly number[] | 'any' | undefined {
   if (header === undefined) return undefined
   if (header.trim() === '*') return 'any'
-  return [...header.matchAll(/"([0-9]{1,15})"/g)].map(([, digits]) => Number(digits))
+  const revisions: number[] = []
+  entityTag.lastIndex = 0
+  do {
+    const match = entityTag.exec(header)
+    if (match === null) throw invalidArgument(`${name} is * or a list of entity tags`)
+    const [, weak, tag] = match
+    if (counts((weak as string | undefined) !== undefined) && /^[0-9]{1,15}$/.test(tag)) {
+      revisions.push(Number(tag))
+    }
+  } while (entityTag.lastIndex < header.length)
+  return revisions
 }
 
 function holdsRecords(type: FieldType['type']): boolean {

@@ -243,17 +243,40 @@ function versionOf(call: Call): number {
   throw new RepositoryError(RepositoryErrorCode.versionNotFound, message)
 }
 
-/** The revision that the write must find, by `If-Match`. `ERR_CONCURRENT_RECORD_UPDATE`. */
+/**
+ * The revision that the write must find, by `If-Match` and `If-None-Match`; undefined if it may
+ * find any. `ERR_CONCURRENT_RECORD_UPDATE`.
+ */
 async function matched(
-  { preconditions: { match } }: Call,
+  { preconditions: { match, noneMatch } }: Call,
   table: RecordTable,
   id: RecordId,
 ): Promise<number | undefined> {
-  if (match === undefined) return undefined
-  const { revision } = await table.read(id)
-  if (match === 'any' || match.includes(revision)) return revision
+  if (match === undefined && noneMatch === undefined) return undefined
+  const revision = await revisionOf(table, id, match === undefined)
+  if (revision === undefined) return undefined
+  const isMatch = match === undefined || match === 'any' || match.includes(revision)
+  const isNoneMatch = noneMatch === 'any' || noneMatch?.includes(revision) === true
+  if (isMatch && !isNoneMatch) return revision
   const message = `the record ${id.text} has the revision ${revision}`
   throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+}
+
+/** The revision of a record; undefined if there is none and there may be none. */
+async function revisionOf(
+  table: RecordTable,
+  id: RecordId,
+  mayBeAbsent: boolean,
+): Promise<number | undefined> {
+  try {
+    return (await table.read(id)).revision
+  } catch (error) {
+    const isAbsent = error instanceof RepositoryError
+    if (isAbsent && error.code === RepositoryErrorCode.recordNotFound && mayBeAbsent) {
+      return undefined
+    }
+    throw error
+  }
 }
 
 const failedPreconditions: readonly string[] = [

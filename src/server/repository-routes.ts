@@ -8,12 +8,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { OptionNames } from '../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
 import { FieldNames } from './field-names.js'
+import { invalidArgument, withStatus } from './http-errors.js'
 import { downloadBlob, uploadBlob } from './repository-blobs.js'
 import { Call, managerOf, type CallParts, type RepositorySource } from './repository-call.js'
 import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './repository-metrics.js'
 import { pagePaths, registerPage } from './repository-page.js'
-import { repositoryPaths } from './repository-paths.js'
+import { repositoryPaths, repositorySchemas } from './repository-paths.js'
 import {
   createRecord,
   deleteRecord,
@@ -146,6 +147,7 @@ export function repositoryRoutes(
   return {
     name: 'repository',
     paths: repositoryPaths(),
+    schemas: repositorySchemas,
     sharedPrefix: base,
     publicPaths: pagePaths,
     metrics: () => counters.text(),
@@ -161,11 +163,14 @@ export function repositoryRoutes(
       app.addHook('onReady', async () => {
         await partsOf().catch(ifClosed)
       })
+      const methods = new Map<string, Method[]>()
       const add = (
         path: string,
         [method, end, handler]: readonly [Method, string, Handler],
       ): void => {
-        app[method](`${base}${path}${end}`, (request, reply) => run(request, reply, handler))
+        const url = `${base}${path}${end}`
+        methods.set(url, [...(methods.get(url) ?? []), method])
+        app[method](url, (request, reply) => run(request, reply, handler))
       }
       const run = async (
         request: FastifyRequest,
@@ -182,6 +187,8 @@ export function repositoryRoutes(
       registerPage(app)
       for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
         add('', route)
+      for (const form of forms) methods.set(`${base}${form}/blob`, ['post'])
+      for (const [url, known] of methods) refuseOthers(app, url, known)
       void app.register(async (scope) => {
         registerUploads(scope, (request, reply) => {
           return run(request, reply, (call) => uploadBlob(call, blobBytesMax))
@@ -189,6 +196,27 @@ export function repositoryRoutes(
       })
     },
   }
+}
+
+/** Answers other methods of an address with 405, and `OPTIONS` with those that there are. */
+function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[]): void {
+  const allowed: string[] = known.flatMap((method) => {
+    return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+  })
+  const allow = [...allowed, 'OPTIONS'].join(', ')
+  app.options(url, async (_request, reply) => reply.code(204).header('allow', allow).send())
+  const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
+    return !allowed.includes(method)
+  })
+  app.route({
+    method: others,
+    url,
+    handler: (request, reply) => {
+      const problem = invalidArgument(`${request.method} is none of ${allow}`)
+      void reply.header('allow', allow)
+      throw withStatus(405, problem)
+    },
+  })
 }
 
 /** Another process may lead as yet. */

@@ -37,6 +37,8 @@ export interface ServerSystem {
   readonly mediaTypes?: readonly string[] | undefined
   /** Its part of the OpenAPI description, by path. */
   readonly paths: Readonly<Record<string, unknown>>
+  /** Schemas that the paths refer to as `#/components/schemas/NAME`. Default: none. */
+  readonly schemas?: Readonly<Record<string, unknown>> | undefined
   /** Lines in the text format of Prometheus. */
   metrics?(): string | Promise<string>
   /** Shown at `/health` to everybody. Default: ok. */

@@ -167,6 +167,11 @@ function openApi(systems: readonly ServerSystem[]): unknown {
     '/health': { get: described('the server runs, and its systems serve') },
     '/metrics': { get: described('metrics in the text format of Prometheus') },
   }
-  for (const system of systems) Object.assign(paths, system.paths)
-  return { openapi: '3.1.0', info: { title: 'Cellar', version: '0.1.0' }, paths }
+  const schemas: Record<string, unknown> = {}
+  for (const system of systems) {
+    Object.assign(paths, system.paths)
+    Object.assign(schemas, system.schemas)
+  }
+  const info = { title: 'Cellar', version: '0.1.0' }
+  return { openapi: '3.1.0', info, paths, components: { schemas } }
 }

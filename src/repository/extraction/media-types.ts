@@ -67,9 +67,27 @@ export function formatOf(content: Uint8Array, hint: DocumentHint): DocumentForma
   return isGeneric && Object.hasOwn(byEnding, ending) ? byEnding[ending] : undefined
 }
 
-/** The name of the character set that a media type or a byte order mark gives. */
-export function charsetOf(content: Uint8Array, mediaType: string | undefined): string {
+/** Bytes at the beginning of markup in which its character set is declared, as browsers look. */
+const declarationBytes = 1024
+const inMarkup =
+  /<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)/i
+
+/**
+ * The name of the character set: by a byte order mark, the media type, or for markup by its own
+ * declaration.
+ */
+export function charsetOf(
+  content: Uint8Array,
+  mediaType: string | undefined,
+  isMarkup = false,
+): string {
   if (content[0] === 0xff && content[1] === 0xfe) return 'utf-16le'
   if (content[0] === 0xfe && content[1] === 0xff) return 'utf-16be'
-  return /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(mediaType ?? '')?.[1] ?? 'utf-8'
+  const inType = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(mediaType ?? '')?.[1]
+  if (inType !== undefined || !isMarkup) return inType ?? 'utf-8'
+  const begin = Buffer.from(content.subarray(0, declarationBytes)).toString('latin1')
+  const declared = inMarkup.exec(begin)
+  const name = declared?.[1] ?? declared?.[2] ?? 'utf-8'
+  // The declaration was read by single bytes, so it cannot be of this kind.
+  return /^utf-?16/i.test(name) ? 'utf-8' : name
 }

@@ -35,6 +35,25 @@ export function wordsOf(text: string): string[] {
   return words
 }
 
+/**
+ * Words of a text, those together that stand side by side without anything between them: characters
+ * of a script without spaces, or the parts of a word that is too long for one.
+ */
+export function adjacentWords(text: string): string[][] {
+  if (plainAscii.test(text) && text.length <= wordLengthMax)
+    return wordsOf(text).map((each) => [each])
+  const runs: string[][] = []
+  let end = -1
+  for (const { 0: word, index } of text.normalize('NFKC').toLowerCase().matchAll(unicodeWord)) {
+    const parts: string[] = []
+    addWord(word, parts)
+    if (index === end) runs[runs.length - 1].push(...parts)
+    else runs.push(parts)
+    end = index + word.length
+  }
+  return runs
+}
+
 /** The beginning of a word, in the form that words have in the index. */
 export function foldedPrefix(text: string): string {
   return text.normalize('NFKC').toLowerCase()

@@ -1,8 +1,15 @@
 /** Values in requests that cannot be: refused with a status of their own, and nothing is kept. */
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
-import { MemoryFileSystem } from '../../../src/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../../../src/repository/index.js'
+import { Database, MemoryFileSystem } from '../../../src/index.js'
+import {
+  maintain,
+  RepositoryError,
+  RepositoryErrorCode,
+  RepositoryManager,
+} from '../../../src/repository/index.js'
+import { ConfigurationFile } from '../../../src/server/configuration.js'
+import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 import { errorAnswer } from '../../../src/server/http-errors.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
@@ -91,4 +98,30 @@ void t.test('every error of the repository has a status', (t) => {
     t.equal(status === 500, faultsOfServer.includes(code), `${code}: ${status}`)
   }
   t.end()
+})
+
+void t.test('a server as the command line has it brings deleted records back', async (t) => {
+  const database = await Database.open('/d', { fileSystem: new MemoryFileSystem() })
+  const file = await ConfigurationFile.read(undefined)
+  const manager = await RepositoryManager.open(database, (await file.for(database)).repository)
+  await manager.types.createFieldType({ name: '{n}title' })
+  await manager.types.createRecordType({ name: '{n}page', fields: [{ name: '{n}title' }] })
+  const fields = { '{n}title': 'x' }
+  await manager.repository().table().create({ id: 'USER.a', type: '{n}page', fields })
+  const server = await CellarServer.start([repositoryRoutes(manager)], { port: 0 })
+  const send = async (method: string, body?: string): Promise<number> => {
+    const { status } = await fetch(`${server.url}/repository/record/USER.a`, {
+      method,
+      ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }),
+    })
+    return status
+  }
+  t.equal(await send('DELETE'), 204)
+  t.equal(await send('GET'), 404)
+  t.equal((await maintain(manager)).recordsPurged, 0, 'for a day')
+  t.ok((await send('POST', '{"action":"undelete"}')) < 300)
+  t.equal(await send('GET'), 200)
+  await server.close()
+  await manager.close()
+  await database.close()
 })

@@ -95,6 +95,61 @@ export async function extractMarkup(
   sink: TextSink,
 ): Promise<void> {
   const parser = await markupParser(format === 'html' ? htmlRules : xmlRules, sink)
-  for (const text of decoded(content, mediaType)) parser.write(text)
+  const subset = new SubsetFilter()
+  for (const text of decoded(content, mediaType, true)) parser.write(subset.pass(text))
+  parser.write(subset.end())
   parser.end()
+}
+
+/** Most characters of a document type; markup that goes on is no declaration. */
+const declarationMax = 1 << 20
+
+/**
+ * Leaves out the declaration of a document type, whose internal subset may hold anything: the
+ * parser takes the first `>` for its end, and what follows for text.
+ */
+class SubsetFilter {
+  #held = ''
+  #isOver = false
+
+  /** What of the markup can be read by now. */
+  pass(text: string): string {
+    if (this.#isOver) return text
+    this.#held += text
+    const start = this.#held.search(/<!doctype\b/i)
+    // The declaration comes before the first element.
+    const element = this.#held.search(/<[a-z]/i)
+    if (start < 0 || (element >= 0 && element < start)) {
+      return element >= 0 || this.#held.length > declarationMax ? this.end() : ''
+    }
+    const end = endOfDeclaration(this.#held, start)
+    if (end === undefined) return this.#held.length > declarationMax ? this.end() : ''
+    const rest = this.#held.slice(0, start) + this.#held.slice(end)
+    this.#held = ''
+    this.#isOver = true
+    return rest
+  }
+
+  /** What is left. */
+  end(): string {
+    const rest = this.#held
+    this.#held = ''
+    this.#isOver = true
+    return rest
+  }
+}
+
+/** The place behind a declaration: its `>` outside of quotes, comments and the subset. */
+function endOfDeclaration(text: string, start: number): number | undefined {
+  const parts = /<!--[^]*?-->|"[^"]*"|'[^']*'|<!--|["'[\]<>]/g
+  parts.lastIndex = start + '<!doctype'.length
+  let inSubset = false
+  for (let match = parts.exec(text); match !== null; match = parts.exec(text)) {
+    const [part] = match
+    if (part === '"' || part === "'" || part === '<!--') return undefined
+    if (part === '[') inSubset = true
+    else if (part === ']') inSubset = false
+    else if (part === '>' && !inSubset) return parts.lastIndex
+  }
+  return undefined
 }

@@ -14,8 +14,12 @@ export function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
 }
 
 /** Pieces of the text of a document. */
-export function* decoded(content: Uint8Array, mediaType: string | undefined): Generator<string> {
-  const decoder = decoderOf(charsetOf(content, mediaType))
+export function* decoded(
+  content: Uint8Array,
+  mediaType: string | undefined,
+  isMarkup = false,
+): Generator<string> {
+  const decoder = decoderOf(charsetOf(content, mediaType, isMarkup))
   for (let at = 0; at < content.length; at += chunkBytes) {
     yield decoder.decode(content.subarray(at, at + chunkBytes), { stream: true })
   }

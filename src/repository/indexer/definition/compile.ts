@@ -162,6 +162,9 @@ class Compiler {
   compile(configuration: IndexConfiguration): PreparedConfiguration {
     atPlace('the configuration', () => configurationNames.check(configuration))
     const { formatters = {}, defaultFormatter, dereference = true } = configuration
+    if (typeof formatters !== 'object' || (formatters as unknown) === null) {
+      throw configurationError('formatters', 'formatters are an object')
+    }
     for (const [name, given] of Object.entries(formatters)) {
       const place = this.#places(configuration, `formatters.${name}`)
       this.#formatters.set(name, this.#givenFormatter(given, place))
@@ -175,7 +178,7 @@ class Compiler {
     }
     const tagsFor = this.#recordFilter(configuration)
     const position = { path: 'fields', depth: 0, isInRecord: false, isOwn: true }
-    const nodes = this.#nodesOf(configuration.fields ?? [], position)
+    const nodes = this.#nodesOf(configuration.fields, position)
     const dynamicFields = this.#list(configuration.dynamicFields, 'dynamicFields').map(
       (rule, index) => this.#dynamicField(rule, `dynamicFields[${index}]`),
     )
@@ -239,7 +242,7 @@ class Compiler {
     })
   }
 
-  #nodesOf(nodes: readonly FieldNode[], position: Position): PreparedNode[] {
+  #nodesOf(nodes: readonly FieldNode[] | undefined, position: Position): PreparedNode[] {
     const { path, depth } = position
     if (depth > depthMax) throw configurationError(path, `fields nest ${depthMax} deep at most`)
     return this.#list(nodes, path).map((node, index) => {
@@ -381,7 +384,8 @@ function dynamicName(rule: DynamicFieldRule): PreparedDynamicField['nameFor'] {
   const namespace = matchNamespace === undefined ? undefined : new WildcardPattern(matchNamespace)
   const local = matchName === undefined ? undefined : new WildcardPattern(matchName)
   const type = matchType === undefined ? undefined : new TypePattern(matchType)
-  if (matchScope?.some((scope) => !scopes.includes(scope)) === true) {
+  const isList = matchScope === undefined || Array.isArray(matchScope)
+  if (!isList || matchScope?.some((scope) => !scopes.includes(scope)) === true) {
     throw new Error(`the scopes are ${scopes.join(', ')}`)
   }
   const allowed = new Set(plainVariables)
@@ -407,11 +411,11 @@ function dynamicName(rule: DynamicFieldRule): PreparedDynamicField['nameFor'] {
     if (type?.matches(field.type) === false) return undefined
     if (matchScope?.includes(field.scope) === false) return undefined
     const values = { ...variablesOf(field), nameMatch, namespaceMatch }
-    const isList = field.type.base === 'LIST'
+    const isListField = field.type.base === 'LIST'
     return fillTemplate(
       template,
       (name) => (values as Record<string, string | undefined>)[name],
-      () => isList,
+      () => isListField,
     )
   }
 }

@@ -1,6 +1,6 @@
 /** Turns a parsed query into what the index looks up, by the kinds of the fields. */
 import { CellarError } from '../../../api/index.js'
-import { foldedPrefix, wordsOf } from '../analysis.js'
+import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
 import { queryError, type QueryNode } from '../query-syntax.js'
 
@@ -87,12 +87,15 @@ class Planner {
       const term = this.#term(kind, node.text, position)
       return { type: 'term', field, kind, term, boost }
     }
-    const terms = wordsOf(node.text).map(textTerm)
-    if (terms.length === 0) return undefined
-    const single = (term: string): TermNode => ({ type: 'term', field, kind, term, boost })
-    if (terms.length === 1) return single(terms[0])
-    if (node.type === 'phrase') return { type: 'phrase', field, terms, boost }
-    return { type: 'boolean', must: [], should: terms.map(single), mustNot: [] }
+    if (node.type === 'phrase') return words(field, wordsOf(node.text), boost)
+    const runs = adjacentWords(node.text).map((run) => {
+      // Of a text without spaces each pair of neighbours is wanted, wherever the pairs are.
+      const pairs = run.slice(1).map((word, at) => words(field, [run[at], word], boost)!)
+      if (pairs.length < 2) return pairs[0] ?? words(field, run, boost)!
+      return { type: 'boolean', must: pairs, should: [], mustNot: [] } as const
+    })
+    if (runs.length < 2) return runs[0]
+    return { type: 'boolean', must: [], should: runs, mustNot: [] }
   }
 
   #boolean(node: QueryNode & { type: 'boolean' }, boost: number): PlanNode | undefined {
@@ -138,6 +141,14 @@ class Planner {
       throw error
     }
   }
+}
+
+/** Words one behind the other; undefined for none. */
+function words(field: string, list: readonly string[], boost: number): PlanNode | undefined {
+  const terms = list.map(textTerm)
+  if (terms.length > 1) return { type: 'phrase', field, terms, boost }
+  if (terms.length === 0) return undefined
+  return { type: 'term', field, kind: 'text', term: terms[0], boost }
 }
 
 /** The term directly behind another one. */

@@ -315,3 +315,29 @@ void t.test('a text that is hard to read holds no other record', async (t) => {
   await indexes.close()
   await manager.close()
 })
+
+void t.test('what markup says of itself', async (t) => {
+  const extraction = new TextExtraction()
+  t.teardown(() => extraction.close())
+  const read = async (text: string, encoding: 'latin1' | 'utf8', type: string): Promise<string> => {
+    const bytes = Buffer.from(text, encoding)
+    return (await extraction.extract(bytes, type)).trim().replace(/\s+/g, ' ')
+  }
+  const subset = '<!DOCTYPE x [<!ENTITY a "hidden > ] text"><!-- it\'s > --> <!ELEMENT x ANY>]>'
+  t.equal(await read(`${subset}<x>shown</x>`, 'utf8', 'text/xml'), 'shown')
+  t.equal(await read(`<?xml version="1.0"?>${subset}<x>a</x>`, 'utf8', 'text/xml'), 'a')
+  t.equal(await read('<!doctype html><p>page</p>', 'utf8', 'text/html'), 'page')
+  t.equal(await read('<p>a <!DOCTYPE is no tag</p>', 'utf8', 'text/html'), 'a', 'as browsers')
+  t.equal(await read('no element at all', 'utf8', 'text/html'), 'no element at all')
+  const latin = '<html><meta charset="iso-8859-1"><p>Käse'
+  t.equal(await read(latin, 'latin1', 'text/html'), 'Käse')
+  const older = '<meta http-equiv="content-type" content="text/html; charset=windows-1252"><p>Käse'
+  t.equal(await read(older, 'latin1', 'text/html'), 'Käse')
+  t.equal(
+    await read('<?xml version="1.0" encoding="ISO-8859-1"?><a>ü</a>', 'latin1', 'text/xml'),
+    'ü',
+  )
+  t.equal(await read(latin, 'utf8', 'text/html; charset=utf-8'), 'Käse', 'the media type counts')
+  t.equal(await read('<meta charset="utf-16"><p>Käse', 'utf8', 'text/html'), 'Käse')
+  t.equal(await read('<meta charset="nonsense"><p>Käse', 'utf8', 'text/html'), 'Käse')
+})

@@ -150,3 +150,33 @@ void t.test('after a failed write the changes are still there', async (t) => {
   }
   await search.close()
 })
+
+void t.test('words of scripts without spaces are found by all their pairs', async (t) => {
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
+  const texts = {
+    capital: '東京都は日本の首都です',
+    kyoto: '京都は古い都市です',
+    tower: '東京タワーに行く',
+    turned: '都京東',
+    phone: '我买了新iPhone手机',
+    hand: '手工 机器 iPhone',
+    thai: 'ภาษาไทย',
+  }
+  const documents = Object.entries(texts).map(([key, text]) => ({ key, fields: { a_t: [text] } }))
+  await search.update({ documents })
+  await search.commit()
+  const found = async (query: string): Promise<string> => (await keysOf(search, query)).join(' ')
+  t.equal(await found('a_t:東京'), 'capital tower', 'not every text with one of the two')
+  t.equal(await found('a_t:京都'), 'capital kyoto')
+  t.equal(await found('a_t:東京都'), 'capital', 'all pairs, also those of a longer word')
+  t.equal(await found('a_t:東京タワー'), 'tower', 'over a change of the script')
+  t.equal(await found('a_t:iPhone手机'), 'phone')
+  t.equal(await found('a_t:手机'), 'phone')
+  t.equal(await found('a_t:都'), 'capital kyoto turned', 'a character of its own')
+  t.equal(await found('a_t:"日本の首都"'), 'capital')
+  t.equal(await found('a_t:(東京 手机)'), 'capital phone tower', 'two words are two clauses')
+  t.equal(await found('a_t:東京 -a_t:タワー'), 'capital')
+  t.equal(await found('a_t:ไทย'), 'thai')
+  t.equal(await found('a_t:ยาว'), '')
+  await search.close()
+})
