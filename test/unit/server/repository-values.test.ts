@@ -21,12 +21,13 @@ async function open(): Promise<ServedRepository> {
     ['{n}title', 'STRING', 'VERSIONED'],
     ['{n}file', 'BLOB', 'VERSIONED'],
     ['{n}files', 'LIST<BLOB>', 'NON_VERSIONED'],
+    ['{n}plain', 'BLOB', 'NON_VERSIONED'],
     ['{n}inner', 'RECORD<{n}page>', 'NON_VERSIONED'],
     ['{n}price', 'DECIMAL', 'NON_VERSIONED'],
   ] as const) {
     await types.createFieldType({ name, valueType, scope })
   }
-  const names = ['title', 'file', 'files', 'inner', 'price']
+  const names = ['title', 'file', 'files', 'plain', 'inner', 'price']
   const fields = names.map((local) => ({ name: `{n}${local}` }))
   await types.createRecordType({ name: '{n}page', fields })
   return served
@@ -67,6 +68,13 @@ void t.test('a blob in a field is as its bytes are', async (t) => {
     t.same(await put({ ...right, name: 'b\r\n.txt' }), [200, undefined], 'any name is encoded')
     const { status } = await as('root', 'GET', '/record/USER.a/field/%7Bn%7Dfile/data')
     t.equal(status, 200)
+    const own = await manager.blobs.upload(Buffer.alloc(length, 'b'), { mediaType })
+    const plain = { value: own.key.toString('base64url'), size: length, mediaType }
+    const update = async (blob: object): Promise<number> => {
+      return (await as('root', 'PUT', '/record/USER.a', { fields: { '{n}plain': blob } })).status
+    }
+    t.equal(await update(plain), 200)
+    t.equal(await update({ ...plain, size: length + 1 }), 422, 'in place of the right one')
     await manager.repository().table().delete('USER.a')
   }
   await close()

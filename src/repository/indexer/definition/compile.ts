@@ -2,7 +2,7 @@
 import { OptionNames } from '../../../api/index.js'
 import { versionTagNamespace } from '../../qualified-name.js'
 import type { FieldType } from '../../schema/field-type.js'
-import { scopes } from '../../schema/field-type.js'
+import { scopes, type Scope } from '../../schema/field-type.js'
 import { builtInFormatters } from '../documents/formatters.js'
 import type { BoundNames } from './bound-names.js'
 import { parseChain, parseRecordChain, type Chain } from './chain.js'
@@ -384,8 +384,8 @@ function dynamicName(rule: DynamicFieldRule): PreparedDynamicField['nameFor'] {
   const namespace = matchNamespace === undefined ? undefined : new WildcardPattern(matchNamespace)
   const local = matchName === undefined ? undefined : new WildcardPattern(matchName)
   const type = matchType === undefined ? undefined : new TypePattern(matchType)
-  const isList = matchScope === undefined || Array.isArray(matchScope)
-  if (!isList || matchScope?.some((scope) => !scopes.includes(scope)) === true) {
+  const areScopes = matchScope === undefined || Array.isArray(matchScope)
+  if (!areScopes || matchScope?.some((scope: Scope) => !scopes.includes(scope)) === true) {
     throw new Error(`the scopes are ${scopes.join(', ')}`)
   }
   const allowed = new Set(plainVariables)
