@@ -27,7 +27,8 @@ export type HubEvent =
 
 const topic = 'weather'
 const subscriber = 'window'
-const leaseMilliseconds = 1000
+/** Renewed four times in this time, so a hub may stand still for about two seconds. */
+const leaseMilliseconds = 3000
 const tell = (event: HubEvent): unknown => process.send!(event)
 
 const at = (message: number): SubscriptionData => ({
