@@ -122,6 +122,7 @@ class Broker {
   }
 }
 
+process.on('disconnect', () => process.exit())
 const store = await storeOf(url, Number(timeout))
 const broker = new Broker(store)
 process.on('message', (order) => void broker.obey(order as Order))

@@ -52,11 +52,13 @@ class Pings {
 class Client {
   readonly store: CellarMetadataStore
   readonly #pings: Pings
+  readonly #onEnd: () => void
   #channel: Channel | undefined = undefined
 
   constructor(store: CellarMetadataStore, pings: Pings, onEnd: () => void) {
     this.store = store
     this.#pings = pings
+    this.#onEnd = onEnd
     store.registerListener((event) => this.#channel?.send({ event }))
     store.registerSessionListener((event) => {
       if (event !== 'SessionLost') return
@@ -82,7 +84,10 @@ class Client {
     // The answer goes to the connection that asked.
     const channel = this.#channel
     try {
-      if (call === 'close') await this.store.close()
+      if (call === 'close') {
+        this.#onEnd()
+        await this.store.close()
+      }
       const result = calls.has(call as string) ? await this.#call(call as string, values) : null
       channel?.send({ id, result })
     } catch (error) {
@@ -151,6 +156,8 @@ function serve(socket: Socket): void {
   )
 }
 
+// The parent has gone.
+process.stdin.on('end', () => process.exit()).resume()
 const server = createServer(serve)
 server.listen(Number(port), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`)

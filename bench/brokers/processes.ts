@@ -34,7 +34,7 @@ export class Coordinator {
   /** Starts the process, on the port of before. Resolves when it serves. */
   async start(): Promise<void> {
     const words = [scriptOf('coordinator'), this.directory, String(this.port)]
-    const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, words, { env, stdio: ['pipe', 'pipe', 'inherit'] })
     this.#child = child
     const [line] = (await once(child.stdout, 'data')) as [Buffer]
     this.port = Number(line.toString())

@@ -75,6 +75,8 @@ async function main(): Promise<void> {
   }
 }
 
+// The parent has gone.
+process.stdin.on('end', () => process.exit()).resume()
 main().catch((error: unknown) => {
   writeSync(2, `${error instanceof Error ? error.stack : String(error)}\n`)
   process.exit(7)

@@ -58,7 +58,7 @@ class Broker {
     this.name = name
     const words = [childPath, name, url, kind, String(timeout)]
     this.process = spawn(process.execPath, words, {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       env: childEnvironment,
     })
     this.ended = new Promise((resolve) => this.process.on('close', resolve))
