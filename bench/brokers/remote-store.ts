@@ -43,6 +43,7 @@ export class RemoteStore implements CachingStore {
     impliedParents: true,
   }
   readonly sessionTimeoutMilliseconds: number
+  readonly sessionId = undefined
   readonly #port: number
   readonly #listeners = new Set<(event: Notification) => unknown>()
   readonly #sessionListeners = new Set<(event: SessionEvent) => unknown>()
@@ -62,6 +63,10 @@ export class RemoteStore implements CachingStore {
     this.#port = port
     this.sessionTimeoutMilliseconds = timeout
     this.#pinging = setInterval(() => this.#channel?.send({ ping: 1 }), timeout / 3)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   /** Connects to the coordinator of a port, and again whenever the connection is lost. */

@@ -30,6 +30,7 @@ import type {
   GetResult,
   IndexScan,
   MetadataCapabilities,
+  MetadataStoreMetrics,
   Notification,
   PutOptions,
   ReadOptions,
@@ -105,7 +106,7 @@ export class CellarMetadataStore
   }
 
   /** The session; `openMetadataStore` of another process can take it up before its timeout. */
-  get sessionId(): number {
+  override get sessionId(): number {
     return this.#session.id
   }
 
@@ -198,9 +199,14 @@ export class CellarMetadataStore
     }
   }
 
+  /** What the store has done since it was opened, for all of its handles together. */
+  metrics(): MetadataStoreMetrics {
+    return { ...this.#core.metrics(), sessions: this.#parts.sessions.size }
+  }
+
   /**
-   * Faults for tests: a lost connection, an expired session, a process that stands still. Real
-   * stores of other backends have these without being asked.
+   * @internal Faults for tests: a lost connection, an expired session, a process that stands
+   * still. Real stores of other backends have these without being asked.
    */
   readonly faults = {
     /** Operations fail, events are lost and no heartbeats are sent, until `reconnect`. */

@@ -33,6 +33,11 @@ export class GroupEvents {
     return this.#sequences.length
   }
 
+  /** Number of events of the commits that have ended. */
+  get eventCount(): number {
+    return this.#end
+  }
+
   /** Whether the open commit has events. */
   get hasOpen(): boolean {
     return this.#paths.length > this.#end

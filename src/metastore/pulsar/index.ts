@@ -78,7 +78,12 @@ export {
   type TableViewOptions,
 } from '../coordination/index.js'
 export { ConfigurationResources, PulsarResources, type ConfigurationValue } from './resources.js'
-export { ManagedLedgerStore, type Versioned } from './managed-ledger-store.js'
+export {
+  ManagedLedgerStore,
+  type ManagedLedgerStoreOptions,
+  type Versioned,
+} from './managed-ledger-store.js'
+export type { ManagedLedgerCompression } from './managed-ledger-compression.js'
 export type {
   KeyValue,
   LedgerInfo,

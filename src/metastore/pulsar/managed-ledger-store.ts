@@ -4,7 +4,14 @@
  */
 import { fromBinary, toBinary } from '../records/binary-form.js'
 import type { MessageType } from '../records/message-type.js'
+import { copyOfOptions } from './arguments.js'
 import { ContentDeserializationError, hasCode, MetadataErrorCode, NotFoundError } from './errors.js'
+import {
+  checkCompression,
+  compressed,
+  decompressed,
+  type ManagedLedgerCompression,
+} from './managed-ledger-compression.js'
 import {
   managedCursorInfo,
   managedLedgerInfo,
@@ -22,15 +29,35 @@ export interface Versioned<T> {
   readonly stat: Stat
 }
 
+/** Settings of a {@link ManagedLedgerStore}. */
+export interface ManagedLedgerStoreOptions {
+  /** How records are compressed; brokers of version 2.9 on read all forms. Default 'NONE'. */
+  readonly compression?: ManagedLedgerCompression | undefined
+}
+
+const names: Readonly<Record<keyof ManagedLedgerStoreOptions, true>> = { compression: true }
+
 const base = '/managed-ledgers'
 
 /** The metadata of managed ledgers; names are `tenant/namespace/persistent/topic`. */
 export class ManagedLedgerStore {
   readonly #store: MetadataStore
+  readonly #compression: ManagedLedgerCompression
 
-  /** Keeps the records in `store`, below `/managed-ledgers`. The store stays the caller's. */
-  constructor(store: MetadataStore) {
+  /**
+   * Keeps the records in `store`, below `/managed-ledgers`. The store stays the caller's. Records
+   * are read in every form that is supported, and written in the one of `options`.
+   * `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED` for a compression.
+   */
+  constructor(store: MetadataStore, options: ManagedLedgerStoreOptions = {}) {
+    const { compression = 'NONE' } = copyOfOptions(options, names, 'a store of managed ledgers')
+    checkCompression(compression)
     this.#store = store
+    this.#compression = compression
+  }
+
+  #bytesOf<T extends object>(type: MessageType<T>, info: T): Buffer {
+    return compressed(Buffer.from(toBinary(type, info)), this.#compression)
   }
 
   /** Names directly below a part of names, such as `tenant/namespace/persistent`. */
@@ -59,7 +86,7 @@ export class ManagedLedgerStore {
 
   /** Writes the ledgers of a managed ledger. `ERR_METADATA_BAD_VERSION`. */
   async updateLedgerIds(name: string, info: ManagedLedgerInfo, version: number): Promise<Stat> {
-    return this.#store.put(pathOf(name), toBinary(managedLedgerInfo, info), version)
+    return this.#store.put(pathOf(name), this.#bytesOf(managedLedgerInfo, info), version)
   }
 
   /** `ERR_METADATA_NOT_FOUND`, `ERR_METADATA_NOT_EMPTY` while it has cursors. */
@@ -92,7 +119,7 @@ export class ManagedLedgerStore {
     info: ManagedCursorInfo,
     version: number,
   ): Promise<Stat> {
-    const bytes = toBinary(managedCursorInfo, info)
+    const bytes = this.#bytesOf(managedCursorInfo, info)
     return this.#store.put(cursorPath(name, cursor), bytes, version)
   }
 
@@ -120,7 +147,7 @@ function read<T extends object>(
   { value, stat }: GetResult,
 ): Versioned<T> {
   try {
-    return { info: fromBinary(type, value), stat }
+    return { info: fromBinary(type, decompressed(value)), stat }
   } catch (error) {
     throw new ContentDeserializationError(path, error)
   }

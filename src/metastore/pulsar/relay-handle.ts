@@ -33,6 +33,10 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
     return this.target.sessionTimeoutMilliseconds
   }
 
+  override get sessionId(): number | undefined {
+    return this.target.sessionId
+  }
+
   get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
     return this.target.get(path, options)
   }

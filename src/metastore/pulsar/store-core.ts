@@ -43,7 +43,7 @@ import {
   type GroupLimits,
 } from './submission.js'
 import { cellMutation, NotLoaded, WorkingState } from './working-state.js'
-import type { FeedCommit } from './types.js'
+import type { FeedCommit, MetadataStoreMetrics } from './types.js'
 
 /** Settings of a store, by the handle that opens it first. */
 export interface CoreSettings {
@@ -109,6 +109,15 @@ export class StoreCore {
    */
   #doubt: Snapshot | undefined = undefined
   #isClosed = false
+  readonly #counts = {
+    groups: 0,
+    commits: 0,
+    events: 0,
+    feedBytes: 0,
+    refusedCalls: 0,
+    failedGroups: 0,
+    writeMilliseconds: 0,
+  }
 
   private constructor(
     database: Database,
@@ -147,6 +156,12 @@ export class StoreCore {
   /** The newest sequence whose commit is durable. */
   get sequence(): number {
     return this.log.last
+  }
+
+  /** See {@link MetadataStoreMetrics}; the sessions are counted by their registry. */
+  metrics(): Omit<MetadataStoreMetrics, 'sessions'> {
+    const isInDoubt = this.#doubt !== undefined
+    return { ...this.#counts, waitingCalls: this.#queue.length, isInDoubt }
   }
 
   addSink(sink: CommitSink): void {
@@ -264,6 +279,7 @@ export class StoreCore {
    * alone, so that each call gets its own answer. Never rejects.
    */
   async #commitGroup(group: readonly Submission[]): Promise<void> {
+    let hasFailed = false
     try {
       if (this.#doubt !== undefined) await this.#recover()
       const { state, events } = await this.#planGroup(group)
@@ -279,9 +295,13 @@ export class StoreCore {
     } catch (error) {
       const failure = asMetadataError(error)
       for (const submission of group) submission.failure = failure
+      hasFailed = true
     }
     // A refusal may rest on writes of the group, so it is told when those are durable.
-    for (const submission of group) submission.settle()
+    for (const submission of group) {
+      if (submission.failure !== undefined && !hasFailed) this.#counts.refusedCalls++
+      submission.settle()
+    }
   }
 
   #commitAgain(group: readonly Submission[]): Promise<void> {
@@ -380,6 +400,7 @@ export class StoreCore {
     const last = this.#sequence + events.commitCount
     const rows = events.rows(this.#limits.feedRowBytesMax)
     const before = this.#database.snapshot()
+    const startedAt = performance.now()
     const done = this.#write(state, last, rows)
     this.#inflight = { state, done }
     try {
@@ -391,10 +412,17 @@ export class StoreCore {
         return error
       }
       this.#doubt = before
+      this.#counts.failedGroups++
       throw error
     } finally {
       this.#inflight = undefined
     }
+    const counts = this.#counts
+    counts.groups++
+    counts.commits += events.commitCount
+    counts.events += events.eventCount
+    for (const { bytes } of rows) counts.feedBytes += bytes.length
+    counts.writeMilliseconds += performance.now() - startedAt
     state.eachChanged((path, node) => this.nodes.cache.set(path, node))
     this.#publish(events, last, rows)
     return undefined

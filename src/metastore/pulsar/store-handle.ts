@@ -71,6 +71,11 @@ export abstract class StoreHandle implements CachingStore {
 
   abstract get isConnected(): boolean
   abstract get sessionTimeoutMilliseconds(): number
+
+  get sessionId(): number | undefined {
+    return undefined
+  }
+
   abstract get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
   abstract getChildren(path: string, options?: ReadOptions): Promise<string[]>
   abstract put(
@@ -193,6 +198,10 @@ export abstract class StoreHandle implements CachingStore {
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   #end(): Promise<void> {

@@ -182,6 +182,30 @@ export interface MetadataCapabilities {
   readonly impliedParents: boolean
 }
 
+/** What a store has done since it was opened. Counts, unless something else is said. */
+export interface MetadataStoreMetrics {
+  /** Batches of the database, each with one sync for all commits in it. */
+  readonly groups: number
+  /** Commits that are durable. */
+  readonly commits: number
+  /** Events of these commits. */
+  readonly events: number
+  /** Bytes of the feed that these commits have written. */
+  readonly feedBytes: number
+  /** Calls that were refused: a version, a limit, a missing record. Nothing was written. */
+  readonly refusedCalls: number
+  /** Groups that the database could not make durable. */
+  readonly failedGroups: number
+  /** Calls that wait for their group at this moment. */
+  readonly waitingCalls: number
+  /** Whether writes fail at this moment, since one before has failed. */
+  readonly isInDoubt: boolean
+  /** Milliseconds that all groups together took from their batch to its sync. */
+  readonly writeMilliseconds: number
+  /** Sessions that are alive at this moment. */
+  readonly sessions: number
+}
+
 /** Something that can be ended. */
 export interface Closeable {
   /** Ends it. A second call does nothing. */
@@ -199,6 +223,11 @@ export interface MetadataStore {
   readonly isConnected: boolean
   /** Time without contact after which the session of the handle ends. */
   readonly sessionTimeoutMilliseconds: number
+  /**
+   * The session of the handle; the option `sessionId` takes it up after the process died. Undefined
+   * on backends whose sessions cannot be taken up in this way, such as ZooKeeper.
+   */
+  readonly sessionId: number | undefined
   /** The record; undefined if there is none. */
   get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
   /** Sorted names of the direct children, implied ones included. */
@@ -250,4 +279,6 @@ export interface MetadataStore {
   subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
   /** Ends the session: its ephemeral records are removed in one commit. */
   close(): Promise<void>
+  /** As `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }

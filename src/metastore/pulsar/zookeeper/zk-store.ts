@@ -228,7 +228,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     return this.#client.close()
   }
 
-  /** Faults for tests. */
+  /** @internal Faults for tests. */
   readonly faults = {
     /** Cuts the connection and makes none. */
     disconnect: (): void => this.#client.hold(),

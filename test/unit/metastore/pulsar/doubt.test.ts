@@ -95,11 +95,14 @@ void t.test('what a failed commit has left is shown and told behind a later writ
     executor: 'inline',
   })
   let fails = false
+  const meanwhile: Promise<unknown>[] = []
   const failing = withMembers(database, {
     atomic: async (batch) => {
       if (!fails) return database.atomic(batch)
       fails = false
       await database.atomic(batch)
+      meanwhile.push(shown(store))
+      await turns()
       throw new Error('the answer was lost')
     },
   })
@@ -111,6 +114,7 @@ void t.test('what a failed commit has left is shown and told behind a later writ
   const from = store.sequence + 1
   fails = true
   for (const { status } of await change(store)) t.equal(status, 'rejected')
+  t.same(await meanwhile[0], before, 'not by a read beside the commit')
   t.same(await shown(store), before, 'not before')
   t.same(events, [], 'nobody was told')
   await store.put('/later', '')

@@ -1,4 +1,5 @@
 /** The configuration store and ManagedLedger's metadata. */
+import { deflateSync } from 'node:zlib'
 import t from 'tap'
 import {
   ManagedLedgerStore,
@@ -61,5 +62,42 @@ void t.test('managed ledgers and cursors, each with its version', async (t) => {
   })
   await ledgers.removeManagedLedger(name)
   t.same(await ledgers.getManagedLedgers('acme/ns1/persistent'), [])
+  await store.close()
+})
+
+void t.test('managed ledgers are read in their compressed form, and written in it', async (t) => {
+  const store = await openMetadataStore('memory:local')
+  const plain = new ManagedLedgerStore(store)
+  const zlib = new ManagedLedgerStore(store, { compression: 'ZLIB' })
+  const name = 'acme/ns1/persistent/topic'
+  const path = `/managed-ledgers/${name}`
+  const ledgerInfo = Array.from({ length: 200 }, (_, i) => ({ ledgerId: BigInt(i) }))
+  await zlib.getManagedLedgerInfo(name, true)
+  await zlib.updateLedgerIds(name, { ledgerInfo }, 0)
+  const bytes = (await store.get(path))!.value
+  t.equal(bytes.subarray(0, 6).toString('hex'), '477800000005', 'magic and length of the header')
+  t.equal(bytes.subarray(6, 8).toString('hex'), '0802', 'ZLIB')
+  t.ok(bytes.length < 600, `${bytes.length} bytes`)
+  t.equal((await plain.getManagedLedgerInfo(name)).info.ledgerInfo?.length, 200)
+  await zlib.updateCursorInfo(name, 'sub', { cursorsLedgerId: 7n }, -1)
+  t.equal((await plain.getCursorInfo(name, 'sub')).info.cursorsLedgerId, 7n)
+  // As a broker writes it: the header, then the bytes of zlib.
+  const record = Buffer.from('0a060803100a1864', 'hex')
+  const head = Buffer.from([0x47, 0x78, 0, 0, 0, 4, 8, 2, 16, record.length])
+  await store.put(path, Buffer.concat([head, deflateSync(record)]))
+  t.equal((await plain.getManagedLedgerInfo(name)).info.ledgerInfo?.[0].entries, 10n)
+  const code = 'ERR_METADATA_CONTENT_DESERIALIZATION'
+  const bomb = Buffer.concat([head.subarray(0, 9), Buffer.from([4]), deflateSync(record)])
+  const cut = Buffer.concat([head, deflateSync(record).subarray(0, 4)])
+  const lz4 = Buffer.from([0x47, 0x78, 0, 0, 0, 4, 8, 1, 16, 8, 1, 2, 3])
+  for (const damaged of [bomb, cut, lz4, Buffer.from([0x47, 0x78, 255, 255, 255, 255, 0])]) {
+    await store.put(path, damaged)
+    await t.rejects(plain.getManagedLedgerInfo(name), { code })
+  }
+  const options = { compression: 'GZIP' } as never
+  t.throws(() => new ManagedLedgerStore(store, options), { code: 'ERR_METADATA_INVALID_ARGUMENT' })
+  t.throws(() => new ManagedLedgerStore(store, { compresion: 'ZLIB' } as never), {
+    code: 'ERR_METADATA_INVALID_ARGUMENT',
+  })
   await store.close()
 })

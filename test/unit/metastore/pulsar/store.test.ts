@@ -7,6 +7,7 @@ import {
   metadataStoreOf,
   openMetadataStore,
   type FeedCommit,
+  type MetadataStore,
   type Notification,
 } from '../../../../src/metastore-pulsar.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
@@ -245,4 +246,31 @@ void t.test('a listener that throws, rejects or never ends hurts nobody', async 
   await turns()
   t.equal(heard, 1, 'removed')
   await store.close()
+})
+
+void t.test('a handle is closed by await using, and counts what its store has done', async (t) => {
+  const database = await openDatabase()
+  let sessionId: number | undefined
+  {
+    await using store = await metadataStoreOf(database)
+    ;({ sessionId } = store)
+    await store.put('/e', '', -1, { ephemeral: true })
+    const before = store.metrics()
+    await Promise.all([store.put('/a/b', ''), store.put('/c', '')])
+    await t.rejects(store.put('/c', '', 7))
+    const { groups, commits, events, feedBytes, refusedCalls, ...now } = store.metrics()
+    t.equal(groups - before.groups, 1, 'groups')
+    t.equal(commits - before.commits, 2, 'commits')
+    t.equal(events - before.events, 3, 'two records, and a parent with a new child')
+    t.ok(feedBytes > before.feedBytes, 'bytes of the feed')
+    t.equal(refusedCalls, 1, 'refused calls')
+    t.ok(now.writeMilliseconds > before.writeMilliseconds, 'time')
+    const { failedGroups, waitingCalls, isInDoubt, sessions } = now
+    t.same([failedGroups, waitingCalls, isInDoubt, sessions], [0, 0, false, 1])
+  }
+  const again: MetadataStore = await metadataStoreOf(database)
+  t.notOk(await again.exists('/e'), 'the session was closed')
+  t.not(again.sessionId, sessionId, 'each handle has a session, in the type of every store')
+  await again.close()
+  await database.close()
 })
