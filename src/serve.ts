@@ -11,6 +11,7 @@ import {
   engineMetrics,
   messagingRoutes,
   repositoryRoutes,
+  transactionRoutes,
   type Principal,
 } from './server/index.js'
 import { ConfigurationFile } from './server/configuration.js'
@@ -38,6 +39,7 @@ export interface ServeOptions {
 /** What is served, and what ends it. */
 interface Served extends Leadership {
   /** Undefined while another process leads. */
+  readonly transactions: () => TransactionManager | undefined
   readonly repository: () => RepositoryManager | undefined
   readonly indexes: () => SearchIndexes | undefined
   readonly maintenance: () => RepositoryMaintenance | undefined
@@ -99,6 +101,7 @@ async function lead(
   return {
     messaging,
     close,
+    transactions: () => manager,
     repository: () => repository,
     indexes: () => search.indexes,
     maintenance: () => maintenance,
@@ -120,11 +123,13 @@ async function follow(
     changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
+  const transactions = (): TransactionManager | undefined => served?.transactions()
   const repository = (): RepositoryManager | undefined => served?.repository()
   const indexes = (): SearchIndexes | undefined => served?.indexes()
   const maintenance = (): RepositoryMaintenance | undefined => served?.maintenance()
   const database = (): Database | undefined => served?.database()
-  return { messaging, close: () => messaging.stop(), repository, indexes, maintenance, database }
+  const close = (): Promise<void> => messaging.stop()
+  return { messaging, close, transactions, repository, indexes, maintenance, database }
 }
 
 const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
@@ -169,13 +174,15 @@ export async function serve(options: ServeOptions): Promise<void> {
   const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
   // Before anything is made in the directory.
   serverSettings(serverOptions)
-  const { messaging, close, repository, indexes, maintenance, database } = await (standby === true
+  const served = await (standby === true
     ? follow(options, file, say, warn)
     : lead(options, file, warn))
+  const { messaging, close, transactions, repository, indexes, maintenance, database } = served
   const server = await CellarServer.start(
     [
       engineMetrics(database),
       messagingRoutes(messaging, { chunkBytes }),
+      transactionRoutes(transactions),
       repositoryRoutes(repository, { indexes, maintenance }),
     ],
     serverOptions,

@@ -67,8 +67,8 @@ export class MessagePublisher implements TransactionParticipant {
     return []
   }
 
-  async commitTx(): Promise<boolean> {
-    if (this.#messaging instanceof MessagingService) return true
+  async commitTx(isRemote = false): Promise<boolean> {
+    if (!isRemote && this.#messaging instanceof MessagingService) return true
     const { writePointer: transactionWritePointer } = this.#transaction!
     for (const { id, messages } of this.#toPublish()) {
       const publish = { id, response: undefined as PublishResponse | undefined }

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { CellarError, ErrorCode } from '../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+import { TransactionErrorCode } from '../transactions/index.js'
 
 /** Every code of a {@link ServerError}, with the situation that raises it. */
 export const ServerErrorCode = {
@@ -59,6 +60,10 @@ const statuses: Readonly<Record<string, number>> = {
   [MessagingErrorCode.unavailable]: 503,
   [MessagingErrorCode.unauthorized]: 401,
   [MessagingErrorCode.transactionTooOld]: 500,
+  [TransactionErrorCode.notInProgress]: 409,
+  [TransactionErrorCode.conflict]: 409,
+  [TransactionErrorCode.tooLarge]: 413,
+  [TransactionErrorCode.unavailable]: 503,
   [RepositoryErrorCode.repositoryNotFound]: 404,
   [RepositoryErrorCode.repositoryExists]: 409,
   [RepositoryErrorCode.recordTableNotFound]: 404,

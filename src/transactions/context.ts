@@ -8,13 +8,14 @@
  * Failure behaviour: what fails before the commit is complete rolls back *all* participants, also
  * behind one that fails to. If all succeed the transaction is aborted, else it becomes invalid. The
  * first error is thrown; those that follow are in its `suppressed`. An error of `postTxCommit` is
- * thrown, but the transaction stays committed. If a participant refuses to start, those that
+ * thrown, but the transaction stays committed. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is
+ * rolled back. If a participant refuses to start, those that
  * started before it are rolled back, so that they are free for the next transaction.
  */
 import type { AtomicMutation } from '../api/index.js'
 import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
 import type { CommitOptions } from './manager-calls.js'
-import type { TransactionClient, TransactionParticipant } from './participant.js'
+import type { Transactions, TransactionParticipant } from './participant.js'
 import { checkType, contextStartNames, type ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
@@ -23,14 +24,14 @@ import type { Transaction } from './transaction.js'
  * `ERR_TRANSACTION_STATE`.
  */
 export class TransactionContext {
-  readonly #client: TransactionClient
+  readonly #client: Transactions
   readonly #participants: TransactionParticipant[]
   #current: Transaction | undefined
   /** What is under way, for the message of a refusal. */
   #busy: string | undefined
 
   /** Runs transactions of `client`; `participants` are told in the order given. */
-  constructor(client: TransactionClient, participants: Iterable<TransactionParticipant> = []) {
+  constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
     this.#client = client
     this.#participants = [...participants]
   }
@@ -99,9 +100,11 @@ export class TransactionContext {
       try {
         const changes = [...this.#changes()]
         await this.#client.canCommit(transaction, transaction.type === 'LONG' ? [] : changes)
-        for (const participant of this.#participants) await persist(participant)
-        await this.#client.commit(transaction, this.#commitOptions())
+        const isRemote = this.#client.isRemote === true
+        for (const participant of this.#participants) await persist(participant, isRemote)
+        await this.#client.commit(transaction, isRemote ? {} : this.#commitOptions())
       } catch (error) {
+        if (isUnknown(error)) await this.#leave(error)
         await this.#rollBack(transaction, error)
       }
       this.#current = undefined
@@ -213,6 +216,13 @@ export class TransactionContext {
     if (error !== undefined) throw error as Error
   }
 
+  /** Frees the participants, and throws. */
+  async #leave(error: TransactionError): Promise<never> {
+    this.#current = undefined
+    await attach(error, () => this.#tellCommitted())
+    throw error
+  }
+
   async #tellCommitted(): Promise<void> {
     let first: TransactionError | undefined
     for (const participant of this.#participants) {
@@ -244,10 +254,14 @@ export class TransactionContext {
   }
 }
 
-async function persist(participant: TransactionParticipant): Promise<void> {
+function isUnknown(error: unknown): error is TransactionError {
+  return error instanceof TransactionError && error.code === TransactionErrorCode.outcomeUnknown
+}
+
+async function persist(participant: TransactionParticipant, isRemote: boolean): Promise<void> {
   let isDone: boolean
   try {
-    isDone = await participant.commitTx()
+    isDone = await participant.commitTx(isRemote)
   } catch (cause) {
     throw failed(`'${participant.name}' could not persist`, cause)
   }

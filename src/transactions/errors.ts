@@ -19,7 +19,12 @@ export const TransactionErrorCode = {
   state: 'ERR_TRANSACTION_STATE',
   /** A checkpoint of a participant that cannot take part in one. */
   unsupported: 'ERR_TRANSACTION_UNSUPPORTED',
-  /** The manager is closed, or could not write its state. */
+  /**
+   * Nobody says whether a commit was written. It is committed, or its timeout makes it invalid;
+   * nothing was rolled back.
+   */
+  outcomeUnknown: 'ERR_TRANSACTION_OUTCOME_UNKNOWN',
+  /** The manager is closed, could not write its state, or cannot be reached. */
   unavailable: 'ERR_TRANSACTIONS_UNAVAILABLE',
 } as const
 

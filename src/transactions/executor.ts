@@ -3,7 +3,7 @@ import { OptionNames, type Database } from '../api/index.js'
 import { TransactionContext } from './context.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
 import { checkMilliseconds } from './options.js'
-import type { TransactionClient, TransactionParticipant } from './participant.js'
+import type { Transactions, TransactionParticipant } from './participant.js'
 import { TransactionScope } from './scope.js'
 import type { ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
@@ -39,19 +39,19 @@ type WorkOnParticipants<T> = (transaction: Transaction) => T | Promise<T>
  * aborts and runs the work again; other failures do not.
  */
 export function runTransaction<T>(
-  client: TransactionClient,
+  client: Transactions,
   work: ScopedWork<T>,
   options?: ExecutorOptions,
 ): Promise<T>
 /** The same over participants, which take part in no other transaction meanwhile. */
 export function runTransaction<T>(
-  client: TransactionClient,
+  client: Transactions,
   participants: Iterable<TransactionParticipant>,
   work: WorkOnParticipants<T>,
   options?: ExecutorOptions,
 ): Promise<T>
 export async function runTransaction<T>(
-  client: TransactionClient,
+  client: Transactions,
   first: ScopedWork<T> | Iterable<TransactionParticipant>,
   second: WorkOnParticipants<T> | ExecutorOptions = {},
   third: ExecutorOptions = {},
@@ -70,7 +70,7 @@ export async function runTransaction<T>(
 }
 
 async function run<T>(
-  client: TransactionClient,
+  client: Transactions,
   participants: readonly TransactionParticipant[],
   options: Omit<ExecutorOptions, 'database'>,
   work: (context: TransactionContext) => T | Promise<T>,

@@ -18,10 +18,15 @@ export {
   type TransactionJson,
 } from './json-form.js'
 export { TransactionManager } from './manager.js'
-export type { CommitOptions, PrunedPointers, StartOptions } from './manager-calls.js'
+export type {
+  CommitOptions,
+  PrunedPointers,
+  StartOptions,
+  TransactionState,
+} from './manager-calls.js'
 export type { ClientRetention, TransactionManagerOptions } from './options.js'
 export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './manager-snapshot.js'
-export type { TransactionClient, TransactionParticipant } from './participant.js'
+export type { Transactions, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
 export type { ContextStartOptions } from './start-options.js'
 export { TransactionScope } from './scope.js'

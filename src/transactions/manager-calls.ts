@@ -38,6 +38,12 @@ export interface CommitOptions {
 /** Names of the options of a commit. */
 export const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
 
+/**
+ * What became of a transaction: it runs; its commit is being written; it is invalid; it was
+ * committed, or aborted by its client, or has left the invalid list; or its id was not handed out.
+ */
+export type TransactionState = 'running' | 'committing' | 'invalid' | 'ended' | 'unknown'
+
 /** What was taken off the invalid list. */
 export interface PrunedPointers {
   /** Number of pointers. */

@@ -27,6 +27,7 @@ import {
   timeoutOf,
   type CommitOptions,
   type PrunedPointers,
+  type TransactionState,
   type StartOptions,
 } from './manager-calls.js'
 import {
@@ -278,6 +279,29 @@ export class TransactionManager {
       running: this.#state.running,
       changes: this.#state.changes,
     })
+  }
+
+  /**
+   * Resolves when all changes of state so far are as durable as commits are: before a client in
+   * another process, which outlives this one, learns of its transaction.
+   */
+  async persist(): Promise<void> {
+    this.#log.checkOpen()
+    await this.#log.commit([this.#state.pointersRow()])
+  }
+
+  /** Whether calls can succeed: neither closed, nor has a write of state failed. */
+  get isOpen(): boolean {
+    return this.#log.isOpen
+  }
+
+  /** What became of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
+  stateOf(transactionId: bigint): TransactionState {
+    this.#log.checkOpen()
+    const running = this.#state.running.get(transactionId)
+    if (running !== undefined) return running.isFinishing ? 'committing' : 'running'
+    if (this.#state.invalid.has(transactionId)) return 'invalid'
+    return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
   }
 
   /** Whether a transaction runs. */

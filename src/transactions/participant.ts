@@ -16,8 +16,11 @@ export interface TransactionParticipant {
   updateTx?(transaction: Transaction): MaybeLater<void>
   /** Keys that the transaction changed, for the detection of conflicts. */
   getTxChanges(): Iterable<Uint8Array | string>
-  /** Persists what is not yet; false or an error fails the commit. */
-  commitTx(): MaybeLater<boolean>
+  /**
+   * Persists what is not yet; false or an error fails the commit. With `isRemote` all must be
+   * durable then, because the manager is in another process and takes no writes along.
+   */
+  commitTx(isRemote?: boolean): MaybeLater<boolean>
   /** Writes that become part of the frame of the commit; asked behind `commitTx`. */
   commitWrites?(): readonly AtomicMutation[]
   /**
@@ -25,14 +28,18 @@ export interface TransactionParticipant {
    * transaction may have it; undefined if it has nothing to add this time.
    */
   commitCarrier?(): CommitOptions['carry'] | undefined
-  /** The transaction is committed. */
+  /**
+   * The transaction is committed, or nobody knows whether it is: what was written stays as it is.
+   */
   postTxCommit?(): MaybeLater<void>
   /** Undoes all that the transaction wrote; false or an error makes the transaction invalid. */
   rollbackTx(): MaybeLater<boolean>
 }
 
 /** The calls of a transaction manager that clients need. */
-export interface TransactionClient {
+export interface Transactions {
+  /** Whether the manager is in another process, so that commits take no writes along. */
+  readonly isRemote?: boolean | undefined
   /** Where `TransactionScope.table` finds tables; absent if the manager is in another process. */
   readonly database?: Database | undefined
   /** As {@link TransactionManager.startShort}. */

@@ -2,23 +2,19 @@
 import type { Database } from '../api/index.js'
 import type { TransactionContext } from './context.js'
 import { invalidArgument, stateError } from './errors.js'
-import type { TransactionClient, TransactionParticipant } from './participant.js'
+import type { Transactions, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
 import { TransactionalTable, type TransactionalTableOptions } from './transactional-table.js'
 
 /** Made by `runTransaction`; over when the work is done. */
 export class TransactionScope {
   readonly #context: TransactionContext
-  readonly #client: TransactionClient
+  readonly #client: Transactions
   readonly #database: Database | undefined
   readonly #tables = new Map<string, TransactionalTable>()
 
   /** `database` holds the tables. */
-  constructor(
-    context: TransactionContext,
-    client: TransactionClient,
-    database: Database | undefined,
-  ) {
+  constructor(context: TransactionContext, client: Transactions, database: Database | undefined) {
     this.#context = context
     this.#client = client
     this.#database = database

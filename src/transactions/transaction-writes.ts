@@ -93,9 +93,17 @@ export class TransactionWrites {
 
   /** Moves the buffer to the table. The commit's frame lies behind it in the log. */
   async flush(): Promise<void> {
-    const moved = this.#moving.then(() => this.#move())
+    const moved = this.#moving.then(() => this.#move('ASYNC_WAL'))
     this.#moving = moved.catch(() => undefined)
     await moved
+  }
+
+  /** Moves the buffer to the table, and waits until all that is there is durable. */
+  async persist(): Promise<void> {
+    await this.#moving
+    // What was moved is in the log before what follows, so one durable write is enough.
+    if (this.#buffer.length === 0) this.#buffer = this.#flushed.splice(-1)
+    await this.#move(undefined)
   }
 
   /** Resolves when nothing is on its way to the table. */
@@ -118,7 +126,7 @@ export class TransactionWrites {
   }
 
   /** One move at a time, so that writes reach the table in the order of the calls. */
-  async #move(): Promise<void> {
+  async #move(durability: 'ASYNC_WAL' | undefined): Promise<void> {
     const writes = this.#buffer
     const bytes = this.#bufferBytes
     if (writes.length === 0) return
@@ -127,7 +135,7 @@ export class TransactionWrites {
     this.#buffer = []
     this.#bufferBytes = 0
     try {
-      await this.#database.atomic({ mutations, durability: 'ASYNC_WAL' })
+      await this.#database.atomic({ mutations, durability })
     } catch (error) {
       this.#buffer = [...writes, ...this.#buffer]
       this.#bufferBytes += bytes

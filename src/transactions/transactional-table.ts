@@ -193,8 +193,9 @@ export class TransactionalTable implements TransactionParticipant {
     return running.writes.changes
   }
 
-  async commitTx(): Promise<boolean> {
-    await this.#required().writes.settled()
+  async commitTx(isRemote = false): Promise<boolean> {
+    const { writes } = this.#required()
+    await (isRemote ? writes.persist() : writes.settled())
     return true
   }
 

@@ -2,6 +2,7 @@
 import type { PlantedFault } from './planted-fault.js'
 
 const managerState = ['test/unit/transactions/manager-state.test.ts']
+const overHttp = ['test/unit/server/transactions.test.ts']
 const atOnce = ['test/unit/transactions/at-once.test.ts']
 const isolation = ['test/unit/transactions/isolation.test.ts']
 
@@ -119,5 +120,33 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.#buffer = [...writes, ...this.#buffer]',
     replace: '',
     tests: ['test/unit/transactions/transactional-table.test.ts'],
+  },
+  {
+    name: 'A start over HTTP is answered before it is in the log',
+    file: 'src/transactions/manager.ts',
+    find: 'await this.#log.commit([this.#state.pointersRow()])',
+    replace: '',
+    tests: overHttp,
+  },
+  {
+    name: 'A commit whose answer was lost counts as failed',
+    file: 'src/server/transaction-client.ts',
+    find: 'if (isDefinite(error) && !isLate) throw error',
+    replace: 'throw error',
+    tests: overHttp,
+  },
+  {
+    name: 'A commit of which nobody knows is rolled back',
+    file: 'src/transactions/context.ts',
+    find: 'if (isUnknown(error)) await this.#leave(error)',
+    replace: '',
+    tests: overHttp,
+  },
+  {
+    name: 'Writes of a process without the manager are not in its table before the commit',
+    file: 'src/transactions/transactional-table.ts',
+    find: 'isRemote ? writes.persist() : writes.settled()',
+    replace: 'writes.settled()',
+    tests: overHttp,
   },
 ]

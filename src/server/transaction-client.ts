@@ -1,0 +1,251 @@
+/**
+ * The transaction manager of another process, over HTTP: what `runTransaction` and
+ * `TransactionContext` need of one. Participants persist their writes before the commit is asked
+ * for, because the manager takes none along.
+ *
+ * Failure behaviour: a commit whose answer is lost is looked after. The server says whether the
+ * transaction still runs; then the commit is sent again. If it does not within
+ * `outcomeMilliseconds`, the commit fails with `ERR_TRANSACTION_OUTCOME_UNKNOWN`, and nothing is
+ * rolled back: either it is committed, or its timeout makes it invalid.
+ */
+import { CellarError, ErrorCode, OptionNames, type Database } from '../api/index.js'
+import {
+  startOf,
+  TransactionError,
+  TransactionErrorCode,
+  transactionFromJson,
+  pointerOf,
+  type CommitOptions,
+  type StartOptions,
+  type Transaction,
+  type Transactions,
+  type TransactionState,
+  type VisibilitySnapshot,
+} from '../transactions/index.js'
+import { keepAliveFetch, type Fetch } from './keep-alive-fetch.js'
+import { changesJson, parseConflict, parseSnapshot, type StartBody } from './transaction-json.js'
+
+/** Options of a {@link TransactionClient}. */
+export interface TransactionClientOptions {
+  /** Where the server listens, such as `http://127.0.0.1:11015`. */
+  readonly url: string
+  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
+  readonly token?: string | undefined
+  /** Where `TransactionScope.table` finds tables. Default: nowhere. */
+  readonly database?: Database | undefined
+  /** Milliseconds that an answer may take. Default 30,000. */
+  readonly requestMilliseconds?: number | undefined
+  /** Milliseconds to find out what became of a commit whose answer was lost. Default 30,000. */
+  readonly outcomeMilliseconds?: number | undefined
+  /** How requests are made; the global `fetch` is one. Default: `node:http`, kept alive. */
+  readonly fetch?: Fetch | undefined
+}
+
+const names = new OptionNames<TransactionClientOptions>('a transaction client', {
+  url: true,
+  token: true,
+  database: true,
+  requestMilliseconds: true,
+  outcomeMilliseconds: true,
+  fetch: true,
+})
+const startNames = new OptionNames<StartOptions>('a start', {
+  timeoutMilliseconds: true,
+  client: true,
+})
+const codes: ReadonlySet<string> = new Set(Object.values(TransactionErrorCode))
+const pauseMilliseconds = 50
+const pauseMillisecondsMax = 1000
+
+/** See the file header. */
+export class TransactionClient implements Transactions {
+  readonly isRemote = true
+  readonly database: Database | undefined
+  readonly #base: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #requestMilliseconds: number
+  readonly #outcomeMilliseconds: number
+  readonly #fetch: Fetch
+  #lifetimeMilliseconds = Infinity
+  /** The server's clock at the last start, less the monotonic one of this process. */
+  #clockOffset = 0
+
+  /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
+  constructor(options: TransactionClientOptions) {
+    const { url, token, requestMilliseconds, outcomeMilliseconds } = names.check(options)
+    if (typeof url !== 'string') throw invalidArgument('a transaction client needs a url')
+    this.#base = `${url.replace(/\/$/, '')}/v1/transactions`
+    this.#headers = {
+      'accept-encoding': 'identity',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    }
+    this.#requestMilliseconds = milliseconds(requestMilliseconds, 'requestMilliseconds')
+    this.#outcomeMilliseconds = milliseconds(outcomeMilliseconds, 'outcomeMilliseconds')
+    this.database = options.database
+    this.#fetch = options.fetch ?? keepAliveFetch()
+  }
+
+  async startShort(options: StartOptions = {}): Promise<Transaction> {
+    return this.#start({ ...startNames.check(options), type: 'SHORT' })
+  }
+
+  async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
+    return this.#start({ ...startNames.check(options), type: 'LONG' })
+  }
+
+  async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
+    await this.#call('POST', `/${transaction.transactionId}/can-commit`, changesJson(changes))
+  }
+
+  /** As the manager's, without writes; see the file header. `ERR_TRANSACTION_OUTCOME_UNKNOWN`. */
+  async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
+    if ((options.writes ?? []).length > 0 || options.carry !== undefined) {
+      throw invalidArgument('a manager in another process takes no writes along')
+    }
+    const { transactionId: id } = transaction
+    const end = performance.now() + this.#outcomeMilliseconds
+    let state: TransactionState | undefined = 'running'
+    let cause: unknown
+    for (let pause = pauseMilliseconds; ; pause = Math.min(2 * pause, pauseMillisecondsMax)) {
+      if (state === 'ended') return
+      if (state === 'invalid' || state === 'unknown') {
+        const message = `cannot commit transaction ${id}: it is ${state}`
+        throw new TransactionError(TransactionErrorCode.notInProgress, message, { cause })
+      }
+      if (state === 'running') {
+        try {
+          await this.#send('POST', `/${id}/commit`)
+          return
+        } catch (error) {
+          // An earlier request may have committed meanwhile.
+          const isLate = cause !== undefined && hasCode(error, TransactionErrorCode.notInProgress)
+          if (isDefinite(error) && !isLate) throw error
+          cause = error
+        }
+      }
+      if (performance.now() + pause > end) {
+        const message = `nobody says what became of the commit of transaction ${id}`
+        throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      state = await this.state(id).catch(() => undefined)
+    }
+  }
+
+  async abort({ transactionId, type, checkpointWritePointers }: Transaction): Promise<void> {
+    const pointers = checkpointWritePointers.map(String)
+    const body = { type, checkpointWritePointers: pointers }
+    await this.#call('POST', `/${transactionId}/abort`, body)
+  }
+
+  async invalidate(transactionId: bigint): Promise<boolean> {
+    const answer = await this.#send('POST', `/${transactionId}/invalidate`)
+    return (answer as { invalidated: boolean }).invalidated
+  }
+
+  async checkpoint(transaction: Transaction): Promise<Transaction> {
+    const answer = await this.#call('POST', `/${transaction.transactionId}/checkpoint`)
+    const { writePointer } = answer as { writePointer: unknown }
+    return transaction.withCheckpoint(pointerOf(writePointer, 'writePointer'))
+  }
+
+  /** What became of a transaction. */
+  async state(transactionId: bigint): Promise<TransactionState> {
+    const answer = await this.#call('GET', `/${transactionId}`)
+    return (answer as { state: TransactionState }).state
+  }
+
+  /**
+   * Running and invalid transactions, for `transactionProcessor` over tables of this process. An
+   * old snapshot only drops less.
+   */
+  async snapshot(): Promise<VisibilitySnapshot> {
+    return parseSnapshot(await this.#call('GET', '/snapshot'))
+  }
+
+  /** As the manager's, by the clock of the server at the last start. */
+  checkLifetime(pointer: bigint): void {
+    const age = performance.now() + this.#clockOffset - startOf(pointer)
+    if (age <= this.#lifetimeMilliseconds) return
+    const message = `transaction ${pointer} is older than ${this.#lifetimeMilliseconds} ms`
+    throw new TransactionError(TransactionErrorCode.tooOld, message)
+  }
+
+  async #start(body: StartBody | StartOptions): Promise<Transaction> {
+    const answer = (await this.#call('POST', '', body)) as Record<string, unknown>
+    const transaction = transactionFromJson(answer['transaction'])
+    this.#lifetimeMilliseconds = Number(answer['lifetimeMilliseconds'])
+    this.#clockOffset = transaction.startMilliseconds - performance.now()
+    return transaction
+  }
+
+  /** A request that changes nothing more if it comes twice; so it is sent again after a hang-up. */
+  async #call(method: string, path: string, json?: object): Promise<unknown> {
+    return this.#send(method, path, json).catch((error: unknown) => {
+      if (!hasCode(error, TransactionErrorCode.unavailable)) throw error
+      const { cause } = error as Error
+      if (cause === undefined || (cause as Error).name === 'TimeoutError') throw error
+      return this.#send(method, path, json)
+    })
+  }
+
+  async #send(method: string, path: string, json?: object): Promise<unknown> {
+    const headers: Record<string, string> = { ...this.#headers }
+    if (method === 'POST') headers['content-type'] = 'application/json'
+    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const signal = AbortSignal.timeout(this.#requestMilliseconds)
+    let text: string
+    let status: number
+    try {
+      const answer = await this.#fetch(this.#base + path, { method, headers, signal, ...body })
+      status = answer.status
+      text = await answer.text()
+      if (answer.ok) return text === '' ? undefined : JSON.parse(text)
+    } catch (cause) {
+      const message = 'the server of transactions gives no answer'
+      throw new TransactionError(TransactionErrorCode.unavailable, message, { cause })
+    }
+    throw errorOf(status, text)
+  }
+}
+
+/** Whether the server has said that nothing was committed. */
+function isDefinite(error: unknown): boolean {
+  if (!(error instanceof TransactionError)) return hasCode(error, ErrorCode.invalidArgument)
+  return error.code !== TransactionErrorCode.unavailable
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof CellarError && error.code === code
+}
+
+function errorOf(status: number, body: string): CellarError {
+  let answer: Record<string, unknown> = {}
+  try {
+    answer = JSON.parse(body) as Record<string, unknown>
+  } catch {
+    // A proxy may answer with something else.
+  }
+  const text = (name: string): string => {
+    const value = answer[name]
+    return typeof value === 'string' ? value : `the server answered ${status}`
+  }
+  const [message, code] = [text('message'), text('code')]
+  if (codes.has(code)) {
+    const conflict = parseConflict(answer['conflict'])
+    const detail = conflict === undefined ? {} : { conflict }
+    return new TransactionError(code as TransactionErrorCode, message, detail)
+  }
+  if (status === 400) return invalidArgument(message)
+  return new TransactionError(TransactionErrorCode.unavailable, `${code}: ${message}`)
+}
+
+function milliseconds(value: number | undefined, name: string): number {
+  const number = value ?? 30_000
+  if (Number.isSafeInteger(number) && number > 0) return number
+  throw invalidArgument(`${name} must be whole milliseconds, at least 1`)
+}
+
+function invalidArgument(message: string): CellarError {
+  return new CellarError(ErrorCode.invalidArgument, message)
+}
