@@ -4,6 +4,8 @@ import { seededRandom } from '../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import {
   RepositoryManager,
+  type BatchWrite,
+  type RecordInput,
   type RecordTable,
   type StoredRecord,
 } from '../../../src/repository/index.js'
@@ -127,6 +129,66 @@ async function compare(
   return t.strictSame(shown, wanted, id)
 }
 
+type Draw = { readonly random: () => number; readonly input: () => ModelInput }
+
+/** A batch of random writes of some of the records: what was told, and what the models say. */
+async function batch(
+  table: RecordTable,
+  models: Map<string, RecordModel>,
+  now: number,
+  { random, input }: Draw,
+): Promise<{ told: unknown; expected: unknown }> {
+  const writes: BatchWrite[] = []
+  const after = new Map<string, RecordModel>()
+  const expected: string[] = []
+  let failure: string | undefined
+  for (const [id, model] of models) {
+    if (random() < 0.4) continue
+    const given = input()
+    const { fieldsToDelete } = given
+    if (Object.keys(given.fields).every((name) => fieldsToDelete.includes(name))) continue
+    const conditions = random() < 0.15 ? [{ field: nameOf('n1'), value: '1' }] : []
+    const own = model.copy()
+    const isConflict = conditions.length > 0 && !own.has('n1', '1')
+    let status: string
+    const isCreate = model.exists ? random() < 0.03 : random() < 0.9
+    if (isCreate) {
+      writes.push({ create: { ...writtenOf(id, given), type } })
+      status = own.create(given, now)
+    } else if (random() < 0.2) {
+      writes.push({ delete: id, options: { conditions } })
+      status = own.delete(now)
+    } else {
+      const autosave = random() < 0.5
+      writes.push({ update: writtenOf(id, given), options: { autosave, conditions } })
+      status = own.update(given, now, autosave)
+    }
+    if (status === 'EXISTS' || status === 'NOT_FOUND') failure ??= status
+    expected.push(!isCreate && isConflict ? 'CONFLICT' : status)
+    after.set(id, own)
+  }
+  const told = await table.batch(writes).then(
+    (results) => results.map(({ status }) => status),
+    (error: unknown) => statuses[(error as { code: string }).code],
+  )
+  if (failure !== undefined) return { told, expected: failure }
+  if (!expected.includes('CONFLICT')) {
+    for (const [id, model] of after) models.set(id, model)
+    return { told, expected }
+  }
+  const isLeft = (status: string): boolean => status !== 'CONFLICT' && status !== 'UP_TO_DATE'
+  return { told, expected: expected.map((status) => (isLeft(status) ? 'NOT_WRITTEN' : status)) }
+}
+
+function writtenOf(id: string, { fields, fieldsToDelete, metadata }: ModelInput): RecordInput {
+  return {
+    id,
+    fields: qualified(fields),
+    fieldsToDelete: fieldsToDelete.map(nameOf),
+    metadata: qualified(metadata) as Record<string, Record<string, string>>,
+  }
+}
+
 async function history(t: Test, seed: number, steps: number): Promise<void> {
   const random = seededRandom(seed)
   const pick = (count: number): number => Math.floor(random() * count)
@@ -152,15 +214,16 @@ async function history(t: Test, seed: number, steps: number): Promise<void> {
     now += random() < 0.15 ? -pick(100) : pick(20)
     if (random() < 0.3) times.push(now + pick(20) - 10)
     const id = oneOf(ids)
+    if (random() < 0.1) {
+      const { told, expected } = await batch(table, models, now, { random, input })
+      if (!t.strictSame(told, expected, `${step}: a batch`)) return
+      if (!(await compare(t, table, id, models.get(id)!, [now]))) return
+      continue
+    }
     const model = models.get(id)!
     const given = input()
-    const { fields, fieldsToDelete, metadata } = given
-    const written = {
-      id,
-      fields: qualified(fields),
-      fieldsToDelete: fieldsToDelete.map(nameOf),
-      metadata: qualified(metadata) as Record<string, Record<string, string>>,
-    }
+    const { fields, fieldsToDelete } = given
+    const written = writtenOf(id, given)
     const version = 1 + pick(model.newest + 1)
     const act = random()
     let status: string

@@ -63,6 +63,28 @@ export class RecordModel {
     return this.#newest
   }
 
+  /** A model of the same record that goes its own way. */
+  copy(): RecordModel {
+    const copy = new RecordModel(this.#keeps)
+    copy.#exists = this.#exists
+    copy.#trace = this.#trace
+    copy.#last = this.#last
+    copy.#first = this.#first
+    copy.#newest = this.#newest
+    copy.#isAutosave = this.#isAutosave
+    copy.#modified = this.#modified
+    copy.#plain = new Map(this.#plain)
+    for (const [version, { created, cells, gone }] of this.#versions) {
+      copy.#versions.set(version, { created, cells: new Map(cells), gone: new Set(gone) })
+    }
+    return copy
+  }
+
+  /** Whether the newest version has a value in a field. */
+  has(name: string, value: unknown): boolean {
+    return this.view(this.#newest)?.fields[name] === value
+  }
+
   create(input: ModelInput, now: number): ModelStatus {
     if (this.#exists) return 'EXISTS'
     this.#forget()

@@ -1,6 +1,7 @@
 /** What versions keep: autosaves, tags, times, removed fields, restores. */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { errorAnswer } from '../../../src/server/http-errors.js'
 import {
   RepositoryManager,
   type RecordTable,
@@ -204,7 +205,10 @@ void t.test('a record that is too large is refused by name', async (t) => {
   const { table } = await open(t)
   const large = { code: 'ERR_RECORD_TOO_LARGE', message: /USER\.a/ }
   const text = 'a'.repeat(11 << 20)
-  await t.rejects(table.create({ ...title(text), type }), large)
+  const refused = table.create({ ...title(text), type })
+  await t.rejects(refused, large)
+  const error = await refused.catch((thrown: unknown) => thrown)
+  t.equal(errorAnswer(error).status, 413, 'over HTTP')
   await t.rejects(table.read(id), { code: 'ERR_RECORD_NOT_FOUND' })
   await table.create({ ...title('small'), type })
   await t.rejects(table.update({ ...title('x'), attributes: { text } }), large, 'its event')
