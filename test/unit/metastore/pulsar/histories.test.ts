@@ -41,23 +41,26 @@ interface Broker {
 
 type Kind = (store: CellarMetadataStore, name: string, clock: ManualTimer) => Broker
 
-const byLock: Kind = (store, _name, clock) => {
-  const manager = new LockManager(store, textSerde, { clock })
-  let lock: ResourceLock<string> | undefined
-  return {
-    store,
-    // A lock that was lost is believed in until the broker takes another.
-    get token() {
-      return lock?.token
-    },
-    take: async () => {
-      lock = await manager.acquireLock('/right', 'same payload')
-    },
-    give: async () => {
-      if (lock?.state === 'Valid') await lock.release()
-    },
+/** `ownerOf` makes all brokers one owner. */
+const byLockOf =
+  (ownerOf: (() => string) | undefined): Kind =>
+  (store, _name, clock) => {
+    const manager = new LockManager(store, textSerde, { clock, ownerOf })
+    let lock: ResourceLock<string> | undefined
+    return {
+      store,
+      // A lock that was lost is believed in until the broker takes another.
+      get token() {
+        return lock?.token
+      },
+      take: async () => {
+        lock = await manager.acquireLock('/right', 'same payload')
+      },
+      give: async () => {
+        if (lock?.state === 'Valid') await lock.release()
+      },
+    }
   }
-}
 
 const byElection: Kind = (store, name, clock) => {
   const election = new LeaderElection(store, textSerde, '/right', undefined, { clock })
@@ -136,7 +139,8 @@ const firstSeed = Number(chosen ?? 1)
 const rounds = chosen === undefined ? lengthOf('CELLAR_LOCK_HISTORIES', 8, 100) : 1
 
 for (const [name, kind] of [
-  ['locks', byLock],
+  ['locks', byLockOf(undefined)],
+  ['locks of one owner', byLockOf(() => 'one owner')],
   ['elections', byElection],
 ] as const) {
   void t.test(`${name}: fenced writes come from one holder after the other`, async (t) => {
