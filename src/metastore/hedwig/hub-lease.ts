@@ -15,7 +15,7 @@ import { HedwigError, statusOf } from './errors.js'
 import { isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import { readHub, writeHub, type HubEntry } from './hub-row.js'
-import { at, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
@@ -61,6 +61,8 @@ export class HubLease implements LeaseRegistration {
   /** As it was acknowledged last. */
   #entry: HubEntry
   #version: Version
+  /** The end of the lease by a clock that nobody sets: the wall clock may be set back. */
+  #elapsedEnd: number
   /** Whether a write failed and may have been applied all the same. */
   #isInDoubt = false
   #isLost = false
@@ -70,11 +72,12 @@ export class HubLease implements LeaseRegistration {
   #next: Request | undefined = undefined
   #cancelTimer: () => void = () => undefined
 
-  /** `entry` was written, and has the version. */
-  constructor(settings: LeaseSettings, entry: HubEntry, version: Version) {
+  /** `entry` was written, and has the version. `elapsedEnd` is its end by `elapsed`. */
+  constructor(settings: LeaseSettings, entry: HubEntry, version: Version, elapsedEnd: number) {
     this.#settings = settings
     this.#entry = entry
     this.#version = version
+    this.#elapsedEnd = elapsedEnd
     this.#startTimer()
   }
 
@@ -87,8 +90,14 @@ export class HubLease implements LeaseRegistration {
   }
 
   isHeld(): boolean {
-    if (!this.#isLost && this.#settings.clock.now() >= this.#entry.leaseEnd) this.#lose()
+    if (!this.#isLost && this.#left <= 0) this.#lose()
     return !this.#isLost
+  }
+
+  /** Milliseconds to the end of the lease, by whichever clock comes first. */
+  get #left(): number {
+    const { clock } = this.#settings
+    return Math.min(this.#entry.leaseEnd - clock.now(), this.#elapsedEnd - elapsed(clock))
   }
 
   onLost(listener: () => void): void {
@@ -118,7 +127,7 @@ export class HubLease implements LeaseRegistration {
   }
 
   #startTimer(): void {
-    this.#cancelTimer = at(this.#entry.leaseEnd, this.#settings.clock, () => {
+    this.#cancelTimer = later(this.#settings.clock, this.#left, () => {
       if (this.isHeld()) this.#startTimer()
     })
   }
@@ -165,6 +174,7 @@ export class HubLease implements LeaseRegistration {
     if (this.#isInDoubt) await this.#readVersion()
     const { clock, leaseMilliseconds } = this.#settings
     const before = this.#entry
+    const elapsedEnd = elapsed(clock) + leaseMilliseconds
     const renewed = Math.max(before.leaseEnd, clock.now() + leaseMilliseconds)
     const entry = {
       ...before,
@@ -175,6 +185,7 @@ export class HubLease implements LeaseRegistration {
     // By the old end: what is acknowledged after it may have been applied after it.
     this.#checkHeld()
     this.#entry = entry
+    if (renews) this.#elapsedEnd = elapsedEnd
     if (renews) this.#settings.onRenewed(entry.leaseEnd)
   }
 

@@ -20,6 +20,7 @@
  * may be. A write that was sent while the lease ran may arrive after its end: against that, writes
  * are fenced (`subscription-fence.ts`).
  */
+import { OptionNames } from '../../api/index.js'
 import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/version.js'
@@ -29,7 +30,7 @@ import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
 import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
-import type { LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
@@ -53,6 +54,17 @@ export interface LeaseOptions extends LeaseClock {
   readonly onListenerError?: ListenerErrorHandler | undefined
 }
 
+const names = new OptionNames<LeaseOptions>('a registry of leases', {
+  now: true,
+  elapsed: true,
+  after: true,
+  leaseMilliseconds: true,
+  clockSkewMillisecondsMax: true,
+  hubListMillisecondsMax: true,
+  random: true,
+  onListenerError: true,
+})
+
 /** Incarnations that are known to be dead; they never come back. */
 const deadMax = 10_000
 
@@ -70,6 +82,7 @@ export class LeaseHubRegistry implements HubRegistry {
   readonly #dead = new Set<string>()
 
   private constructor(table: MetastoreTable, options: LeaseOptions) {
+    names.check(options)
     const leaseMilliseconds = options.leaseMilliseconds ?? 10_000
     this.#table = table
     this.#clock = options
@@ -79,10 +92,11 @@ export class LeaseHubRegistry implements HubRegistry {
     this.#random = options.random ?? (() => 0)
     const age = options.hubListMillisecondsMax ?? leaseMilliseconds / 10
     notNegative('hubListMillisecondsMax', age)
-    this.#list = new HubList(table, () => options.now(), age)
+    this.#list = new HubList(table, () => elapsed(options), age)
   }
 
-  /** Opens the table; `store` is initialised. `UNEXPECTED_CONDITION` for options out of range. */
+  /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for an unknown option,
+   * `UNEXPECTED_CONDITION` for options out of range. */
   static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
     return new LeaseHubRegistry(await store.createTable(hubTable), options)
   }
@@ -96,6 +110,7 @@ export class LeaseHubRegistry implements HubRegistry {
     for (;;) {
       const row = await readHub(this.#table, hostname)
       const before = row?.value ?? { hub: { czxid: 0n }, leaseEnd: 0, earlierEnd: 0 }
+      const elapsedEnd = elapsed(this.#clock) + this.#leaseMilliseconds
       const entry = {
         hub: { hostname, czxid: before.hub.czxid + 1n },
         load: 0,
@@ -112,7 +127,7 @@ export class LeaseHubRegistry implements HubRegistry {
           onLoad: (load: number) => this.#list.change(hostname, { load }),
           onRenewed: (leaseEnd: number) => this.#list.change(hostname, { leaseEnd }),
         }
-        const lease = new HubLease(settings, entry, version)
+        const lease = new HubLease(settings, entry, version, elapsedEnd)
         this.#own.set(hostname, lease)
         this.#list.put(entry)
         return lease

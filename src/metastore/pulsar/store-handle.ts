@@ -154,8 +154,9 @@ export abstract class StoreHandle implements CachingStore {
     checkPath(prefix)
     checkListener(listener)
     let last = ''
+    let isClosed = false
     const tell = (path: string): unknown => {
-      if (path <= last) return undefined
+      if (isClosed || path <= last) return undefined
       last = path
       return listener(path)
     }
@@ -171,7 +172,11 @@ export abstract class StoreHandle implements CachingStore {
       remove()
       throw error
     }
-    return { close: remove }
+    const close = (): void => {
+      isClosed = true
+      remove()
+    }
+    return { close }
   }
 
   registerListener(listener: (event: Notification) => unknown): () => void {

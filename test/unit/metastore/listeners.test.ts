@@ -234,3 +234,32 @@ for (const [how, fail] of Object.entries(failures)) {
     process.off('warning', onWarning)
   })
 }
+
+void t.test('a hub loses its lease in time although the wall clock is set back', async (t) => {
+  const store = new MemoryMetaStore()
+  await store.init({}, store.getVersion())
+  const timer = new ManualTimer(1e12)
+  let offset = 0
+  const options = {
+    leaseMilliseconds: 100,
+    now: () => timer.now() + offset,
+    elapsed: timer.now,
+    after: timer.after,
+  }
+  const hubs = await LeaseHubRegistry.open(store, options)
+  const hub = await hubs.register('host:1:2')
+  let isLost = false
+  hub.onLost(() => (isLost = true))
+  timer.advance(60)
+  await hub.renew()
+  offset = -3_600_000
+  timer.advance(60)
+  t.ok(hub.isHeld(), 'the lease was renewed')
+  timer.advance(60)
+  t.ok(isLost, 'by a timer')
+  t.notOk(hub.isHeld())
+  await t.rejects(LeaseHubRegistry.open(store, { ...options, leaseMs: 5 } as never), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+  await store.close()
+})

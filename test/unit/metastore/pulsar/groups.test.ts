@@ -9,6 +9,7 @@ import {
   type FeedCommit,
   type MetadataStoreConfiguration,
 } from '../../../../src/metastore/pulsar/index.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { coreOf, type CoreLimits } from '../../../../src/metastore/pulsar/store-core.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -240,6 +241,34 @@ void t.test(
     await database.close()
   },
 )
+
+/** As many topics as a broker may have. */
+const topics = lengthOf('CELLAR_METADATA_TOPICS', 2_000, 90_000)
+
+void t.test(`${topics} topics and locks with long paths go in one commit`, async (t) => {
+  const { database, open } = await opened()
+  const store = await open()
+  const dying = await open()
+  const name = (i: number): string => `${'t'.repeat(100)}-${String(i).padStart(12, '0')}`
+  for (let from = 0; from < topics; from += 5_000) {
+    const puts: Promise<unknown>[] = []
+    for (let i = from; i < Math.min(topics, from + 5_000); i++) {
+      puts.push(store.put(`/topics/${name(i)}`, ''))
+      puts.push(dying.put(`/locks/${name(i)}`, '', -1, { ephemeral: true }))
+    }
+    await Promise.all(puts)
+  }
+  const from = store.sequence + 1
+  await store.deleteRecursive('/topics')
+  await dying.close()
+  t.same(await store.getChildren('/'), [], 'all are gone')
+  const commits = await feed(store, from, store.sequence)
+  const deleted = ({ events }: FeedCommit): number =>
+    events.filter(({ type }) => type === 'Deleted').length
+  t.same(commits.map(deleted), [topics, topics], 'two commits')
+  await store.close()
+  await database.close()
+})
 
 void t.test('a commit that fills many rows of the feed is told as one', async (t) => {
   const fileSystem = new MemoryFileSystem()
