@@ -102,9 +102,9 @@ export async function importTable(
         await new Promise((resolve) => setImmediate(resolve))
       }
     }
+    if (signal?.aborted === true) throw aborted(signal)
     if (!run.ended) throw decoder.endedEarly()
     decoder.checkEnd()
-    if (signal?.aborted === true) throw aborted(signal)
     return await engine.change(() => run.publish())
   } catch (error) {
     run.abandon()

@@ -197,6 +197,7 @@ void t.test('mistakes are told and change nothing', async (t) => {
   const signal = AbortSignal.abort()
   await t.rejects(bytesOf(admin, 't', { signal }), { code: 'ERR_ABORTED' })
   await t.rejects(admin.importTable([bytes], { signal }), { code: 'ERR_ABORTED' })
+  await t.rejects(admin.importTable([], { signal }), { code: 'ERR_ABORTED' }, 'also of no piece')
   await t.rejects(admin.importTable(['text' as never]), wrong)
   await t.rejects(admin.importTable([bytes], { table: '.x' }), wrong)
   const missing = { code: 'ERR_NAMESPACE_NOT_FOUND' }

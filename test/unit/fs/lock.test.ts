@@ -11,6 +11,9 @@ import { LockSocket } from '../../../src/fs/lock-socket.js'
 import { lockDirectory, type LockOptions } from '../../../src/fs/lock.js'
 import { NodeFileSystem } from '../../../src/fs/node-fs.js'
 
+// The tests wait for what other processes do, never for a time: a busy machine may need minutes.
+t.setTimeout(600_000)
+
 const moduleUrl = new URL('../../../src/fs/lock.js', import.meta.url).href
 const linuxOnly = process.platform === 'linux' ? false : 'needs Linux'
 // Two ways to guard: sockets, where the system has them, and the LOCK file alone.

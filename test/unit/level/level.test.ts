@@ -264,3 +264,15 @@ void t.test('a signal ends an iterator that is under way', async (t) => {
 })
 
 const batchPutText = (key: string) => ({ type: 'put' as const, key, value: key })
+
+void t.test('a key that begins with a zero byte has one byte less', async (t) => {
+  const level = new CellarLevel(await openDatabase(t))
+  const key = Buffer.alloc(32_767)
+  await t.rejects(level.put(key.subarray(0, 32_767), 'v', { keyEncoding: 'buffer' }))
+  await level.put(key.subarray(0, 32_766), 'v', { keyEncoding: 'buffer' })
+  t.equal(await level.get(key.subarray(0, 32_766), { keyEncoding: 'buffer' }), 'v')
+  key[0] = 1
+  await level.put(key, 'w', { keyEncoding: 'buffer' })
+  t.equal(await level.get(key, { keyEncoding: 'buffer' }), 'w')
+  await level.close()
+})
