@@ -169,7 +169,13 @@ export class RepositoryManager {
     await types.refresh()
     await types.createOrUpdateFieldType({ name: lastTag, valueType: 'LONG' })
     manager.current = new RepositoryManager(database, settings, rows, types)
-    await manager.current.#load()
+    try {
+      await manager.current.#load()
+    } catch (error) {
+      // It follows nobody any more.
+      await manager.current.close()
+      throw error
+    }
     return manager.current
   }
 

@@ -90,8 +90,12 @@ export class FieldIndexes implements CommitPart {
   /** Reads the declarations of a record table, and ends drops that a crash has interrupted. */
   load(key: Buffer): Promise<void> {
     const name = key.toString('utf8')
-    const loading = this.#loads.get(name) ?? this.#load(key, name)
+    const known = this.#loads.get(name)
+    if (known !== undefined) return known
+    const loading = this.#load(key, name)
     this.#loads.set(name, loading)
+    // What has failed is read again the next time.
+    loading.catch(() => this.#loads.delete(name))
     return loading
   }
 

@@ -103,3 +103,37 @@ void t.test('a manager that opens during a drop waits for it', async (t) => {
     await other.close()
   }
 })
+
+void t.test('an open that has failed leaves nothing that makes the next one fail', async (t) => {
+  const [first, , database] = await openTwo(t)
+  await first.repository().createTable('drafts')
+  let failures = 0
+  let isBad = false
+  const flaky = new Proxy<Database>(database, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target) as unknown
+      if (name !== 'table')
+        return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+      return (of: string): unknown => {
+        const table = target.table(of)
+        if (!isBad || of !== 'repository.index') return table
+        return new Proxy(table, {
+          get: (own, called) => {
+            if (called === 'scan') {
+              failures++
+              throw new Error('the disk is away')
+            }
+            return Reflect.get(own, called, own) as unknown
+          },
+        })
+      }
+    },
+  })
+  isBad = true
+  await t.rejects(RepositoryManager.open(flaky), { message: 'the disk is away' })
+  t.ok(failures > 0)
+  isBad = false
+  const again = await RepositoryManager.open(flaky)
+  t.same(again.repository().listTables(), ['drafts', 'record'])
+  await again.close()
+})
