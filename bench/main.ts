@@ -4,6 +4,8 @@
  * Exit codes: 0 done, 1 a benchmark failed or engines disagree, 2 the command line is wrong, 130
  * interrupted.
  */
+import { describeEnvironment } from './environment.js'
+import { recordedRepeats, recordedSuites } from './recording.js'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -27,6 +29,7 @@ function usage(): string {
 
 suites
 ${suites.join('')}  all                 every suite, one after the other
+  record              what the README and the overview show; see bench/recording.ts
   ./mine.js           a module of yours that exports 'suite'; see bench/README.md
 
 ${optionsUsage}`
@@ -87,6 +90,28 @@ async function runOne(
   return outcome.failures.length === 0
 }
 
+/** Records the suites of `recording.ts`, and writes the texts and pictures that show them. */
+async function recordAll(options: AskedOptions, progress: Progress): Promise<number> {
+  const { outPath } = options
+  if (outPath === undefined) throw new UsageError('record needs --out')
+  const { commit } = describeEnvironment()
+  if (commit?.endsWith('-dirty') === true) {
+    throw new UsageError('commit first: recorded tables name one commit')
+  }
+  let allGood = true
+  for (const { name, records, phaseSeconds = 1 } of recordedSuites) {
+    const asked = {
+      ...options,
+      records: options.records ?? records,
+      repeat: options.repeat ?? recordedRepeats,
+      phaseSecondsMax: phaseSeconds,
+    }
+    const path = join(outPath, `${name}.json`)
+    allGood = (await runOne(suiteEntry(name), asked, progress, path)) && allGood
+  }
+  return allGood ? 0 : 1
+}
+
 async function main(words: readonly string[]): Promise<number> {
   const options = parseOptions(words)
   if (options.help) {
@@ -94,11 +119,12 @@ async function main(words: readonly string[]): Promise<number> {
     return 0
   }
   const progress = showProgress(process.stderr)
+  if (options.suite === 'record') return recordAll(options, progress)
   if (options.suite !== 'all') {
     const isGood = await runOne(suiteEntry(options.suite), options, progress, options.outPath)
     return isGood ? 0 : 1
   }
-  if (options.parts.length > 0) throw new UsageError('all has no parts')
+  if (options.parts.length > 0) throw new UsageError(`${options.suite} has no parts`)
   let allGood = true
   for (const entry of suiteEntries) {
     const path = options.outPath && join(options.outPath, `${entry.name}.json`)

@@ -158,8 +158,8 @@ const glances: readonly (readonly [suite: string, workload: string, words: strin
   ['db-bench', 'fillsync', 'writes, each on the disk'],
   ['cas', 'cas-hot', 'compare and set of hot rows'],
   ['hbase-pe', 'scan', 'scan of whole rows'],
-  ['db-bench', 'readrandom', 'random reads of a million records'],
-  ['scale', 'get-uniform-10x-cache', 'random reads, store ten times the cache'],
+  ['db-bench', 'readrandom', 'random reads'],
+  ['scale', 'get-uniform-10x-cache', 'random reads, a store ten times the cache'],
 ]
 
 /** One line for each of {@link glances} whose result is recorded. */
@@ -178,7 +178,7 @@ export function formatGlance(folder: string): string {
   const others = [...new Set(engines.filter(isBeside))]
   const nameOf = (engine: string): string => engine.replace('cellar', 'Cellar')
   const rows = shown.map(({ words, own, best, row }) => [
-    words,
+    `${words}, ${formatCount(own.records)} records`,
     formatCount(own.opsPerSecond),
     ...others.map((engine) => cellOf(row, engine)),
     `${formatCount(best.opsPerSecond)} (${best.engine})`,
@@ -218,7 +218,12 @@ function writePages(folder: string): void {
   for (const [name, report] of reports) {
     writeFileSync(join(folder, `${name}.html`), formatPage(report))
   }
-  const overview = formatOverview(reports.get('scale'), reports.get('latency'), [...reports.keys()])
+  const overview = formatOverview(
+    reports.get('scale'),
+    reports.get('latency'),
+    [...reports.keys()],
+    [...reports.values()].filter((report) => report.results.length > 0),
+  )
   writeFileSync(join(folder, 'index.html'), overview)
 }
 

@@ -90,6 +90,7 @@ class SqliteRows implements Store {
     )
   }
 
+  /** A prepared statement for each row; statements of many rows take more time. */
   putMany(rows: readonly RowPut[]): void {
     this.#inTransaction(() => {
       for (const { row, columns, values } of rows) this.put(row, columns, values)

@@ -10,7 +10,7 @@ function open(settings: OpenSettings): Promise<OpenedEngine> {
     valueEncoding: 'buffer',
     database: { blockCacheBytesMax: settings.cacheBytes },
   })
-  return openLevel(level, settings)
+  return openLevel(level, settings, 'array')
 }
 
 /** The adapter of this package for abstract-level. */

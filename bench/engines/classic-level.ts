@@ -16,7 +16,7 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
     // As large as Cellar's memtable: the default of 4 MiB would make it slower.
     writeBufferSize: 32 * 1024 * 1024,
   })
-  return openLevel(level, settings)
+  return openLevel(level, settings, 'chained')
 }
 
 /** LevelDB for Node. */

@@ -14,9 +14,23 @@ interface LevelIterator {
   close(): Promise<void>
 }
 
-type LevelOperation =
+/** One write of a batch. */
+export type LevelOperation =
   | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: Buffer }
+
+/** A batch that is filled call by call. */
+export interface ChainedBatch {
+  put(key: Buffer, value: Buffer): unknown
+  del(key: Buffer): unknown
+  write(options: object): Promise<void>
+}
+
+/**
+ * How a store writes batches: the form that takes the database the least time. classic-level takes
+ * a chained batch in half the time of an array; `CellarLevel` takes an array without copying it.
+ */
+export type BatchForm = 'array' | 'chained'
 
 /** What is used of abstract-level, with keys and values as Buffers. */
 export interface Level {
@@ -27,8 +41,23 @@ export interface Level {
   getMany(keys: readonly Buffer[]): Promise<(Buffer | undefined)[]>
   put(key: Buffer, value: Buffer, options: object): Promise<void>
   batch(operations: readonly LevelOperation[], options: object): Promise<void>
+  batch(): ChainedBatch
   iterator(options: object): LevelIterator
   compactRange(start: Buffer, end: Buffer, options: object): Promise<void>
+}
+
+/** Writes operations by a chained batch. */
+export function writeChained(
+  level: { batch(): ChainedBatch },
+  operations: readonly LevelOperation[],
+  options: object,
+): Promise<void> {
+  const batch = level.batch()
+  for (const operation of operations) {
+    if (operation.type === 'put') batch.put(operation.key, operation.value)
+    else batch.del(operation.key)
+  }
+  return batch.write(options)
 }
 
 /** Keys that one hand-over of an iterator brings at most. */
@@ -37,12 +66,14 @@ const keysPerStep = 1000
 class LevelStore implements KeyValueStore {
   readonly #level: Level
   readonly #form: CallForm
+  readonly #batchForm: BatchForm
   readonly #writeOptions: object
   readonly #locks = new KeyLocks()
 
-  constructor(level: Level, form: CallForm, isSync: boolean) {
+  constructor(level: Level, form: CallForm, batchForm: BatchForm, isSync: boolean) {
     this.#level = level
     this.#form = form
+    this.#batchForm = batchForm
     this.#writeOptions = { sync: isSync }
   }
 
@@ -60,13 +91,16 @@ class LevelStore implements KeyValueStore {
   }
 
   putMany(puts: readonly KeyValuePut[]): Promise<void> {
-    const operations = puts.map(({ key, value }) => ({ type: 'put' as const, key, value }))
-    return this.#level.batch(operations, this.#writeOptions)
+    return this.#write(puts.map(({ key, value }) => ({ type: 'put' as const, key, value })))
   }
 
   deleteMany(keys: readonly Buffer[]): Promise<void> {
-    const operations = keys.map((key) => ({ type: 'del' as const, key }))
-    return this.#level.batch(operations, this.#writeOptions)
+    return this.#write(keys.map((key) => ({ type: 'del' as const, key })))
+  }
+
+  #write(operations: readonly LevelOperation[]): Promise<void> {
+    if (this.#batchForm === 'array') return this.#level.batch(operations, this.#writeOptions)
+    return writeChained(this.#level, operations, this.#writeOptions)
   }
 
   async scan({ start, stop, limit, reversed }: KeyRange, visit: KeyVisitor): Promise<void> {
@@ -105,11 +139,15 @@ class LevelStore implements KeyValueStore {
 }
 
 /** Opens a database as a store of rows. */
-export async function openLevel(level: Level, settings: OpenSettings): Promise<OpenedEngine> {
+export async function openLevel(
+  level: Level,
+  settings: OpenSettings,
+  batchForm: BatchForm,
+): Promise<OpenedEngine> {
   await level.open()
   const { layout, columns, durability } = settings
   const store = (form: CallForm) =>
-    rowsOver(new LevelStore(level, form, durability === 'sync'), layout, columns.length)
+    rowsOver(new LevelStore(level, form, batchForm, durability === 'sync'), layout, columns.length)
   return {
     fastest: store('fastest'),
     awaited: store('awaited'),

@@ -4,6 +4,8 @@
  *
  * `buffered` is its `noSync`: unlike the logs of the others, it may leave a damaged file after a
  * loss of power. `cacheBytes` has no meaning for a mapped file.
+ *
+ * Batches are transactions of synchronous puts: promised puts, and its `batch`, take as much time.
  */
 import { join } from 'node:path'
 import type { CallForm, EngineAdapter, OpenedEngine, OpenSettings } from '../harness/engine.js'

@@ -8,7 +8,7 @@
 import * as echarts from 'echarts'
 import { colourOf, escapeHtml } from './plot.js'
 import type { Report, ResultRecord } from './record.js'
-import { formatCount, percentiles } from './table.js'
+import { formatCount, groupResults, isNodePeer, isOwn, percentiles, worthOf } from './table.js'
 
 const width = 480
 const height = 320
@@ -99,15 +99,90 @@ function latencyPictures(results: readonly ResultRecord[]): Picture[] {
 const style = `
 body { font: 14px/1.4 system-ui, sans-serif; margin: 1em auto; padding: 0 8px; max-width: 88em }
 section { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(320px, 100%), 1fr)) }
-figure { margin: 0 0 1em; max-width: 640px } svg { width: 100%; height: auto; display: block }
+figure { margin: 0 0 1em; max-width: 640px } .wide { max-width: 100% }
+svg { width: 100%; height: auto; display: block }
 small { color: #666 }
 `
 
-/** The page, from the reports of `scale` and `latency` and the names of the pages of all suites. */
+const barHeight = 18
+
+/** A workload of a suite, and how many times as good as the best other Node package Cellar is. */
+interface Comparison {
+  readonly name: string
+  readonly ratio: number
+}
+
+function comparisonsOf({ results }: Report): Comparison[] {
+  return groupResults(results).flatMap((group) => {
+    const own = group.find(({ engine }) => isOwn(engine))
+    const peers = group.filter(({ engine }) => isNodePeer(engine))
+    if (own === undefined || peers.length === 0) return []
+    const ratio = worthOf(own) / Math.max(...peers.map(worthOf))
+    const { suite, workload, durability, records } = own
+    const name = `${suite}: ${workload}, ${durability}, ${formatCount(records)}`
+    return Number.isFinite(ratio) && ratio > 0 ? [{ name, ratio }] : []
+  })
+}
+
+/** Wins and losses of all suites in one picture, a bar for each workload. */
+function drawComparisons(comparisons: readonly Comparison[]): string {
+  const sorted = [...comparisons].sort((one, other) => one.ratio - other.ratio)
+  const size = { width: 2 * width, height: 80 + barHeight * sorted.length }
+  const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, ...size })
+  const title = 'Cellar beside the best other Node package'
+  chart.setOption({
+    animation: false,
+    title: {
+      text: title,
+      subtext: 'times as good, logarithmic; right of 1 Cellar is better, left of 1 the other is',
+      textStyle: { fontSize: 14 },
+      left: 0,
+    },
+    grid: { left: 8, right: 56, top: 56, bottom: 8, containLabel: true },
+    xAxis: { type: 'log', logBase: 2, axisLabel: { formatter: (value: number) => `${value} x` } },
+    yAxis: {
+      type: 'category',
+      data: sorted.map(({ name }) => name),
+      axisLabel: { interval: 0, fontSize: 10 },
+    },
+    series: [
+      {
+        type: 'bar',
+        data: sorted.map(({ ratio }) => ({
+          value: ratio,
+          itemStyle: { color: ratio >= 1 ? '#2a7' : '#c55' },
+          label: { show: true, position: ratio >= 1 ? 'right' : 'left', fontSize: 10 },
+        })),
+        label: { formatter: ({ value }: { value: number }) => `${value.toFixed(2)} x` },
+      },
+    ],
+  } as echarts.EChartsCoreOption)
+  const svg = chart.renderToSVGString({ useViewBox: true })
+  chart.dispose()
+  const named = svg.replace('<svg ', `<svg role="img" aria-label="${escapeHtml(title)}" `)
+  return `<figure class="wide">${named}</figure>`
+}
+
+function comparisonSection(reports: readonly Report[]): string {
+  const comparisons = reports.flatMap(comparisonsOf)
+  if (comparisons.length === 0) return ''
+  const wins = comparisons.filter(({ ratio }) => ratio >= 1).length
+  const runs = new Set(reports.map(({ node, commit }) => `Node ${node}, commit ${commit ?? '?'}`))
+  return `<h2>Wins and losses</h2>
+<p>Cellar is the best of the Node packages in ${wins} of ${comparisons.length} workloads.
+<small>${escapeHtml([...runs].join('; '))}</small></p>
+${drawComparisons(comparisons)}`
+}
+
+/**
+ * The page, from the reports of `scale` and `latency`, the names of the pages of all suites, and
+ * the reports whose wins and losses are shown.
+ */
 export function formatOverview(
   scale: Report | undefined,
   latency: Report | undefined,
   pages: readonly string[],
+  compared: readonly Report[] = [],
 ): string {
   const section = (title: string, report: Report | undefined, pictures: readonly Picture[]) => {
     if (report === undefined || pictures.length === 0) return ''
@@ -130,6 +205,7 @@ ${pictures.map(draw).join('\n')}
 <style>${style}</style>
 <h1>Benchmarks at a glance</h1>
 <p>All suites: ${links}.</p>
+${comparisonSection(compared)}
 ${section('Growth: higher is better', scale, growth)}
 ${section('Latency at a fixed rate: lower is better', latency, latencies)}
 </html>

@@ -27,7 +27,7 @@ export const percentiles: readonly (readonly [
 ]
 
 /** How good a result is: its rate, or under an open load how short its p99 is. */
-function worthOf(result: ResultRecord): number {
+export function worthOf(result: ResultRecord): number {
   return isOpenLoad(result) ? 1 / (result.p99us ?? Infinity) : result.opsPerSecond
 }
 

@@ -1,4 +1,5 @@
 /** The subjects: Cellar's store and a bare table, ZooKeeper, and peers behind the same calls. */
+import { writeChained, type ChainedBatch } from '../engines/level-store.js'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from '../../src/index.js'
@@ -128,7 +129,7 @@ interface Level {
   open(): Promise<void>
   close(): Promise<void>
   getSync(key: Buffer): Buffer | undefined
-  batch(operations: readonly object[], options: object): Promise<void>
+  batch(): ChainedBatch
   put(key: Buffer, value: Buffer, options: object): Promise<void>
   iterator(options: object): AsyncIterable<[Buffer, Buffer]>
 }
@@ -166,8 +167,9 @@ async function openLevel({ directory, cacheBytes }: SubjectSettings): Promise<Su
       return [...names].sort()
     },
     writeMany: (puts) =>
-      level.batch(
-        puts.map(([key, value]) => ({ type: 'put', key, value })),
+      writeChained(
+        level,
+        puts.map(([key, value]) => ({ type: 'put' as const, key, value })),
         { sync: true },
       ),
     close: () => level.close(),

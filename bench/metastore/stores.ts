@@ -1,4 +1,5 @@
 /** The stores that are measured: Cellar's, one in memory, and those over the peers. */
+import { writeChained, type ChainedBatch, type LevelOperation } from '../engines/level-store.js'
 import { join } from 'node:path'
 import { Database } from '../../src/index.js'
 import { CellarMetaStore, MemoryMetaStore, type MetaStore } from '../../src/metastore/index.js'
@@ -37,7 +38,7 @@ interface Level {
   open(): Promise<void>
   close(): Promise<void>
   getSync(key: Buffer): Buffer | undefined
-  batch(operations: readonly object[], options: object): Promise<void>
+  batch(): ChainedBatch
   iterator(options: object): {
     nextv(size: number): Promise<[Buffer, Buffer][]>
     close(): Promise<void>
@@ -93,7 +94,9 @@ async function openLevel(settings: StoreSettings): Promise<MetaStore> {
     writeBufferSize: 32 * 1024 * 1024,
   })
   await level.open()
-  const group = new GroupWriter((operations) => level.batch(operations, { sync: settings.isSync }))
+  const group = new GroupWriter((operations) =>
+    writeChained(level, operations, { sync: settings.isSync }),
+  )
   const store: KeyValue = {
     get: (key) => level.getSync(key),
     write: (key, value) =>
@@ -110,15 +113,15 @@ async function openLevel(settings: StoreSettings): Promise<MetaStore> {
 
 /** Writes that arrive while a batch is under way go together in the next, and share its sync. */
 class GroupWriter {
-  readonly #writeBatch: (operations: object[]) => Promise<void>
-  #waiting: { operation: object; done: (error?: Error) => void }[] = []
+  readonly #writeBatch: (operations: LevelOperation[]) => Promise<void>
+  #waiting: { operation: LevelOperation; done: (error?: Error) => void }[] = []
   #isWriting = false
 
-  constructor(writeBatch: (operations: object[]) => Promise<void>) {
+  constructor(writeBatch: (operations: LevelOperation[]) => Promise<void>) {
     this.#writeBatch = writeBatch
   }
 
-  write(operation: object): Promise<void> {
+  write(operation: LevelOperation): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (error?: Error): void => (error === undefined ? resolve() : reject(error))
       this.#waiting.push({ operation, done })

@@ -240,6 +240,14 @@ void t.test('the overview draws growth over records and latencies by percentile'
   }
   t.ok(page.includes('<a href="scale.html">'))
   t.notMatch(page, /NaN|undefined|<script/)
+  const lost = { ...recordOf('cellar', 10), workload: 'lost' }
+  const compared = {
+    ...report,
+    results: [...sized, lost, { ...recordOf('lmdb', 1000), workload: 'lost' }],
+  }
+  const both = formatOverview(undefined, undefined, [], [compared])
+  t.match(both, 'the best of the Node packages in 2 of 3 workloads')
+  t.equal(both.split('<figure').length - 1, 1, 'wins and losses are in one picture')
   const { engine } = sized[0]
   t.notMatch(formatOverview(undefined, undefined, []), `<figure>.*${engine}`)
   for (const svg of page.match(/<svg [^>]*>/g) ?? []) t.match(svg, 'viewBox="0 0 480 320"')
