@@ -7,10 +7,12 @@
  *   bundlers of applications copy such a file as it is.
  *
  * Packages stay imports; only xxhash-wasm is put into the workers, because a copied file may lie
- * where no package is found. No source maps: without their sources they tell nobody anything, and
- * the code is not minified. It has no comments: those of the public parts are in the declarations.
+ * where no package is found. No source maps: without their sources they tell nobody anything. Lines
+ * end early, so that a stack trace names a place; the readable code is in the repository.
+ *
+ * The declarations beside them lead to those of tsc; declarations.mjs rolls them up for npm.
  */
-import { build, transform } from 'esbuild'
+import { build } from 'esbuild'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -26,21 +28,13 @@ const workers = {
 }
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */
-function entries() {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  return Object.fromEntries(
-    Object.values(exports)
-      .filter(({ types }) => types !== undefined)
-      .map((target) => [
-        target.default.replace(`./${folder}/`, '').replace(/\.js$/, ''),
-        target.types.replace(/\.d\.ts$/, '.js'),
-      ])
-      .filter(([name]) => workers[name] === undefined),
-  )
-}
+const entries = JSON.parse(readFileSync(join(root, '.ci/entries.json'), 'utf8'))
+const shareable = Object.entries(entries).filter(([name]) => workers[name] === undefined)
 
 /** The licence of what the workers hold, as it asks. */
 const notice = readFileSync(join(root, 'node_modules/xxhash-wasm/LICENSE.md'), 'utf8').trim()
+
+const licence = `/* Holds xxhash-wasm.\n\n${notice}\n*/`
 
 const common = {
   absWorkingDir: root,
@@ -51,37 +45,29 @@ const common = {
   outdir: folder,
   logLevel: 'warning',
   write: false,
-  // Takes out the comments; lines come back in withoutComments.
-  minifyWhitespace: true,
+  minify: true,
+  // The line that Node prints with an uncaught error stays readable.
+  lineLimit: 120,
 }
 
 const built = await Promise.all([
   build({
     ...common,
-    entryPoints: { ...entries(), cellar: 'build/src/cli.js' },
+    entryPoints: { ...Object.fromEntries(shareable), cellar: 'build/src/cli.js' },
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',
   }),
-  build({ ...common, entryPoints: workers }),
-])
-
-/** The code in lines again, as a stack trace and an uncaught error need it. */
-async function withoutComments({ text }, banner) {
-  const { code } = await transform(text, { target: common.target, banner })
-  return code
-}
-
-const [shared, alone] = built.map(({ outputFiles }) => outputFiles)
-const licence = `/* Holds xxhash-wasm.\n\n${notice}\n*/`
-const modules = await Promise.all([
-  ...shared.map(async (file) => ({ path: file.path, code: await withoutComments(file) })),
-  ...alone.map(async (file) => ({ path: file.path, code: await withoutComments(file, licence) })),
+  build({ ...common, entryPoints: workers, banner: { js: licence } }),
 ])
 
 // Nothing is removed before all is there: a failed build leaves the one before it.
 rmSync(join(root, folder), { recursive: true, force: true })
-for (const { path, code } of modules) {
+for (const { path, text } of built.flatMap(({ outputFiles }) => outputFiles)) {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, code)
+  writeFileSync(path, text)
+}
+for (const [name, path] of Object.entries(entries)) {
+  const source = `../${path.replace(/^build\//, '')}`
+  writeFileSync(join(root, folder, `${name}.d.ts`), `export * from '${source}'\n`)
 }

@@ -36,6 +36,10 @@ export function makeDirectory(): { path: string; remove: () => void } {
 
 /** Packs the built package; the path of the tarball. */
 export async function pack(directory: string): Promise<string> {
+  const { code, stderr } = await runProgram(process.execPath, ['.ci/declarations.mjs'], {
+    cwd: projectRoot,
+  })
+  if (code !== 0) throw new Error(`declarations: ${stderr}`)
   await npm(projectRoot, 'pack', '--ignore-scripts', '--pack-destination', directory)
   const [tarball] = readdirSync(directory).filter((name) => name.endsWith('.tgz'))
   return join(directory, tarball)

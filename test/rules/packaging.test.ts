@@ -10,6 +10,7 @@ import { filesBelow, placeOf, projectRoot, runProgram, sourceFiles, visitNodes }
 
 interface PackageDescription {
   readonly license: string
+  readonly scripts: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: Readonly<Record<string, string>>
@@ -20,6 +21,11 @@ interface PackageDescription {
 const description = JSON.parse(
   readFileSync(join(projectRoot, 'package.json'), 'utf8'),
 ) as PackageDescription
+
+/** The compiled module behind each entry, by the name of the published file. */
+const compiledEntries = JSON.parse(
+  readFileSync(join(projectRoot, '.ci/entries.json'), 'utf8'),
+) as Readonly<Record<string, string>>
 
 /** Paths of the published package. */
 const packedFiles = onceAsync(async (): Promise<string[]> => {
@@ -72,9 +78,8 @@ void t.test('the package holds what it exports and what that imports', async (t)
 void t.test('the reference describes what the package exports', (t) => {
   const text = readFileSync(join(projectRoot, '.typedoc.json'), 'utf8')
   const { entryPoints } = JSON.parse(text) as { readonly entryPoints: readonly string[] }
-  const sources = Object.values(description.exports).flatMap((target) => {
-    if (typeof target === 'string') return []
-    return [target.types.replace(/^\.\/build\/(.*)\.d\.ts$/, '$1.ts')]
+  const sources = Object.values(compiledEntries).map((path) => {
+    return path.replace(/^build\/(.*)\.js$/, '$1.ts')
   })
   t.strictSame([...entryPoints].sort(), sources.sort())
   t.end()
@@ -84,7 +89,7 @@ void t.test('what the package exports is bundled, one copy of each class', (t) =
   for (const [name, target] of Object.entries(description.exports)) {
     if (typeof target === 'string') continue
     t.match(target.default, /^\.\/build\/package\//, `${name}: see .ci/bundle.mjs`)
-    t.match(target.types, /^\.\/build\/src\//, name)
+    t.equal(target.types, target.default.replace(/\.js$/, '.d.ts'), name)
   }
   const folder = join(projectRoot, 'build', 'package')
   const worker = readFileSync(join(folder, 'job-worker.js'), 'utf8')
@@ -103,7 +108,7 @@ void t.test('the package holds no tests, benchmarks or settings', async (t) => {
   const allowed = [
     /^(package\.json|README\.md|LICENSE)$/,
     /^build\/package\/.+\.js$/,
-    /^build\/(src|native-free)\/.+\.d\.ts$/,
+    /^build\/package\/[^/]+\.d\.ts$/,
     /^(docs|src)\/.+\.md$/,
     /^docs\/examples\/.+$/,
   ]
@@ -129,6 +134,40 @@ void t.test('links of packed documents lead to packed files', async (t) => {
         .map((link) => `${path} -> ${link}`)
     })
   t.strictSame(broken, [])
+})
+
+void t.test('declarations are rolled up, one file for each entry', async (t) => {
+  const rolled = await runProgram(process.execPath, ['.ci/declarations.mjs'], { cwd: projectRoot })
+  t.equal(rolled.code, 0, rolled.stderr)
+  const folder = join(projectRoot, 'build', 'package')
+  for (const name of Object.keys(compiledEntries)) {
+    const { importedFiles } = ts.preProcessFile(
+      readFileSync(join(folder, `${name}.d.ts`), 'utf8'),
+      true,
+      true,
+    )
+    const outside = importedFiles.filter(({ fileName }) => fileName.startsWith('..'))
+    t.strictSame(outside, [], `${name} needs nothing that is not packed`)
+  }
+})
+
+void t.test('an install runs nothing and brings little', async (t) => {
+  const scripts = Object.keys(description.scripts)
+  const ofInstalls = [
+    'preinstall',
+    'install',
+    'postinstall',
+    'preprepare',
+    'prepare',
+    'postprepare',
+  ]
+  t.strictSame(
+    scripts.filter((name) => ofInstalls.includes(name)),
+    [],
+    'npm asks for approval of scripts that an install runs',
+  )
+  const packed = await packedFiles()
+  t.ok(packed.length < 150, `${packed.length} files`)
 })
 
 void t.test('every built module has a source', (t) => {

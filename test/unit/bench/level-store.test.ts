@@ -1,6 +1,6 @@
 /** Batches of abstract-level's benchmark store: both forms write the same. */
 import t from 'tap'
-import { openLevel, type BatchForm, type Level } from '../../../bench/engines/level-store.js'
+import { openLevel, type BatchForm } from '../../../bench/engines/level-store.js'
 import { CellarLevel } from '../../../src/level.js'
 import { openMemoryDatabase } from '../../../src/memory.js'
 
