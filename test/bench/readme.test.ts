@@ -186,7 +186,8 @@ void t.test('the README shows wins and losses against the best peer', (t) => {
     { ...recordOf('rocksdb-cpp', 90_000), workload: 'cas-hot' },
   ]
   writeFileSync(join(folder, 'cas.json'), JSON.stringify({ ...report, results }))
-  const line = '| compare and set of hot rows, 10.0 k records | 10.0 k | 40.0 k (lmdb/row) | 0.3 x |'
+  const line =
+    '| compare and set of hot rows, 10.0 k records | 10.0 k | 40.0 k (lmdb/row) | 0.3 x |'
   t.match(formatGlance(folder), line)
   mkdirSync(join(folder, 'node-22'))
   const other = { ...report, node: 'v22.1.0', results: [{ ...results[0], opsPerSecond: 5 }] }
