@@ -3,8 +3,9 @@
  * them together by the memory budget. A gzip body is decompressed piece by piece, so a small body
  * that would become large is refused as soon as it is too large.
  *
- * The bytes of a body count until its request is answered. Of a body that is refused the rest is
- * read and thrown away, so that the client sees the answer; `RequestClocks` ends that.
+ * A body counts until its request is answered, and three times: as its bytes, as the text and the
+ * values that are made of them, and as the copy that is stored. Of a body that is refused the rest
+ * is read and thrown away, so that the client sees the answer; `RequestClocks` ends that.
  */
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
@@ -20,6 +21,9 @@ export interface BodyLimits {
   /** Bytes after decompression. */
   readonly decompressedBytesMax: number
 }
+
+/** What a byte of a body takes, with all that is made of the body. */
+const bytesPerByte = 3
 
 type Done = (error: Error | null, body?: Buffer) => void
 
@@ -58,13 +62,14 @@ export class RequestBodies {
       refuse(tooLarge('a body', requestBytesMax))
       return
     }
-    const lease = this.#memory.take(sent)
+    const { bytesMax } = this.#memory
+    const lease = this.#memory.take(Math.min(bytesPerByte * sent, bytesMax))
     if (lease === undefined) {
       refuse(noMemory())
       return
     }
     leases.set(request.raw, lease)
-    const body = new Body(payload, lease, done)
+    const body = new Body(payload, { lease, bytesMax }, done)
     if (encoding === 'gzip') body.decompress(requestBytesMax, decompressedBytesMax)
     else body.collect(requestBytesMax)
   }
@@ -74,14 +79,21 @@ export class RequestBodies {
 class Body {
   readonly #payload: IncomingMessage
   readonly #lease: MemoryLease
+  readonly #heldMax: number
   readonly #done: Done
   readonly #pieces: Buffer[] = []
   #bytes = 0
   #isOver = false
 
-  constructor(payload: IncomingMessage, lease: MemoryLease, done: Done) {
+  /** A body that is larger than the whole memory, `bytesMax`, may have all of it. */
+  constructor(
+    payload: IncomingMessage,
+    { lease, bytesMax }: { lease: MemoryLease; bytesMax: number },
+    done: Done,
+  ) {
     this.#payload = payload
     this.#lease = lease
+    this.#heldMax = bytesMax
     this.#done = done
     payload.once('error', (error) => this.#fail(error))
     payload.once('close', () => {
@@ -114,7 +126,7 @@ class Body {
   #add(piece: Buffer, besides: number, what: string, bytesMax: number): void {
     if (this.#isOver) return
     this.#bytes += piece.length
-    const held = this.#bytes + besides
+    const held = Math.min(bytesPerByte * this.#bytes + besides, this.#heldMax)
     if (this.#bytes > bytesMax) this.#fail(tooLarge(what, bytesMax))
     else if (held > this.#lease.bytes && !this.#lease.resize(held)) this.#fail(noMemory())
     else this.#pieces.push(piece)

@@ -30,8 +30,9 @@ export interface ServerOptions {
   /** Bytes of a body after decompression. Default 64 MiB. */
   readonly decompressedBytesMax?: number | undefined
   /**
-   * Bytes that all bodies and answers may take together; beyond, requests are refused with
-   * `ERR_SERVER_BUSY`, and answers wait. Default 256 MiB.
+   * Bytes that all bodies and answers may take together; a byte of a body counts as three, for the
+   * text and the values that are made of it. Beyond, requests are refused with `ERR_SERVER_BUSY`,
+   * and answers wait. Default 256 MiB.
    */
   readonly memoryBytesMax?: number | undefined
   /** Open connections; beyond, further ones are closed at once. Default 2,000. */

@@ -73,8 +73,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'decompressed bodies do not count as memory',
     file: 'src/server/request-bodies.ts',
-    find: 'const held = this.#bytes + besides',
-    replace: 'const held = besides',
+    find: 'bytesPerByte * this.#bytes + besides',
+    replace: 'besides',
     tests: hardening,
   },
   {

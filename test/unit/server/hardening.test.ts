@@ -302,6 +302,10 @@ void t.test('a server that ends answers what it has stored', async (t) => {
   setTimeout(release, 200)
   await server.close()
   await Promise.all(publishers)
+  await gate
+  // Behind it all that was under way is stored.
+  await service.publish(topic, { messages: ['last'] })
+  answered.add('last')
   t.strictSame(await waiting, [], 'a poll that waits ends with nothing')
   const found = await service.poll(topic, { limit: 100_000 })
   const stored = found.map(({ payload }) => payload.toString())
