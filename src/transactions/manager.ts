@@ -125,7 +125,8 @@ export class TransactionManager {
    * later transactions see the writes. Without `canCommit` there are no changes.
    *
    * After `ERR_TRANSACTION_CONFLICT`, and after a frame that was refused, nothing is applied and
-   * the transaction still runs. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   * the transaction still runs. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` the next open says whether
+   * the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
     commitNames.check(options)
@@ -151,6 +152,10 @@ export class TransactionManager {
     this.#state.changes.claim(changes, running.client)
     try {
       await this.#log.commit(mutations, options.carry)
+    } catch (cause) {
+      if (!this.#log.hasFailed) throw cause
+      const message = `the commit of transaction ${running.id} may be in the log or not`
+      throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
     } finally {
       running.isFinishing = false
       this.#state.changes.release(changes)

@@ -67,6 +67,11 @@ export class StateLog {
     return !this.#isClosed && this.#failure === undefined
   }
 
+  /** Whether a write failed of which nobody knows whether it is in the log. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined
+  }
+
   /** `ERR_TRANSACTIONS_UNAVAILABLE` if the log is closed or has failed. */
   checkOpen(): void {
     if (this.isOpen) return

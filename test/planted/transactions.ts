@@ -149,4 +149,11 @@ export const faults: readonly PlantedFault[] = [
     replace: 'writes.settled()',
     tests: overHttp,
   },
+  {
+    name: 'A frame of which nobody knows is rolled back',
+    file: 'src/transactions/manager.ts',
+    find: 'if (!this.#log.hasFailed) throw cause',
+    replace: 'throw cause',
+    tests: managerState,
+  },
 ]

@@ -165,7 +165,10 @@ void t.test('a commit whose outcome is not known ends the manager', async (t) =>
   const carry = service.publishAtCommit.bind(service, transaction.writePointer, [
     { id: topic, messages: ['a'] },
   ])
-  await t.rejects(manager.commit(transaction, { carry }), { message: 'the disk is gone' })
+  await t.rejects(manager.commit(transaction, { carry }), {
+    code: 'ERR_TRANSACTION_OUTCOME_UNKNOWN',
+    cause: { message: 'the disk is gone' },
+  })
   await t.rejects(manager.startShort(), { code: 'ERR_TRANSACTIONS_UNAVAILABLE' })
   await close()
 })
