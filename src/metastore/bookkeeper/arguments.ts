@@ -1,7 +1,8 @@
 /** Checks of what callers give to tables: what is wrong is `IllegalOp`, before anything is done. */
-import { illegalOp } from './errors.js'
+import { OptionNames } from '../../api/index.js'
+import { illegalOp, MetastoreException } from './errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
-import type { KeyRange, MetastoreWatcher, RowGuard } from './types.js'
+import type { GetOptions, KeyRange, MetastoreWatcher, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { isKnownVersion, LongVersion, type Version } from './version.js'
 
@@ -80,6 +81,30 @@ export function checkRange(range: unknown): KeyRange {
     }
   }
   return { firstKey, firstInclusive, lastKey, lastInclusive, order }
+}
+
+const getNames = new OptionNames<GetOptions>('a read', { fields: true, watcher: true })
+
+/** Options of a read, with known names only. */
+export function checkGetOptions(options: unknown): GetOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw illegalOp(`the options must be an object, got ${kindOf(options)}`)
+  }
+  try {
+    return getNames.copy(options)
+  } catch (error) {
+    throw illegalOp(error instanceof Error ? error.message : 'the options cannot be read')
+  }
+}
+
+/** A copy of the configuration of a store. `MetastoreException` for an unknown name. */
+export function copyOfConfiguration<T extends object>(configuration: T, names: OptionNames<T>): T {
+  try {
+    return names.copy(configuration)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : 'it cannot be read'
+    throw new MetastoreException(`the configuration is refused: ${reason}`, cause)
+  }
 }
 
 /** A count of entries: an integer, 0 or more. */

@@ -2,7 +2,9 @@
  * The MetaStore over Cellar: durable, with versions that are never used again and cursors over
  * snapshots.
  */
+import { OptionNames } from '../../api/index.js'
 import { warnOfListener } from '../kernel/listener-errors.js'
+import { copyOfConfiguration } from './arguments.js'
 import { MetastoreException } from './errors.js'
 import {
   closeShared,
@@ -37,6 +39,15 @@ export interface CellarMetastoreConfiguration {
   readonly onListenerError?: (error: unknown) => void
 }
 
+const names = new OptionNames<CellarMetastoreConfiguration>('a metastore', {
+  database: true,
+  openDatabase: true,
+  durability: true,
+  unorderedTables: true,
+  cursorIdleMilliseconds: true,
+  onListenerError: true,
+})
+
 const cursorIdleDefault = 10 * 60_000
 const storeVersion = 1
 
@@ -65,7 +76,8 @@ export class CellarMetaStore implements MetaStore {
     if (version !== storeVersion) {
       throw new MetastoreException(`the store has version ${storeVersion}, not ${version}`)
     }
-    const { database, openDatabase } = configuration
+    const own = copyOfConfiguration(configuration, names)
+    const { database, openDatabase } = own
     if ((database === undefined) === (openDatabase === undefined)) {
       throw new MetastoreException('the configuration has either database or openDatabase')
     }
@@ -73,7 +85,7 @@ export class CellarMetaStore implements MetaStore {
     try {
       const opened = database ?? (await openShared(openDatabase!))
       this.#shared = await share(opened, openDatabase)
-      this.#configuration = configuration
+      this.#configuration = own
     } catch (cause) {
       throw asException('the store cannot be opened', cause)
     } finally {

@@ -4,7 +4,9 @@
  *
  * A cursor keeps the rows of its range, which are never changed but replaced.
  */
+import { OptionNames } from '../../api/index.js'
 import { warnOfListener } from '../kernel/listener-errors.js'
+import { copyOfConfiguration } from './arguments.js'
 import { badVersion, guardFailed, keyExists, MetastoreException, noKey } from './errors.js'
 import { compareKeys } from './keys.js'
 import { OperationOrder } from './operation-order.js'
@@ -220,6 +222,12 @@ export interface MemoryMetastoreConfiguration {
   readonly onListenerError?: (error: unknown) => void
 }
 
+const names = new OptionNames<MemoryMetastoreConfiguration>('a metastore in memory', {
+  data: true,
+  unorderedTables: true,
+  onListenerError: true,
+})
+
 /** A store object in memory. Call `init` first. */
 export class MemoryMetaStore implements MetaStore {
   #data: MemoryMetastoreData | undefined = undefined
@@ -237,8 +245,8 @@ export class MemoryMetaStore implements MetaStore {
   async init(configuration: MemoryMetastoreConfiguration, version: number): Promise<void> {
     if (version !== 1) throw new MetastoreException(`the store has version 1, not ${version}`)
     if (this.#data !== undefined) throw new MetastoreException('the store is open already')
-    this.#configuration = configuration
-    this.#data = configuration.data ?? new MemoryMetastoreData()
+    this.#configuration = copyOfConfiguration(configuration, names)
+    this.#data = this.#configuration.data ?? new MemoryMetastoreData()
   }
 
   async close(): Promise<void> {

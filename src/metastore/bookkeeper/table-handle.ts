@@ -6,12 +6,12 @@
  */
 import {
   checkFields,
+  checkGetOptions,
   checkGuard,
   checkRange,
   checkValue,
   checkVersion,
   checkWatcher,
-  kindOf,
 } from './arguments.js'
 import { codeOf, illegalOp, MetastoreErrorCode } from './errors.js'
 import { checkKey } from './keys.js'
@@ -74,12 +74,9 @@ export class TableHandle
     try {
       this.#checkOpen()
       checkKey(key)
-      if (typeof options !== 'object' || options === null) {
-        throw illegalOp(`the options must be an object, got ${kindOf(options)}`)
-      }
-      const { watcher } = options
+      const { watcher, fields: asked } = checkGetOptions(options)
       checkWatcher(watcher)
-      const fields = checkFields(options.fields)
+      const fields = checkFields(asked)
       if (watcher === undefined) return this.#rows.get(key, fields)
       return this.#rows.get(key, fields, (error) => this.#arm(key, watcher, error))
     } catch (error) {

@@ -8,9 +8,13 @@ import { VersionSource } from '../../../src/metastore/bookkeeper/version-source.
 import {
   CellarMetaStore,
   LongVersion,
+  MemoryMetaStore,
+  MetastoreErrorCode,
   MetastoreException,
   Value,
   Version,
+  type GetOptions,
+  type MetaStore,
 } from '../../../src/metastore/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
@@ -248,4 +252,22 @@ void t.test('operations on one key wait for each other, those on others do not',
   gates.get('all')!()
   t.equal(await take(), 'end all, end c1')
   t.end()
+})
+
+void t.test('configurations and options of reads refuse unknown names', async (t) => {
+  const { database } = await TestDatabase.open()
+  const backends: readonly (readonly [MetaStore, Record<string, unknown>])[] = [
+    [new CellarMetaStore(), { database }],
+    [new MemoryMetaStore(), {}],
+  ]
+  for (const [store, known] of backends) {
+    const wrong = { ...known, onListenerErorr: () => undefined }
+    await t.rejects(store.init(wrong, store.getVersion()), MetastoreException)
+    await store.init(known, store.getVersion())
+    const table = await store.createTable('t')
+    const options = { feilds: new Set(['a']) } as GetOptions
+    await t.rejects(table.get('k', options), { code: MetastoreErrorCode.illegalOp })
+    await store.close()
+  }
+  await database.close()
 })
