@@ -165,7 +165,7 @@ export class IndexHandlers {
       query,
       limit,
       offset: call.count('offset', 0),
-      defaultField: call.query('field'),
+      defaultField: call.query('field') ?? search.defaultField,
       filters: filter === undefined ? undefined : [filter],
       sort: sortOf(call.query('sort')),
     }

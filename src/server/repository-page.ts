@@ -24,7 +24,8 @@ const html = `<!doctype html>
   </form>
   <form id="search">
     <label>Index <input id="index" value="default"></label>
-    <label>Search <input id="query"></label>
+    <label>Search <input id="query" dir="auto"></label>
+    <label>Field <input id="field" placeholder="the first one"></label>
     <button>Search</button>
   </form>
 </header>
@@ -49,7 +50,8 @@ header input { width: 9rem; }
 #query { width: 16rem; }
 button { cursor: pointer; flex: none; }
 header button:not([type]) { background: var(--accent); border-color: var(--accent); color: #fff; }
-#message { min-height: 1.45em; margin: 0.75rem 0; }
+#message { min-height: 1.45em; margin: 0.75rem 0; position: sticky; top: 0; z-index: 1;
+  background: Canvas; overflow-wrap: anywhere; }
 #message.error { color: #c22; font-weight: 600; }
 main { display: grid; grid-template-columns: minmax(10rem, 18rem) minmax(0, 1fr); gap: 1.5rem; }
 ul { list-style: none; margin: 0; padding: 0; }
@@ -87,6 +89,7 @@ textarea { width: 100%; height: 14rem; font-family: ui-monospace, monospace; fon
 export const pageScript = String.raw`'use strict'
 const element = (id) => document.getElementById(id)
 const state = { scan: undefined, tag: undefined, id: undefined }
+const versionsAtOnce = 100
 
 function base() {
   const part = (id) => encodeURIComponent(element(id).value)
@@ -131,6 +134,8 @@ async function run(work) {
 function make(tag, text, children) {
   const made = document.createElement(tag)
   if (text !== undefined) made.textContent = text
+  // Texts of every language, in a page of one.
+  made.dir = 'auto'
   for (const child of children || []) made.append(child)
   return made
 }
@@ -164,35 +169,72 @@ function addEntry(text, id) {
   element('list').append(make('li', undefined, [button(text, () => show(id))]))
 }
 
+/** The address of what is shown; a version only if it is not the newest. */
+function addressOf(id, version) {
+  const parts = [element('repository').value, element('table').value, id]
+  if (version !== undefined) parts.push(version)
+  return '#' + parts.map(encodeURIComponent).join('/')
+}
+
+/** Shows what the address says, also after Back. */
+async function showAddress() {
+  const parts = location.hash.slice(1).split('/').map(decodeURIComponent)
+  if (parts.length < 3) {
+    element('record').replaceChildren()
+    return
+  }
+  element('repository').value = parts[0]
+  element('table').value = parts[1]
+  await show(parts[2], parts[3] === undefined ? undefined : Number(parts[3]))
+}
+
 async function show(id, version) {
   const end = version === undefined ? '' : '/version/' + version
   const { json, headers } = await send('GET', recordPath(id) + end + '?' + plain)
-  const few = '/version?max-results=1000&fields={org.lilyproject.vtag}last'
-  const versions = await send('GET', recordPath(id) + few)
+  const few = '?fields={org.lilyproject.vtag}last'
+  const newest = version === undefined ? json : (await send('GET', recordPath(id) + few)).json
   state.id = id
   state.tag = headers.get('etag')
   element('id').value = id
+  const address = addressOf(id, version)
+  if (location.hash !== address) history.pushState(undefined, '', address)
   const rows = Object.entries(json.fields).map(([name, value]) => {
     return make('tr', undefined, [make('th', name), make('td', shown(value))])
   })
-  const history = versions.json.results.map((each) => {
-    const isShown = each.version === json.version
-    return make('li', undefined, [
-      button((isShown ? '• ' : '') + 'version ' + each.version, () => show(id, each.version)),
-    ])
-  })
-  const isOld = version !== undefined && version !== versions.json.results.length
   element('record').replaceChildren(
     make('h1', id),
     make('p', json.type.name + ', type version ' + json.type.version),
     make('table', undefined, rows),
     make('h2', 'Versions'),
-    make('ul', undefined, history),
+    ...(await versionsOf(id, newest.version, json.version)),
     ...(version === undefined
       ? editor(json.fields, (fields, removed) => save(id, fields, removed))
       : [button('Restore this version', () => restore(id, version))]),
     button('Delete', () => remove(id)),
   )
+}
+
+/** The newest versions first, and a button for older ones. */
+async function versionsOf(id, newest, current) {
+  const items = make('ul')
+  const add = async (last) => {
+    if (last === undefined) return
+    const first = Math.max(1, last - versionsAtOnce + 1)
+    const range = '?start-index=' + first + '&max-results=' + (last - first + 1)
+    const few = range + '&fields={org.lilyproject.vtag}last'
+    const { json } = await send('GET', recordPath(id) + '/version' + few)
+    for (const each of json.results.reverse()) {
+      const text = (each.version === current ? '• ' : '') + 'version ' + each.version
+      const wanted = each.version === newest ? undefined : each.version
+      items.append(make('li', undefined, [button(text, () => show(id, wanted))]))
+    }
+    // Old versions may have been dropped: then there are fewer than asked for.
+    older.hidden = first === 1 || json.results.length <= last - first
+    state.older = first - 1
+  }
+  const older = button('Older versions', () => add(state.older))
+  await add(newest)
+  return [items, older]
 }
 
 function shown(value) {
@@ -228,6 +270,7 @@ async function remove(id) {
   if (!window.confirm('Delete ' + id + '?')) return
   await send('DELETE', recordPath(id), undefined, { 'if-match': state.tag })
   element('record').replaceChildren()
+  history.pushState(undefined, '', '#')
   await list()
   say('deleted')
 }
@@ -253,7 +296,9 @@ async function create() {
 async function search() {
   const index = encodeURIComponent(element('index').value)
   const query = encodeURIComponent(element('query').value)
-  const path = '/repository/index/' + index + '/search?wait=true&limit=100&q=' + query
+  const field = encodeURIComponent(element('field').value)
+  const inField = field === '' ? '' : '&field=' + field
+  const path = '/repository/index/' + index + '/search?wait=true&limit=100&q=' + query + inField
   const { json } = await send('GET', path)
   element('list').replaceChildren()
   element('more').hidden = true
@@ -284,8 +329,8 @@ onSubmit('search', search)
 element('create').addEventListener('click', () => run(create))
 element('more').addEventListener('click', () => run(more))
 element('token').value = sessionStorage.getItem('token') || ''
-const wanted = decodeURIComponent(location.hash.slice(1))
-if (wanted !== '') run(() => show(wanted))
+window.addEventListener('popstate', () => run(showAddress))
+if (location.hash !== '') run(showAddress)
 `
 
 const pages: readonly (readonly [path: string, type: string, content: string])[] = [

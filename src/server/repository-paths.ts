@@ -356,7 +356,11 @@ const globalPaths: Readonly<Record<string, Json>> = {
         query: [
           { ...query('q', text, 'a query in the language of Lucene'), required: true },
           query('filter', text, 'a query that must hold and does not count for the order'),
-          query('field', text, 'the field of words that name none'),
+          query(
+            'field',
+            text,
+            'the field of words that name none; default: the first of the index',
+          ),
           query('sort', text, 'fields with commas, with - for falling order; default: the score'),
           query('offset', { ...count, default: 0 }, 'hits that are left out'),
           query('limit', { ...count, default: 10, maximum: 1000 }, 'most hits'),

@@ -55,6 +55,14 @@ export class SearchAccess {
     })
   }
 
+  /** The first field of the index that may be searched: for words that name none. */
+  get defaultField(): string | undefined {
+    return this.#place.index.plainFields.find((name) => {
+      const sources = this.#sourcesOf(name)
+      return this.#isAdministrator || (sources !== undefined && this.#mayRead(sources))
+    })
+  }
+
   /**
    * The query with what limits it to documents that may be seen. `ERR_FORBIDDEN`,
    * `ERR_INVALID_ARGUMENT`. What holds before a search must hold behind it too: a document that

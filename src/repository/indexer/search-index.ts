@@ -11,7 +11,12 @@ import type { SearchBackend, SearchQuery, SearchResult } from '../search/search-
 import type { Blob } from '../values/blob-value.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
 import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
-import { possibleSources, sourcesOfFields, type FieldSources } from './definition/field-sources.js'
+import {
+  possibleSources,
+  sourcesOfFields,
+  spanOf,
+  type FieldSources,
+} from './definition/field-sources.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
 import { LateTexts } from './documents/late-texts.js'
 import { DocumentBuilder } from './documents/document-builder.js'
@@ -211,6 +216,14 @@ export class SearchIndex {
   get filterFields(): ReadonlySet<string> {
     const { filterFields } = this.#parts.configuration
     return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])
+  }
+
+  /** Names of the fields of documents that the configuration has without variables, in its order. */
+  get plainFields(): readonly string[] {
+    return [...this.#sources.keys()].flatMap(({ name }) => {
+      const { start, end } = spanOf(name)
+      return end === undefined ? [start] : []
+    })
   }
 
   /** Version tags at which records are indexed. */

@@ -48,6 +48,7 @@ async function open(withToken: boolean) {
 class Element {
   readonly tag: string
   value = ''
+  dir = ''
   className = ''
   hidden = false
   type = ''
@@ -98,8 +99,16 @@ class Element {
   }
 }
 
+/** The page in what is a browser for it. */
+interface Page {
+  readonly element: (id: string) => Element
+  readonly location: { hash: string }
+  /** Goes back to the address before. */
+  back: () => Promise<void>
+}
+
 /** Loads the page as a browser does, from the server. */
-async function load(t: Test, url: string): Promise<(id: string) => Element> {
+async function load(t: Test, url: string, hash = '', isKnown = true): Promise<Page> {
   const response = await fetch(`${url}/repository/ui`)
   t.equal(response.status, 200, 'without a token')
   t.match(response.headers.get('content-security-policy'), /default-src 'none'; script-src 'self'/)
@@ -114,7 +123,14 @@ async function load(t: Test, url: string): Promise<(id: string) => Element> {
   const script = await (await fetch(`${url}/repository/ui.js`)).text()
   t.notMatch(script, /innerHTML|outerHTML|insertAdjacent|document\.write|eval\(/)
   t.equal((await fetch(`${url}/repository/ui.css`)).status, 200)
-  const stored = new Map<string, string>()
+  const stored = new Map<string, string>([['token', isKnown ? token : '']])
+  const location = { hash }
+  const visited: string[] = []
+  const page: Page = {
+    element: (id) => elements.get(id)!,
+    location,
+    back: () => Promise.resolve(),
+  }
   const context = createContext({
     document: {
       getElementById: (id: string) => elements.get(id),
@@ -124,17 +140,31 @@ async function load(t: Test, url: string): Promise<(id: string) => Element> {
       getItem: (key: string) => stored.get(key) ?? null,
       setItem: (key: string, value: string) => stored.set(key, value),
     },
-    location: { hash: '' },
-    window: { confirm: () => true },
+    location,
+    history: {
+      pushState: (_state: undefined, _title: string, address: string) => {
+        visited.push(location.hash)
+        location.hash = address
+      },
+    },
+    window: {
+      confirm: () => true,
+      addEventListener: (_type: string, listener: () => Promise<void>) => {
+        page.back = async () => {
+          location.hash = visited.pop()!
+          await listener()
+        }
+      },
+    },
     fetch: (path: string, options: RequestInit) => fetch(`${url}${path}`, options),
   })
   runInContext(script, context)
-  return (id) => elements.get(id)!
+  return page
 }
 
 void t.test('records are listed, shown, edited, restored, searched and deleted', async (t) => {
   const { table, url, close } = await open(true)
-  const element = await load(t, url)
+  const { element } = await load(t, url, '', false)
   const message = (): string => element('message').textContent
   await element('place').fire('submit')
   t.match(message(), /^401 ERR_UNAUTHORIZED/)
@@ -195,5 +225,69 @@ void t.test('records are listed, shown, edited, restored, searched and deleted',
   text().value = '{'
   await record.button('Save').fire('click')
   t.ok(element('message').className === 'error', message())
+  await close()
+})
+
+/** Waits for what the page does by itself. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+void t.test('records and versions have addresses, the newest versions come first', async (t) => {
+  const { table, url, close } = await open(true)
+  for (let version = 2; version <= 250; version++) {
+    await table.update({ id: 'USER.100', fields: { '{n}title': `title ${version}` } })
+  }
+  const { element, location, back } = await load(t, url)
+  const record = element('record')
+  const title = (): string => record.all().find(({ tag }) => tag === 'h1')?.textContent ?? ''
+  const value = (): string => record.all().find(({ tag }) => tag === 'td')?.textContent ?? ''
+  const versions = (): string[] => {
+    const buttons = record.all().filter(({ tag }) => tag === 'button')
+    const texts = buttons.map(({ textContent }) => textContent)
+    return texts.filter((text) => text.includes('version '))
+  }
+  element('id').value = 'USER.101'
+  await element('find').fire('submit')
+  t.equal(location.hash, '#default/record/USER.101')
+  element('id').value = 'USER.100'
+  await element('find').fire('submit')
+  t.equal(versions()[0], '• version 250')
+  t.equal(versions().length, 100)
+  await record.button('Older versions').fire('click')
+  await record.button('Older versions').fire('click')
+  t.equal(versions().length, 250)
+  t.equal(versions()[249], 'version 1')
+  t.ok(record.button('Older versions').hidden)
+  await record.button('version 7').fire('click')
+  t.same([location.hash, value()], ['#default/record/USER.100/7', 'title 7'])
+  t.equal(versions()[0], 'version 250')
+  await back()
+  t.same([title(), value()], ['USER.100', 'title 250'])
+  await back()
+  t.equal(title(), 'USER.101')
+  await back()
+  t.equal(title(), '', 'nothing was shown at first')
+  t.equal(record.all().filter(({ tag, dir }) => tag === 'td' && dir !== 'auto').length, 0)
+
+  const other = await load(t, url, '#default/record/USER.100/3')
+  const shown = other.element('record')
+  await until(() => shown.all().some(({ tag }) => tag === 'td'))
+  t.equal(shown.all().find(({ tag }) => tag === 'td')!.textContent, 'title 3', 'an address alone')
+  await close()
+})
+
+void t.test('plain words are looked for in the first field', async (t) => {
+  const { table, url, close } = await open(true)
+  await table.update({ id: 'USER.101', fields: { '{n}title': 'a brown fox' } })
+  const { element } = await load(t, url)
+  element('query').value = 'brown fox'
+  await element('search').fire('submit')
+  t.equal(element('message').textContent, '1 found')
+  element('field').value = 'none_t'
+  await element('search').fire('submit')
+  t.equal(element('message').textContent, '0 found')
+  const css = await (await fetch(`${url}/repository/ui.css`)).text()
+  t.match(css, /#message \{[^}]*position: sticky/, 'errors are seen wherever the page stands')
   await close()
 })
