@@ -5,6 +5,7 @@
 import { OptionNames, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import type { RepositoryManager } from './repository-manager.js'
+import { tell } from './told.js'
 
 /** Options of {@link RepositoryMaintenance.start}. */
 export interface MaintenanceOptions {
@@ -159,11 +160,7 @@ export class RepositoryMaintenance {
   #failed(error: unknown): void {
     this.#counts.failures++
     this.#failure = error instanceof Error ? error : new Error(String(error))
-    try {
-      this.#onFailure?.(this.#failure)
-    } catch {
-      // A listener cannot end the maintenance.
-    }
+    tell(this.#onFailure, this.#failure)
   }
 }
 

@@ -8,6 +8,7 @@ import type { RecordTable } from '../records/record-table.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { SearchBackend, SearchQuery, SearchResult } from '../search/search-backend.js'
+import { tell } from '../told.js'
 import type { Blob } from '../values/blob-value.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
 import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
@@ -101,7 +102,7 @@ export class SearchIndex {
     const source = new RecordSource(parts.findTable)
     const onFailure = (blob: Blob, error: unknown): void => {
       this.#counts.extractionFailures++
-      parts.onExtractionFailure?.(this.name, blob, error)
+      tell(parts.onExtractionFailure, this.name, blob, error)
     }
     const { readBlob, extract } = parts
     const { signal } = this.#stop
@@ -218,7 +219,7 @@ export class SearchIndex {
     return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])
   }
 
-  /** Names of the fields of documents that the configuration has without variables, in its order. */
+  /** Names of the fields that the configuration has without variables, in its order. */
   get plainFields(): readonly string[] {
     return [...this.#sources.keys()].flatMap(({ name }) => {
       const { start, end } = spanOf(name)

@@ -242,7 +242,8 @@ export class SearchIndexes {
    * Creates an index, which runs from now on. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
    * `ERR_REPOSITORY_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
-  create(input: SearchIndexInput): Promise<SearchIndex> {
+  create(given: SearchIndexInput): Promise<SearchIndex> {
+    const input = copyOf(given)
     return this.#change(async () => {
       inputNames.check(input)
       const { name, repository = defaultRepository, backend = null, build = false } = input
@@ -255,9 +256,9 @@ export class SearchIndexes {
       this.#checkCapabilities(incremental)
       checkBuild(defaultBuild)
       checkFlag(build)
-      const given = this.#stored(input)
-      if (given === undefined) throw invalidArgument('an index needs a configuration')
-      const { configuration } = given
+      const stored = this.#stored(input)
+      if (stored === undefined) throw invalidArgument('an index needs a configuration')
+      const { configuration } = stored
       const definition: IndexDefinition = {
         name,
         version: 1,
@@ -265,7 +266,7 @@ export class SearchIndexes {
         state: 'ACTIVE',
         incremental,
         build: build ? 'BUILDING' : 'INACTIVE',
-        ...given,
+        ...stored,
         backend,
         defaultBuild,
       }
@@ -283,7 +284,8 @@ export class SearchIndexes {
    * definition has another `version` or a build is under way, `ERR_INDEX_CONFIGURATION`,
    * `ERR_INVALID_ARGUMENT`.
    */
-  update(name: string, update: SearchIndexUpdate): Promise<IndexDefinition> {
+  update(name: string, changes: SearchIndexUpdate): Promise<IndexDefinition> {
+    const update = copyOf(changes)
     return this.#change(async () => {
       updateNames.check(update)
       const { version, incremental, backend, defaultBuild, build = false, buildArguments } = update
@@ -511,6 +513,15 @@ export class SearchIndexes {
       if (definition.repository === repository) await this.#drop(definition)
     }
   }
+}
+
+/** Arguments as of the call, with the functions in them. */
+function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  if (typeof value !== 'object' || value === null) return value
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
+  if (!isPlain) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)])) as T
 }
 
 function errorOf(error: unknown): Error {

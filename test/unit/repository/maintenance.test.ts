@@ -255,3 +255,42 @@ void t.test('an index that does not run says so', async (t) => {
   await manager.close()
   await database.close()
 })
+
+void t.test('indexes take arguments as of the call, and listeners end nothing', async (t) => {
+  const database = await openDatabase(new ManualClock())
+  const manager = await RepositoryManager.open(database)
+  await withTypes(manager)
+  const search = new PlainSearch()
+  const indexes = await SearchIndexes.open(manager, {
+    backend: () => search,
+    extract: () => Promise.reject(new Error('cannot be read')),
+    onExtractionFailure: (): void =>
+      Promise.reject(new Error('listeners may reject')) as unknown as undefined,
+  })
+  const field = { name: 'title_t', value: '{n}title' }
+  const text = { name: 'text_t', value: '{n}file', extractContent: true }
+  const given = {
+    name: 'pages',
+    configuration: {
+      recordFilter: { includes: [{ versionTags: ['last'] }] },
+      fields: [field, text],
+    },
+  }
+  const created = indexes.create(given)
+  given.name = 'others'
+  field.value = '{n}none'
+  given.configuration.recordFilter.includes.length = 0
+  const index = await created
+  t.equal(index.name, 'pages')
+  const table = manager.repository().table()
+  const file = await manager.blobs.upload(Buffer.from('x'), upload)
+  const fields = { '{n}title': 'x', '{n}file': file }
+  await table.create({ id: 'USER.a', type: '{n}page', fields })
+  await index.waitFor()
+  t.same(search.documents[0]?.fields['title_t'], ['x'])
+  t.equal(index.counts.extractionFailures, 1)
+  t.same(await index.deadLetters(), [])
+  await indexes.close()
+  await manager.close()
+  await database.close()
+})
