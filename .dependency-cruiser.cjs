@@ -194,8 +194,8 @@ module.exports = {
       from: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/(fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket)|' +
-          'serve|repository-cli)\\.ts$',
+          '^src/(fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
+          'serve|cli|messaging-cli|repository-cli)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

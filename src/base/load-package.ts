@@ -23,6 +23,20 @@ export function loadPackage<T>(name: string): T {
   }
 }
 
+/** Whether a package is there; it is not loaded. */
+export function isInstalled(name: string): boolean {
+  const program = process.argv[1] ?? process.execPath
+  const address = import.meta.url as string | undefined
+  return [address, program].some((place) => {
+    if (place === undefined) return false
+    try {
+      return createRequire(place).resolve(name) !== ''
+    } catch {
+      return false
+    }
+  })
+}
+
 /** Whether Node found no package, as opposed to one that does not load. */
 function isMissing(error: unknown, name: string): boolean {
   const { code, message } = error as NodeJS.ErrnoException

@@ -16,7 +16,7 @@
 import zlib from 'node:zlib'
 import { assert } from '../base/assert.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { Lz4Codec, probeLz4Napi } from './lz4.js'
+import { Lz4Codec, probeLz4Napi, type Lz4Addon } from './lz4.js'
 import { CodecError, Scratch } from './scratch.js'
 
 export { CodecError } from './scratch.js'
@@ -76,7 +76,11 @@ interface ZstdFunctions {
 export function loadCodecs(options: LoadCodecsOptions = {}): Codecs {
   // The only place that reads this variable.
   const nativeFree = options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1'
-  const addon = nativeFree ? undefined : probeLz4Napi()
+  // Loading the addon takes longer than the rest of an open, and few blocks need it.
+  let probed: { readonly addon: Lz4Addon | undefined } | undefined = nativeFree
+    ? { addon: undefined }
+    : undefined
+  const addon = (): Lz4Addon | undefined => (probed ??= { addon: probeLz4Napi() }).addon
   const scratch = new Scratch()
   const codecs: (Codec | undefined)[] = [undefined]
   codecs[CodecId.none] = noneCodec
@@ -104,7 +108,9 @@ export function loadCodecs(options: LoadCodecsOptions = {}): Codecs {
       const message = `codec ${name} needs a newer Node: its zlib has no ${name}`
       throw new CellarError(ErrorCode.missingPackage, message)
     },
-    lz4Implementation: addon === undefined ? 'native-free' : 'lz4-napi',
+    get lz4Implementation() {
+      return addon() === undefined ? 'native-free' : 'lz4-napi'
+    },
   }
 }
 

@@ -40,14 +40,14 @@ export function probeLz4Napi(): Lz4Addon | undefined {
   }
 }
 
-/** A `Codec` (codec.ts); an absent `addon` means native-free alone. */
+/** A `Codec` (codec.ts); `addon` loads lz4-napi when it is first needed, or gives undefined. */
 export class Lz4Codec {
   readonly id: number
   readonly name = 'lz4'
   private readonly scratch: Scratch
-  private readonly addon: Lz4Addon | undefined
+  private readonly addon: () => Lz4Addon | undefined
 
-  constructor(id: number, scratch: Scratch, addon: Lz4Addon | undefined) {
+  constructor(id: number, scratch: Scratch, addon: () => Lz4Addon | undefined) {
     this.id = id
     this.scratch = scratch
     this.addon = addon
@@ -72,8 +72,13 @@ export class Lz4Codec {
     assert(uncompressedLength <= target.length, 'codec: target too short')
     if (uncompressedLength <= kernelBytesMax) {
       if (kernelDecompress(source, start, end, target, 0, uncompressedLength)) return
-    } else if (this.addon !== undefined) {
-      if (decompressWith(this.addon, source, start, end, target, uncompressedLength)) return
+    } else {
+      const addon = this.addon()
+      if (
+        addon !== undefined &&
+        decompressWith(addon, source, start, end, target, uncompressedLength)
+      )
+        return
     }
     try {
       lz4Decompress(source, start, end, target, 0, uncompressedLength)

@@ -19,8 +19,10 @@ import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import { InlineExecutor, type JobExecutor } from '../job/executor.js'
 import {
   canFindWorkerModule,
-  findPool,
+  hasPool,
+  hasWorkerModule,
   inlineWarning,
+  loadPool,
   WorkerExecutor,
 } from '../job/worker-executor.js'
 import type { Codecs } from '../codec/codec.js'
@@ -191,9 +193,12 @@ function makeExecutor(
   const inline = new InlineExecutor(fileSystem, codecs)
   if (options.executor === 'inline' || !fileSystem.shareable) return inline
   const isDemanded = options.executor === 'worker'
-  const pool = findPool()
-  if (pool === undefined) {
-    if (!isDemanded) return inline
+  if (!hasPool()) {
+    if (!isDemanded) {
+      // A bundle that took neither the pool nor the worker module along, probably unknowingly.
+      if (!hasWorkerModule()) setImmediate(() => events.onWarning(inlineWarning()))
+      return inline
+    }
     const message = "executor 'worker' needs the package piscina: npm install piscina"
     throw new CellarError(ErrorCode.missingPackage, message)
   }
@@ -202,7 +207,7 @@ function makeExecutor(
     setImmediate(() => events.onWarning(inlineWarning()))
     return inline
   }
-  return new WorkerExecutor(pool, jobThreadsMax, {
+  return new WorkerExecutor(loadPool, jobThreadsMax, {
     hookMillisecondsMax: options.cellHookMillisecondsMax,
     binding: fileSystem.binding,
     ...(isDemanded ? {} : { inline, onInline: (warning) => events.onWarning(warning) }),

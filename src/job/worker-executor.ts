@@ -13,8 +13,9 @@
  * `onInline` is called once.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { loadPackage } from '../base/load-package.js'
+import { isInstalled, loadPackage, requirePackage } from '../base/load-package.js'
 import type { DirectoryBinding } from '../fs/directory-handle.js'
+import { hasOwnFile } from '../fs/own-file.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
 import { HookWatchdog } from './hook-watchdog.js'
@@ -60,6 +61,21 @@ export function findPool(): PoolModule | undefined {
   }
 }
 
+/** Loads piscina for the first job. `ERR_MISSING_PACKAGE`. */
+export function loadPool(): PoolModule {
+  return requirePackage<PoolModule>('piscina', 'a worker thread')
+}
+
+/** Whether {@link findPool} will probably find it; nothing is loaded yet. */
+export function hasPool(): boolean {
+  return isInstalled('piscina')
+}
+
+/** Whether the worker module lies beside this one, as it does in the package. */
+export function hasWorkerModule(): boolean {
+  return canFindWorkerModule() && hasOwnFile(workerModule())
+}
+
 /** Jobs in a row without a thread, after which `inline` takes over: all attempts of one job. */
 const jobsWithoutThreadMax = attemptsMax
 
@@ -97,7 +113,7 @@ export interface WorkerExecutorOptions {
 }
 
 export class WorkerExecutor implements JobExecutor {
-  private readonly module: PoolModule
+  private readonly module: () => PoolModule
   private readonly threadsMax: number
   private readonly hookMillisecondsMax: number
   private readonly binding: DirectoryBinding | undefined
@@ -114,7 +130,8 @@ export class WorkerExecutor implements JobExecutor {
   /** Set to {@link inline} when it has taken over. */
   private successor: JobExecutor | undefined = undefined
 
-  constructor(module: PoolModule, threadsMax: number, options: WorkerExecutorOptions = {}) {
+  /** `module` loads the pool for the first job. */
+  constructor(module: () => PoolModule, threadsMax: number, options: WorkerExecutorOptions = {}) {
     this.module = module
     this.threadsMax = threadsMax
     this.hookMillisecondsMax = options.hookMillisecondsMax ?? 30_000
@@ -129,7 +146,8 @@ export class WorkerExecutor implements JobExecutor {
 
   async run(job: Job, control: JobControl): Promise<JobResult> {
     if (this.successor !== undefined) return this.successor.run(job, control)
-    const pool = (this.pool ??= this.start())
+    const pool = this.readyPool()
+    if (pool === undefined) return this.inline!.run(job, control)
     let answer: WorkerAnswer
     const abort = job.hooks && new AbortController()
     const watchdog =
@@ -161,8 +179,8 @@ export class WorkerExecutor implements JobExecutor {
    */
   prepare(): void {
     if (this.successor !== undefined) return
-    const pool = (this.pool ??= this.start())
-    if (pool.threads.length > 0) return
+    const pool = this.readyPool()
+    if (pool === undefined || pool.threads.length > 0) return
     pool.run(undefined, { name: 'wake' }).catch(() => undefined)
   }
 
@@ -187,8 +205,20 @@ export class WorkerExecutor implements JobExecutor {
     await pool?.destroy()
   }
 
+  /** The pool; undefined if piscina does not load and `inline` has taken over. */
+  private readyPool(): Pool | undefined {
+    try {
+      return (this.pool ??= this.start())
+    } catch (cause) {
+      if (this.inline === undefined) throw cause
+      this.successor = this.inline
+      this.onInline(inlineWarning(cause))
+      return undefined
+    }
+  }
+
   private start(): Pool {
-    const pool = new this.module.Piscina({
+    const pool = new (this.module().Piscina)({
       filename: workerModule(),
       minThreads: 0,
       maxThreads: this.threadsMax,

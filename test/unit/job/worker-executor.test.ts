@@ -32,7 +32,7 @@ function killStarting(t: Test, count: number): { started: number; killed: number
 const job = { kind: 'flush', fileNumber: 0 } as Job
 
 function executorOf(t: Test, threadsMax: number): WorkerExecutor {
-  const executor = new WorkerExecutor(module!, threadsMax)
+  const executor = new WorkerExecutor(() => module!, threadsMax)
   t.teardown(() => executor.close())
   return executor
 }
@@ -126,7 +126,7 @@ void t.test('without the module of the threads jobs run inline', options, async 
     close: () => Promise.resolve(),
   }
   const onInline = (warning: CellarError): void => void warnings.push(warning)
-  const executor = new WorkerExecutor(withoutModule(module!), 2, { inline, onInline })
+  const executor = new WorkerExecutor(() => withoutModule(module!), 2, { inline, onInline })
   t.teardown(() => executor.close())
   t.equal(executor.kind, 'worker')
   const attempts = Array.from({ length: 6 }, () => outcomeOf(executor))
@@ -140,8 +140,26 @@ void t.test('without the module of the threads jobs run inline', options, async 
 })
 
 void t.test('without another executor they fail', options, async (t) => {
-  const executor = new WorkerExecutor(withoutModule(module!), 1)
+  const executor = new WorkerExecutor(() => withoutModule(module!), 1)
   t.teardown(() => executor.close())
   for (let attempt = 0; attempt < 2; attempt++) t.equal(await outcomeOf(executor), 'died')
   t.equal(executor.kind, 'worker')
+})
+
+void t.test('where the package of the pool does not load, jobs run inline', async (t) => {
+  const warnings: unknown[] = []
+  const inline = { kind: 'inline', run: () => Promise.resolve('done') } as never
+  const executor = new WorkerExecutor(
+    () => {
+      throw new Error('does not load')
+    },
+    1,
+    { inline, onInline: (warning) => warnings.push(warning) },
+  )
+  t.equal(executor.kind, 'worker', 'nothing is loaded before the first job')
+  executor.prepare()
+  t.equal(executor.kind, 'inline')
+  t.equal(await executor.run({} as never, {} as never), 'done')
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], { code: 'ERR_JOB_FAILED', message: /job-worker.js must lie beside/ })
 })
