@@ -154,6 +154,8 @@ export class BatchBuild {
   async #buildRange(state: StoredBuild, range: BuildRange): Promise<void> {
     const { signal } = this.#parts
     while (range.isDone !== true && !signal.aborted) {
+      // No range runs ahead of a checkpoint: what breaks off behind it is done again.
+      await this.#storing
       const table = this.#parts.tables().find(({ name }) => name === range.table)
       const ids = table === undefined ? [] : await this.#nextIds(state, table, range)
       await this.#buildPage(state, range.table, ids)
