@@ -18,7 +18,7 @@ export class EmptyColumn {
   }
 
   /**
-   * REQUIRES {@link isLeft}. Behind the column, forgets the hint, copies it to `target` and returns
+   * REQUIRES {@link isLeft}. After the column, forgets the hint, copies it to `target` and returns
    * true, if the hint leads on.
    */
   takeHint(cell: CellView, target: SeekKey): boolean {

@@ -97,7 +97,7 @@ export class RetentionMatcher {
     if (isDeleteMarker(cell.type)) {
       history.addMarker(cell)
       this.reason = 'markers'
-      // Behind the last version no marker is needed, however long markers are to be kept.
+      // After the last version no marker is needed, however long markers are to be kept.
       if (!isFamilyMarker(cell.type) && columns.isFull(cell)) return MatchCode.seekNextColumn
       return this.fateOfMarker(cell) ?? MatchCode.include
     }
