@@ -1,4 +1,5 @@
 /** Capabilities of a backend, which callers can ask for before a call. */
+import { checkMethods } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
 
 /**
@@ -28,6 +29,11 @@ export interface Capabilities {
 
 /** The name of a capability. */
 export type Capability = keyof Capabilities
+
+/** Checks that a value is a database, for systems that get one. `ERR_INVALID_ARGUMENT`. */
+export function checkDatabase<T extends object>(database: T, what: string): T {
+  return checkMethods(database, `the database of ${what}`, ['table', 'createTable'] as never[])
+}
 
 /** Throws `ERR_UNSUPPORTED` if the backend lacks the capability that `what` needs. */
 export function requireCapability(

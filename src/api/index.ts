@@ -34,7 +34,12 @@ export type * from '../coprocessor/job-observer.js'
 export { CoprocessorPriority } from '../coprocessor/priority.js'
 export { FilterCode, type Filter, type RowCells } from '../filter/filter.js'
 export type * from './atomic.js'
-export { requireCapability, type Capabilities, type Capability } from './capabilities.js'
+export {
+  checkDatabase,
+  requireCapability,
+  type Capabilities,
+  type Capability,
+} from './capabilities.js'
 export type * from './changes.js'
 export type * from './coprocessor.js'
 export type * from './database.js'

@@ -10,6 +10,7 @@
  */
 import {
   OptionNames,
+  checkDatabase,
   requireCapability,
   type AtomicMutation,
   type CoprocessorRegistration,
@@ -120,6 +121,7 @@ export class MessagingService implements Messaging {
   /** Opens the service of a database, which must outlive it; makes its tables if need be. */
   static async open(database: Database, options: MessagingOptions = {}): Promise<MessagingService> {
     const settings = messagingSettings(options)
+    checkDatabase(database, 'messaging')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'messaging')
     const { tablePrefix } = settings
     const tables = {

@@ -1,5 +1,5 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import { CellarError, requireCapability } from '../api/index.js'
+import { CellarError, checkDatabase, requireCapability } from '../api/index.js'
 import type { Clock, Database, SyncTable, Table } from '../api/index.js'
 import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
@@ -130,6 +130,7 @@ export class RepositoryManager {
     options: RepositoryOptions = {},
   ): Promise<RepositoryManager> {
     const settings = repositorySettings(options)
+    checkDatabase(database, 'the content repository')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'the content repository')
     const { tablePrefix, randomBytes } = settings
     const valueTypes = new ValueTypes()

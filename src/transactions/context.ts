@@ -12,7 +12,7 @@
  * rolled back. If a participant refuses to start, those that
  * started before it are rolled back, so that they are free for the next transaction.
  */
-import type { AtomicMutation } from '../api/index.js'
+import { checkMethods, readArguments, type AtomicMutation } from '../api/index.js'
 import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
 import type { CommitOptions } from './manager-calls.js'
 import type { Transactions, TransactionParticipant } from './participant.js'
@@ -32,8 +32,8 @@ export class TransactionContext {
 
   /** Runs transactions of `client`; `participants` are told in the order given. */
   constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
-    this.#client = client
-    this.#participants = [...participants]
+    this.#client = checkMethods(client, 'the manager of a context', ['startShort', 'commit'])
+    this.#participants = readArguments(() => [...participants])
   }
 
   /** The running transaction; undefined if there is none. */

@@ -3,7 +3,12 @@
  * calls. A batch that fails for another reason than its content closes the log for good, because
  * memory and disk may then differ.
  */
-import { requireCapability, type AtomicMutation, type Database } from '../api/index.js'
+import {
+  checkDatabase,
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+} from '../api/index.js'
 import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
 import type { ManagerSettings } from './options.js'
 import { CommitNotCarried, isRefusal } from './refusal.js'
@@ -50,6 +55,7 @@ export class StateLog {
 
   /** Opens or makes the table of state. `ERR_TRANSACTION_STATE` if it is open. */
   static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
+    checkDatabase(database, 'a transaction manager')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
     const release = claim(database, settings.table)
     try {

@@ -15,6 +15,7 @@
  * another transaction adds meanwhile stay. With 'NONE' it conflicts with nothing.
  */
 import {
+  checkDatabase,
   OptionNames,
   type AtomicMutation,
   type Database,
@@ -85,6 +86,7 @@ export class TransactionalTable implements TransactionParticipant {
    * all versions.
    */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
+    checkDatabase(database, 'a transactional table')
     const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20, checkLifetime } = names.check(options)
     if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
       throw invalidArgument(`conflictLevel must be ROW, COLUMN or NONE, got ${conflictLevel}`)

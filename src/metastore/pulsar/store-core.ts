@@ -8,7 +8,7 @@
  * writer knows, so two writers can never mix.
  */
 import type { Database, Snapshot, Table } from '../../api/index.js'
-import { CellarError, ErrorCode, requireCapability } from '../../api/index.js'
+import { CellarError, ErrorCode, checkDatabase, requireCapability } from '../../api/index.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
 import { callListener, warnOfListener } from '../kernel/listener-errors.js'
 import { Turns } from '../kernel/turns.js'
@@ -136,6 +136,7 @@ export class StoreCore {
 
   /** Opens the store in a database. `ERR_METADATA_STORE_FAILURE`, `ERR_UNSUPPORTED`. */
   static async open(database: Database, settings: CoreSettings): Promise<StoreCore> {
+    checkDatabase(database, 'a metadata store')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a metadata store')
     requireCapability(database.capabilities, 'snapshots', 'a metadata store')
     const tables = await openTables(database, settings.prefix, settings.feedRetentionSeconds)
