@@ -40,9 +40,7 @@ export function registerPrometheus(
   databases: readonly MonitoredDatabase[],
   options: PrometheusOptions = {},
 ): Registry {
-  for (const database of checkArray(databases, 'the databases of a monitor')) {
-    checkMethods(database, 'the database of a monitor', ['statistics'])
-  }
+  checkDatabases(databases)
   const { registry, prefix = 'cellardb_' } = readArguments(() => optionNames.copy(options))
   if (registry !== undefined) checkMethods(registry, 'registry', ['registerMetric', 'metrics'])
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
@@ -146,11 +144,18 @@ function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, 
   }
 }
 
+function checkDatabases(databases: readonly MonitoredDatabase[]): void {
+  for (const database of checkArray(databases, 'the databases of a monitor')) {
+    checkMethods(database, 'the database of a monitor', ['statistics'])
+  }
+}
+
 /**
  * The figures of databases in the text format of Prometheus, without `prom-client`: for servers
  * that have a page of their own. Names begin with `cellardb_`.
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
+  checkDatabases(databases)
   const lines: string[] = []
   const known = databases.flatMap((database) => {
     const statistics = statisticsOf(database)
