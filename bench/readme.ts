@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path'
 import { formatOverview } from './harness/overview.js'
 import { formatPage } from './harness/plot.js'
 import type { Report, ResultRecord } from './harness/record.js'
-import { isBeside, readReport } from './harness/recorded.js'
+import { readReport } from './harness/recorded.js'
 import { suiteEntries } from './harness/registry.js'
 import {
   formatCount,
@@ -65,10 +65,9 @@ function rowsOf(group: readonly ResultRecord[]): Row[] {
   })
 }
 
-/** The best figure of the run itself, without those of another Node. */
+/** The best figure of the row. */
 function bestOf({ group, figureOf, isLatency }: Row): number {
-  const ofRun = group.filter(({ engine }) => !isBeside(engine))
-  return (isLatency ? Math.min : Math.max)(...ofRun.map(figureOf))
+  return (isLatency ? Math.min : Math.max)(...group.map(figureOf))
 }
 
 function cellOf(row: Row, engine: string): string {
@@ -76,7 +75,7 @@ function cellOf(row: Row, engine: string): string {
   if (result === undefined) return ''
   const figure = row.figureOf(result)
   const text = (row.isLatency ? formatMicroseconds : formatCount)(figure)
-  return figure === bestOf(row) && !isBeside(engine) ? `**${text}**` : text
+  return figure === bestOf(row) ? `**${text}**` : text
 }
 
 /** How many times as good as the best peer Cellar is. */
@@ -92,8 +91,7 @@ function ratioOf(row: Row): string {
 function formatReport(report: Report): string {
   const { machine, node, commit, date, options, results, engines } = report
   const names = [...new Set(results.map(({ engine }) => engine))]
-  const placeOf = (engine: string): number => (isOwn(engine) ? 0 : isBeside(engine) ? 1 : 2)
-  names.sort((one, other) => placeOf(one) - placeOf(other))
+  names.sort((one, other) => Number(isOwn(other)) - Number(isOwn(one)))
   const rows = groupResults(results).flatMap(rowsOf)
   const hasPeers = names.some(isNodePeer)
   const isLatency = rows.some((row) => row.isLatency)
@@ -174,18 +172,14 @@ export function formatGlance(folder: string): string {
     const [row] = rowsOf(group)
     return [{ words, own, best, row }]
   })
-  const engines = shown.flatMap(({ row }) => row.group.map(({ engine }) => engine))
-  const others = [...new Set(engines.filter(isBeside))]
-  const nameOf = (engine: string): string => engine.replace('cellar', 'Cellar')
   const rows = shown.map(({ words, own, best, row }) => [
     `${words}, ${formatCount(own.records)} records`,
     formatCount(own.opsPerSecond),
-    ...others.map((engine) => cellOf(row, engine)),
     `${formatCount(best.opsPerSecond)} (${best.engine})`,
     ratioOf(row),
   ])
-  const names = ['Cellar', ...others.map(nameOf), 'best other package', '']
-  return `${markdownTable([['operations per second', ...names], ...rows], names.length)}\n`
+  const head = ['operations per second', 'Cellar', 'best other package', '']
+  return `${markdownTable([head, ...rows], head.length - 1)}\n`
 }
 
 /** What is generated, and where it goes. */

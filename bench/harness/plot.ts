@@ -3,7 +3,6 @@
  * in one file without scripts or references, to be opened in a browser.
  */
 import type { Report, ResultRecord, Spread } from './record.js'
-import { isBeside } from './recorded.js'
 import { formatCount, formatMicroseconds, groupResults, isOpenLoad, percentiles } from './table.js'
 
 const labelWidth = 140
@@ -26,7 +25,6 @@ const knownColours: Readonly<Record<string, string>> = {
   'rocksdb-native/row': '#5b8c5a',
   'rocksdb-native/cells': '#a3c3a2',
   'rocksdb-cpp': '#5c5470',
-  'cellar on Node 22': '#e39aa3',
 }
 
 const otherColour = '#8d99ae'
@@ -124,13 +122,11 @@ const latencyLegend =
 
 /** The page of one report. */
 export function formatPage(report: Report): string {
-  const { machine, node, commit, date, options, leftOut, engines, results } = report
+  const { machine, node, commit, date, options, leftOut, results } = report
   const suite = escapeHtml(String(options['suite']))
   const where =
     `${machine.cpu}, ${machine.cores} cores, ${machine.platform}, Node ${node}, ` +
     `commit ${commit ?? 'unknown'}, ${date}`
-  const beside = Object.entries(engines).filter(([engine]) => isBeside(engine))
-  const notes = [where, ...beside.map(([engine, version]) => `${engine} ${version}`)]
   const absent = leftOut.map(({ engine, reason }) => `<li>${escapeHtml(`${engine}: ${reason}`)}`)
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -138,7 +134,7 @@ export function formatPage(report: Report): string {
 <style>${style}</style>
 <h1>${suite}</h1>
 <p>${results.some(isOpenLoad) ? latencyLegend : rateLegend}<br>
-<small>${escapeHtml(notes.join('; '))}</small></p>
+<small>${escapeHtml(where)}</small></p>
 ${groupResults(results).map(figuresOf).join('\n')}
 ${absent.length === 0 ? '' : `<p>Left out:</p><ul>${absent.join('')}</ul>`}
 </html>
