@@ -348,11 +348,13 @@ export class SsTableCursor implements BackwardCursor {
   private keepAhead(blocks: Block[], from: number): void {
     const { cache } = this.reader
     if (this.cacheBlocks && cache.bytesMax >= aheadCacheBytesMin) {
+      // Not held: one that the cache evicts before its use is read once more.
       for (let i = 1; i < blocks.length; i++) {
         blocks[i].frequency = -1
         cache.admit(blocks[i])
       }
     } else {
+      // The cursor may come back to them after the cache has taken them in and let them go.
       for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
       this.ahead = blocks
       this.aheadFrom = from

@@ -317,6 +317,7 @@ export class SsTableReader implements BlockSource {
       await this.readBlocks(index, to, blocks)
       for (const block of blocks) block.frequency = -1
       this.cache.admitPinned(blocks[0], load.waiters)
+      // Those behind it are not pinned: one that is evicted before its use is loaded once more.
       for (let i = 1; i < blocks.length; i++) this.cache.admit(blocks[i])
     } finally {
       this.loads.delete(index)

@@ -166,4 +166,18 @@ export const faults: readonly PlantedFault[] = [
     replace: 'if (!included) continue',
     tests: ['test/unit/filter/filter-list.test.ts'],
   },
+  {
+    name: 'blocks that a cursor has read ahead are not held',
+    file: 'src/sstable/cursor.ts',
+    find: 'for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood',
+    replace: '',
+    tests: ['test/unit/sstable/cache.test.ts'],
+  },
+  {
+    name: 'a step that is repeated does not keep the blocks that were loaded for it',
+    file: 'src/table/reads/block-loading.ts',
+    find: 'pins.push({ loader: loader!, index })',
+    replace: 'loader!.releaseBlock(index)',
+    tests: ['test/unit/table/block-loading.test.ts'],
+  },
 ]

@@ -250,6 +250,26 @@ void t.test(`memory is used again, but none that a read refers to, seed ${seed}`
   }
 })
 
+void t.test('a cursor goes back to what it has read ahead, whatever left the cache', async (t) => {
+  const { reader } = table(50_000)
+  const [cursor, other] = [reader.cursor(), reader.cursor()]
+  const read = (one: SsTableCursor, from: number, count: number): void => {
+    one.beginRead()
+    one.seek(entries[from].key, entries[from].key.length)
+    for (let at = from; at < from + count; at++) {
+      // One read for each entry: nothing refers to those before it.
+      one.beginRead()
+      const { key, value } = entries[at]
+      if (!keyOf(one).equals(key) || !valueOf(one).equals(value)) t.fail(`entry ${at}`)
+      one.next()
+    }
+  }
+  // Long enough to read ahead, and then enough of other blocks for the cache to lose these.
+  read(cursor, 0, 2000)
+  read(other, 10_000, 5000)
+  for (let at = 1900; at >= 0; at -= 100) read(cursor, at, 50)
+})
+
 void t.test('reads that let go use few buffers for many blocks', async (t) => {
   const { cache, reader, counters } = table(100_000)
   const cursor = reader.cursor()

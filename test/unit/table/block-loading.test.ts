@@ -1,6 +1,6 @@
 import t from 'tap'
 import { throwBlockMissing, type BlockLoader } from '../../../src/cursor/cursor.js'
-import { loadAndRepeat } from '../../../src/table/reads/block-loading.js'
+import { loadAndRepeat, runLoading } from '../../../src/table/reads/block-loading.js'
 import { emptyState, Version } from '../../../src/version/version.js'
 
 /** A version set that publishes at will and knows which versions are held. */
@@ -54,4 +54,23 @@ void t.test('a version that is published between two loads is held by the second
   ])
   t.same([...versions.live], [3], 'nothing is held afterwards')
   t.same(released, [1, 2])
+})
+
+void t.test('a step gets on though no block stays that nobody keeps', async (t) => {
+  const kept = new Set<number>()
+  const loader: BlockLoader = {
+    loadBlock: async (index) => void kept.add(index),
+    releaseBlock: (index) => void kept.delete(index),
+  }
+  const readPoints = { holdAll: () => [], remove: () => {} }
+  let runs = 0
+  const step = (): string => {
+    // A step that loads for ever must end here.
+    if (++runs > 9) return 'given up'
+    for (const index of [1, 2, 3]) if (!kept.has(index)) throwBlockMissing(loader, index)
+    return 'done'
+  }
+  t.equal(await runLoading({ versions: new FakeVersions(), readPoints }, step), 'done')
+  t.equal(runs, 4, 'each run needs one block more')
+  t.equal(kept.size, 0, 'nothing is kept afterwards')
 })
