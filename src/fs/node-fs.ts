@@ -6,7 +6,7 @@
  * the system could give its number to another file. Files are made with mode 0600 and directories
  * with 0700. A symbolic link, pipe or device in place of a file is never opened.
  */
-import * as nodeFs from 'node:fs'
+import type { Stats } from 'node:fs'
 import { join } from 'node:path'
 import { assert } from '../base/assert.js'
 import { checkObject, checkText, readArguments } from '../base/arguments.js'
@@ -14,6 +14,12 @@ import { fileError, syntheticError, systemCode } from './errors.js'
 import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
 import { lockDirectory, NodeDirectoryLock } from './lock.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
+
+/**
+ * Not imported: of an imported module webpack keeps only the functions that it finds called by
+ * name. It loses those of {@link SystemCalls} if another module of the program imports `node:fs`.
+ */
+const nodeFs = process.getBuiltinModule('node:fs')
 
 /** The functions of `node:fs` that files use; tests replace them to simulate unusual kernels. */
 export type SystemCalls = Pick<
@@ -304,7 +310,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   statSync(path: string): FileStat | undefined {
-    let stat: nodeFs.Stats | undefined
+    let stat: Stats | undefined
     try {
       stat = nodeFs.lstatSync(this.at(path), { throwIfNoEntry: false })
     } catch (error) {

@@ -22,18 +22,31 @@ const description = JSON.parse(
   readFileSync(join(projectRoot, 'package.json'), 'utf8'),
 ) as PackageDescription
 
+/** Bytes of the compressed package; a few per cent above what they are. */
+const sizeMax = 850_000
+
 /** The compiled module behind each entry, by the name of the published file. */
 const compiledEntries = JSON.parse(
   readFileSync(join(projectRoot, '.ci/entries.json'), 'utf8'),
 ) as Readonly<Record<string, string>>
 
-/** Paths of the published package. */
-const packedFiles = onceAsync(async (): Promise<string[]> => {
+interface Packed {
+  /** Bytes of the compressed package. */
+  readonly size: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+async function packed(): Promise<Packed> {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline']
   const { stdout, stderr, code } = await runProgram('npm', args)
   if (code !== 0) throw new Error(`npm pack failed: ${stderr}`)
-  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }]
-  return files.map((file) => file.path)
+  const [found] = JSON.parse(stdout) as [Packed]
+  return found
+}
+
+/** Paths of the published package. */
+const packedFiles = onceAsync(async (): Promise<string[]> => {
+  return (await packed()).files.map((file) => file.path)
 })
 
 /** The function, whose work is done by its first call alone. */
@@ -149,6 +162,33 @@ void t.test('declarations are rolled up, one file for each entry', async (t) => 
     const outside = importedFiles.filter(({ fileName }) => fileName.startsWith('..'))
     t.strictSame(outside, [], `${name} needs nothing that is not packed`)
   }
+  const { size } = await packed()
+  t.ok(size < sizeMax, `${size} bytes: see docs/bundlers-and-runtimes.md, "Size of the package"`)
+})
+
+void t.test('bundlers leave imports of modules of users to Node', async (t) => {
+  for (const path of (await packedFiles()).filter((name) => name.endsWith('.js'))) {
+    const text = readFileSync(join(projectRoot, path), 'utf8')
+    const plain = [...text.matchAll(/\bimport\((?!["'/]).{0,20}/g)].map(([found]) => found)
+    t.strictSame(plain, [], `${path}: webpack warns of these, and finds no module`)
+  }
+})
+
+void t.test('no namespace of a module of Node is handed on as a value', (t) => {
+  const found: string[] = []
+  for (const file of sourceFiles('src', 'native-free')) {
+    const names = new Set<string>()
+    visitNodes(file.tree, (node) => {
+      if (ts.isNamespaceImport(node)) names.add(node.name.text)
+      if (!ts.isIdentifier(node) || !names.has(node.text)) return
+      const { parent } = node
+      const isNamed = ts.isPropertyAccessExpression(parent) || ts.isQualifiedName(parent)
+      if (isNamed || ts.isNamespaceImport(parent) || ts.isTypeQueryNode(parent)) return
+      found.push(`${placeOf(file, node)} ${node.text}`)
+    })
+  }
+  t.strictSame(found, [], 'webpack drops what it does not see called by name')
+  t.end()
 })
 
 void t.test('an install runs nothing and brings little', async (t) => {
@@ -271,4 +311,30 @@ void t.test('the addon and the thread pool are optional', (t) => {
     'peers are needed by one part only',
   )
   t.end()
+})
+
+void t.test('errors and databases are printed with their names', async (t) => {
+  const code = `
+    import * as cellar from 'cellardb'
+    import { openMemoryDatabase } from 'cellardb/memory'
+    import { inspect } from 'node:util'
+    const db = await openMemoryDatabase()
+    const table = await db.ensureTable('t', { families: { f: {} } })
+    const errors = [
+      await table.get('r', { colums: [] }).catch((error) => error),
+      new cellar.BatchError('some', new Map()),
+    ]
+    const shown = errors.map((error) => {
+      const [head] = inspect(error).split(':')
+      return [error.name, error.constructor.name, error.stack.split(':')[0], head]
+    })
+    console.log(JSON.stringify({ shown, database: inspect(db).split(' ')[0] }))
+    await db.close()`
+  t.strictSame(await load(code, 'module'), {
+    shown: [
+      ['CellarError', 'CellarError', 'CellarError', 'CellarError'],
+      ['CellarError', 'BatchError', 'CellarError', 'BatchError [CellarError]'],
+    ],
+    database: 'Database',
+  })
 })

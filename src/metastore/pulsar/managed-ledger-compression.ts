@@ -8,7 +8,7 @@
  *
  * Numbers are big endian. Node has no LZ4 and no Snappy, and Zstandard from version 22.15 on only.
  */
-import * as zlib from 'node:zlib'
+import zlib from 'node:zlib'
 import { fromBinary, toBinary } from '../records/binary-form.js'
 import { messageType, required } from '../records/message-type.js'
 import { InvalidArgumentError, UnsupportedError } from './errors.js'
