@@ -15,12 +15,12 @@ export {
   type FieldSelection,
 } from './bookkeeper/value.js'
 export { LongVersion, Version, type Occurred, type Versioned } from './bookkeeper/version.js'
-export {
+export { CallbackScannableTable, CallbackTable } from './bookkeeper/callback-table.js'
+export type {
   CallbackCursor,
-  CallbackScannableTable,
-  CallbackTable,
+  CallbackErrorHandler,
+  MetastoreCallback,
 } from './bookkeeper/callback-table.js'
-export type { CallbackErrorHandler, MetastoreCallback } from './bookkeeper/callback-table.js'
 export { CellarMetaStore } from './bookkeeper/cellar-metastore.js'
 export type { CellarMetastoreConfiguration } from './bookkeeper/cellar-metastore.js'
 export { cleanTable } from './bookkeeper/clean-table.js'
@@ -42,7 +42,7 @@ export { LedgerLayoutRecord, type LedgerLayout } from './bookkeeper/ledger-layou
 export type { LayoutForm, LayoutRecord } from './bookkeeper/layout-record.js'
 export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledger-manager.js'
 export { LedgerIdGenerator, type LedgerIdOptions } from './bookkeeper/ledger-ids.js'
-export { LedgerRangeIterator, type LedgerIdRange } from './bookkeeper/ledger-ranges.js'
+export type { LedgerIdRange, LedgerRangeIterator } from './bookkeeper/ledger-ranges.js'
 export { LedgerError, LedgerErrorCode } from './bookkeeper/ledger-errors.js'
 export type { LedgerMetadataListener } from './bookkeeper/ledger-listeners.js'
 export {

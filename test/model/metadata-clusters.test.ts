@@ -9,10 +9,10 @@ import { openMemoryDatabase } from '../../src/memory.js'
 import {
   MetadataErrorCode,
   metadataStoreOf,
-  SynchronizedMetadataStore,
   type MetadataEvent,
   type MetadataEventSynchronizer,
 } from '../../src/metastore-pulsar.js'
+import { SynchronizedMetadataStore } from '../../src/metastore/pulsar/synchronized-store.js'
 import { lengthOf } from '../helpers/length.js'
 import { ManualTimer } from '../helpers/manual-timer.js'
 

@@ -1,10 +1,26 @@
 /** Checks of what callers give to tables: what is wrong is `IllegalOp`, before anything is done. */
-import { OptionNames } from '../../api/index.js'
-import { illegalOp, MetastoreException } from './errors.js'
+import { types } from 'node:util'
+import { checkMethods, OptionNames } from '../../api/index.js'
+import { illegalOp, MetastoreError, MetastoreException } from './errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
-import type { GetOptions, KeyRange, MetastoreWatcher, RowGuard } from './types.js'
+import type { GetOptions, KeyRange, MetastoreWatcher, MetaStore, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { isKnownVersion, LongVersion, type Version } from './version.js'
+
+/** Checks a store that a caller gives. `ERR_INVALID_ARGUMENT` if the object is none. */
+export function checkStore(store: MetaStore): MetaStore {
+  return checkMethods(store, 'the store', ['createTable', 'createScannableTable'])
+}
+
+/** Reads what a caller gave, which may throw. */
+function readable<T>(what: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof MetastoreError) throw error
+    throw illegalOp(`${what} cannot be read`, error)
+  }
+}
 
 /** Copies the fields of a value, so that later changes of it do not matter. */
 export function checkValue(value: unknown): readonly FieldChange[] {
@@ -26,7 +42,7 @@ export function checkGuard(guard: unknown): RowGuard {
   if (typeof guard !== 'object' || guard === null) {
     throw illegalOp(`the guard must be an object, got ${kindOf(guard)}`)
   }
-  const { key, version } = guard as RowGuard
+  const { key, version } = readable('the guard', () => ({ ...(guard as RowGuard) }))
   checkKey(key, 'the key of the guard')
   if (!(version instanceof LongVersion)) {
     throw illegalOp('the version of the guard must be one that the store gave out')
@@ -37,7 +53,7 @@ export function checkGuard(guard: unknown): RowGuard {
 /** Copies a selection of fields; undefined and null mean all. */
 export function checkFields(fields: unknown): FieldSelection {
   if (fields === undefined || fields === ALL_FIELDS) return ALL_FIELDS
-  if (!(fields instanceof Set)) {
+  if (!types.isSet(fields)) {
     throw illegalOp(`the fields must be a Set of names or null, got ${kindOf(fields)}`)
   }
   const copy = new Set<string>()
@@ -65,7 +81,8 @@ export function checkRange(range: unknown): KeyRange {
   if (typeof range !== 'object' || range === null) {
     throw illegalOp(`the range must be an object, got ${kindOf(range)}`)
   }
-  const { firstKey, firstInclusive, lastKey, lastInclusive, order } = range as KeyRange
+  const given = readable('the range', () => ({ ...(range as KeyRange) }))
+  const { firstKey, firstInclusive, lastKey, lastInclusive, order } = given
   if (order !== 'ASC' && order !== 'DESC') {
     throw illegalOp(`the order must be ASC or DESC, got ${kindOf(order)}`)
   }

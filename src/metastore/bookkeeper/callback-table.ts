@@ -6,6 +6,8 @@
  * callback throws is handed to `onCallbackError` and changes nothing. A callback that is no
  * function is the one mistake that is thrown at once, for want of somebody to tell.
  */
+import { checkMethods } from '../../api/index.js'
+import { checkCallable } from '../kernel/arguments.js'
 import { callListener } from '../kernel/listener-errors.js'
 import { kindOf } from './arguments.js'
 import { illegalOp, MetastoreError, ReturnCode } from './errors.js'
@@ -61,6 +63,8 @@ export class CallbackTable {
 
   /** `onCallbackError` is told what a callback throws. */
   constructor(table: MetastoreTable, onCallbackError: CallbackErrorHandler) {
+    checkMethods(table, 'the table', ['get', 'put', 'remove', 'openCursor'])
+    checkCallable(onCallbackError, 'onCallbackError')
     this.#table = table
     this.#onError = onCallbackError
   }
@@ -147,6 +151,7 @@ export class CallbackScannableTable extends CallbackTable {
   /** `onCallbackError` is told what a callback throws. */
   constructor(table: MetastoreScannableTable, onCallbackError: CallbackErrorHandler) {
     super(table, onCallbackError)
+    checkMethods(table, 'the table', ['openRange'])
     this.#scannable = table
     this.#onRangeError = onCallbackError
   }

@@ -2,7 +2,7 @@
  * The MetaStore over Cellar: durable, with versions that are never used again and cursors over
  * snapshots.
  */
-import { OptionNames } from '../../api/index.js'
+import { OptionNames, shown } from '../../api/index.js'
 import { warnOfListener } from '../kernel/listener-errors.js'
 import { copyOfConfiguration } from './arguments.js'
 import { MetastoreException } from './errors.js'
@@ -74,7 +74,7 @@ export class CellarMetaStore implements MetaStore {
       throw new MetastoreException('the store is open already')
     }
     if (version !== storeVersion) {
-      throw new MetastoreException(`the store has version ${storeVersion}, not ${version}`)
+      throw new MetastoreException(`the store has version ${storeVersion}, not ${shown(version)}`)
     }
     const own = copyOfConfiguration(configuration, names)
     const { database, openDatabase } = own
@@ -118,7 +118,7 @@ export class CellarMetaStore implements MetaStore {
     if (shared === undefined) throw new MetastoreException('the store is not open')
     if (typeof name !== 'string' || !tableName.test(name)) {
       const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
-      throw new MetastoreException(`${message}: ${JSON.stringify(name)}`)
+      throw new MetastoreException(`${message}: ${shown(name)}`)
     }
     const { durability, cursorIdleMilliseconds, onListenerError } = this.#configuration
     try {

@@ -1,4 +1,5 @@
 /** Empties a table (BookKeeper: `MetastoreUtils.cleanTable`). */
+import { checkMethods } from '../../api/index.js'
 import { checkCount } from './arguments.js'
 import { codeOf, illegalOp, MetastoreError, MetastoreErrorCode } from './errors.js'
 import type { MetastoreTable } from './types.js'
@@ -10,6 +11,7 @@ import { Version } from './version.js'
  * failure ends it; a row that somebody else removed meanwhile is none.
  */
 export async function cleanTable(table: MetastoreTable, entriesAtOnce = 1000): Promise<void> {
+  checkMethods(table, 'the table', ['openCursor', 'remove'])
   checkCount(entriesAtOnce)
   if (entriesAtOnce === 0) throw illegalOp('the number of entries must be 1 or more')
   const cursor = await table.openCursor(NON_FIELDS)

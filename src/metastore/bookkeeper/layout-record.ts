@@ -3,6 +3,7 @@
  * `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig keep theirs
  * in ZooKeeper (`LayoutManager`, `FactoryLayout`).
  */
+import { checkStore } from './arguments.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from './errors.js'
 import type { MetaStore, MetastoreTable } from './types.js'
 import { Value } from './value.js'
@@ -25,7 +26,7 @@ export interface LayoutForm<T> {
 
 /** Opens the table of layouts; `store` is initialised. */
 export function openLayoutTable(store: MetaStore): Promise<MetastoreTable> {
-  return store.createTable(layoutTable)
+  return checkStore(store).createTable(layoutTable)
 }
 
 /** The record of one layout. Every write is conditional, so all who open a store agree. */

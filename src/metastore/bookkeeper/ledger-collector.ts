@@ -3,7 +3,7 @@
  * collector). A ledger is collected only if a complete listing lacks it; with verification, which
  * is the default, only if reading it also says that there is no such ledger.
  */
-import { OptionNames } from '../../api/index.js'
+import { checkArray, checkMethods, OptionNames, readArguments } from '../../api/index.js'
 import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
@@ -34,7 +34,10 @@ export async function collectLedgers(
   options: CollectionOptions = {},
 ): Promise<bigint[]> {
   names.check(options)
-  const local = [...localLedgers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  checkMethods(manager, 'the ledger manager', ['getLedgerRanges', 'readLedger'])
+  const local = readArguments(() => checkArray(localLedgers, 'the local ledgers')).sort((a, b) =>
+    a < b ? -1 : a > b ? 1 : 0,
+  )
   const candidates: bigint[] = []
   let at = 0
   for await (const { ids, end } of manager.getLedgerRanges()) {

@@ -9,6 +9,7 @@
  * An id is the bucket's number in the top seven of 63 bits and the count below. Generators that
  * use different numbers of buckets can share a table.
  */
+import { checkStore } from './arguments.js'
 import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
@@ -65,7 +66,7 @@ export class LedgerIdGenerator {
 
   /** Opens the table of counters. `ERR_INVALID_ARGUMENT` for options out of range. */
   static async open(store: MetaStore, options: LedgerIdOptions = {}): Promise<LedgerIdGenerator> {
-    return new LedgerIdGenerator(await store.createTable(tableName), options)
+    return new LedgerIdGenerator(await checkStore(store).createTable(tableName), options)
   }
 
   /**

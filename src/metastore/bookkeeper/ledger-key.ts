@@ -2,7 +2,7 @@
  * Keys of the `LEDGER` table: the id in decimal, padded to 19 digits, so that all ids of 63 bits
  * are in order. BookKeeper pads to 10, which puts longer ids before shorter ones.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, ErrorCode, shown } from '../../api/index.js'
 import { metaStoreError } from './ledger-errors.js'
 
 /** Name of the table. */
@@ -21,7 +21,7 @@ export function ledgerKey(ledgerId: bigint): string {
   if (typeof ledgerId !== 'bigint' || ledgerId < 0n || ledgerId > ledgerIdMax) {
     throw new CellarError(
       ErrorCode.invalidArgument,
-      `a ledger id is a bigint from 0 to 2^63-1, not ${String(ledgerId)}`,
+      `a ledger id is a bigint from 0 to 2^63-1, not ${shown(ledgerId)}`,
     )
   }
   return ledgerId.toString().padStart(keyDigits, '0')

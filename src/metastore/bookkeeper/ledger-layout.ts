@@ -7,7 +7,7 @@
  * ZooKeeper; here the key is `LEDGERS/LAYOUT` in the table `layout`.
  * Source: BookKeeper 4.7, `org.apache.bookkeeper.meta.LedgerLayout` and `LayoutManager`.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, checkObject, ErrorCode, readArguments } from '../../api/index.js'
 import { LayoutRecord, openLayoutTable } from './layout-record.js'
 import { layoutMismatch, metaStoreError } from './ledger-errors.js'
 import type { MetaStore } from './types.js'
@@ -26,9 +26,14 @@ export interface LedgerLayout {
   readonly managerVersion: number
 }
 
+/** A copy of a layout, whose class and version are not checked. `ERR_INVALID_ARGUMENT`. */
+export function copyOfLayout(layout: LedgerLayout): LedgerLayout {
+  return readArguments(() => ({ ...checkObject(layout, 'the layout of ledgers') }))
+}
+
 /** The layout as text. `ERR_INVALID_ARGUMENT` if class or version are not valid. */
 export function formatLedgerLayout(layout: LedgerLayout): string {
-  const { managerFactoryClass, managerVersion } = layout
+  const { managerFactoryClass, managerVersion } = copyOfLayout(layout)
   const line = `${managerFactoryClass}:${managerVersion}`
   if (parseManager(line) !== undefined) return `${formatVersion}\n${line}`
   const message = `${JSON.stringify(line)} is no factory class with a manager version`

@@ -6,8 +6,10 @@
  * `ERR_LEDGER_EXISTS`, a wrong version on remove is `ERR_LEDGER_METADATA_VERSION`, `write` never
  * creates, ids of 63 bits are in order, a listing is complete or fails.
  */
-import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
+import { CellarError, ErrorCode, OptionNames, shown } from '../../api/index.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { checkCallable } from '../kernel/arguments.js'
+import { checkStore } from './arguments.js'
 import { cleanTable } from './clean-table.js'
 import { codeOf, MetastoreErrorCode } from './errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
@@ -21,7 +23,7 @@ import {
 import { LedgerRangeIterator } from './ledger-ranges.js'
 import type { MetaStore, MetastoreScannableTable } from './types.js'
 import { Value } from './value.js'
-import { LongVersion, Version, type Versioned } from './version.js'
+import { isKnownVersion, LongVersion, Version, type Versioned } from './version.js'
 
 const field = '.META'
 
@@ -64,7 +66,7 @@ export class LedgerManager<M = LedgerMetadata> {
     if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
       throw new CellarError(
         ErrorCode.invalidArgument,
-        `metastoreMaxEntriesPerScan is an integer above 0, not ${pageSize}`,
+        `metastoreMaxEntriesPerScan is an integer above 0, not ${shown(pageSize)}`,
       )
     }
     this.#table = table
@@ -86,7 +88,7 @@ export class LedgerManager<M = LedgerMetadata> {
     store: MetaStore,
     options: LedgerManagerOptions<M> = {},
   ): Promise<LedgerManager<M>> {
-    const table = await store.createScannableTable(ledgerTable)
+    const table = await checkStore(store).createScannableTable(ledgerTable)
     const manager = new LedgerManager<M>(table, options)
     await markEnd(table)
     return manager
@@ -158,6 +160,7 @@ export class LedgerManager<M = LedgerMetadata> {
    * failure, of the processor or of the listing, ends the walk; the promise rejects with it.
    */
   async asyncProcessLedgers(processor: (ledgerId: bigint) => Promise<void> | void): Promise<void> {
+    checkCallable(processor, 'the processor')
     for await (const { ids } of this.getLedgerRanges()) {
       for (const ledgerId of ids) await processor(ledgerId)
     }
@@ -174,6 +177,7 @@ export class LedgerManager<M = LedgerMetadata> {
    */
   registerLedgerMetadataListener(ledgerId: bigint, listener: LedgerMetadataListener<M>): void {
     ledgerKey(ledgerId)
+    checkCallable(listener, 'the listener')
     this.#listeners.add(ledgerId, listener)
   }
 
@@ -239,7 +243,8 @@ function failure(ledgerId: bigint, error: unknown): LedgerError {
 }
 
 function wrongVersion(ledgerId: bigint, version: Version): LedgerError {
-  const message = `ledger ${ledgerId}: ${String(version)} is not the version of metadata`
+  const given = isKnownVersion(version) ? version.toString() : shown(version)
+  const message = `ledger ${ledgerId}: ${given} is not the version of metadata`
   return new LedgerError(LedgerErrorCode.metadataVersion, message)
 }
 

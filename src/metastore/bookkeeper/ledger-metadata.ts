@@ -3,6 +3,7 @@
  * and the text form of `LedgerMetadataFormat`. The ledger manager takes any other form as a
  * {@link LedgerMetadataCodec}.
  */
+import { checkObject, readArguments } from '../../api/index.js'
 import {
   enumType,
   invalidRecord,
@@ -117,5 +118,5 @@ export const ledgerMetadataCodec: LedgerMetadataCodec<LedgerMetadata> = {
     }
     return fromText(ledgerMetadataType, stored.subarray(header.length))
   },
-  creatorToken: (metadata) => metadata.cToken,
+  creatorToken: (metadata) => readArguments(() => checkObject(metadata, 'ledger metadata').cToken),
 }

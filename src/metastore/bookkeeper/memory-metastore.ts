@@ -4,7 +4,7 @@
  *
  * A cursor keeps the rows of its range, which are never changed but replaced.
  */
-import { OptionNames } from '../../api/index.js'
+import { OptionNames, shown } from '../../api/index.js'
 import { warnOfListener } from '../kernel/listener-errors.js'
 import { copyOfConfiguration } from './arguments.js'
 import { badVersion, guardFailed, keyExists, MetastoreException, noKey } from './errors.js'
@@ -243,7 +243,8 @@ export class MemoryMetaStore implements MetaStore {
   }
 
   async init(configuration: MemoryMetastoreConfiguration, version: number): Promise<void> {
-    if (version !== 1) throw new MetastoreException(`the store has version 1, not ${version}`)
+    if (version !== 1)
+      throw new MetastoreException(`the store has version 1, not ${shown(version)}`)
     if (this.#data !== undefined) throw new MetastoreException('the store is open already')
     this.#configuration = copyOfConfiguration(configuration, names)
     this.#data = this.#configuration.data ?? new MemoryMetastoreData()

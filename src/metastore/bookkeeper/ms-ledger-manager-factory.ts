@@ -5,11 +5,13 @@
  * The counters of `IDGEN` stay whatever is removed: bookies may still store entries of ledgers that
  * the metadata have forgotten. BookKeeper removes its counter with the cluster.
  */
+import { shown } from '../../api/index.js'
+import { checkStore } from './arguments.js'
 import { cleanTable } from './clean-table.js'
 import { layoutMismatch, LedgerError, metaStoreError } from './ledger-errors.js'
 import { LedgerIdGenerator, type LedgerIdOptions } from './ledger-ids.js'
 import { isExpectedKey, ledgerTable } from './ledger-key.js'
-import { LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
+import { copyOfLayout, LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
 import type { LedgerManagerFactory } from './ledger-manager-factory.js'
 import { LedgerManager, type LedgerManagerOptions } from './ledger-manager.js'
 import type { LedgerMetadata } from './ledger-metadata.js'
@@ -36,12 +38,11 @@ export class MSLedgerManagerFactory implements LedgerManagerFactory {
   }
 
   async initialize(store: MetaStore, layout: LedgerLayout): Promise<void> {
-    const { managerFactoryClass, managerVersion } = layout
+    checkStore(store)
+    const { managerFactoryClass, managerVersion } = copyOfLayout(layout)
     const version = this.getCurrentVersion()
     if (managerVersion !== version) {
-      throw layoutMismatch(
-        `the ledgers have version ${managerVersion} of ${managerFactoryClass}, not ${version}`,
-      )
+      throw layoutMismatch(`the ledgers have version ${shown(managerVersion)}, not ${version}`)
     }
     this.#opened = { store, layout: { managerFactoryClass, managerVersion } }
   }

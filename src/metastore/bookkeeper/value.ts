@@ -4,6 +4,9 @@
  * A `Value` shares the bytes that it is given and hands them out again; tables copy what goes in
  * and what comes out, so that nobody changes a stored row through a buffer.
  */
+import { types } from 'node:util'
+import { checkBytesLike, shown } from '../../api/index.js'
+import { illegalOp } from './errors.js'
 
 /** No fields: keys and versions only. */
 export const NON_FIELDS: ReadonlySet<string> = Object.freeze(new Set<string>())
@@ -34,7 +37,12 @@ export class Value {
   constructor(fields?: Value | Readonly<Record<string, FieldData>>) {
     this.#fields = new Map(fields instanceof Value ? fields.#fields : undefined)
     if (fields === undefined || fields instanceof Value) return
-    for (const [name, data] of Object.entries(fields)) this.setField(name, data)
+    for (const [name, data] of entriesOf(fields)) this.setField(name, data)
+  }
+
+  /** Not by the chain of prototypes, which throws for a proxy that was revoked. */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #fields in value
   }
 
   /** The bytes of a field; null if it is absent or null. */
@@ -46,8 +54,12 @@ export class Value {
     return bytes
   }
 
-  /** Sets a field. Null is kept as such; a put deletes the field then. */
+  /**
+   * Sets a field. Null is kept as such; a put deletes the field then. `ERR_METASTORE_ILLEGAL_OP`
+   * unless the name is a string, and the data are a string, bytes or null.
+   */
   setField(name: string, data: FieldData): this {
+    if (typeof name !== 'string') throw illegalOp(`a field name is a string, not ${shown(name)}`)
     this.#set(name, typeof data === 'string' ? data : asBuffer(data))
     return this
   }
@@ -94,6 +106,7 @@ export class Value {
    */
   project(fields: FieldSelection): Value {
     if (fields === null) return new Value(this)
+    if (!types.isSet(fields)) throw illegalOp(`the fields are a Set, not ${shown(fields)}`)
     const projected = new Value()
     for (const name of fields) projected.setField(name, this.getField(name))
     return projected
@@ -101,6 +114,7 @@ export class Value {
 
   /** Takes over the fields of another value; a null one removes the field. */
   merge(other: Value): this {
+    if (!(other instanceof Value)) throw illegalOp(`the other is a Value, not ${shown(other)}`)
     for (const [name, data] of other.#fields) {
       if (data === null) this.#fields.delete(name)
       else this.#set(name, data)
@@ -135,7 +149,20 @@ export class Value {
 
 function asBuffer(data: Uint8Array | null): Buffer | null {
   if (data === null) return null
+  try {
+    checkBytesLike(data, 'the data of a field')
+  } catch (error) {
+    throw illegalOp('the data of a field must be bytes, a string or null', error)
+  }
   if (Buffer.isBuffer(data)) return data
-  if (data instanceof Uint8Array) return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-  throw new TypeError('the data of a field must be bytes, a string or null')
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+}
+
+/** The fields of an object, whose getters may throw. */
+function entriesOf(fields: Readonly<Record<string, FieldData>>): [string, FieldData][] {
+  try {
+    return Object.entries(fields)
+  } catch (error) {
+    throw illegalOp('the fields cannot be read', error)
+  }
 }

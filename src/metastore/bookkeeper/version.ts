@@ -5,6 +5,9 @@
  * recognised by identity. A store accepts a write if `stored.compare(given)` is `CONCURRENTLY`.
  */
 
+import { shown } from '../../api/index.js'
+import { illegalOp } from './errors.js'
+
 /** Where one version lies relative to another; `CONCURRENTLY` means "the same" or "matches". */
 export type Occurred = 'BEFORE' | 'AFTER' | 'CONCURRENTLY'
 
@@ -13,7 +16,7 @@ export interface Version {
   /**
    * Where this version lies relative to `other`.
    *
-   * @throws TypeError if `other` is null or a version of another kind.
+   * `ERR_METASTORE_ILLEGAL_OP` if `other` is null or a version of another kind.
    */
   compare(other: Version): Occurred
   /** The number in decimal digits, `NEW` or `ANY`. */
@@ -60,13 +63,20 @@ export class LongVersion implements Version {
   /** Private, so that nobody can change it; that costs less than a frozen object. */
   readonly #value: bigint
 
-  /** @throws RangeError if the number is not an integer of 64 bits. */
+  /** `ERR_METASTORE_ILLEGAL_OP` if the number is not an integer of 64 bits. */
   constructor(value: bigint | number) {
-    const number = typeof value === 'bigint' ? value : BigInt(value)
+    const isInteger = typeof value === 'bigint' || Number.isInteger(value)
+    if (!isInteger) throw illegalOp(`a version is an integer, not ${shown(value)}`)
+    const number = BigInt(value)
     if (number > versionMax || number < -versionMax - 1n) {
-      throw new RangeError(`version ${number} does not fit into 64 bits`)
+      throw illegalOp(`version ${number} does not fit into 64 bits`)
     }
     this.#value = number
+  }
+
+  /** Not by the chain of prototypes, which throws for a proxy that was revoked. */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #value in value
   }
 
   /** -2^63 to 2^63 - 1. */
@@ -95,7 +105,7 @@ export function isKnownVersion(version: unknown): version is Version {
 
 function checkKind(version: unknown): void {
   if (isKnownVersion(version)) return
-  throw new TypeError(
+  throw illegalOp(
     version === null || version === undefined
       ? 'the version to compare with is missing'
       : 'the version to compare with is of another kind',

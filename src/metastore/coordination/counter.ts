@@ -1,5 +1,7 @@
 /** Numbers that nobody gets twice, over restarts and over all processes of a store. */
+import { checkStore } from '../pulsar/arguments.js'
 import { hasCode, MetadataErrorCode, MetadataStoreError } from '../pulsar/errors.js'
+import { checkPath } from '../pulsar/paths.js'
 import type { MetadataStore } from '../pulsar/types.js'
 
 const attemptsMax = 5
@@ -9,6 +11,8 @@ const attemptsMax = 5
  * `ERR_METADATA_STORE_FAILURE` when the conflicts do not end.
  */
 export async function nextCounterValue(store: MetadataStore, path: string): Promise<number> {
+  checkStore(store)
+  checkPath(path)
   for (let attempt = 1; ; attempt++) {
     try {
       if (!(await store.exists(path))) await store.put(path, '', -1)

@@ -7,6 +7,6 @@ export {
 } from './leader-election.js'
 export type { LeaderElectionState } from './election-waits.js'
 export { LockManager, type LockOptions } from './lock-manager.js'
-export { ResourceLock, type LockState } from './resource-lock.js'
+export type { LockState, ResourceLock } from './resource-lock.js'
 export { CoordinationService } from './service.js'
 export { MetadataTableView, type TableViewOptions } from './table-view.js'

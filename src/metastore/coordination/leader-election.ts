@@ -5,7 +5,7 @@
  * the record goes, when the session comes back, and some time after an attempt that failed. One
  * handle is one participant of a path, since its session owns the record.
  */
-import { checkListener, copyOfOptions } from '../pulsar/arguments.js'
+import { checkCachingStore, checkListener, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
@@ -15,6 +15,7 @@ import {
   ContentDeserializationError,
   hasCode,
   IllegalStateError,
+  InvalidPathError,
   MetadataErrorCode,
   TimeoutError,
 } from '../pulsar/errors.js'
@@ -95,12 +96,14 @@ export class LeaderElection<T> {
     listener?: LeaderElectionListener,
     options: LeaderElectionOptions = {},
   ) {
+    if (typeof path !== 'string') throw new InvalidPathError('the path of an election is a string')
     this.path = path
-    this.#store = store
-    this.#serde = serde
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
     this.#options = copyOfOptions(options, names, 'a leader election')
-    this.#clock = options.clock ?? systemClock
+    this.#clock = this.#options.clock ?? systemClock
     this.#waits = new ElectionWaits(this.#clock)
+    if (listener !== undefined) checkListener(listener)
     this.#register()
     if (listener !== undefined) this.registerListener(listener)
     this.#unregister = [

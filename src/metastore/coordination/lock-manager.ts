@@ -4,7 +4,7 @@
  * A lock is an ephemeral record. Nobody takes a lock because its value is equal to his own: only
  * the session that created the record owns it, or an owner that the manager recognises.
  */
-import { copyOfOptions } from '../pulsar/arguments.js'
+import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
@@ -87,10 +87,10 @@ export class LockManager<T> {
    * option.
    */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: LockOptions<T> = {}) {
-    this.#store = store
-    this.#serde = serde
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
     this.#options = copyOfOptions(options, names, 'a lock manager')
-    this.#cache = new MetadataCache(store, serde, { clock: options.clock })
+    this.#cache = new MetadataCache(store, serde, { clock: this.#options.clock })
     this.#all = HandleLocks.of(store)
     this.#unregister = [
       store.registerListener(({ type, path }) => {

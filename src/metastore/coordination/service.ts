@@ -1,4 +1,5 @@
 /** Locks, elections and counters on one handle of a store. */
+import { checkCachingStore } from '../pulsar/arguments.js'
 import type { CachingStore } from '../pulsar/cache-sink.js'
 import { AlreadyClosedError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
@@ -19,7 +20,7 @@ export class CoordinationService {
 
   /** Coordinates by records of `store`, which stays the caller's to close. */
   constructor(store: CachingStore) {
-    this.#store = store
+    this.#store = checkCachingStore(store)
   }
 
   /** A manager of locks with values of one type. */

@@ -1,5 +1,5 @@
 /** All values below a prefix in memory, kept up to date. */
-import { copyOfOptions } from '../pulsar/arguments.js'
+import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
@@ -7,12 +7,14 @@ import type { CacheSink, CachingStore } from '../pulsar/cache-sink.js'
 import {
   AlreadyClosedError,
   ConflictError,
+  ContentDeserializationError,
   hasCode,
   IllegalStateError,
   MetadataErrorCode,
   NotFoundError,
   TimeoutError,
 } from '../pulsar/errors.js'
+import { checkPath, childOf } from '../pulsar/paths.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
@@ -74,9 +76,10 @@ export class MetadataTableView<T> implements CacheSink {
 
   /** Reads nothing before `start`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
-    this.#store = store
-    this.#serde = serde
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
     this.#options = copyOfOptions(options, names, 'a table view')
+    checkPath(this.#options.prefix)
   }
 
   /** Fills the view; once. `ERR_METADATA_ILLEGAL_STATE` if it was started. */
@@ -133,7 +136,7 @@ export class MetadataTableView<T> implements CacheSink {
     const bytes = Buffer.from(this.#serde.serialize(path, value))
     for (;;) {
       const found = await this.#store.get(path)
-      const before = found && this.#serde.deserialize(path, found.value, found.stat)
+      const before = found && this.#read(path, found)
       if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
       try {
         const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
@@ -218,6 +221,14 @@ export class MetadataTableView<T> implements CacheSink {
     if (this.#isClosed) throw new AlreadyClosedError('the table view')
   }
 
+  #read(path: string, { value, stat }: GetResult): T {
+    try {
+      return this.#serde.deserialize(path, value, stat)
+    } catch (error) {
+      throw new ContentDeserializationError(path, error)
+    }
+  }
+
   #expectation(stat: Stat | undefined): Expected {
     if (stat === undefined) return -1
     const { sequence, version } = stat
@@ -225,7 +236,7 @@ export class MetadataTableView<T> implements CacheSink {
   }
 
   #pathOf(key: string): string {
-    return this.#options.prefix === '/' ? `/${key}` : `${this.#options.prefix}/${key}`
+    return childOf(this.#options.prefix, key)
   }
 
   #keyOf(path: string): string | undefined {

@@ -2,6 +2,8 @@
  * Hubs as topic ownership and the hub list name them: address, incarnation and load, with the
  * older bare text forms that are still read (`host:port[:sslPort]`, a bare number of topics).
  */
+import { checkObject, readArguments, shown } from '../../api/index.js'
+import { checkString } from '../kernel/arguments.js'
 import { invalidRecord } from '../records/message-type.js'
 import { fromText } from '../records/text-reader.js'
 import { toText } from '../records/text-form.js'
@@ -12,6 +14,7 @@ import { hubInfoDataType, hubLoadDataType, type HubInfoData, type HubLoadData } 
  * of one hub if their full forms are equal. `ERR_INVALID_ARGUMENT` for anything else.
  */
 export function hubAddress(text: string): string {
+  checkString(text, 'the address of a hub')
   const match = /^([^\s:]+):([0-9]{1,5})(?::(-1|[0-9]{1,5}))?$/.exec(text)
   if (match === null) throw invalidRecord(`${JSON.stringify(text)} is not host:port[:sslPort]`)
   const [, host, port, sslPort = '-1'] = match
@@ -21,6 +24,17 @@ export function hubAddress(text: string): string {
   return `${host}:${Number(port)}:${Number(sslPort)}`
 }
 
+/** A copy of a hub, whose parts are not checked. `ERR_INVALID_ARGUMENT` if it is no object. */
+export function copyOfHub(hub: HubInfoData): HubInfoData {
+  return readArguments(() => ({ ...checkObject(hub, 'a hub') }))
+}
+
+/** Checks a load of a hub. `ERR_INVALID_ARGUMENT` unless it is an integer. */
+export function checkLoad(topics: number): void {
+  if (Number.isSafeInteger(topics)) return
+  throw invalidRecord(`a load is an integer, not ${shown(topics)}`)
+}
+
 /** Whether two records name the same incarnation of the same hub. */
 export function isSameHub(a: HubInfoData, b: HubInfoData): boolean {
   return a.hostname === b.hostname && a.czxid === b.czxid
@@ -28,6 +42,7 @@ export function isSameHub(a: HubInfoData, b: HubInfoData): boolean {
 
 /** Reads a hub from its stored text. `ERR_INVALID_ARGUMENT` if it is none. */
 export function parseHubInfo(text: string): HubInfoData {
+  checkString(text, 'a stored hub')
   if (!text.startsWith('hostname')) return { hostname: hubAddress(text), czxid: 0n }
   const info = fromText(hubInfoDataType, text)
   return { ...info, hostname: hubAddress(info.hostname) }
@@ -35,11 +50,13 @@ export function parseHubInfo(text: string): HubInfoData {
 
 /** The text that is stored for a hub. */
 export function formatHubInfo(info: HubInfoData): string {
-  return toText(hubInfoDataType, { ...info, hostname: hubAddress(info.hostname) })
+  const hub = copyOfHub(info)
+  return toText(hubInfoDataType, { ...hub, hostname: hubAddress(hub.hostname) })
 }
 
 /** Reads a load from its stored text. `ERR_INVALID_ARGUMENT` if it is none. */
 export function parseHubLoad(text: string): HubLoadData {
+  checkString(text, 'a stored load')
   if (text.startsWith('numTopics')) return fromText(hubLoadDataType, text)
   if (!/^[0-9]{1,18}$/.test(text)) throw invalidRecord(`${JSON.stringify(text)} is no hub load`)
   return { numTopics: BigInt(text) }

@@ -9,10 +9,11 @@
  * At most one write is under way. Everything that is asked for meanwhile goes into one next write:
  * a renewal never waits behind load reports, and of those only the newest is written.
  */
+import { checkCallable } from '../kernel/arguments.js'
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import type { Version } from '../bookkeeper/version.js'
 import { HedwigError, statusOf } from './errors.js'
-import { isSameHub } from './hub-info.js'
+import { checkLoad, isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import { readHub, writeHub, type HubEntry } from './hub-row.js'
 import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
@@ -101,6 +102,7 @@ export class HubLease implements LeaseRegistration {
   }
 
   onLost(listener: () => void): void {
+    checkCallable(listener, 'the listener')
     if (this.#isLost) this.#call(listener)
     else this.#listeners.push(listener)
   }
@@ -111,7 +113,8 @@ export class HubLease implements LeaseRegistration {
     return request.done
   }
 
-  setLoad(topics: number): Promise<void> {
+  async setLoad(topics: number): Promise<void> {
+    checkLoad(topics)
     this.#settings.onLoad(topics)
     const request = this.#request()
     request.load = topics

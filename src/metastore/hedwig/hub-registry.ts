@@ -3,8 +3,9 @@
  * part; {@link LeaseHubRegistry} (`lease-hub-registry.ts`) keeps it in the same store as the rest,
  * {@link MemoryHubRegistry} in memory for hubs of one process.
  */
+import { checkCallable } from '../kernel/arguments.js'
 import { callListener, warnOfListener } from '../kernel/listener-errors.js'
-import { hubAddress, isSameHub } from './hub-info.js'
+import { checkLoad, copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import type { HubInfoData } from './records.js'
 
 /** The hubs as topic ownership sees them. */
@@ -70,11 +71,13 @@ class MemoryRegistration implements HubRegistration {
   }
 
   onLost(listener: () => void): void {
+    checkCallable(listener, 'the listener')
     if (this.#isHeld) this.#listeners.push(listener)
     else callListener(warnOfListener, listener)
   }
 
   async setLoad(topics: number): Promise<void> {
+    checkLoad(topics)
     this.load = topics
   }
 
@@ -93,7 +96,7 @@ export class MemoryHubRegistry implements HubRegistry {
 
   /** `random` returns numbers in [0, 1) and chooses among equals. */
   constructor(random: () => number) {
-    this.#random = random
+    this.#random = checkCallable(random, 'random')
   }
 
   /** Adds a hub, or a new incarnation of it, which ends the earlier one. */
@@ -106,8 +109,9 @@ export class MemoryHubRegistry implements HubRegistry {
   }
 
   async isAlive(hub: HubInfoData): Promise<boolean> {
-    const registration = this.#hubs.get(hub.hostname)
-    return registration?.isHeld() === true && isSameHub(registration.hub, hub)
+    const asked = copyOfHub(hub)
+    const registration = this.#hubs.get(asked.hostname)
+    return registration?.isHeld() === true && isSameHub(registration.hub, asked)
   }
 
   async expel(hub: HubInfoData): Promise<boolean> {

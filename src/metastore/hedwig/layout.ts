@@ -2,6 +2,7 @@
  * The layout record of a region: `ManagerMeta` in text form, under the key `METADATA/<region>`.
  * Source: Hedwig 4.3, `org.apache.hedwig.server.meta.FactoryLayout`.
  */
+import { checkString } from '../kernel/arguments.js'
 import { LayoutRecord, openLayoutTable } from '../bookkeeper/layout-record.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { unexpectedCondition } from './errors.js'
@@ -12,6 +13,7 @@ import { managerMetaType, type ManagerMeta } from './records.js'
 export class FactoryLayout extends LayoutRecord<ManagerMeta> {
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore, region: string): Promise<FactoryLayout> {
+    checkString(region, 'the region')
     return new FactoryLayout(await openLayoutTable(store), {
       key: `METADATA/${region}`,
       encode: (layout) => encodeRecord('text', managerMetaType, layout),

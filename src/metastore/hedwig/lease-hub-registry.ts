@@ -20,12 +20,13 @@
  * may be. A write that was sent while the lease ran may arrive after its end: against that, writes
  * are fenced (`subscription-fence.ts`).
  */
-import { OptionNames } from '../../api/index.js'
+import { checkStore } from '../bookkeeper/arguments.js'
+import { OptionNames, shown } from '../../api/index.js'
 import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/version.js'
 import { statusOf, unexpectedCondition } from './errors.js'
-import { hubAddress, isSameHub } from './hub-info.js'
+import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
@@ -98,7 +99,7 @@ export class LeaseHubRegistry implements HubRegistry {
   /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for an unknown option,
    * `UNEXPECTED_CONDITION` for options out of range. */
   static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
-    return new LeaseHubRegistry(await store.createTable(hubTable), options)
+    return new LeaseHubRegistry(await checkStore(store).createTable(hubTable), options)
   }
 
   /**
@@ -137,14 +138,16 @@ export class LeaseHubRegistry implements HubRegistry {
     }
   }
 
-  async isAlive(hub: HubInfoData): Promise<boolean> {
+  async isAlive(asked: HubInfoData): Promise<boolean> {
+    const hub = validHub(asked)
     if (this.#dead.has(nameOf(hub))) return false
     const asOf = this.#others()
     const row = await readHub(this.#table, hub.hostname)
     return row !== undefined && mayBeAlive(row.value, hub, asOf)
   }
 
-  async expel(hub: HubInfoData): Promise<boolean> {
+  async expel(asked: HubInfoData): Promise<boolean> {
+    const hub = validHub(asked)
     if (this.#dead.has(nameOf(hub))) return true
     for (;;) {
       const asOf = this.#others()
@@ -209,6 +212,12 @@ function nameOf({ hostname, czxid }: HubInfoData): string {
   return `${hostname} ${czxid}`
 }
 
+function validHub(asked: HubInfoData): HubInfoData {
+  const hub = copyOfHub(asked)
+  if (typeof hub.czxid !== 'bigint') throw unexpectedCondition('the incarnation is a bigint')
+  return { ...hub, hostname: validAddress(hub.hostname) }
+}
+
 function validAddress(address: string): string {
   try {
     return hubAddress(address)
@@ -219,10 +228,10 @@ function validAddress(address: string): string {
 
 function positive(name: string, value: number): number {
   if (Number.isFinite(value) && value > 0) return value
-  throw unexpectedCondition(`${name} is a number above 0, not ${value}`)
+  throw unexpectedCondition(`${name} is a number above 0, not ${shown(value)}`)
 }
 
 function notNegative(name: string, value: number): number {
   if (Number.isFinite(value) && value >= 0) return value
-  throw unexpectedCondition(`${name} is a number of at least 0, not ${value}`)
+  throw unexpectedCondition(`${name} is a number of at least 0, not ${shown(value)}`)
 }

@@ -2,6 +2,8 @@
  * Where Hedwig's managers come from (`MetadataManagerFactory`). The layout record in the store says
  * which factory laid out the metadata, so that no other touches them.
  */
+import { checkString } from '../kernel/arguments.js'
+import { checkObject, readArguments, shown } from '../../api/index.js'
 import { chooseFactory } from '../bookkeeper/factory-choice.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { unexpectedCondition } from './errors.js'
@@ -69,18 +71,20 @@ const defaultName = 'MsMetadataManagerFactory'
 export async function createMetadataManagerFactory(
   options: FactoryOptions,
 ): Promise<MetadataManagerFactory> {
-  const { store, region = 'standalone', managerImpl } = options
+  const copy = readArguments(() => ({ ...checkObject(options, 'the options of a factory') }))
+  const { store, region = 'standalone', managerImpl } = copy
+  checkString(region, 'the region')
   const record = await FactoryLayout.open(store, region)
   try {
     const { factory, layout } = await chooseFactory<MetadataManagerFactory, ManagerMeta>(record, {
       wantedName: managerImpl,
       defaultName,
-      make: (name) => makeFactory(name, options),
+      make: (name) => makeFactory(name, copy),
       layoutOf: (name, made) => ({ managerImpl: name, managerVersion: made.getCurrentVersion() }),
       nameOf: (stored) => stored.managerImpl,
       mismatch: unexpectedCondition,
     })
-    await factory.initialize(options, store, layout.managerVersion)
+    await factory.initialize(copy, store, layout.managerVersion)
     return factory
   } finally {
     record.close()
@@ -90,5 +94,5 @@ export async function createMetadataManagerFactory(
 function makeFactory(name: string, { factories = {} }: FactoryOptions): MetadataManagerFactory {
   if (Object.hasOwn(factories, name)) return new factories[name]()
   if (name === defaultName) return new MsMetadataManagerFactory()
-  throw unexpectedCondition(`there is no metadata manager factory ${name}`)
+  throw unexpectedCondition(`there is no metadata manager factory ${shown(name)}`)
 }

@@ -1,4 +1,7 @@
 /** Hedwig's metadata in a MetaStore: tables `owner`, `persist` and `sub`. */
+import { checkForm, checkPageSize } from './record-form.js'
+import { checkStore } from '../bookkeeper/arguments.js'
+import { checkObject, readArguments, shown } from '../../api/index.js'
 import { cleanTable } from '../bookkeeper/clean-table.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { NON_FIELDS } from '../bookkeeper/value.js'
@@ -28,16 +31,15 @@ export class MsMetadataManagerFactory implements MetadataManagerFactory {
     store: MetaStore,
     version: number,
   ): Promise<void> {
+    checkStore(store)
     if (version !== currentVersion) {
-      throw unexpectedCondition(`metadata have version ${version}, not ${currentVersion}`)
+      throw unexpectedCondition(`metadata have version ${shown(version)}, not ${currentVersion}`)
     }
-    const { form = 'text', metastoreMaxEntriesPerScan = 50 } = configuration
-    if (form !== 'text' && form !== 'binary') {
-      throw unexpectedCondition(`there is no form ${String(form)} of records`)
-    }
-    if (!Number.isSafeInteger(metastoreMaxEntriesPerScan) || metastoreMaxEntriesPerScan < 1) {
-      throw unexpectedCondition('metastoreMaxEntriesPerScan is an integer above 0')
-    }
+    const { form = 'text', metastoreMaxEntriesPerScan = 50 } = readArguments(() => ({
+      ...checkObject(configuration, 'the configuration of managers'),
+    }))
+    checkForm(form)
+    checkPageSize(metastoreMaxEntriesPerScan)
     this.#configuration = { form, metastoreMaxEntriesPerScan }
     this.#store = store
   }

@@ -1,4 +1,5 @@
 /** In which form managers store their records. */
+import { shown } from '../../api/index.js'
 import { fromBinary, toBinary } from '../records/binary-form.js'
 import type { MessageType } from '../records/message-type.js'
 import { toText } from '../records/text-form.js'
@@ -11,6 +12,18 @@ import { unexpectedCondition } from './errors.js'
  * stored as text.
  */
 export type RecordForm = 'text' | 'binary'
+
+/** Checks a form. `UNEXPECTED_CONDITION` if there is no such form. */
+export function checkForm(form: unknown): asserts form is RecordForm {
+  if (form === 'text' || form === 'binary') return
+  throw unexpectedCondition(`there is no form ${shown(form)} of records`)
+}
+
+/** Checks the rows per read of a scan. `UNEXPECTED_CONDITION` unless an integer above 0. */
+export function checkPageSize(size: unknown): asserts size is number {
+  if (Number.isSafeInteger(size) && (size as number) >= 1) return
+  throw unexpectedCondition('metastoreMaxEntriesPerScan is an integer above 0')
+}
 
 /** Writes a record. `UNEXPECTED_CONDITION` if it is not valid. */
 export function encodeRecord<T extends object>(

@@ -6,11 +6,19 @@
  * Subscribers are bytes. Writes may be fenced, so that those of a hub that lost the topic are
  * refused (`subscription-fence.ts`).
  */
+import { checkObject } from '../../api/index.js'
+import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreScannableTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { Version, type Versioned } from '../bookkeeper/version.js'
 import { HedwigError, unexpectedCondition } from './errors.js'
-import { decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
+import {
+  checkForm,
+  checkPageSize,
+  decodeRecord,
+  encodeRecord,
+  type RecordForm,
+} from './record-form.js'
 import {
   subscriptionPreferencesType,
   subscriptionStateType,
@@ -66,7 +74,9 @@ export class SubscriptionDataManager {
     form: RecordForm = 'text',
     pageSize = 50,
   ): Promise<SubscriptionDataManager> {
-    const table = await store.createScannableTable(subscriptionTable)
+    checkForm(form)
+    checkPageSize(pageSize)
+    const table = await checkStore(store).createScannableTable(subscriptionTable)
     return new SubscriptionDataManager(table, form, pageSize)
   }
 
@@ -128,6 +138,7 @@ export class SubscriptionDataManager {
     fence?: SubscriptionFence,
   ): Promise<void> {
     const key = subscriptionKey(topic, subscriber)
+    checkFence(fence)
     fence?.check(topicKey(topic))
     await removeRow(this.#table, kind, key, version, fence?.guard)
   }
@@ -191,13 +202,15 @@ export class SubscriptionDataManager {
     let key: string
     let value: Value
     try {
-      value = this.#encode(data)
+      const parts = copyOfData(data)
+      value = this.#encode(parts)
       if (how === 'replace') {
-        if (data.state === undefined) value.setField(stateField, null)
-        if (data.preferences === undefined) value.setField(preferencesField, null)
+        if (parts.state === undefined) value.setField(stateField, null)
+        if (parts.preferences === undefined) value.setField(preferencesField, null)
       }
       if (how !== 'create') checkNotNew(version)
       key = subscriptionKey(topic, subscriber)
+      checkFence(fence)
       fence?.check(topicKey(topic))
     } catch (error) {
       return Promise.reject(error)
@@ -206,7 +219,7 @@ export class SubscriptionDataManager {
   }
 
   #encode(data: SubscriptionData): Value {
-    if (data.unknownFields !== undefined && data.unknownFields.length > 0) {
+    if (data.unknownFields !== undefined && data.unknownFields?.length !== 0) {
       // A row has a field for each part that is known, and nowhere to put others.
       throw unexpectedCondition('a subscription has parts that cannot be stored')
     }
@@ -232,6 +245,19 @@ export class SubscriptionDataManager {
     }
     return { value: data, version }
   }
+}
+
+function copyOfData(data: SubscriptionData): SubscriptionData {
+  try {
+    return { ...checkObject(data, 'a subscription') }
+  } catch (error) {
+    throw unexpectedCondition('the subscription cannot be read', error)
+  }
+}
+
+function checkFence(fence: unknown): void {
+  if (fence === undefined || SubscriptionFence.isOne(fence)) return
+  throw unexpectedCondition('the fence is none that a manager gave out')
 }
 
 function checkNotNew(version: Version): void {

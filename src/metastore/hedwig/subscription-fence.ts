@@ -8,6 +8,7 @@
  * So no write of an earlier owner is applied behind the moment in which the fence was taken, and
  * an earlier owner that comes late cannot take it back. The row stays when the topic is released.
  */
+import { checkMethods, readArguments } from '../../api/index.js'
 import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetastoreTable, RowGuard } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
@@ -34,12 +35,21 @@ export class SubscriptionFence {
     this.guard = guard
   }
 
+  /** @internal Whether something is a fence. */
+  static isOne(value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #topicKey in value
+  }
+
   /**
    * @internal Takes the subscriptions of a topic over. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was
    * lost, or a later owner was here.
    */
   static async take(table: MetastoreTable, ownership: TopicOwnership): Promise<SubscriptionFence> {
-    const { topic, token } = ownership
+    checkMethods(ownership, 'the ownership', ['isHeld'])
+    const { topic, token } = readArguments(() => ({
+      topic: ownership.topic,
+      token: ownership.token,
+    }))
     if (!(token instanceof LongVersion)) throw unexpectedCondition('the token is no version')
     guarded(table)
     const key = fenceKey(topic)

@@ -13,6 +13,7 @@
  *
  * The key of a topic's fence is the topic and U+0000, which lies outside of its subscriptions.
  */
+import { checkBytesLike } from '../../api/index.js'
 import { unexpectedCondition } from './errors.js'
 
 /** The name of a topic: text, or any bytes. A string and its UTF-8 bytes are the same topic. */
@@ -29,7 +30,7 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** The key of a topic. `UNEXPECTED_CONDITION` if the name is no bytes and has no UTF-8 form. */
 export function topicKey(topic: TopicName): string {
   if (typeof topic === 'string') return escapeText(checkText(topic, 'topic'))
-  if (!(topic instanceof Uint8Array)) throw unexpectedCondition('a topic is a string or bytes')
+  checkBytes(topic, 'topic')
   try {
     return escapeText(strictUtf8.decode(topic))
   } catch {
@@ -81,10 +82,16 @@ export function subscriberOfKey(key: string, prefix: string): Buffer {
 
 function bytesOf(subscriber: SubscriberId): Buffer {
   if (typeof subscriber === 'string') return Buffer.from(checkText(subscriber, 'subscriber'))
-  if (!(subscriber instanceof Uint8Array)) {
-    throw unexpectedCondition('a subscriber is a string or bytes')
-  }
+  checkBytes(subscriber, 'subscriber')
   return Buffer.from(subscriber.buffer, subscriber.byteOffset, subscriber.byteLength)
+}
+
+function checkBytes(bytes: Uint8Array, what: string): void {
+  try {
+    checkBytesLike(bytes, `a ${what}`)
+  } catch (error) {
+    throw unexpectedCondition(`a ${what} is a string or bytes`, error)
+  }
 }
 
 function checkText(text: string, what: string): string {

@@ -13,7 +13,7 @@
  *
  * Calls for one topic are carried out in order. Listeners are told before a call returns.
  */
-import { OptionNames } from '../../api/index.js'
+import { checkMethods, OptionNames, readArguments } from '../../api/index.js'
 import { Version } from '../bookkeeper/version.js'
 import { HedwigError, statusOf, type StatusName } from './errors.js'
 import { isSameHub } from './hub-info.js'
@@ -120,7 +120,10 @@ export class TopicManager {
 
   /** Begins to watch the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: TopicManagerOptions) {
-    names.check(options)
+    readArguments(() => names.check(options))
+    checkMethods(options.ownership, 'ownership', ['readOwnerInfo', 'writeOwnerInfo'])
+    checkMethods(options.hubs, 'hubs', ['expel', 'chooseLeastLoaded'])
+    checkMethods(options.registration, 'registration', ['isHeld', 'onLost', 'setLoad'])
     this.#ownership = options.ownership
     this.#hubs = options.hubs
     this.#registration = options.registration
@@ -142,6 +145,7 @@ export class TopicManager {
 
   /** Adds a listener; they are told in the order in which they came. */
   addTopicOwnershipChangeListener(listener: TopicOwnershipChangeListener): void {
+    checkMethods(listener, 'the listener', ['acquiredTopic', 'lostTopic'])
     this.#listeners.push(listener)
   }
 

@@ -2,6 +2,7 @@
  * Who owns which topic: table `owner`, one row a topic, field `owner` with the hub in text form
  * (Hedwig: `TopicOwnershipManager`).
  */
+import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/version.js'
@@ -28,7 +29,7 @@ export class TopicOwnershipManager {
 
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore): Promise<TopicOwnershipManager> {
-    return new TopicOwnershipManager(await store.createTable(ownerTable))
+    return new TopicOwnershipManager(await checkStore(store).createTable(ownerTable))
   }
 
   /**

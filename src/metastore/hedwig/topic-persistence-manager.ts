@@ -2,10 +2,11 @@
  * In which ledgers the messages of topics are: table `persist`, one row a topic, field `prst`
  * (Hedwig: `TopicPersistenceManager`).
  */
+import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/version.js'
-import { decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
+import { checkForm, decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
 import { ledgerRangesType, type LedgerRanges } from './records.js'
 import { putRow, readRow, removeRow, RecordKind } from './store-failure.js'
 import { topicKey, type TopicName } from './topic-key.js'
@@ -33,7 +34,8 @@ export class TopicPersistenceManager {
 
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore, form: RecordForm = 'text'): Promise<TopicPersistenceManager> {
-    return new TopicPersistenceManager(await store.createTable(persistenceTable), form)
+    checkForm(form)
+    return new TopicPersistenceManager(await checkStore(store).createTable(persistenceTable), form)
   }
 
   /**

@@ -2,14 +2,15 @@
  * What becomes of the errors of callbacks that users hand to a store: a handler is told of them.
  * Neither a callback nor the handler can end the process, or the work that calls them.
  */
-import { inspect } from 'node:util'
+import { inspect, types } from 'node:util'
 
 /** Told about what a callback, listener or watcher throws; nothing else becomes of it. */
 export type ListenerErrorHandler = (error: unknown) => void
 
 /** Hands what a listener threw to Node's warnings. */
 export function warnOfListener(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : `a listener threw ${inspect(error)}`)
+  // Not by `instanceof`, which throws for a proxy that was revoked.
+  process.emitWarning(types.isNativeError(error) ? error : `a listener threw ${inspect(error)}`)
 }
 
 const safeHandlers = new WeakMap<ListenerErrorHandler, ListenerErrorHandler>()

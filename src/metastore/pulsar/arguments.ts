@@ -2,16 +2,23 @@
  * Checks of arguments, and copies of those that a caller could change while a call is under way.
  * They throw; stores reject with the errors. Each property is read once: it may be a getter.
  */
-import { OptionNames, type BytesLike } from '../../api/index.js'
+import { types } from 'node:util'
+import { checkArray, checkMethods, OptionNames, shown, type BytesLike } from '../../api/index.js'
+import type { CacheSink, CachingStore } from './cache-sink.js'
 import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
 import { cellOfValue } from './record-format.js'
+import type { MetadataSerde } from './serde.js'
+import type { MetadataEvent } from './synchronized-store.js'
 import type {
   BatchOperation,
   Expected,
+  GetResult,
   IndexScan,
+  MetadataStore,
   PutOptions,
   ReadOptions,
+  ScanConsumer,
   SubscribeOptions,
 } from './types.js'
 
@@ -41,7 +48,8 @@ export function checkCell(value: BytesLike): Buffer {
 }
 
 function checkBytes(value: unknown): asserts value is BytesLike {
-  if (typeof value === 'string' || value instanceof Uint8Array) return
+  if (typeof value === 'string') return
+  if (types.isUint8Array(value)) return void readable(() => new Uint8Array(value.buffer), 'a value')
   throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
 }
 
@@ -58,6 +66,88 @@ export function checkExpected(expected: unknown): Expected | undefined {
   }
   const forms = 'an integer >= -1, { sequence } or { creationSequence }'
   throw new InvalidArgumentError(`an expected version is ${forms}`)
+}
+
+/** Checks an object of a caller by its methods. `ERR_METADATA_INVALID_ARGUMENT`. */
+function checkObjectWith<T extends object>(
+  value: T,
+  what: string,
+  methods: readonly (keyof T & string)[],
+): T {
+  try {
+    return checkMethods(value, what, methods)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message, error)
+  }
+}
+
+/** Checks a store that somebody uses. `ERR_METADATA_INVALID_ARGUMENT` if the object is none. */
+export function checkStore<T extends MetadataStore>(store: T): T {
+  const methods = ['get', 'put', 'delete', 'registerListener', 'registerSessionListener'] as const
+  return checkObjectWith<MetadataStore>(store, 'the store', methods) as T
+}
+
+/** Checks a store that also tells caches, as {@link checkStore} does. */
+export function checkCachingStore<T extends CachingStore>(store: T): T {
+  checkObjectWith<CachingStore>(store, 'the store', ['registerCache'])
+  return checkStore(store)
+}
+
+/** Checks a cache that a store is to tell. */
+export function checkSink(sink: CacheSink): CacheSink {
+  return checkObjectWith(sink, 'the cache', ['changed', 'reset'])
+}
+
+/** Checks records of another store, with their versions and times. Returns copies. */
+export function checkRecords(records: readonly GetResult[]): GetResult[] {
+  const copies = readable(
+    () =>
+      checkArray(records, 'the records').map(({ value, stat }) => ({ value, stat: { ...stat } })),
+    'the records',
+  )
+  for (const { stat } of copies) {
+    checkPath(stat.path)
+    const { version, creationTimestamp, modificationTimestamp } = stat
+    if ([version, creationTimestamp, modificationTimestamp].every(Number.isSafeInteger)) continue
+    throw new InvalidArgumentError(`${stat.path} has no version or no times`)
+  }
+  return copies
+}
+
+/** A copy of an event of a cluster, checked. */
+export function checkEvent(event: MetadataEvent): MetadataEvent {
+  const copy = readable(() => ({ ...event, options: { ...event.options } }), 'the event')
+  checkPath(copy.path)
+  if (copy.value !== undefined) checkBytes(copy.value)
+  if (!Number.isSafeInteger(copy.lastUpdatedTimestamp)) {
+    throw new InvalidArgumentError('the time of an event is an integer')
+  }
+  if (copy.sourceCluster !== undefined && typeof copy.sourceCluster !== 'string') {
+    throw new InvalidArgumentError('the cluster of an event is a string')
+  }
+  return copy
+}
+
+/** Whether somebody gives the consumer of a scan in place of its options. */
+export function isConsumer(given: ScanConsumer | ReadOptions | undefined): given is ScanConsumer {
+  if (typeof given !== 'object' || given === null) return false
+  return readable(() => 'onNext' in given, 'the consumer or the options of a scan')
+}
+
+/** Checks the consumer of a scan. */
+export function checkConsumer(consumer: ScanConsumer): ScanConsumer {
+  return checkObjectWith(consumer, 'the consumer', ['onNext'])
+}
+
+/** Checks what writes and reads values. */
+export function checkSerde<T>(serde: MetadataSerde<T>): MetadataSerde<T> {
+  return checkObjectWith(serde, 'the serde', ['serialize', 'deserialize'])
+}
+
+/** Checks a function of a caller. `ERR_METADATA_INVALID_ARGUMENT`. */
+export function checkFunction<T>(value: T, what: string): T {
+  if (typeof value === 'function') return value
+  throw new InvalidArgumentError(`${what} is a function, not ${shown(value)}`)
 }
 
 /** Checks options that only hint. */
@@ -98,7 +188,8 @@ export function copyOfOptions<T extends object>(
   names: Readonly<Record<keyof T, true>>,
   what: string,
 ): T {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  const isArray = readable(() => Array.isArray(options), `the options of ${what}`)
+  if (typeof options !== 'object' || options === null || isArray) {
     throw new InvalidArgumentError(`the options of ${what} are an object`)
   }
   const copy = readable(() => ({ ...options }), `the options of ${what}`)
@@ -203,10 +294,11 @@ const putStepNames = {
 
 /** Copies of the steps of a batch, checked. */
 export function checkBatch(operations: unknown): readonly BatchOperation[] {
-  if (!Array.isArray(operations) || operations.length === 0) {
+  const isArray = readable(() => Array.isArray(operations), 'a batch')
+  if (!isArray || (operations as readonly unknown[]).length === 0) {
     throw new InvalidArgumentError('a batch is an array with at least one operation')
   }
-  return copyOfArray(operations, 'a batch').map(checkOperation)
+  return copyOfArray(operations as readonly unknown[], 'a batch').map(checkOperation)
 }
 
 type OperationOf<K extends string> = Extract<BatchOperation, Readonly<Record<K, unknown>>>

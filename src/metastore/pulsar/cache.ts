@@ -5,7 +5,7 @@
  * when its record changed is thrown away, so an old value cannot replace a newer one. An old value
  * stays visible until the new one is there.
  */
-import { copyOfOptions } from './arguments.js'
+import { checkCachingStore, checkFunction, checkSerde, copyOfOptions } from './arguments.js'
 import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import {
   Backoff,
@@ -108,10 +108,10 @@ export class MetadataCache<T> implements CacheSink {
 
   /** An empty cache in front of `store`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: MetadataCacheOptions<T> = {}) {
-    this.#store = store
-    this.#serde = serde
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
     this.#options = copyOfOptions(options, names, 'a metadata cache')
-    this.#clock = options.clock ?? systemClock
+    this.#clock = this.#options.clock ?? systemClock
     this.#unregister = store.registerCache(this)
   }
 
@@ -172,6 +172,7 @@ export class MetadataCache<T> implements CacheSink {
     return this.#modify(
       path,
       (value) => {
+        checkFunction(modify, 'modify')
         if (value === undefined) throw new NotFoundError(path)
         return modify(value)
       },
@@ -405,6 +406,7 @@ export class MetadataCache<T> implements CacheSink {
     indexes: IndexExtractor<T> | undefined,
   ): Promise<void> {
     this.#check(path)
+    if (indexes !== undefined) checkFunction(indexes, 'indexes')
     const options = indexes === undefined ? undefined : { secondaryIndexes: indexes(value) }
     await this.#store.put(path, this.#serde.serialize(path, value), expected, options)
     await this.#ensure(path)
@@ -424,6 +426,7 @@ export class MetadataCache<T> implements CacheSink {
     indexes: IndexExtractor<T> | undefined,
   ): Promise<T> {
     this.#check(path)
+    checkFunction(modify, 'modify')
     const sources = { clock: this.#clock, random: this.#options.random ?? systemRandom }
     const backoff = new Backoff(this.#options.backoff ?? {}, sources)
     const isRetrying = this.#options.backoff?.stopMilliseconds !== 0

@@ -7,6 +7,7 @@ import {
   checkCell,
   checkExpected,
   checkPutOptions,
+  checkRecords,
   checkSubscribe,
   noPutOptions,
 } from './arguments.js'
@@ -162,8 +163,7 @@ export class CellarMetadataStore
    */
   async importRecords(records: readonly GetResult[]): Promise<void> {
     this.checkOpen()
-    const steps = records.map(({ value, stat }): Step => {
-      checkPath(stat.path)
+    const steps = checkRecords(records).map(({ value, stat }): Step => {
       const { path } = stat
       return {
         kind: 'put',

@@ -2,6 +2,7 @@
 import type { BytesLike } from '../../api/index.js'
 import { after, systemClock } from '../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import { checkCachingStore, checkFunction } from './arguments.js'
 import type { CachingStore } from './cache-sink.js'
 import { IllegalStateError } from './errors.js'
 import {
@@ -61,6 +62,9 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     openTarget: OpenTarget,
     onListenerError: ListenerErrorHandler = warnOfListener,
   ): Promise<DualMetadataStore> {
+    checkCachingStore(source)
+    checkFunction(openTarget, 'openTarget')
+    checkFunction(onListenerError, 'onListenerError')
     const store = new DualMetadataStore(source, openTarget, onListenerError)
     await store.#step()
     return store

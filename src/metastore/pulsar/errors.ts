@@ -4,7 +4,7 @@
  * Every operation reports its errors through its promise. After an error nothing was changed,
  * unless the code says that the outcome is in doubt.
  */
-import { inspect } from 'node:util'
+import { inspect, types } from 'node:util'
 import { CellarError, ErrorCode } from '../../api/index.js'
 
 /** Every code that a {@link MetadataStoreError} can carry, with the situation that raises it. */
@@ -245,8 +245,12 @@ export class UnsupportedError extends MetadataStoreError {
 
 /** Makes any error a {@link MetadataStoreError}: one of those as it is, others as the cause. */
 export function asMetadataError(error: unknown): MetadataStoreError {
+  // What is no error of the language may be a proxy, for which `instanceof` throws.
+  if (!types.isNativeError(error)) {
+    return new MetadataStoreError(MetadataErrorCode.storeFailure, inspect(error), error)
+  }
   if (error instanceof MetadataStoreError) return error
-  const message = error instanceof Error ? error.message : inspect(error)
+  const { message } = error
   if (error instanceof CellarError) {
     if (error.code === ErrorCode.closed) {
       return new MetadataStoreError(MetadataErrorCode.alreadyClosed, message, error)
@@ -260,5 +264,5 @@ export function asMetadataError(error: unknown): MetadataStoreError {
 
 /** Whether an error has a code of {@link MetadataErrorCode}. */
 export function hasCode(error: unknown, code: MetadataErrorCode): boolean {
-  return error instanceof MetadataStoreError && error.code === code
+  return types.isNativeError(error) && error instanceof MetadataStoreError && error.code === code
 }

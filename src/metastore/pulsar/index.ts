@@ -4,7 +4,7 @@
  */
 export type { LeaseClock } from '../kernel/lease-clock.js'
 export type { CacheSink, CachingStore } from './cache-sink.js'
-export { CellarMetadataStore } from './cellar-store.js'
+export type { CellarMetadataStore } from './cellar-store.js'
 export {
   AlreadyClosedError,
   AlreadyExistsError,
@@ -40,8 +40,7 @@ export {
   type RecordImporter,
 } from './migration.js'
 export {
-  isIgnoredEvent,
-  SynchronizedMetadataStore,
+  type SynchronizedMetadataStore,
   type MetadataEvent,
   type MetadataEventSynchronizer,
 } from './synchronized-store.js'
@@ -53,7 +52,7 @@ export {
   type MetadataStoreProvider,
 } from './open-store.js'
 export type * from './types.js'
-export { ZooKeeperMetadataStore, type ZooKeeperSession } from './zookeeper/zk-store.js'
+export type { ZooKeeperMetadataStore, ZooKeeperSession } from './zookeeper/zk-store.js'
 export {
   MetadataCache,
   metadataCacheDefaults,
@@ -68,13 +67,13 @@ export {
   LeaderElection,
   LockManager,
   MetadataTableView,
-  ResourceLock,
   nextCounterValue,
   type LeaderElectionListener,
   type LeaderElectionOptions,
   type LeaderElectionState,
   type LockOptions,
   type LockState,
+  type ResourceLock,
   type TableViewOptions,
 } from '../coordination/index.js'
 export { ConfigurationResources, PulsarResources, type ConfigurationValue } from './resources.js'

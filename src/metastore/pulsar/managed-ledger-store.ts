@@ -4,8 +4,14 @@
  */
 import { fromBinary, toBinary } from '../records/binary-form.js'
 import type { MessageType } from '../records/message-type.js'
-import { copyOfOptions } from './arguments.js'
-import { ContentDeserializationError, hasCode, MetadataErrorCode, NotFoundError } from './errors.js'
+import { checkStore, copyOfOptions } from './arguments.js'
+import {
+  ContentDeserializationError,
+  InvalidArgumentError,
+  hasCode,
+  MetadataErrorCode,
+  NotFoundError,
+} from './errors.js'
 import {
   checkCompression,
   compressed,
@@ -52,12 +58,18 @@ export class ManagedLedgerStore {
   constructor(store: MetadataStore, options: ManagedLedgerStoreOptions = {}) {
     const { compression = 'NONE' } = copyOfOptions(options, names, 'a store of managed ledgers')
     checkCompression(compression)
-    this.#store = store
+    this.#store = checkStore(store)
     this.#compression = compression
   }
 
   #bytesOf<T extends object>(type: MessageType<T>, info: T): Buffer {
-    return compressed(Buffer.from(toBinary(type, info)), this.#compression)
+    let bytes: Buffer
+    try {
+      bytes = toBinary(type, info)
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message, error)
+    }
+    return compressed(Buffer.from(bytes), this.#compression)
   }
 
   /** Names directly below a part of names, such as `tenant/namespace/persistent`. */

@@ -12,11 +12,12 @@
  */
 import { pause, systemClock } from '../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
-import { copyOfOptions } from './arguments.js'
+import { checkFunction, checkStore, copyOfOptions } from './arguments.js'
 import type { CachingStore } from './cache-sink.js'
 import {
   hasCode,
   IllegalStateError,
+  InvalidArgumentError,
   MetadataErrorCode,
   TimeoutError,
   UnsupportedError,
@@ -137,10 +138,12 @@ export class MigrationCoordinator {
    * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option.
    */
   constructor(source: CachingStore, targetUrl: string, options: MigrationOptions) {
-    this.#source = source
+    checkText(targetUrl)
+    this.#source = checkStore(source)
     this.#targetUrl = targetUrl
     this.#options = copyOfOptions(options, names, 'a migration')
-    this.#clock = options.clock ?? systemClock
+    checkFunction(this.#options.openTarget, 'openTarget')
+    this.#clock = this.#options.clock ?? systemClock
   }
 
   /**
@@ -272,6 +275,10 @@ export class MigrationCoordinator {
       if (!isWithin(child, coordinatorPath)) await this.#copy(child, target)
     }
   }
+}
+
+function checkText(url: unknown): void {
+  if (typeof url !== 'string') throw new InvalidArgumentError('the URL of the target is a string')
 }
 
 function importerOf(target: CachingStore): RecordImporter {

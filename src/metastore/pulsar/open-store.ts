@@ -4,7 +4,7 @@ import type { Database } from '../../api/index.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { SharedDatabases } from '../kernel/shared-databases.js'
-import { copyOfOptions } from './arguments.js'
+import { checkFunction, copyOfOptions } from './arguments.js'
 import { CellarMetadataStore } from './cellar-store.js'
 import type { CachingStore } from './cache-sink.js'
 import {
@@ -133,6 +133,8 @@ export function registerMetadataStoreProvider(
   scheme: string,
   provider: MetadataStoreProvider,
 ): () => void {
+  if (typeof scheme !== 'string') throw new InvalidArgumentError('a scheme is a string')
+  checkFunction(provider, 'the provider')
   providers.set(scheme, provider)
   return () => void (providers.get(scheme) === provider && providers.delete(scheme))
 }

@@ -52,6 +52,7 @@ export function childPrefix(path: string): string {
 
 /** The path of a child. */
 export function childOf(path: string, name: string): string {
+  if (typeof name !== 'string') throw new InvalidPathError(`a name is a string, got ${typeof name}`)
   return childPrefix(path) + name
 }
 

@@ -3,6 +3,7 @@
  * topics in the configuration store, local policies and dynamic configuration in the local store.
  * Paths and values (JSON) are Pulsar's.
  */
+import { checkCachingStore } from './arguments.js'
 import { MetadataCache, type MetadataCacheOptions } from './cache.js'
 import type { CachingStore } from './cache-sink.js'
 import { hasCode, MetadataErrorCode } from './errors.js'
@@ -23,7 +24,8 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
    * instance.
    */
   constructor(store: CachingStore, base: string, options?: MetadataCacheOptions<T>) {
-    this.#store = store
+    checkPath(base)
+    this.#store = checkCachingStore(store)
     this.#base = base
     this.#cache = new MetadataCache(store, jsonSerde<T>(), options)
   }
@@ -126,6 +128,8 @@ export class PulsarResources {
 
   /** The two stores may be one, in a cluster that stands alone. */
   constructor(configurationStore: CachingStore, localStore: CachingStore) {
+    checkCachingStore(configurationStore)
+    checkCachingStore(localStore)
     this.tenants = new ConfigurationResources(configurationStore, '/admin/policies')
     this.namespaces = new ConfigurationResources(configurationStore, '/admin/policies')
     this.clusters = new ConfigurationResources(configurationStore, '/admin/clusters')

@@ -1,4 +1,5 @@
 /** Scans for consumers: records one by one, then exactly one end. */
+import { checkConsumer } from './arguments.js'
 import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { asMetadataError } from './errors.js'
 import type { GetResult, ScanConsumer } from './types.js'
@@ -12,6 +13,7 @@ export async function consumed(
   consumer: ScanConsumer,
   onListenerError: ListenerErrorHandler,
 ): Promise<void> {
+  checkConsumer(consumer)
   try {
     for await (const record of records) await consumer.onNext(record)
   } catch (error) {

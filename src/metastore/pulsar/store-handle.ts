@@ -6,7 +6,13 @@ import type { BytesLike } from '../../api/index.js'
 import { systemClock } from '../kernel/backoff.js'
 import { later } from '../kernel/lease-clock.js'
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
-import { checkIndexScan, checkListener, checkReadOptions } from './arguments.js'
+import {
+  checkIndexScan,
+  checkListener,
+  checkReadOptions,
+  checkSink,
+  isConsumer,
+} from './arguments.js'
 import { MetadataCache, type MetadataCacheOptions } from './cache.js'
 import type { CacheSink, CachingStore } from './cache-sink.js'
 import { Dispatcher, type Registration } from './dispatcher.js'
@@ -128,10 +134,14 @@ export abstract class StoreHandle implements CachingStore {
     second?: ScanConsumer | ReadOptions,
     third?: ReadOptions,
   ): AsyncGenerator<GetResult, void> | Promise<void> {
-    if (typeof second === 'object' && second !== null && 'onNext' in second) {
-      return consumed(this.childRecords(path, third), second, this.onListenerError)
+    try {
+      if (isConsumer(second)) {
+        return consumed(this.childRecords(path, third), second, this.onListenerError)
+      }
+      return this.childRecords(path, second)
+    } catch (error) {
+      return failing(asMetadataError(error))
     }
-    return this.childRecords(path, second)
   }
 
   scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
@@ -189,7 +199,7 @@ export abstract class StoreHandle implements CachingStore {
   }
 
   registerCache(sink: CacheSink): () => void {
-    this.caches.add(sink)
+    this.caches.add(checkSink(sink))
     return () => void this.caches.delete(sink)
   }
 

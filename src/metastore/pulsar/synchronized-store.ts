@@ -12,10 +12,10 @@ import type { BytesLike } from '../../api/index.js'
 import { Backoff, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
-import { checkBatch, checkExpected, checkPutOptions, checkValue } from './arguments.js'
+import { checkBatch, checkEvent, checkExpected, checkPutOptions, checkValue } from './arguments.js'
 import type { CachingStore } from './cache-sink.js'
 import { hasCode, MetadataErrorCode, MetadataStoreError } from './errors.js'
-import { checkPath, childOf } from './paths.js'
+import { childOf } from './paths.js'
 import { RelayHandle } from './relay-handle.js'
 import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from './types.js'
 
@@ -124,6 +124,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     expected?: Expected,
     options?: PutOptions,
   ): Promise<Stat> {
+    this.check(path, undefined)
     const wanted = checkExpected(expected)
     const checked = checkPutOptions(options, wanted)
     const bytes = checkValue(value)
@@ -171,15 +172,15 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
 
   /** Applies an event of any cluster, unless a later write is there already. */
   async applyEvent(event: MetadataEvent): Promise<void> {
-    const { path, value, options, lastUpdatedTimestamp, sourceCluster } = event
+    const copy = checkEvent(event)
+    const { path, value, options, lastUpdatedTimestamp, sourceCluster } = copy
     const { clusterName } = this.#synchronizer
-    checkPath(path)
     for (;;) {
       const { stamp, expected } = await this.#stampOf(path)
       const existing = (await this.target.get(path))?.stat
       // Without a stamp nobody of the clusters has written the record.
       const known = stamp === undefined ? existing : undefined
-      if (isIgnoredEvent(event, known, clusterName)) return
+      if (isIgnoredEvent(copy, known, clusterName)) return
       const its = { time: lastUpdatedTimestamp, cluster: sourceCluster! }
       if (stamp !== undefined && !isLater(its, stamp)) return
       const steps: BatchOperation[] = [stampStep(path, its, expected)]

@@ -9,7 +9,13 @@
  * first call: `ERR_MISSING_PACKAGE`.
  */
 import type * as Wire from '@bufbuild/protobuf/wire'
-import { CellarError, ErrorCode, requirePackage } from '../../api/index.js'
+import {
+  CellarError,
+  checkObject,
+  ErrorCode,
+  readArguments,
+  requirePackage,
+} from '../../api/index.js'
 import {
   addValue,
   checkRequired,
@@ -40,7 +46,9 @@ function loadWire(): typeof Wire {
 /** The binary form of a message. `ERR_INVALID_ARGUMENT` names a field that does not fit. */
 export function toBinary<T extends object>(type: MessageType<T>, message: T): Buffer {
   const writer = new (loadWire().BinaryWriter)()
-  writeMessage(writer, type, message as MessageFields, 0)
+  readArguments(() =>
+    writeMessage(writer, type, checkObject(message, type.name) as MessageFields, 0),
+  )
   return toBuffer(writer.finish())
 }
 

@@ -7,7 +7,7 @@
  * numbers, `int64` and `uint64` are bigints, bytes are `Uint8Array`s, enumeration values are their
  * names. Fields that the table does not know are kept in `unknownFields`, and written back.
  */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError, checkBytesLike, ErrorCode } from '../../api/index.js'
 
 /** Makes the `ERR_INVALID_ARGUMENT` of bytes, text or objects that are no record. */
 export function invalidRecord(message: string): CellarError {
@@ -17,6 +17,7 @@ export function invalidRecord(message: string): CellarError {
 /** A view of bytes, or the UTF-8 form of a string. */
 export function toBuffer(value: string | Uint8Array): Buffer {
   if (typeof value === 'string') return Buffer.from(value)
+  checkBytesLike(value, 'a record')
   if (Buffer.isBuffer(value)) return value
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }

@@ -6,6 +6,7 @@
  * Own code, because the text form of `@bufbuild/protobuf` refuses fields that it does not know,
  * prints `name: {` and escapes that readers of Hedwig's time refuse.
  */
+import { checkObject, readArguments } from '../../api/index.js'
 import {
   isEnum,
   invalidRecord,
@@ -22,7 +23,9 @@ import {
 
 /** The text form of a message. `ERR_INVALID_ARGUMENT` names a field that does not fit. */
 export function toText<T extends object>(type: MessageType<T>, message: T): string {
-  return messageText(type, message as MessageFields, '')
+  return readArguments(() =>
+    messageText(type, checkObject(message, type.name) as MessageFields, ''),
+  )
 }
 
 function messageText(type: AnyMessageType, message: MessageFields, indent: string): string {

@@ -3,7 +3,6 @@ import { systemClock } from '../../../src/api/index.js'
 import {
   BadVersionError,
   DualMetadataStore,
-  isIgnoredEvent,
   MetadataCache,
   metadataCacheDefaults,
   MetadataErrorCode,
@@ -12,13 +11,16 @@ import {
   openMetadataStore,
   participantsPath,
   registerMetadataStoreProvider,
-  SynchronizedMetadataStore,
   textSerde,
   withoutBackoff,
   type CachingStore,
   type MetadataEvent,
   type MetadataEventSynchronizer,
 } from '../../../src/metastore-pulsar.js'
+import {
+  isIgnoredEvent,
+  SynchronizedMetadataStore,
+} from '../../../src/metastore/pulsar/synchronized-store.js'
 import {
   Events,
   eventually,

@@ -26,6 +26,8 @@ export interface HostileEntry {
   readonly open?: () => Promise<LiveObjects>
   /** Names that are not called, such as 'Class.method', each with the reason. */
   readonly except?: Readonly<Record<string, string>>
+  /** Arguments that calls of the entry may well have, beside those that all entries share. */
+  readonly plausible?: readonly unknown[]
 }
 
 /** A call that failed in another way than the package promises. */
@@ -48,6 +50,7 @@ export class HostileCalls {
   readonly complaints = new Map<string, Complaint>()
   readonly #random: Random
   readonly #isPromised: (error: unknown) => boolean
+  #plausible = plausible
 
   constructor(seed: number, isPromised: (error: unknown) => boolean) {
     this.#random = seededRandom(seed)
@@ -55,7 +58,8 @@ export class HostileCalls {
   }
 
   /** Calls the exports of an entry, and the methods of its live objects. */
-  async run({ exports, open, except = {} }: HostileEntry): Promise<void> {
+  async run({ exports, open, except = {}, plausible: own = [] }: HostileEntry): Promise<void> {
+    this.#plausible = [...plausible, ...own.map((value) => () => value)]
     for (const [name, value] of Object.entries(exports) as [string, unknown][]) {
       if (typeof value !== 'function' || name in except) continue
       if (isClass(value)) {
@@ -143,7 +147,7 @@ export class HostileCalls {
 
   #any(): unknown {
     if (this.#below(3) > 0) return hostileValues[this.#below(hostileValues.length)].make()
-    return plausible[this.#below(plausible.length)]()
+    return this.#plausible[this.#below(this.#plausible.length)]()
   }
 
   #below(bound: number): number {
@@ -153,7 +157,7 @@ export class HostileCalls {
 
 const plausible: readonly (() => unknown)[] = [
   () => 't',
-  () => '/path',
+  () => 'path',
   () => 'f:q',
   () => 5,
   () => Buffer.from('bytes'),
