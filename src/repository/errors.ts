@@ -81,16 +81,20 @@ export const RepositoryErrorCode = {
 export type RepositoryErrorCode = (typeof RepositoryErrorCode)[keyof typeof RepositoryErrorCode]
 
 /** An error of the content repository. Nothing was changed. */
-export class RepositoryError extends Error {
+export class RepositoryError extends CellarError {
   /** Always `'RepositoryError'`. */
   override readonly name = 'RepositoryError'
   /** The stable code. */
-  readonly code: RepositoryErrorCode
+  declare readonly code: RepositoryErrorCode
 
   /** For hooks, value types and stores of the caller. `cause` is the error behind this one. */
   constructor(code: RepositoryErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
+    super(code, message, { cause })
+  }
+
+  /** Of this class only: a `CellarError` is not one of the repository. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'RepositoryError'
   }
 }
 

@@ -390,7 +390,7 @@ export class RepositoryManager {
     await this.#rows.add(defaultRepository, undefined)
     // A blob store that is away does not hinder the others; `finishDrops` tries again.
     await this.finishDrops().catch((error: unknown) => {
-      if (error instanceof CellarError) throw error
+      if (error instanceof CellarError && !(error instanceof RepositoryError)) throw error
     })
     const rows = await this.#rows.list()
     const dropped = new Set(

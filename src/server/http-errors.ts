@@ -1,8 +1,8 @@
 /** How errors become answers: a status, and a body that says the stable code. */
 import type { FastifyReply } from 'fastify'
 import { CellarError, ErrorCode } from '../api/index.js'
-import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+import { MessagingErrorCode } from '../messaging/index.js'
+import { RepositoryErrorCode } from '../repository/index.js'
 import { TransactionErrorCode } from '../transactions/index.js'
 
 /** Every code of a {@link ServerError}, with the situation that raises it. */
@@ -23,16 +23,20 @@ export const ServerErrorCode = {
 export type ServerErrorCode = (typeof ServerErrorCode)[keyof typeof ServerErrorCode]
 
 /** An error of the server itself, whatever system a request is for. */
-export class ServerError extends Error {
+export class ServerError extends CellarError {
   /** Always `'ServerError'`. */
   override readonly name = 'ServerError'
   /** The stable code. */
-  readonly code: ServerErrorCode
+  declare readonly code: ServerErrorCode
 
   /** For systems of the server. */
   constructor(code: ServerErrorCode, message: string) {
-    super(message)
-    this.code = code
+    super(code, message)
+  }
+
+  /** Of this class only: a `CellarError` is not one of the server. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'ServerError'
   }
 }
 
@@ -111,12 +115,7 @@ export function withStatus(status: number, error: unknown): unknown {
 
 /** The answer to an error. Errors that this package does not know are told by their root cause. */
 export function errorAnswer(error: unknown): ErrorAnswer {
-  if (
-    error instanceof MessagingError ||
-    error instanceof RepositoryError ||
-    error instanceof ServerError ||
-    error instanceof CellarError
-  ) {
+  if (error instanceof CellarError) {
     const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
     return { status, code: error.code, message: error.message }
   }

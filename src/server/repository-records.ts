@@ -1,9 +1,11 @@
 /** Routes of records: read, create, change, delete, versions, variants. */
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
 import {
   attributesFromJson,
   conditionsFromJson,
   countOf,
+  NameWriter,
   optional,
   RecordId,
   recordFromJson,
@@ -14,6 +16,8 @@ import {
   valueToJson,
   metadataToJson,
   type Condition,
+  type FieldDifference,
+  type JsonOutput,
   type RecordInput,
   type RecordTable,
   type StoredRecord,
@@ -77,13 +81,17 @@ export async function listVariants(call: Call): Promise<unknown> {
   return { results: ids.map((id) => id.text) }
 }
 
-/** GET of the fields that differ between two versions. */
+/**
+ * GET of the fields that differ between two versions, in parts that may be read: of a record in a
+ * field that is all but its hidden fields.
+ */
 export async function diffVersions(call: Call): Promise<unknown> {
   const differences = await call.readable.diff(call.id, call.count('from', 0), call.count('to', 0))
   const { output } = call
   const { names, schema } = output
   const results = differences
     .filter(({ field }) => call.access.canRead(field))
+    .filter((difference) => differsReadably(difference, output))
     .map(({ field, before, after, metadataBefore, metadataAfter }) => {
       const { name, type } = schema.field(field)
       const form = (value: unknown): unknown => {
@@ -98,6 +106,22 @@ export async function diffVersions(call: Call): Promise<unknown> {
       }
     })
   return { results, namespaces: names.namespaces }
+}
+
+function differsReadably(
+  { field, before, after, metadataBefore, metadataAfter }: FieldDifference,
+  output: JsonOutput,
+): boolean {
+  const { type } = output.schema.field(field)
+  // Names of what is not shown must not be among the declarations of the answer.
+  const unnamed = { ...output, names: new NameWriter({ prefixes: false }) }
+  const form = (value: unknown): unknown => {
+    return value === undefined ? undefined : valueToJson(type, value, unnamed)
+  }
+  return (
+    !isDeepStrictEqual(form(before), form(after)) ||
+    !isDeepStrictEqual(metadataBefore, metadataAfter)
+  )
 }
 
 /** POST of a new record. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import { MemoryFileSystem } from '../../../src/index.js'
 import { Link } from '../../../src/repository/index.js'
 import type { Principal } from '../../../src/server/index.js'
-import { serveRepository, type ServedRepository } from './served-repository.js'
+import { serveRepository, type Answer, type ServedRepository } from './served-repository.js'
 
 const live = '{org.lilyproject.vtag}live'
 const draft = '{org.lilyproject.vtag}draft'
@@ -349,4 +349,34 @@ void t.test('a rule names fields in a form that can be', async (t) => {
       )
     }
   }
+})
+
+void t.test('versions that differ in hidden inner fields alone do not differ', async (t) => {
+  const served = await withTypes(new MemoryFileSystem(), [
+    principal('reader', { rules: [{ read: { except: ['{x}salary'] } }] }),
+  ])
+  const table = served.manager.repository().table()
+  const id = 'USER.a'
+  const jobOf = (title: string, salary: bigint): Record<string, unknown> => ({
+    type: '{x}work',
+    fields: { '{x}job': { type: '{x}work', fields: { '{x}title': title, '{x}salary': salary } } },
+  })
+  await table.create({ id, type: '{x}work', fields: { '{x}job': jobOf('cook', 1n) } })
+  await table.update({ id, fields: { '{x}job': jobOf('cook', 2n) } })
+  await table.update({ id, fields: { '{x}job': jobOf('chef', 3n) } })
+  await table.update({ id, fields: {}, metadata: { '{x}job': { source: 'a list' } } })
+  const diff = async (name: string, from: number, to: number): Promise<Answer> => {
+    return served.as(name, 'GET', `/record/${id}/diff?from=${from}&to=${to}`)
+  }
+  const shown = async (name: string, from: number, to: number): Promise<unknown> => {
+    const { json } = await diff(name, from, to)
+    return (json['results'] as { field: string }[]).map(({ field }) => field)
+  }
+  const hidden = await diff('reader', 1, 2)
+  t.same([hidden.status, hidden.json], [200, { results: [], namespaces: {} }])
+  t.same(await shown('root', 1, 2), ['ns1$job'], 'one who may read the part sees the change')
+  t.same(await shown('reader', 2, 3), ['ns1$job'], 'a part that may be read has changed')
+  t.notMatch(JSON.stringify(await diff('reader', 2, 3)), /salary/)
+  t.same(await shown('reader', 3, 4), ['ns1$job'], 'metadata alone')
+  await served.close()
 })
