@@ -15,7 +15,7 @@ const target = join(root, 'build', 'suites')
 
 /** Folders whose files take long, or change their process. */
 const alone =
-  /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules|unit\/codec)/
+  /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules|unit\/(codec|metastore\/pulsar\/(histories|processes|zookeeper)|transactions\/isolation))/
 
 /**
  * Faults, kills, power cuts, long histories beside the model; planted defects that suites of cases
