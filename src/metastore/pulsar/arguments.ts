@@ -9,7 +9,7 @@ import { InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
 import { cellOfValue } from './record-format.js'
 import type { MetadataSerde } from './serde.js'
-import type { MetadataEvent } from './synchronized-store.js'
+import type { MetadataEvent, MetadataEventSynchronizer } from './synchronized-store.js'
 import type {
   BatchOperation,
   Expected,
@@ -137,6 +137,11 @@ export function isConsumer(given: ScanConsumer | ReadOptions | undefined): given
 /** Checks the consumer of a scan. */
 export function checkConsumer(consumer: ScanConsumer): ScanConsumer {
   return checkObjectWith(consumer, 'the consumer', ['onNext'])
+}
+
+/** Checks what carries events between clusters. */
+export function checkSynchronizer(given: MetadataEventSynchronizer): MetadataEventSynchronizer {
+  return checkObjectWith(given, 'the synchronizer', ['notify', 'registerSyncListener'])
 }
 
 /** Checks what writes and reads values. */

@@ -4,7 +4,7 @@
  */
 export type { LeaseClock } from '../kernel/lease-clock.js'
 export type { CacheSink, CachingStore } from './cache-sink.js'
-export type { CellarMetadataStore } from './cellar-store.js'
+export { CellarMetadataStore } from './cellar-store.js'
 export {
   AlreadyClosedError,
   AlreadyExistsError,
@@ -40,7 +40,7 @@ export {
   type RecordImporter,
 } from './migration.js'
 export {
-  type SynchronizedMetadataStore,
+  SynchronizedMetadataStore,
   type MetadataEvent,
   type MetadataEventSynchronizer,
 } from './synchronized-store.js'
@@ -52,7 +52,7 @@ export {
   type MetadataStoreProvider,
 } from './open-store.js'
 export type * from './types.js'
-export type { ZooKeeperMetadataStore, ZooKeeperSession } from './zookeeper/zk-store.js'
+export { ZooKeeperMetadataStore, type ZooKeeperSession } from './zookeeper/zk-store.js'
 export {
   MetadataCache,
   metadataCacheDefaults,

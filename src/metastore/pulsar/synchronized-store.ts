@@ -12,7 +12,16 @@ import type { BytesLike } from '../../api/index.js'
 import { Backoff, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
-import { checkBatch, checkEvent, checkExpected, checkPutOptions, checkValue } from './arguments.js'
+import {
+  checkBatch,
+  checkCachingStore,
+  checkEvent,
+  checkExpected,
+  checkFunction,
+  checkPutOptions,
+  checkSynchronizer,
+  checkValue,
+} from './arguments.js'
 import type { CachingStore } from './cache-sink.js'
 import { hasCode, MetadataErrorCode, MetadataStoreError } from './errors.js'
 import { childOf } from './paths.js'
@@ -108,9 +117,9 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     clock: LeaseClock,
     onListenerError: ListenerErrorHandler,
   ) {
-    super(onListenerError)
-    this.target = store
-    this.#synchronizer = synchronizer
+    super(checkFunction(onListenerError, 'onListenerError'))
+    this.target = checkCachingStore(store)
+    this.#synchronizer = checkSynchronizer(synchronizer)
     this.#clock = clock
     this.#ends = [
       this.attach(store),

@@ -100,6 +100,10 @@ void t.test('stores', (t) =>
       except: {
         ...ofSubclasses,
         'new DualMetadataStore': 'is private; DualMetadataStore.open checks what it gets',
+        'new CellarMetadataStore': 'is private; openMetadataStore checks what it gets',
+        'CellarMetadataStore.open': 'is internal; openMetadataStore checks what it gets',
+        'new ZooKeeperMetadataStore': 'is private; openMetadataStore checks what it gets',
+        'ZooKeeperMetadataStore.open': 'takes the parts of a URL that openMetadataStore checked',
       },
     },
     isOfPulsar,
