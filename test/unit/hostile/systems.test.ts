@@ -1,7 +1,9 @@
 /** Systems refuse a database that is none, by a CellarError that names it. */
 import t from 'tap'
+import { CellarError } from '../../../src/index.js'
 import { MessagingService } from '../../../src/messaging/index.js'
-import { RepositoryManager } from '../../../src/repository/index.js'
+import { RepositoryError, RepositoryManager } from '../../../src/repository/index.js'
+import { ServerError } from '../../../src/server/index.js'
 import {
   TransactionalTable,
   TransactionContext,
@@ -29,4 +31,15 @@ void t.test('what opens a system checks its database', async (t) => {
     }
     t.pass(name)
   }
+})
+
+void t.test('errors of the repository and the server are CellarErrors of their own class', (t) => {
+  const own = new RepositoryError('ERR_FORBIDDEN', 'no')
+  const ofServer = new ServerError('ERR_SERVER_BUSY', 'later')
+  for (const error of [own, ofServer]) t.ok(error instanceof CellarError, error.name)
+  t.same([own.code, ofServer.code], ['ERR_FORBIDDEN', 'ERR_SERVER_BUSY'])
+  t.notOk(own instanceof ServerError)
+  t.notOk(ofServer instanceof RepositoryError)
+  t.notOk(new CellarError('ERR_FORBIDDEN', 'no') instanceof RepositoryError)
+  t.end()
 })
