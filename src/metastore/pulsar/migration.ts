@@ -35,7 +35,7 @@ export interface MigrationState {
   /** URL of the store that the records move to. */
   readonly targetUrl: string
   /**
-   * `Stat.creationSequence` of the coordinator's record at {@link coordinatorRecord}. Absent in a
+   * `Stat.creationSequence` of the coordinator's record at `coordinatorRecord`. Absent in a
    * state that somebody else wrote: then only {@link MigrationCoordinator.reset} gives the move up.
    */
   readonly coordinator?: number
