@@ -42,20 +42,20 @@ export interface Transactions {
   readonly isRemote?: boolean | undefined
   /** Where `TransactionScope.table` finds tables; absent if the manager is in another process. */
   readonly database?: Database | undefined
-  /** As {@link TransactionManager.startShort}. */
+  /** As `TransactionManager.startShort`. */
   startShort(options?: StartOptions): Promise<Transaction>
-  /** As {@link TransactionManager.startLong}. */
+  /** As `TransactionManager.startLong`. */
   startLong(options?: Pick<StartOptions, 'client'>): Promise<Transaction>
-  /** As {@link TransactionManager.checkLifetime}. */
+  /** As `TransactionManager.checkLifetime`. */
   checkLifetime?(pointer: bigint): void
-  /** As {@link TransactionManager.canCommit}. */
+  /** As `TransactionManager.canCommit`. */
   canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void>
-  /** As {@link TransactionManager.commit}. */
+  /** As `TransactionManager.commit`. */
   commit(transaction: Transaction, options?: CommitOptions): Promise<void>
-  /** As {@link TransactionManager.abort}. */
+  /** As `TransactionManager.abort`. */
   abort(transaction: Transaction): Promise<void>
-  /** As {@link TransactionManager.invalidate}. */
+  /** As `TransactionManager.invalidate`. */
   invalidate(transactionId: bigint): Promise<boolean>
-  /** As {@link TransactionManager.checkpoint}. */
+  /** As `TransactionManager.checkpoint`. */
   checkpoint(transaction: Transaction): Promise<Transaction>
 }

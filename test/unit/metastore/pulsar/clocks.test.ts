@@ -91,6 +91,9 @@ void t.test(`sessions end by elapsed time alone, from seed ${firstSeed} on`, asy
         return state
       }),
     )
+    for (const { store } of handles) {
+      await store.put(`/s/${store.sessionId}`, '', -1, { ephemeral: true })
+    }
     for (let step = 0; step < 60; step++) {
       const choice = random()
       const handle = handles[Math.floor(random() * handles.length)]
