@@ -69,7 +69,13 @@ export class ZooKeeperServer {
     const main = 'org.apache.zookeeper.server.ZooKeeperServerMain'
     const settings = ['-Dzookeeper.admin.enableServer=false', `-Xmx${this.#heapMebibytes}m`]
     const args = [...settings, '-cp', jar, main, String(this.port), this.#directory, '500']
-    this.#process = spawn(java, args, { stdio: 'ignore' })
+    const child = spawn(java, args, { stdio: 'ignore' })
+    this.#process = child
+    // A caller that fails must neither wait for the server nor leave it behind.
+    child.unref()
+    const kill = (): void => void child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
     for (let i = 0; i < 600; i++) {
       if (await answers(this.port)) return
       if (this.#process.exitCode !== null) throw new Error('the server has ended')
@@ -80,11 +86,12 @@ export class ZooKeeperServer {
 
   /** Kills the server; its data stay. */
   async stop(): Promise<void> {
-    const process = this.#process
-    if (process === undefined) return
+    const child = this.#process
+    if (child === undefined) return
     this.#process = undefined
-    const ended = new Promise((resolve) => process.on('exit', resolve))
-    process.kill('SIGKILL')
+    child.ref()
+    const ended = new Promise((resolve) => child.on('exit', resolve))
+    child.kill('SIGKILL')
     await ended
   }
 

@@ -13,7 +13,7 @@ import { ZooKeeperServer, zookeeperMissing } from '../../../../bench/metadata/zo
 import { zookeeperBackend } from '../../../conformance/metadata/backends.js'
 
 const skip = zookeeperMissing()
-const sessionTimeoutMilliseconds = 1_500
+const sessionTimeoutMilliseconds = 3_000
 
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
