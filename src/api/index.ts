@@ -6,9 +6,14 @@
  */
 export {
   checkArray,
+  checkBytes,
   checkBytesLike,
+  checkChoice,
+  checkFunction,
   checkMethods,
   checkObject,
+  checkSignal,
+  checkText,
   OptionNames,
   readArguments,
   shown,

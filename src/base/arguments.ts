@@ -89,6 +89,13 @@ export function checkBytesLike(value: unknown, what: string): asserts value is s
   }
 }
 
+/** Checks bytes for which no string can stand; they must still have their memory. */
+export function checkBytes<T extends Uint8Array>(value: T, what: string): T {
+  if (!isBytes(value)) throw invalidArgument(`${what} must be a Uint8Array, got ${shown(value)}`)
+  checkBytesLike(value, what)
+  return value
+}
+
 /** Checks that a value is an object but not an array; `form` shows what to write. */
 export function checkObject<T>(value: T, what: string, form?: string): T {
   if (typeof value !== 'object' || value === null || isArray(value, what)) {

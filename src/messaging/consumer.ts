@@ -4,12 +4,19 @@
  * results of the messages and the position are stored together or not at all; and of two processes
  * with the consumer's name the second to commit fails with a conflict.
  */
-import type { AtomicMutation } from '../api/index.js'
+import { checkMethods, OptionNames, type AtomicMutation } from '../api/index.js'
 import type { Transaction, TransactionParticipant } from '../transactions/index.js'
+import { checkTransaction } from '../transactions/transaction.js'
+import { checkConsumer } from './positions.js'
 import { checkFree } from './program.js'
 import type { MessagingService } from './service.js'
-import type { TopicId } from './topic.js'
+import { checkTopicId, type TopicId } from './topic.js'
 import type { FetchOptions, Message } from './types.js'
+
+const pollNames = new OptionNames<Pick<FetchOptions, 'limit' | 'waitMilliseconds'>>(
+  'a poll of a consumer',
+  { limit: true, waitMilliseconds: true },
+)
 
 /** See the file header. One transaction at a time. */
 export class MessageConsumer implements TransactionParticipant {
@@ -23,16 +30,21 @@ export class MessageConsumer implements TransactionParticipant {
   #read: Buffer | undefined
   #isKnown = false
 
-  /** Reads `topic` by `messaging` as the consumer of this name; both stay the caller's. */
+  /**
+   * Reads `topic` by `messaging` as the consumer of this name; both stay the caller's.
+   * `ERR_INVALID_ARGUMENT`.
+   */
   constructor(messaging: MessagingService, topic: TopicId, consumer: string) {
-    this.#messaging = messaging
-    this.#topic = { namespace: topic.namespace, topic: topic.topic }
+    const methods = ['poll', 'getPosition', 'setPosition', 'positionKey'] as const
+    this.#messaging = checkMethods(messaging, 'the messaging of a consumer', methods)
+    this.#topic = checkTopicId(topic)
+    checkConsumer(consumer)
     this.#consumer = consumer
   }
 
   /** The next messages, within a transaction those that it sees. */
   async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
-    const { limit, waitMilliseconds } = options
+    const { limit, waitMilliseconds } = pollNames.check(options)
     if (!this.#isKnown) {
       this.#stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
       this.#read ??= this.#stored
@@ -70,13 +82,13 @@ export class MessageConsumer implements TransactionParticipant {
   /** `ERR_TRANSACTION_STATE` while the consumer is in another transaction. */
   startTx(transaction: Transaction): void {
     checkFree(this.name, this.#transaction)
-    this.#transaction = transaction
+    this.#transaction = checkTransaction(transaction)
     // What another process has committed meanwhile counts.
     this.reset()
   }
 
   updateTx(transaction: Transaction): void {
-    this.#transaction = transaction
+    this.#transaction = checkTransaction(transaction)
   }
 
   getTxChanges(): Iterable<Uint8Array> {

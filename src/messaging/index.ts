@@ -1,35 +1,7 @@
 /** The messaging tables and their prunings. The public entry `cellardb/messaging`. */
-export {
-  decodeMessageRow,
-  decodePayloadRow,
-  decodePointer,
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-  type MessageRow,
-  type PayloadRow,
-} from './rows.js'
-export {
-  messagingFamily,
-  batchQualifier,
-  metadataQualifier,
-  payloadQualifier,
-  pointerQualifier,
-  storedPayloadQualifier,
-} from './prune-job/row-layout.js'
-export {
-  encodeTopicProperties,
-  parseTopicPrefix,
-  parseTopicState,
-  topicPrefix,
-  type TopicId,
-  type TopicRecord,
-  type TopicState,
-} from './topic.js'
-export { PackedPayloads } from './packed-payloads.js'
-export { isOlderGeneration } from './prune-job/prune-rules.js'
+export type { TopicId, TopicRecord, TopicState } from './topic.js'
 export { readTopics } from './topic-table.js'
-export { inactiveBound, pruneUpperBound, type TransactionSnapshot } from '../transactions/index.js'
+export type { TransactionSnapshot } from '../transactions/index.js'
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
 export { PruneState, type PruneRecord, type PruneStateOptions } from '../transactions/index.js'
@@ -59,7 +31,7 @@ export type { MessagingOptions } from './options.js'
 export type { TopicStatistics } from './topic-state.js'
 export { MessageConsumer } from './consumer.js'
 export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'
-export { FetchBuilder, prepareFetch } from './fetch-builder.js'
+export { prepareFetch, type FetchBuilder } from './fetch-builder.js'
 export {
   decodeMessageId,
   encodeMessageId,
@@ -67,12 +39,3 @@ export {
   parseMessageId,
   type MessageIdParts,
 } from './message-id.js'
-export {
-  MessageCache,
-  type CacheCounts,
-  type CacheEntries,
-  type CacheFilter,
-  type CacheLimits,
-  type CacheScan,
-} from './message-cache.js'
-export { messageIterator, type MessageSource } from './message-iterator.js'

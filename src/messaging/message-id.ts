@@ -6,6 +6,7 @@
  * The last ten bytes are 0 for a message whose payload lies in the message table. Topic, generation
  * and write pointer are not part of an id.
  */
+import { checkBytes, checkObject, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 
 /** Length of a message id. */
@@ -25,16 +26,29 @@ export interface MessageIdParts {
   readonly payloadSequenceId: number
 }
 
-/** Encodes an id, into `target` at `offset` if given; `ERR_INVALID_ARGUMENT` without room. */
+/**
+ * Encodes an id, into `target` at `offset` if given. `ERR_INVALID_ARGUMENT` without room, and for
+ * numbers out of their range.
+ */
 export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset = 0): Buffer {
+  const { publishTimestamp, sequenceId, payloadWriteTimestamp, payloadSequenceId } = checkObject(
+    parts,
+    'the parts of a message id',
+  )
+  checkTime(publishTimestamp, 'publishTimestamp')
+  checkSequence(sequenceId, 'sequenceId')
+  checkTime(payloadWriteTimestamp, 'payloadWriteTimestamp')
+  checkSequence(payloadSequenceId, 'payloadSequenceId')
+  if (target !== undefined) checkBytes(target, 'the target of a message id')
   const bytes = target ?? Buffer.allocUnsafe(messageIdBytes)
-  if (offset < 0 || offset + messageIdBytes > bytes.length) {
+  if (!Number.isInteger(offset) || offset < 0 || offset + messageIdBytes > bytes.length) {
     throw invalidArgument(`a message id takes ${messageIdBytes} bytes`)
   }
-  writeTime(bytes, offset, parts.publishTimestamp)
-  bytes.writeUInt16BE(parts.sequenceId, offset + 8)
-  writeTime(bytes, offset + 10, parts.payloadWriteTimestamp)
-  bytes.writeUInt16BE(parts.payloadSequenceId, offset + 18)
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  writeTime(view, offset, publishTimestamp)
+  view.writeUInt16BE(sequenceId, offset + 8)
+  writeTime(view, offset + 10, payloadWriteTimestamp)
+  view.writeUInt16BE(payloadSequenceId, offset + 18)
   return bytes
 }
 
@@ -43,7 +57,7 @@ export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset =
  * such an id is a position behind everything.
  */
 export function decodeMessageId(id: Uint8Array): MessageIdParts {
-  if (id.length !== messageIdBytes) {
+  if (checkBytes(id, 'a message id').length !== messageIdBytes) {
     throw invalidArgument(`a message id has ${messageIdBytes} bytes, got ${id.length}`)
   }
   const bytes = Buffer.from(id.buffer, id.byteOffset, id.byteLength)
@@ -57,8 +71,18 @@ export function decodeMessageId(id: Uint8Array): MessageIdParts {
 
 /** The bytes of an id in hexadecimal; `ERR_INVALID_ARGUMENT` if the text is none. */
 export function parseMessageId(text: string): Buffer {
-  if (/^([0-9a-f]{2})*$/i.test(text)) return Buffer.from(text, 'hex')
+  if (typeof text === 'string' && /^([0-9a-f]{2})*$/i.test(text)) return Buffer.from(text, 'hex')
   throw invalidArgument('a message id is written in hexadecimal digits')
+}
+
+function checkTime(value: number, name: string): void {
+  if (Number.isSafeInteger(value) && value >= 0) return
+  throw invalidArgument(`${name} must be milliseconds, 0 to 2^53-1, got ${shown(value)}`)
+}
+
+function checkSequence(value: number, name: string): void {
+  if (Number.isInteger(value) && value >= 0 && value <= 0xffff) return
+  throw invalidArgument(`${name} must be 0 to 65535, got ${shown(value)}`)
 }
 
 /** Writes milliseconds as eight bytes. */

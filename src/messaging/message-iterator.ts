@@ -1,4 +1,6 @@
 /** The iterator of a fetch, over any source of batches. */
+import { shown } from '../api/index.js'
+import { invalidArgument } from './errors.js'
 import type { Message, MessageIterator } from './types.js'
 
 /** A source of messages in their order. */
@@ -33,6 +35,9 @@ export function messageIterator(
     source.close?.()
   }
   const nextBatch = async (count: number): Promise<Message[]> => {
+    if (!Number.isInteger(count) || count < 1) {
+      throw invalidArgument(`a batch has 1 message or more, got ${shown(count)}`)
+    }
     if (at < buffer.length) {
       const batch = buffer.slice(at, at + count)
       at += batch.length

@@ -13,7 +13,7 @@
  * batch that is refused because of its content fails only the requests that cause the refusal.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
-import { isRefusal } from '../transactions/index.js'
+import { isRefusal } from '../transactions/refusal.js'
 import { clockMutation } from './clock-row.js'
 import { MessagingError, MessagingErrorCode } from './errors.js'
 import { TopicAppend } from './topic-append.js'

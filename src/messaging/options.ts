@@ -1,5 +1,8 @@
 /** Options of the messaging service, with their defaults and limits. */
 import {
+  checkFunction,
+  checkMethods,
+  checkText,
   OptionNames,
   shown,
   systemClock,
@@ -108,8 +111,15 @@ const defaults = {
 export function messagingSettings(options: MessagingOptions): MessagingSettings {
   names.check(options)
   const settings: MessagingSettings = { ...defaults, ...defined(options) }
+  checkText(settings.tablePrefix, 'tablePrefix')
+  checkMethods(settings.clock, 'clock', ['now'])
+  checkFunction(settings.register, 'register')
+  const { transactions, pruneState } = settings
+  if (transactions !== undefined) checkMethods(transactions, 'transactions', ['snapshot'])
+  if (pruneState !== undefined) checkMethods(pruneState, 'pruneState', ['noteUncleanFlush'])
   for (const [name, value] of Object.entries(settings)) {
-    if (typeof value !== 'number' || (Number.isSafeInteger(value) && value >= 0)) continue
+    if (typeof defaults[name as keyof typeof defaults] !== 'number') continue
+    if (Number.isSafeInteger(value) && (value as number) >= 0) continue
     throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
   }
   return settings

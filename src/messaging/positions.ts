@@ -104,12 +104,16 @@ export class Positions {
 
   /** The row of a position. `ERR_INVALID_ARGUMENT` for the name of the consumer. */
   row(topic: TopicState, consumer: string): Buffer {
-    const bytes = typeof consumer === 'string' ? Buffer.byteLength(consumer) : 0
-    if (bytes === 0 || bytes > consumerBytesMax) {
-      throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
-    }
+    checkConsumer(consumer)
     return Buffer.concat([prefixOf(topic), Buffer.from(consumer, 'utf8')])
   }
+}
+
+/** Checks the name of a consumer. `ERR_INVALID_ARGUMENT`. */
+export function checkConsumer(consumer: string): void {
+  const bytes = typeof consumer === 'string' ? Buffer.byteLength(consumer) : 0
+  if (bytes > 0 && bytes <= consumerBytesMax) return
+  throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
 }
 
 function prefixOf(topic: TopicState): Buffer {

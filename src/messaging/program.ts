@@ -7,17 +7,18 @@
  *
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
-import type { AtomicMutation, BytesLike } from '../api/index.js'
+import { checkBytesLike, checkMethods, type AtomicMutation, type BytesLike } from '../api/index.js'
 import {
   TransactionError,
   TransactionErrorCode,
   type Transaction,
   type TransactionParticipant,
 } from '../transactions/index.js'
+import { checkTransaction } from '../transactions/transaction.js'
 import { invalidArgument } from './errors.js'
 import type { CommitPublish } from './publishing.js'
 import { MessagingService } from './service.js'
-import type { TopicId } from './topic.js'
+import { checkTopicId, type TopicId } from './topic.js'
 import type { MessageIterator, Messaging, PublishResponse, TopicProperties } from './types.js'
 
 const reservedNamespace = 'system'
@@ -32,7 +33,7 @@ export class MessagePublisher implements TransactionParticipant {
 
   /** Publishes by `messaging`, which stays the caller's to close. */
   constructor(messaging: Messaging) {
-    this.#messaging = messaging
+    this.#messaging = checkMethods(messaging, 'the messaging of a publisher', ['publish'])
   }
 
   /**
@@ -43,15 +44,17 @@ export class MessagePublisher implements TransactionParticipant {
     if (namespace === reservedNamespace) {
       throw invalidArgument(`programs do not publish to the namespace '${reservedNamespace}'`)
     }
-    const id = { namespace, topic }
+    const id = checkTopicId({ namespace, topic })
     if (this.#transaction === undefined) {
       await this.#messaging.publish(id, { messages })
       return
     }
     const name = `${namespace}:${topic}`
-    const copies = messages.map((message) =>
-      typeof message === 'string' ? message : Uint8Array.from(message),
-    )
+    const copies = messages.map((message) => {
+      if (typeof message === 'string') return message
+      checkBytesLike(message, 'a message')
+      return Uint8Array.from(message)
+    })
     const buffered = this.#buffered.get(name)
     if (buffered === undefined) this.#buffered.set(name, { id, messages: copies })
     else buffered.messages.push(...copies)
@@ -60,7 +63,7 @@ export class MessagePublisher implements TransactionParticipant {
   /** `ERR_TRANSACTION_STATE` while the publisher is in another transaction. */
   startTx(transaction: Transaction): void {
     checkFree(this.name, this.#transaction)
-    this.#transaction = transaction
+    this.#transaction = checkTransaction(transaction)
   }
 
   getTxChanges(): Iterable<string> {
@@ -69,7 +72,7 @@ export class MessagePublisher implements TransactionParticipant {
 
   async commitTx(isRemote = false): Promise<boolean> {
     if (!isRemote && this.#messaging instanceof MessagingService) return true
-    const { writePointer: transactionWritePointer } = this.#transaction!
+    const { writePointer: transactionWritePointer } = this.#required()
     for (const { id, messages } of this.#toPublish()) {
       const publish = { id, response: undefined as PublishResponse | undefined }
       this.#published.push(publish)
@@ -82,7 +85,7 @@ export class MessagePublisher implements TransactionParticipant {
     const messaging = this.#messaging
     const publishes = this.#toPublish()
     if (!(messaging instanceof MessagingService) || publishes.length === 0) return undefined
-    const { writePointer } = this.#transaction!
+    const { writePointer } = this.#required()
     return (mutations) => messaging.publishAtCommit(writePointer, publishes, mutations)
   }
 
@@ -100,6 +103,12 @@ export class MessagePublisher implements TransactionParticipant {
       else await this.#messaging.rollback(id, response)
     }
     return isClean
+  }
+
+  #required(): Transaction {
+    if (this.#transaction !== undefined) return this.#transaction
+    const message = `the ${this.name} is in no transaction`
+    throw new TransactionError(TransactionErrorCode.state, message)
   }
 
   #toPublish(): CommitPublish[] {
@@ -121,7 +130,7 @@ export class MessageFetcher implements TransactionParticipant {
 
   /** Reads by `messaging`, which stays the caller's to close. */
   constructor(messaging: Messaging) {
-    this.#messaging = messaging
+    this.#messaging = checkMethods(messaging, 'the messaging of a fetcher', ['fetch'])
   }
 
   /** From a publish time on, in milliseconds. */
@@ -148,11 +157,11 @@ export class MessageFetcher implements TransactionParticipant {
   /** `ERR_TRANSACTION_STATE` while the fetcher is in another transaction. */
   startTx(transaction: Transaction): void {
     checkFree(this.name, this.#transaction)
-    this.#transaction = transaction
+    this.#transaction = checkTransaction(transaction)
   }
 
   updateTx(transaction: Transaction): void {
-    this.#transaction = transaction
+    this.#transaction = checkTransaction(transaction)
   }
 
   getTxChanges(): Iterable<string> {
@@ -196,8 +205,8 @@ export class MessagingAdmin {
 
   /** Works by `messaging`, which stays the caller's to close, on the topics of `namespace`. */
   constructor(messaging: Messaging, namespace: string) {
-    this.#messaging = messaging
-    this.#namespace = namespace
+    this.#messaging = checkMethods(messaging, 'the messaging of an admin', ['createTopic'])
+    this.#namespace = checkTopicId({ namespace, topic: 'any' }).namespace
   }
 
   /** `ERR_TOPIC_EXISTS`. */

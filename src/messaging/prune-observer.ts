@@ -7,6 +7,11 @@
  * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
  */
 import {
+  checkArray,
+  checkChoice,
+  checkFunction,
+  checkMethods,
+  checkText,
   OptionNames,
   type Coprocessor,
   type Observer,
@@ -21,14 +26,11 @@ import {
 } from './prune-job/prune-context.js'
 import type { PruneCounts, PrunedRows, PruneReport } from './prune-job/prune-hook.js'
 import type { TopicRecord } from './topic.js'
-import {
-  largestPointer,
-  packPointers,
-  pruneUpperBound,
-  type PackedPointers,
-  type PruneState,
-  type TransactionSnapshot,
-} from '../transactions/index.js'
+import { requireFunction } from '../transactions/checks.js'
+import { type PruneState, type TransactionSnapshot } from '../transactions/index.js'
+import { largestPointer, packPointers } from '../transactions/pack-pointers.js'
+import { pruneUpperBound } from '../transactions/transaction-snapshot.js'
+import type { PackedPointers } from '../transactions/prune-job/packed-pointers.js'
 
 /** Options of {@link messagingPruning}. */
 export interface MessagingPruningOptions {
@@ -82,25 +84,36 @@ const optionNames = new OptionNames<MessagingPruningOptions>('messaging prunings
  * database is open.
  */
 export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
-  const { rows, tables } = optionNames.check(options)
+  const { tables: given, ...sources } = optionNames.copy(options)
+  const { rows } = sources
+  checkChoice(rows, 'rows', ['message', 'payload', 'producer', 'consumer'])
+  const tables = checkArray(given, 'tables').map((table) => {
+    checkText(table, 'the name of a table')
+    return table
+  })
+  requireFunction(sources.topics, 'topics')
+  checkFunction(sources.transactions, 'transactions')
+  checkFunction(sources.onPruned, 'onPruned')
+  checkFunction(sources.onError, 'onError')
+  if (sources.state !== undefined) checkMethods(sources.state, 'state', ['epoch', 'noteFlush'])
   const module = new URL('./prune-job/prune-hook.js', import.meta.url).href
   return {
     name: `pruning of ${rows} rows in ${tables.join(', ')}`,
     tables,
-    observer: new PruneObserver(options),
+    observer: new PruneObserver(sources),
     cellHook: { module, options: { rows } },
   }
 }
 
 class PruneObserver implements Observer {
-  readonly #options: MessagingPruningOptions
+  readonly #options: Omit<MessagingPruningOptions, 'tables'>
   #records: readonly TopicRecord[] | undefined = undefined
   #topics: PackedTopics = packTopics([])
   #snapshot: TransactionSnapshot | undefined = undefined
   #invalid: PackedPointers | undefined = undefined
   #pruneBound: bigint | undefined = undefined
 
-  constructor(options: MessagingPruningOptions) {
+  constructor(options: Omit<MessagingPruningOptions, 'tables'>) {
     this.#options = options
   }
 

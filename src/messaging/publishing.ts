@@ -1,11 +1,17 @@
 /** Publishing and storing: requests get their places in batches of the writer. */
-import type { AtomicMutation, Database } from '../api/index.js'
+import { checkArray, checkObject, type AtomicMutation, type Database } from '../api/index.js'
 import { CommitNotCarried } from '../transactions/index.js'
 import { invalidArgument, topicNotFound } from './errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from './message-writer.js'
 import type { MessagingSettings } from './options.js'
 import { producerMutation, type ProducerRow } from './producers.js'
-import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
+import {
+  checkAge,
+  checkHandedOut,
+  checkPointer,
+  checkRequest,
+  type CheckedRequest,
+} from './requests.js'
 import type { MessagingTables } from './topic-registry.js'
 import type { TopicState } from './topic-state.js'
 import type { TopicId } from './topic.js'
@@ -116,9 +122,11 @@ export class Publishing {
     pointer: bigint,
     publishes: readonly CommitPublish[],
   ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
+    checkPointer(pointer)
     this.#checkAge(pointer)
     let bytes = 0
-    const parts = publishes.map(({ id, messages }) => {
+    const parts = checkArray(publishes, 'publishes').map((publish) => {
+      const { id, messages } = checkObject(publish, 'a publish')
       const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
       bytes += request.bytes
       const topic = this.#find(id)

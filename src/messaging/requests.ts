@@ -1,6 +1,14 @@
 /** Checks the requests of publishers and consumers. */
-import { shown, type BytesLike, OptionNames } from '../api/index.js'
-import { Transaction, startOf } from '../transactions/index.js'
+import {
+  checkBytesLike,
+  checkSignal,
+  OptionNames,
+  readArguments,
+  shown,
+  type BytesLike,
+} from '../api/index.js'
+import { startOf } from '../transactions/index.js'
+import { checkTransaction } from '../transactions/transaction.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import { decodeMessageId, parseMessageId } from './message-id.js'
 import type { ReaderStart } from './message-reader.js'
@@ -39,6 +47,10 @@ const overheadBytes = 64
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_REQUEST_TOO_LARGE`. */
 export function checkRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
+  return readArguments(() => readRequest(request, limits))
+}
+
+function readRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
   const { messages, transactionWritePointer: pointer } = requestNames.check(request)
   // As of this call: a caller may use its object for the next request.
   const producer = request.producer && { ...request.producer }
@@ -64,9 +76,7 @@ function pack(
   // Behind an error there may be something left.
   packer.clear()
   for (const message of messages) {
-    if (typeof message !== 'string' && !(message instanceof Uint8Array)) {
-      throw invalidArgument(`a message must be a string or bytes, got ${shown(message)}`)
-    }
+    if (typeof message !== 'string') checkBytesLike(message, 'a message')
     // Each character takes a byte at least.
     if (message.length > messageBytesMax) throw tooLargeMessage(message.length, messageBytesMax)
     // About: a string may take more bytes than characters.
@@ -147,7 +157,11 @@ const fetchNames = new OptionNames<FetchOptions>('a fetch', {
  * the topic.
  */
 export function checkedFetch(options: FetchOptions): FetchOptions {
-  const { from, time, limit, transaction, waitMilliseconds } = fetchNames.check(options)
+  return readArguments(() => readFetch(fetchNames.copy(options)))
+}
+
+function readFetch(options: FetchOptions): FetchOptions {
+  const { from, time, limit, transaction, waitMilliseconds, signal } = options
   if (from !== undefined && time !== undefined) {
     throw invalidArgument('a fetch starts at a message or at a time, not at both')
   }
@@ -157,13 +171,17 @@ export function checkedFetch(options: FetchOptions): FetchOptions {
   if (time !== undefined && (!Number.isSafeInteger(time) || time < 0)) {
     throw invalidArgument(`the time must be milliseconds, 0 or more, got ${shown(time)}`)
   }
-  if (transaction !== undefined && !(transaction instanceof Transaction)) {
-    throw invalidArgument('the transaction of a fetch must be a Transaction')
-  }
-  if (waitMilliseconds !== undefined && !(waitMilliseconds >= 0)) {
-    throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(waitMilliseconds)}`)
-  }
-  return from instanceof Uint8Array ? { ...options, from: Buffer.from(from) } : { ...options }
+  if (transaction !== undefined) checkTransaction(transaction)
+  if (waitMilliseconds !== undefined) checkWait(waitMilliseconds)
+  checkSignal(signal)
+  if (from === undefined) return options
+  checkBytesLike(from, 'the start of a fetch')
+  return typeof from === 'string' ? options : { ...options, from: Buffer.from(from) }
+}
+
+function checkWait(milliseconds: number): void {
+  if (typeof milliseconds === 'number' && milliseconds >= 0) return
+  throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(milliseconds)}`)
 }
 
 /** Where a fetch starts, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */

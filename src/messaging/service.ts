@@ -9,8 +9,10 @@
  * One service may be open for the tables of a database.
  */
 import {
-  OptionNames,
+  checkArray,
   checkDatabase,
+  checkObject,
+  OptionNames,
   requireCapability,
   type AtomicMutation,
   type CoprocessorRegistration,
@@ -31,7 +33,7 @@ import { rollBackRows } from './rollback.js'
 import { withGeneration } from './topic-properties.js'
 import { TopicRegistry, type MessagingTables } from './topic-registry.js'
 import type { TopicState, TopicStatistics } from './topic-state.js'
-import type { TopicId, TopicRecord } from './topic.js'
+import { checkTopicId, type TopicId, type TopicRecord } from './topic.js'
 import type {
   ConsumerPosition,
   FetchOptions,
@@ -144,18 +146,17 @@ export class MessagingService implements Messaging {
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
     this.#checkOpen()
-    const { namespace, topic } = id
-    await this.#topics.create({ namespace, topic }, properties)
+    await this.#topics.create(checkTopicId(id), properties)
   }
 
   async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
     this.#checkOpen()
-    await this.#topics.update(id, properties)
+    await this.#topics.update(checkTopicId(id), properties)
   }
 
   async deleteTopic(id: TopicId): Promise<void> {
     this.#checkOpen()
-    await this.#topics.delete(id)
+    await this.#topics.delete(checkTopicId(id))
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
@@ -240,8 +241,11 @@ export class MessagingService implements Messaging {
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
     this.#checkOpen()
-    const { transactionWritePointer: pointer } = response
-    const rollbackRange = { ...response.rollbackRange }
+    const { transactionWritePointer: pointer, rollbackRange: range } = checkObject(
+      response,
+      'the answer of a publish',
+    )
+    const rollbackRange = { ...checkObject(range, 'rollbackRange') }
     checkRange(rollbackRange)
     checkPointer(pointer)
     const topic = this.#topics.find(id)
@@ -284,7 +288,8 @@ export class MessagingService implements Messaging {
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
     if (this.#isClosed) throw new CommitNotCarried(closed())
-    await this.#publishing.publishAtCommit(pointer, publishes, mutations)
+    const copy = checkArray(mutations, 'mutations')
+    await this.#publishing.publishAtCommit(pointer, publishes, copy)
   }
 
   /** Counters of a topic since the service was opened. */

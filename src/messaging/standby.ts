@@ -6,7 +6,8 @@
  * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens everything anew, so nothing that
  * it remembers is older than the database.
  */
-import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
+import { CellarError, checkFunction, checkMethods, ErrorCode, OptionNames } from '../api/index.js'
+import { requireFunction } from '../transactions/checks.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import type { TopicId } from './topic.js'
 import type {
@@ -60,11 +61,16 @@ export class StandbyMessaging implements Messaging {
     this.#options = options
   }
 
-  /** Starts an instance, and tries once to lead. `ERR_INVALID_ARGUMENT` for the interval. */
+  /** Starts an instance, and tries once to lead. `ERR_INVALID_ARGUMENT` for the options. */
   static async start(options: StandbyOptions): Promise<StandbyMessaging> {
-    const { retryMilliseconds = 1000 } = standbyNames.check(options)
-    if (!(retryMilliseconds >= 0)) throw invalidArgument('retryMilliseconds must be 0 or more')
-    const standby = new StandbyMessaging(options)
+    const copy = standbyNames.copy(options)
+    const { retryMilliseconds = 1000 } = copy
+    if (typeof retryMilliseconds !== 'number' || !(retryMilliseconds >= 0)) {
+      throw invalidArgument('retryMilliseconds must be 0 or more')
+    }
+    requireFunction(copy.open, 'open')
+    checkFunction(copy.changed, 'changed')
+    const standby = new StandbyMessaging(copy)
     await standby.attempt()
     return standby
   }
@@ -106,7 +112,9 @@ export class StandbyMessaging implements Messaging {
   async #open(): Promise<boolean> {
     clearTimeout(this.#timer)
     try {
-      this.#leadership = await this.#options.open()
+      const leadership = await this.#options.open()
+      checkMethods(leadership, 'what is opened', ['close'])
+      this.#leadership = leadership
       this.#tell('leads')
       return true
     } catch (error) {

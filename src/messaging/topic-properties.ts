@@ -1,5 +1,5 @@
 /** Checks the properties of topics. */
-import { shown } from '../api/index.js'
+import { checkObject, readArguments, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { generationMax } from './topic.js'
 import type { TopicProperties } from './types.js'
@@ -15,12 +15,11 @@ export function effectiveProperties(
   properties: unknown,
   defaultTtlSeconds: number,
 ): Record<string, string> {
-  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
-    throw invalidArgument(`properties must be an object of strings, got ${shown(properties)}`)
-  }
+  checkObject(properties, 'properties', "{ ttl: '60' }")
+  const given = readArguments(() => Object.entries(properties as Record<string, unknown>))
   const effective: Record<string, string> = { ttl: String(defaultTtlSeconds) }
   let bytes = 0
-  for (const [name, value] of Object.entries(properties) as [string, unknown][]) {
+  for (const [name, value] of given) {
     if (typeof value !== 'string') {
       throw invalidArgument(`the property '${name}' must be a string, got ${shown(value)}`)
     }

@@ -83,10 +83,10 @@ export class TopicRegistry {
 
   /** A topic that exists. `ERR_INVALID_ARGUMENT` for its name, `ERR_TOPIC_NOT_FOUND`. */
   find(id: TopicId): TopicState {
-    const topic = this.#topics.get(`${id.namespace}:${id.topic}`)
+    const { namespace, topic: name } = checkTopicId(id)
+    const topic = this.#topics.get(`${namespace}:${name}`)
     if (topic?.exists === true) return topic
-    checkTopicId(id)
-    throw topicNotFound(`${id.namespace}:${id.topic}`)
+    throw topicNotFound(`${namespace}:${name}`)
   }
 
   /** Names of the topics of a namespace, or of all, in the order of their rows. */

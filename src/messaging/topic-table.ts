@@ -3,7 +3,7 @@
  * it starts, and does not wait. Nothing is remembered, because tables also change by truncation,
  * bulk load and restored snapshots, which no observer of mutations sees.
  */
-import type { SyncTable } from '../api/index.js'
+import { checkMethods, type SyncTable } from '../api/index.js'
 import { messagingFamily, metadataQualifier } from './prune-job/row-layout.js'
 import { parseTopicPrefix, parseTopicState, type TopicRecord } from './topic.js'
 
@@ -14,6 +14,7 @@ const metadataColumn = `${messagingFamily}:${metadataQualifier}`
  * and topics whose metadata cannot be understood, are left out: they count as unknown.
  */
 export function readTopics(metadata: SyncTable): TopicRecord[] {
+  checkMethods(metadata, 'the metadata table', ['scanSync'])
   const records: TopicRecord[] = []
   for (const result of metadata.scanSync({ columns: [metadataColumn] })) {
     const id = parseTopicPrefix(result.row!)

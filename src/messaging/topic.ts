@@ -4,6 +4,7 @@
  * A topic is named by a namespace and a name inside it. All its rows, in whatever table, begin with
  * `namespace:name:`; names cannot hold a colon, so the prefixes of two topics never overlap.
  */
+import { checkObject, readArguments, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 
 /** The name of a topic. */
@@ -34,14 +35,19 @@ export const generationMax = 0x7fff_ffff
 const namespacePattern = /^[A-Za-z0-9_]+$/
 const topicPattern = /^[A-Za-z0-9_-]+$/
 
-/** Throws `ERR_INVALID_ARGUMENT` unless both names are allowed. */
-export function checkTopicId(id: TopicId): void {
-  if (typeof id.namespace !== 'string' || !namespacePattern.test(id.namespace)) {
-    throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${String(id.namespace)}`)
+/** A copy of the names. `ERR_INVALID_ARGUMENT` unless both are allowed. */
+export function checkTopicId(id: TopicId): TopicId {
+  const { namespace, topic } = readArguments(() => {
+    checkObject(id, 'a topic', '{ namespace, topic }')
+    return { namespace: id.namespace, topic: id.topic }
+  })
+  if (typeof namespace !== 'string' || !namespacePattern.test(namespace)) {
+    throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${shown(namespace)}`)
   }
-  if (typeof id.topic !== 'string' || !topicPattern.test(id.topic)) {
-    throw invalidArgument(`topic must match [A-Za-z0-9_-]+, got ${String(id.topic)}`)
+  if (typeof topic !== 'string' || !topicPattern.test(topic)) {
+    throw invalidArgument(`topic must match [A-Za-z0-9_-]+, got ${shown(topic)}`)
   }
+  return { namespace, topic }
 }
 
 /** `namespace:topic:`, the row of the topic's metadata and the start of its other rows. */

@@ -75,7 +75,10 @@ export interface FetchOptions {
 
 /** Messages in their order. Ends by itself; `close` ends it early. */
 export type MessageIterator = AsyncIterableIterator<Message> & {
-  /** The next messages, at most `count` and at least one; none at the end. */
+  /**
+   * The next messages, at most `count` and at least one; none at the end. `ERR_INVALID_ARGUMENT`
+   * unless `count` is a whole number above 0.
+   */
   nextBatch(count: number): Promise<Message[]>
   /** Whether it ended at a transaction that was still running for the reader's transaction. */
   readonly isHeld: boolean

@@ -4,7 +4,6 @@
  */
 import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
 import {
-  messageIterator,
   MessagingError,
   MessagingErrorCode,
   parseMessageId,
@@ -12,7 +11,6 @@ import {
   type FetchOptions,
   type Message,
   type MessageIterator,
-  type MessageSource,
   type Messaging,
   type PublishRequest,
   type PublishResponse,
@@ -20,6 +18,7 @@ import {
   type TopicId,
   type TopicProperties,
 } from '../messaging/index.js'
+import { messageIterator, type MessageSource } from '../messaging/message-iterator.js'
 import { checkedFetch, checkRequestNames } from '../messaging/requests.js'
 import { encodeTransaction } from '../transactions/index.js'
 import { AvroForms } from './avro.js'

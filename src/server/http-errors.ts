@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { CellarError, ErrorCode } from '../api/index.js'
 import { MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryErrorCode } from '../repository/index.js'
-import { TransactionErrorCode } from '../transactions/index.js'
+import { TransactionError, TransactionErrorCode } from '../transactions/index.js'
 
 /** Every code of a {@link ServerError}, with the situation that raises it. */
 export const ServerErrorCode = {
@@ -127,7 +127,15 @@ export function errorAnswer(error: unknown): ErrorAnswer {
 /** Answers with an error. */
 export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const { status, code, message } = errorAnswer(error)
-  return reply.code(status).type('application/json').send(JSON.stringify({ code, message }))
+  const body = { code, message, ...conflictOf(error) }
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
+}
+
+/** What a conflict of transactions was about; nothing for other errors. */
+function conflictOf(error: unknown): object {
+  if (!(error instanceof TransactionError) || error.conflict === undefined) return {}
+  const { transactionId, ...conflict } = error.conflict
+  return { conflict: { ...conflict, transactionId: String(transactionId) } }
 }
 
 /** Makes an `ERR_INVALID_ARGUMENT`. */

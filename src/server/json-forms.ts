@@ -9,12 +9,8 @@ import type {
   PublishResponse,
   SetPositionOptions,
 } from '../messaging/index.js'
-import {
-  decodeTransaction,
-  pointerOf,
-  transactionFromJson,
-  type Transaction,
-} from '../transactions/index.js'
+import { decodeTransaction, transactionFromJson, type Transaction } from '../transactions/index.js'
+import { pointerOf } from '../transactions/json-form.js'
 import { invalidArgument } from './http-errors.js'
 
 /** What a poll asks for, from either form. */

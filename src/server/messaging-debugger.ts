@@ -5,16 +5,15 @@
 import { CellarError, ErrorCode, type Database, type Result } from '../api/index.js'
 import {
   decodeMessageId,
-  decodeMessageRow,
-  decodePayloadRow,
-  decodePointer,
-  PackedPayloads,
-  parseTopicPrefix,
   type ConsumerPosition,
   type Message,
   type TopicId,
 } from '../messaging/index.js'
-import { pruneUpperBound, startOf, TransactionManager } from '../transactions/index.js'
+import { decodeMessageRow, decodePayloadRow, decodePointer } from '../messaging/rows.js'
+import { PackedPayloads } from '../messaging/packed-payloads.js'
+import { parseTopicPrefix } from '../messaging/topic.js'
+import { startOf, TransactionManager } from '../transactions/index.js'
+import { pruneUpperBound } from '../transactions/transaction-snapshot.js'
 
 /** What can be shown. */
 export const views = ['topics', 'messages', 'payloads', 'positions', 'transactions'] as const

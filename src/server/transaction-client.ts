@@ -14,7 +14,6 @@ import {
   TransactionError,
   TransactionErrorCode,
   transactionFromJson,
-  pointerOf,
   type CommitOptions,
   type StartOptions,
   type Transaction,
@@ -22,6 +21,7 @@ import {
   type TransactionState,
   type VisibilitySnapshot,
 } from '../transactions/index.js'
+import { pointerOf } from '../transactions/json-form.js'
 import { keepAliveFetch, type Fetch } from './keep-alive-fetch.js'
 import { changesJson, parseConflict, parseSnapshot, type StartBody } from './transaction-json.js'
 

@@ -1,14 +1,12 @@
 /** Transactions over HTTP: bodies and answers in JSON. Pointers are decimal strings. */
 import { OptionNames, shown } from '../api/index.js'
 import {
-  pointerOf,
-  TransactionErrorCode,
   type ConflictDetail,
   type ManagerSnapshot,
-  type TransactionError,
   type TransactionType,
   type VisibilitySnapshot,
 } from '../transactions/index.js'
+import { pointerOf } from '../transactions/json-form.js'
 import { invalidArgument } from './http-errors.js'
 
 /** Body of a start. */
@@ -132,13 +130,7 @@ export function parseSnapshot(json: unknown): VisibilitySnapshot {
   }
 }
 
-/** The part of an answer to a conflict that is more than a code and a message. */
-export function conflictJson({ code, conflict }: TransactionError): object {
-  if (code !== TransactionErrorCode.conflict || conflict === undefined) return {}
-  return { conflict: { ...conflict, transactionId: String(conflict.transactionId) } }
-}
-
-/** Reads it; undefined if the answer has none. */
+/** The conflict that an answer tells; undefined if the answer has none. */
 export function parseConflict(json: unknown): ConflictDetail | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const { transactionId, key, otherClient } = json as Record<string, unknown>

@@ -8,18 +8,16 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
-  pointerOf,
   Transaction,
   TransactionError,
   TransactionErrorCode,
   transactionToJson,
   type TransactionManager,
 } from '../transactions/index.js'
-import { errorAnswer } from './http-errors.js'
+import { pointerOf } from '../transactions/json-form.js'
 import type { ServerSystem } from './server-system.js'
 import {
   checkNoBody,
-  conflictJson,
   parseAbort,
   parseChanges,
   parseStart,
@@ -55,11 +53,6 @@ class Routes {
   }
 
   register(app: FastifyInstance): void {
-    app.setErrorHandler((error, _request, reply) => {
-      const { status, code, message } = errorAnswer(error)
-      const more = error instanceof TransactionError ? conflictJson(error) : {}
-      return reply.code(status).send({ code, message, ...more })
-    })
     app.post(base, async (request) => {
       const { type, client, timeoutMilliseconds } = parseStart(request.body)
       const manager = this.#manager()

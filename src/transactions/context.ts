@@ -12,10 +12,15 @@
  * rolled back. If a participant refuses to start, those that
  * started before it are rolled back, so that they are free for the next transaction.
  */
-import { checkMethods, readArguments, type AtomicMutation } from '../api/index.js'
+import { readArguments, type AtomicMutation } from '../api/index.js'
 import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
 import type { CommitOptions } from './manager-calls.js'
-import type { Transactions, TransactionParticipant } from './participant.js'
+import {
+  checkManager,
+  checkParticipant,
+  type Transactions,
+  type TransactionParticipant,
+} from './participant.js'
 import { checkType, contextStartNames, type ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
@@ -32,8 +37,8 @@ export class TransactionContext {
 
   /** Runs transactions of `client`; `participants` are told in the order given. */
   constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
-    this.#client = checkMethods(client, 'the manager of a context', ['startShort', 'commit'])
-    this.#participants = readArguments(() => [...participants])
+    this.#client = checkManager(client)
+    this.#participants = readArguments(() => [...participants]).map(checkParticipant)
   }
 
   /** The running transaction; undefined if there is none. */
@@ -43,6 +48,7 @@ export class TransactionContext {
 
   /** Adds a participant; within a transaction it takes part at once. False if it is there. */
   async add(participant: TransactionParticipant): Promise<boolean> {
+    checkParticipant(participant)
     return this.#alone('add', async () => {
       if (this.#participants.includes(participant)) return false
       if (this.#current !== undefined) await this.#startLate(participant, this.#current)
@@ -54,6 +60,7 @@ export class TransactionContext {
   /** As {@link add} within a transaction, for one whose `startTx` answers at once. */
   addNow(participant: TransactionParticipant & { startTx(transaction: Transaction): void }): void {
     const transaction = this.#required('add')
+    checkParticipant(participant)
     void participant.startTx(transaction)
     this.#participants.push(participant)
   }
@@ -87,7 +94,7 @@ export class TransactionContext {
 
   /** Starts a LONG transaction: without conflicts, and invalid if it is given up. */
   async startLong(options: Omit<ContextStartOptions, 'type'> = {}): Promise<Transaction> {
-    return this.start({ ...options, type: 'LONG' })
+    return this.start({ ...contextStartNames.copy(options), type: 'LONG' })
   }
 
   /**

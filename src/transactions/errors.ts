@@ -24,6 +24,8 @@ export const TransactionErrorCode = {
    * nothing was rolled back.
    */
   outcomeUnknown: 'ERR_TRANSACTION_OUTCOME_UNKNOWN',
+  /** Nothing of the commit was handed to the database; the cause says why. Only from carriers. */
+  notCarried: 'ERR_COMMIT_NOT_CARRIED',
   /** The manager is closed, could not write its state, or cannot be reached. */
   unavailable: 'ERR_TRANSACTIONS_UNAVAILABLE',
 } as const

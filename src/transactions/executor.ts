@@ -1,9 +1,9 @@
 /** Runs work in transactions, and again if it conflicts (Tephra: TransactionExecutor). */
-import { OptionNames, type Database } from '../api/index.js'
+import { OptionNames, readArguments, shown, type Database } from '../api/index.js'
 import { TransactionContext } from './context.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
 import { checkMilliseconds } from './options.js'
-import type { Transactions, TransactionParticipant } from './participant.js'
+import { checkManager, type Transactions, type TransactionParticipant } from './participant.js'
 import { TransactionScope } from './scope.js'
 import type { ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
@@ -56,6 +56,7 @@ export async function runTransaction<T>(
   second: WorkOnParticipants<T> | ExecutorOptions = {},
   third: ExecutorOptions = {},
 ): Promise<T> {
+  checkManager(client)
   if (typeof first === 'function') {
     const options = second as ExecutorOptions
     const { database = client.database, ...rest } = names.check(options)
@@ -66,7 +67,8 @@ export async function runTransaction<T>(
   if (typeof second !== 'function') throw invalidArgument('runTransaction needs a function to run')
   const { database: unused, ...options } = names.check(third)
   if (unused !== undefined) throw invalidArgument('participants have a `database` of their own')
-  return run(client, [...first], options, (context) => second(context.current!))
+  const participants = readArguments(() => [...first])
+  return run(client, participants, options, (context) => second(context.current!))
 }
 
 async function run<T>(
@@ -77,6 +79,9 @@ async function run<T>(
 ): Promise<T> {
   const { retriesMax = 20, retryMilliseconds = 100, ...start } = options
   checkMilliseconds(retryMilliseconds, 'retryMilliseconds', 0)
+  if (typeof retriesMax !== 'number' || !(retriesMax >= 0)) {
+    throw invalidArgument(`retriesMax must be a number, 0 or more, got ${shown(retriesMax)}`)
+  }
   for (let retries = 0; ; retries++) {
     const context = new TransactionContext(client, participants)
     await context.start(start)

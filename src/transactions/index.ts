@@ -9,14 +9,9 @@ export {
   type TransactionType,
   type VisibilityLevel,
 } from './transaction.js'
-export { PointerList } from './pointer-list.js'
+export type { PointerList } from './pointer-list.js'
 export { decodeTransaction, encodeTransaction } from './thrift-form.js'
-export {
-  pointerOf,
-  transactionFromJson,
-  transactionToJson,
-  type TransactionJson,
-} from './json-form.js'
+export { transactionFromJson, transactionToJson, type TransactionJson } from './json-form.js'
 export { TransactionManager } from './manager.js'
 export type {
   CommitOptions,
@@ -29,8 +24,8 @@ export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './
 export type { Transactions, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
 export type { ContextStartOptions } from './start-options.js'
-export { TransactionScope } from './scope.js'
-export { CommitNotCarried, isRefusal } from './refusal.js'
+export type { TransactionScope } from './scope.js'
+export { CommitNotCarried } from './refusal.js'
 export { runTransaction, type ExecutorOptions } from './executor.js'
 export { transactionalFamily } from './transactional-family.js'
 export type { ConflictLevel } from './transaction-writes.js'
@@ -52,12 +47,5 @@ export {
   type PruneStateOptions,
   type StoreName,
 } from './prune-state.js'
-export {
-  inactiveBound,
-  pruneUpperBound,
-  type TransactionSnapshot,
-  type VisibilitySnapshot,
-} from './transaction-snapshot.js'
-export { largestPointer, packPointers } from './pack-pointers.js'
-export type { PackedPointers } from './prune-job/packed-pointers.js'
+export type { TransactionSnapshot, VisibilitySnapshot } from './transaction-snapshot.js'
 export { importTephraState, type TephraFiles, type TephraImport } from './tephra/import-state.js'

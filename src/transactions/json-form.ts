@@ -1,7 +1,9 @@
 /** A transaction as JSON. All pointers are decimal strings, because a double cannot hold them. */
+import { readArguments } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { PointerList } from './pointer-list.js'
 import {
+  checkTransaction,
   Transaction,
   visibilityLevels,
   type TransactionType,
@@ -35,6 +37,7 @@ const levels: readonly unknown[] = visibilityLevels
 
 /** The JSON of a transaction. */
 export function transactionToJson(transaction: Transaction): TransactionJson {
+  checkTransaction(transaction)
   const texts = (pointers: Iterable<bigint>): string[] => Array.from(pointers, String)
   return {
     transactionId: String(transaction.transactionId),
@@ -51,6 +54,10 @@ export function transactionToJson(transaction: Transaction): TransactionJson {
 
 /** The transaction of some JSON; `ERR_INVALID_ARGUMENT` if it is none. */
 export function transactionFromJson(json: unknown): Transaction {
+  return readArguments(() => parse(json))
+}
+
+function parse(json: unknown): Transaction {
   if (typeof json !== 'object' || json === null) throw malformed('it is no object')
   const fields = json as Record<string, unknown>
   const type = fields['type'] ?? 'SHORT'

@@ -1,5 +1,13 @@
 /** What the calls of the transaction manager take and give, and how it is checked. */
-import { OptionNames, type AtomicMutation } from '../api/index.js'
+import {
+  checkArray,
+  checkBytesLike,
+  checkFunction,
+  OptionNames,
+  readArguments,
+  shown,
+  type AtomicMutation,
+} from '../api/index.js'
 import type { ChangeSet } from './change-sets.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
 import { checkMilliseconds, type ManagerSettings } from './options.js'
@@ -17,8 +25,7 @@ const startNames = new OptionNames<StartOptions>('a start', {
   client: true,
 })
 
-/** Names of the options of a long start. */
-export const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', {
+const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', {
   client: true,
 })
 
@@ -35,8 +42,7 @@ export interface CommitOptions {
   readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
 }
 
-/** Names of the options of a commit. */
-export const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
+const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
 
 /**
  * What became of a transaction: it runs; its commit is being written; it is invalid; it was
@@ -55,6 +61,7 @@ export interface PrunedPointers {
 /** The timeout of a short start. `ERR_INVALID_ARGUMENT`. */
 export function timeoutOf(options: StartOptions, settings: ManagerSettings): number {
   startNames.check(options)
+  checkClient(options.client)
   const { timeoutMilliseconds = settings.timeoutMilliseconds } = options
   const { timeoutMillisecondsMax } = settings
   checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
@@ -62,7 +69,30 @@ export function timeoutOf(options: StartOptions, settings: ManagerSettings): num
   throw invalidArgument(`timeoutMilliseconds is at most ${timeoutMillisecondsMax}`)
 }
 
-/** The change set of a transaction, each key once. `ERR_TRANSACTION_TOO_LARGE`. */
+/** The client of a long start. `ERR_INVALID_ARGUMENT`. */
+export function clientOf(options: Pick<StartOptions, 'client'>): string | undefined {
+  const { client } = longNames.check(options)
+  checkClient(client)
+  return client
+}
+
+/** A copy of the options of a commit. `ERR_INVALID_ARGUMENT`. */
+export function copyCommit(options: CommitOptions): Pick<CommitOptions, 'carry'> & {
+  readonly writes: readonly AtomicMutation[]
+} {
+  const { writes = [], carry } = commitNames.check(options)
+  return { writes: checkArray(writes, 'writes'), carry: checkFunction(carry, 'carry') }
+}
+
+function checkClient(client: unknown): void {
+  if (client === undefined || typeof client === 'string') return
+  throw invalidArgument(`client must be a string, got ${shown(client)}`)
+}
+
+/**
+ * The change set of a transaction, each key once. `ERR_INVALID_ARGUMENT`,
+ * `ERR_TRANSACTION_TOO_LARGE`.
+ */
 export function changeSetOf(
   id: bigint,
   changes: Iterable<Uint8Array | string>,
@@ -70,7 +100,8 @@ export function changeSetOf(
 ): ChangeSet {
   const set = new Set<string>()
   let bytes = 0
-  for (const change of changes) {
+  for (const change of keysOf(changes)) {
+    if (typeof change !== 'string') checkBytesLike(change, 'a change')
     const key = typeof change === 'string' ? change : Buffer.from(change).toString('latin1')
     bytes += key.length
     set.add(key)
@@ -78,4 +109,9 @@ export function changeSetOf(
   if (set.size <= changesMax && bytes <= changeBytesMax) return [...set]
   const message = `transaction ${id} has ${set.size} changes of ${bytes} bytes`
   throw new TransactionError(TransactionErrorCode.tooLarge, message)
+}
+
+function keysOf(changes: Iterable<Uint8Array | string>): (Uint8Array | string)[] {
+  if (typeof changes !== 'string') return readArguments(() => [...changes])
+  throw invalidArgument('changes must be keys that can be iterated, got a string')
 }

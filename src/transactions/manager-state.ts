@@ -6,7 +6,7 @@
 import type { AtomicMutation } from '../api/index.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
 import type { ManagerSettings } from './options.js'
-import { PointerList } from './pointer-list.js'
+import { PointerList, withoutMembers } from './pointer-list.js'
 import { RunningSet, type RunningTransaction } from './running-set.js'
 import type { StateLog } from './state-log.js'
 import { idsPerMillisecond } from './transaction.js'
@@ -69,7 +69,7 @@ export class ManagerState {
   /** Takes pointers off the invalid list, there and in the log; those that were on it. */
   async truncate(goes: (pointer: bigint) => boolean): Promise<readonly bigint[]> {
     const before = this.invalid
-    this.invalid = before.filtered(goes)
+    this.invalid = withoutMembers(before, goes)
     if (this.invalid === before) return []
     const gone = [...before].filter(goes)
     await this.#log.appendMany(gone, (pointer) => this.#log.rows.valid(pointer))

@@ -18,12 +18,13 @@
  * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
  */
 import type { AtomicMutation, Database } from '../api/index.js'
+import { checkPointer } from './checks.js'
 import { conflictError, type ChangeSet } from './change-sets.js'
 import { notInProgress, TransactionError, TransactionErrorCode } from './errors.js'
 import {
   changeSetOf,
-  commitNames,
-  longNames,
+  clientOf,
+  copyCommit,
   timeoutOf,
   type CommitOptions,
   type PrunedPointers,
@@ -41,7 +42,13 @@ import { PointerList } from './pointer-list.js'
 import type { RunningTransaction } from './running-set.js'
 import { StateLog } from './state-log.js'
 import { takeSnapshot, type ManagerSnapshot, type ManagerStatistics } from './manager-snapshot.js'
-import { idsPerMillisecond, startOf, Transaction, type TransactionType } from './transaction.js'
+import {
+  checkTransaction,
+  idsPerMillisecond,
+  startOf,
+  Transaction,
+  type TransactionType,
+} from './transaction.js'
 
 /** See the file header. */
 export class TransactionManager {
@@ -102,8 +109,7 @@ export class TransactionManager {
 
   /** Starts a transaction without conflicts that cannot be rolled back. */
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
-    longNames.check(options)
-    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, options.client)
+    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, clientOf(options))
   }
 
   /**
@@ -113,7 +119,7 @@ export class TransactionManager {
    */
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
     this.#log.checkOpen()
-    const running = this.#find(transaction.transactionId, 'commit')
+    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
     const set = changeSetOf(running.id, changes, this.#settings)
     this.#refuseConflict(running, set)
     running.committing = set
@@ -129,9 +135,9 @@ export class TransactionManager {
    * the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
-    commitNames.check(options)
+    const { writes, carry } = copyCommit(options)
     this.#log.checkOpen()
-    const running = this.#find(transaction.transactionId, 'commit')
+    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
     const changes = running.committing ?? []
     try {
       this.#refuseConflict(running, changes)
@@ -141,7 +147,7 @@ export class TransactionManager {
     }
     const last = running.checkpoints.at(-1) ?? running.id
     const { rows } = this.#log
-    const mutations: AtomicMutation[] = [...(options.writes ?? []), rows.ended(running.id)]
+    const mutations: AtomicMutation[] = [...writes, rows.ended(running.id)]
     const storedPointer = this.#state.writePointer + 1n
     if (changes.length > 0) {
       const { id, client } = running
@@ -151,7 +157,7 @@ export class TransactionManager {
     running.isFinishing = true
     this.#state.changes.claim(changes, running.client)
     try {
-      await this.#log.commit(mutations, options.carry)
+      await this.#log.commit(mutations, carry)
     } catch (cause) {
       if (!this.#log.hasFailed) throw cause
       const message = `the commit of transaction ${running.id} may be in the log or not`
@@ -176,7 +182,7 @@ export class TransactionManager {
    */
   async abort(transaction: Transaction): Promise<void> {
     this.#log.checkOpen()
-    const { transactionId: id } = transaction
+    const { transactionId: id } = checkTransaction(transaction)
     const running = this.#state.running.get(id)
     if (running?.isFinishing === true) return
     if (running !== undefined ? running.type === 'LONG' : transaction.type === 'LONG') {
@@ -200,7 +206,7 @@ export class TransactionManager {
   /** Gives a transaction up whose writes may still be there. False if it was not in progress. */
   async invalidate(transactionId: bigint): Promise<boolean> {
     this.#log.checkOpen()
-    const running = this.#state.running.get(transactionId)
+    const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
     if (running === undefined || running.isFinishing) return false
     this.#counts.invalidated++
     await this.#log.append(this.#state.makeInvalid(running))
@@ -213,7 +219,7 @@ export class TransactionManager {
    */
   async checkpoint(transaction: Transaction): Promise<Transaction> {
     this.#log.checkOpen()
-    const running = this.#find(transaction.transactionId, 'make a checkpoint of')
+    const running = this.#find(checkTransaction(transaction).transactionId, 'make a checkpoint of')
     const pointer = this.#state.nextId()
     this.#state.running.addCheckpoint(running, pointer)
     await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
@@ -248,6 +254,7 @@ export class TransactionManager {
   /** Takes all pointers up to a bound, inclusive, off the invalid list. */
   async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
     this.#log.checkOpen()
+    checkPointer(bound, 'the bound')
     const gone = await this.#state.truncate((pointer) => pointer <= bound)
     return { pruned: gone.length, largest: gone.at(-1) }
   }
@@ -303,7 +310,7 @@ export class TransactionManager {
   /** What became of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
   stateOf(transactionId: bigint): TransactionState {
     this.#log.checkOpen()
-    const running = this.#state.running.get(transactionId)
+    const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
     if (running !== undefined) return running.isFinishing ? 'committing' : 'running'
     if (this.#state.invalid.has(transactionId)) return 'invalid'
     return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
@@ -311,7 +318,7 @@ export class TransactionManager {
 
   /** Whether a transaction runs. */
   isInProgress(transactionId: bigint): boolean {
-    return this.#state.running.get(transactionId) !== undefined
+    return this.#state.running.get(checkPointer(transactionId, 'the id')) !== undefined
   }
 
   /** Numbers for monitoring; counters since the open. */
@@ -332,6 +339,7 @@ export class TransactionManager {
    * `ERR_TRANSACTION_NOT_IN_PROGRESS` for one that was not handed out.
    */
   checkLifetime(pointer: bigint): void {
+    checkPointer(pointer, 'the pointer')
     if (pointer > this.#state.writePointer) throw notInProgress(pointer, 'write with')
     if (this.#settings.clock.now() - startOf(pointer) <= this.#settings.lifetimeMilliseconds) return
     const message = `transaction ${pointer} is older than ${this.#settings.lifetimeMilliseconds} ms`

@@ -1,5 +1,14 @@
 /** Options of the transaction manager, with their defaults. */
-import { OptionNames, shown, systemClock, type Clock, type DurabilityOption } from '../api/index.js'
+import {
+  checkChoice,
+  checkMethods,
+  checkText,
+  OptionNames,
+  shown,
+  systemClock,
+  type Clock,
+  type DurabilityOption,
+} from '../api/index.js'
 import { invalidArgument } from './errors.js'
 
 /** How long the names of clients are remembered, for messages about conflicts. */
@@ -68,6 +77,14 @@ export function managerSettings(options: TransactionManagerOptions): ManagerSett
     changesMax: options.changesMax ?? Infinity,
     changeBytesMax: options.changeBytesMax ?? Infinity,
     clientRetention: options.clientRetention ?? 'COMMITTED',
+  }
+  checkText(settings.table, 'table')
+  checkMethods(settings.clock, 'clock', ['now'])
+  checkChoice(settings.clientRetention, 'clientRetention', ['OFF', 'ACTIVE', 'COMMITTED'])
+  for (const name of ['timeoutMillisecondsMax', 'changesMax', 'changeBytesMax'] as const) {
+    const limit: unknown = settings[name]
+    if (typeof limit === 'number' && limit >= 0) continue
+    throw invalidArgument(`${name} must be a number, 0 or more, got ${shown(limit)}`)
   }
   checkMilliseconds(settings.timeoutMilliseconds, 'timeoutMilliseconds', 1)
   checkMilliseconds(settings.longTimeoutMilliseconds, 'longTimeoutMilliseconds', 1)

@@ -1,5 +1,5 @@
 /** What takes part in transactions (Tephra: TransactionAware). */
-import type { AtomicMutation, Database } from '../api/index.js'
+import { checkMethods, type AtomicMutation, type Database } from '../api/index.js'
 import type { CommitOptions, StartOptions } from './manager-calls.js'
 import type { Transaction } from './transaction.js'
 
@@ -34,6 +34,17 @@ export interface TransactionParticipant {
   postTxCommit?(): MaybeLater<void>
   /** Undoes all that the transaction wrote; false or an error makes the transaction invalid. */
   rollbackTx(): MaybeLater<boolean>
+}
+
+/** Checks a participant that a caller gives. `ERR_INVALID_ARGUMENT`. */
+export function checkParticipant<P extends TransactionParticipant>(participant: P): P {
+  const methods = ['startTx', 'getTxChanges', 'commitTx', 'rollbackTx'] as const
+  return checkMethods(participant, 'a participant', methods)
+}
+
+/** Checks the manager that a caller gives. `ERR_INVALID_ARGUMENT`. */
+export function checkManager(client: Transactions): Transactions {
+  return checkMethods(client, 'the manager of transactions', ['startShort', 'commit'])
 }
 
 /** The calls of a transaction manager that clients need. */

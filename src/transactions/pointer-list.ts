@@ -9,6 +9,9 @@
  * Invariants: `base` and `added` ascend without repetition and have no member in common; `removed`
  * ascends and is part of `base`.
  */
+import { types } from 'node:util'
+import { readArguments } from '../api/index.js'
+import { checkPointer, checkPointers } from './checks.js'
 
 const none = new BigInt64Array(0)
 /** Pointers beside the base, per kind, above which a new base is made: at least so many. */
@@ -35,10 +38,13 @@ export class PointerList implements Iterable<bigint> {
     return emptyList
   }
 
-  /** A list of pointers in any order; those that come twice count once. */
+  /** A list of pointers in any order; those that come twice count once. `ERR_INVALID_ARGUMENT`. */
   static of(pointers: Iterable<bigint>): PointerList {
-    if (pointers instanceof PointerList) return pointers
-    const sorted = BigInt64Array.from(new Set(pointers)).sort()
+    if (readArguments(() => pointers instanceof PointerList)) return pointers as PointerList
+    const members = types.isBigInt64Array(pointers)
+      ? new Set(pointers)
+      : checkPointers(pointers, 'pointers')
+    const sorted = BigInt64Array.from(members).sort()
     return sorted.length === 0 ? PointerList.empty : new PointerList(sorted, none, none)
   }
 
@@ -49,6 +55,7 @@ export class PointerList implements Iterable<bigint> {
 
   /** Whether the pointer is a member. */
   has(pointer: bigint): boolean {
+    if (typeof pointer !== 'bigint') return false
     const added = this.#added
     if (added.length > 0 && contains(added, pointer)) return true
     if (!contains(this.#base, pointer)) return false
@@ -68,7 +75,7 @@ export class PointerList implements Iterable<bigint> {
 
   /** The list with the pointer; the same list if it is a member. */
   with(pointer: bigint): PointerList {
-    if (this.has(pointer)) return this
+    if (this.has(checkPointer(pointer, 'the pointer'))) return this
     if (this.#removed.length > 0 && contains(this.#removed, pointer)) {
       return this.#changed(this.#added, without(this.#removed, pointer))
     }
@@ -82,12 +89,6 @@ export class PointerList implements Iterable<bigint> {
       return this.#changed(without(this.#added, pointer), this.#removed)
     }
     return this.#changed(this.#added, inserted(this.#removed, pointer))
-  }
-
-  /** The list without the members for which `goes` answers true. */
-  filtered(goes: (pointer: bigint) => boolean): PointerList {
-    const kept = this.toArray().filter((pointer) => !goes(pointer))
-    return kept.length === this.size ? this : PointerList.of(kept)
   }
 
   /** The members, ascending. The array is shared and must not be changed. */
@@ -130,6 +131,12 @@ export class PointerList implements Iterable<bigint> {
     while (nextAdded < added.length) merged[at++] = added[nextAdded++]
     return merged
   }
+}
+
+/** A list without the members for which `goes` answers true. */
+export function withoutMembers(list: PointerList, goes: (pointer: bigint) => boolean): PointerList {
+  const kept = list.toArray().filter((pointer) => !goes(pointer))
+  return kept.length === list.size ? list : PointerList.of(kept)
 }
 
 /** Position of the first member that is not below the pointer. */

@@ -7,7 +7,7 @@
  * Failure behaviour: a source that throws never fails a job; nothing is dropped then, and `onError`
  * is told.
  */
-import { OptionNames } from '../api/index.js'
+import { checkArray, checkFunction, checkMethods, checkText, OptionNames } from '../api/index.js'
 import type {
   Coprocessor,
   Observer,
@@ -16,6 +16,7 @@ import type {
   StoreJobOutcome,
   Table,
 } from '../api/index.js'
+import { requireFunction } from './checks.js'
 import { packPointers } from './pack-pointers.js'
 import type { ProcessorContext, ProcessorReport } from './prune-job/processor-hook.js'
 import type { PruneState } from './prune-state.js'
@@ -51,21 +52,29 @@ const names = new OptionNames<TransactionProcessorOptions>('a transaction proces
  * Makes the coprocessor of transactional tables; to be registered whenever the database is open.
  */
 export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
-  names.check(options)
+  const { tables: given, ...sources } = names.copy(options)
+  const tables = checkArray(given, 'tables').map((table) => {
+    checkText(table, 'the name of a table')
+    return table
+  })
+  requireFunction(sources.transactions, 'transactions')
+  checkFunction(sources.onProcessed, 'onProcessed')
+  checkFunction(sources.onError, 'onError')
+  if (sources.state !== undefined) checkMethods(sources.state, 'state', ['epoch', 'noteFlush'])
   const module = new URL('./prune-job/processor-hook.js', import.meta.url).href
   return {
-    name: `transactions of ${options.tables.join(', ')}`,
-    tables: options.tables,
-    observer: new ProcessorObserver(options),
+    name: `transactions of ${tables.join(', ')}`,
+    tables,
+    observer: new ProcessorObserver(sources),
     cellHook: { module },
   }
 }
 
 class ProcessorObserver implements Observer {
-  readonly #options: TransactionProcessorOptions
+  readonly #options: Omit<TransactionProcessorOptions, 'tables'>
   readonly #tables = new Map<string, Table>()
 
-  constructor(options: TransactionProcessorOptions) {
+  constructor(options: Omit<TransactionProcessorOptions, 'tables'>) {
     this.#options = options
   }
 

@@ -22,9 +22,18 @@
  *
  * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
  */
-import { OptionNames } from '../api/index.js'
+import {
+  checkFunction,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../api/index.js'
 import type { StoreJob, Table } from '../api/index.js'
+import { checkPointer } from './checks.js'
 import { invalidArgument } from './errors.js'
+import { checkMilliseconds } from './options.js'
 import { inactiveBound } from './transaction-snapshot.js'
 
 /** A family of a table. */
@@ -91,10 +100,11 @@ export class PruneState {
 
   private constructor(options: PruneStateOptions) {
     names.check(options)
+    if (options.table !== undefined) checkMethods(options.table, 'table', ['scan', 'put'])
     this.#table = options.table
     this.#lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
     this.#graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
-    this.#onError = options.onError ?? (() => undefined)
+    this.#onError = checkFunction(options.onError, 'onError') ?? (() => undefined)
   }
 
   /**
@@ -127,7 +137,7 @@ export class PruneState {
    */
   bound(stores: Iterable<StoreName>): bigint {
     let bound = pointerMax
-    for (const store of stores) {
+    for (const store of readArguments(() => [...stores])) {
       const own = this.read(store).bound
       if (own < bound) bound = own
     }
@@ -139,11 +149,13 @@ export class PruneState {
    * (milliseconds) can be in it, so it need not be compacted first.
    */
   noteEmpty(store: StoreName, time: number): void {
+    checkMilliseconds(time, 'the time', 0)
     this.#update(store, { rewritten: { time, bound: pointerMax }, flushedTime: time })
   }
 
   /** A flush that started at `time` left no pointer of an invalid transaction positive. */
   noteFlush(store: StoreName, time: number): void {
+    checkMilliseconds(time, 'the time', 0)
     this.#update(store, { ...this.read(store), flushedTime: time })
   }
 
@@ -163,6 +175,8 @@ export class PruneState {
    * `bound`.
    */
   noteRewrite(store: StoreName, time: number, bound: bigint, epoch: number): void {
+    checkMilliseconds(time, 'the time', 0)
+    checkPointer(bound, 'the bound')
     if (epoch !== this.epoch(store)) return
     this.#update(store, { ...this.read(store), rewritten: { time, bound } })
   }
@@ -201,17 +215,22 @@ export class PruneState {
 
 /** The stores of a table: its families as they are now. */
 export function storesOf(table: Table): StoreName[] {
+  checkMethods(table, 'a table', ['describe'])
   return Object.keys(table.describe().families).map((family) => ({ table: table.name, family }))
 }
 
-function keyOf({ table, family }: StoreName): string {
+function keyOf(store: StoreName): string {
+  const { table, family } = checkObject(store, 'a store')
+  if (typeof table !== 'string' || typeof family !== 'string') {
+    throw invalidArgument('a store has the names of its table and its family')
+  }
   return `${table}/${family}`
 }
 
 function duration(value: number | undefined, defaultHours: number, name: string): number {
   if (value === undefined) return defaultHours * hourMilliseconds
   if (Number.isSafeInteger(value) && value >= 0) return value
-  throw invalidArgument(`${name} must be whole milliseconds, 0 or more, got ${value}`)
+  throw invalidArgument(`${name} must be whole milliseconds, 0 or more, got ${shown(value)}`)
 }
 
 function encodeRecord({ rewritten, flushedTime, bound }: PruneRecord): string {

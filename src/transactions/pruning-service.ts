@@ -2,8 +2,19 @@
  * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up
  * to which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
  */
-import { systemClock, type Clock, OptionNames, type Table } from '../api/index.js'
+import {
+  checkArray,
+  checkFunction,
+  checkMethods,
+  OptionNames,
+  systemClock,
+  type Clock,
+  type Table,
+} from '../api/index.js'
+import { checkPointer, requireFunction } from './checks.js'
 import type { TransactionManager } from './manager.js'
+import { invalidArgument } from './errors.js'
+import { checkMilliseconds } from './options.js'
 import { storesOf, type PruneState } from './prune-state.js'
 import { inactiveBound } from './transaction-snapshot.js'
 
@@ -40,6 +51,9 @@ const names = new OptionNames<PruningServiceOptions>('a pruning service', {
   onError: true,
 })
 
+/** Milliseconds; a timer of Node takes no more. */
+const intervalMax = 2 ** 31 - 1
+
 /**
  * The plugin of tables whose prunings keep their books in a `PruneState`; `tables` are all that
  * hold data of transactions. Each of their families is asked.
@@ -48,8 +62,11 @@ export function pruneStatePlugin(
   state: Pick<PruneState, 'bound'>,
   tables: () => Iterable<Table>,
 ): PruningPlugin {
+  checkMethods(state, 'the state of prunings', ['bound'])
+  requireFunction(tables, 'the source of tables')
   return {
     fetchPruneUpperBound: (_time, inactive) => {
+      checkPointer(inactive, 'the inactive bound')
       const bound = state.bound([...tables()].flatMap(storesOf))
       return bound < inactive ? bound : inactive
     },
@@ -63,14 +80,22 @@ export class TransactionPruningService {
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  /** Does nothing before a run is asked for. `ERR_INVALID_ARGUMENT` for an unknown option. */
+  /** Does nothing before a run is asked for. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(options: PruningServiceOptions) {
-    this.#options = names.check(options)
-    this.#clock = options.clock ?? systemClock
+    const { plugins, clock = systemClock, ...rest } = names.copy(options)
+    checkMethods(rest.manager, 'manager', ['pruneInvalid'])
+    checkMilliseconds(rest.bufferMilliseconds ?? 0, 'bufferMilliseconds', 0)
+    checkFunction(rest.onError, 'onError')
+    this.#clock = checkMethods(clock, 'clock', ['now'])
+    const copies = checkArray(plugins, 'plugins')
+    for (const plugin of copies) checkMethods(plugin, 'a plugin', ['fetchPruneUpperBound'])
+    this.#options = { ...rest, plugins: copies }
   }
 
-  /** Runs every so many milliseconds (Tephra: 6 hours) until `stop`. */
+  /** Runs every so many milliseconds (Tephra: 6 hours) until `stop`. `ERR_INVALID_ARGUMENT`. */
   start(milliseconds = 6 * 3_600_000): void {
+    checkMilliseconds(milliseconds, 'the interval', 1)
+    if (milliseconds > intervalMax) throw invalidArgument(`the interval is at most ${intervalMax}`)
     clearInterval(this.#timer)
     this.#timer = setInterval(() => {
       this.#running = this.run().catch((error: unknown) => this.#options.onError?.(error))

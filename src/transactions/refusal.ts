@@ -1,5 +1,6 @@
 /** Which failures of a write leave the database as it was, so that the next one may succeed. */
 import { CellarError, ErrorCode } from '../api/index.js'
+import { TransactionError, TransactionErrorCode } from './errors.js'
 
 const refusals: ReadonlySet<string> = new Set([
   ErrorCode.invalidArgument,
@@ -25,12 +26,15 @@ export function isRefusal(error: unknown): boolean {
  * of its messages does not exist. Whoever commits gets the cause. After any other error of a
  * carrier nobody knows whether the frame was written.
  */
-export class CommitNotCarried extends Error {
-  /** Always `'CommitNotCarried'`. */
-  override readonly name = 'CommitNotCarried'
-
+export class CommitNotCarried extends TransactionError {
   /** For carriers. `cause` is the error behind this one. */
   constructor(cause: unknown) {
-    super('nothing of the commit was handed to the database', { cause })
+    const message = 'nothing of the commit was handed to the database'
+    super(TransactionErrorCode.notCarried, message, { cause })
+  }
+
+  /** Whether an error is one of a carrier: by its code. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof TransactionError && value.code === TransactionErrorCode.notCarried
   }
 }

@@ -4,7 +4,11 @@ import type { TransactionContext } from './context.js'
 import { invalidArgument, stateError } from './errors.js'
 import type { Transactions, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
-import { TransactionalTable, type TransactionalTableOptions } from './transactional-table.js'
+import {
+  tableNames,
+  TransactionalTable,
+  type TransactionalTableOptions,
+} from './transactional-table.js'
 
 /** Made by `runTransaction`; over when the work is done. */
 export class TransactionScope {
@@ -40,7 +44,7 @@ export class TransactionScope {
     }
     const table = new TransactionalTable(this.#database, name, {
       checkLifetime: (pointer) => client.checkLifetime?.(pointer),
-      ...options,
+      ...tableNames.copy(options),
     })
     this.#context.addNow(table)
     this.#tables.set(name, table)

@@ -1,5 +1,5 @@
 /** How transactions of a context start. */
-import { OptionNames } from '../api/index.js'
+import { OptionNames, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import type { StartOptions } from './manager-calls.js'
 import { visibilityLevels, type TransactionType, type VisibilityLevel } from './transaction.js'
@@ -29,7 +29,7 @@ export function checkType(
   visibilityLevel: VisibilityLevel | undefined,
 ): void {
   if (type !== undefined && type !== 'SHORT' && type !== 'LONG') {
-    throw invalidArgument(`type must be SHORT or LONG, got ${String(type)}`)
+    throw invalidArgument(`type must be SHORT or LONG, got ${shown(type)}`)
   }
   if (visibilityLevel === undefined || visibilityLevels.includes(visibilityLevel)) return
   throw invalidArgument(`visibilityLevel must be one of ${visibilityLevels.join(', ')}`)

@@ -5,6 +5,7 @@
 import {
   checkArray,
   OptionNames,
+  readArguments,
   type BytesLike,
   type ColumnName,
   type Get,
@@ -69,17 +70,21 @@ const scanNames = new OptionNames<TransactionalScan & RowSpan>('a transactional 
 
 /** A copy of a get. `ERR_INVALID_ARGUMENT`. */
 export function copyGet(get: TransactionalGet): TransactionalGet {
-  const copy = getNames.copy(get)
-  return { ...copy, row: copyRow(copy.row), ...copiedColumns(copy) }
+  return readArguments(() => {
+    const copy = getNames.copy(get)
+    return { ...copy, row: copyRow(copy.row), ...copiedColumns(copy) }
+  })
 }
 
 /** A copy of a scan. `ERR_INVALID_ARGUMENT`. */
 export function copyScan(scan: TransactionalScan): TransactionalScan {
-  const copy: Record<string, unknown> = { ...scanNames.check(scan as RowSpan) }
-  for (const name of ['startRow', 'stopRow', 'prefix']) {
-    if (copy[name] !== undefined) copy[name] = copyBytes(copy[name] as BytesLike, name)
-  }
-  return { ...copy, ...copiedColumns(scan) }
+  return readArguments(() => {
+    const copy: Record<string, unknown> = { ...scanNames.check(scan as RowSpan) }
+    for (const name of ['startRow', 'stopRow', 'prefix']) {
+      if (copy[name] !== undefined) copy[name] = copyBytes(copy[name] as BytesLike, name)
+    }
+    return { ...copy, ...copiedColumns(scan) }
+  })
 }
 
 /** Versions, times, columns and filter of a read, in place of its own. */

@@ -5,6 +5,7 @@ import {
   ErrorCode,
   CellarError,
   OptionNames,
+  readArguments,
   shown,
   type BytesLike,
   type ColumnName,
@@ -80,6 +81,10 @@ export interface CopiedDelete {
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
 export function copyPut(put: TransactionalPut, families: ReadonlySet<string>): CopiedPut {
+  return readArguments(() => readPut(put, families))
+}
+
+function readPut(put: TransactionalPut, families: ReadonlySet<string>): CopiedPut {
   const { row, cells } = putNames.check(put)
   if (typeof cells !== 'object' || cells === null) {
     throw invalidArgument('a put needs cells: an object of columns or an array of cells')
@@ -104,6 +109,10 @@ export function copyDelete(
   deletion: TransactionalDelete,
   families: ReadonlySet<string>,
 ): CopiedDelete {
+  return readArguments(() => readDelete(deletion, families))
+}
+
+function readDelete(deletion: TransactionalDelete, families: ReadonlySet<string>): CopiedDelete {
   const { row, columns = [], families: deleted = [] } = deleteNames.check(deletion)
   return {
     row: copyRow(row),
@@ -113,7 +122,8 @@ export function copyDelete(
     }),
     families: checkArray(deleted, 'families').map((target) => {
       if (isTimed(target)) throw noSingleVersions()
-      const name = typeof target === 'object' && 'family' in target ? target.family : target
+      const isNamed = typeof target === 'object' && target !== null && 'family' in target
+      const name = isNamed ? target.family : target
       return knownFamily(copyBytes(name, 'family').toString('utf8'), families)
     }),
   }

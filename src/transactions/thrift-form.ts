@@ -8,9 +8,15 @@
  * A field is its type (1 byte), its number (2 bytes) and its value; a list is the type of its
  * members (1), their number (4) and the members. A byte 00 ends it. Numbers are big-endian.
  */
+import { checkBytes } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { PointerList } from './pointer-list.js'
-import { Transaction, type TransactionType, type VisibilityLevel } from './transaction.js'
+import {
+  checkTransaction,
+  Transaction,
+  type TransactionType,
+  type VisibilityLevel,
+} from './transaction.js'
 
 const fieldI32 = 0x08
 const fieldI64 = 0x0a
@@ -22,7 +28,7 @@ const fixedBytes = 4 * 11 + 3 * 8 + 2 * 7 + 1
 
 /** Encodes a transaction. */
 export function encodeTransaction(transaction: Transaction): Buffer {
-  const { invalids, inProgress, checkpointWritePointers } = transaction
+  const { invalids, inProgress, checkpointWritePointers } = checkTransaction(transaction)
   const members = invalids.size + inProgress.size + checkpointWritePointers.length
   const target = Buffer.allocUnsafe(fixedBytes + 8 * members)
   let at = 0
@@ -64,6 +70,7 @@ type Value = bigint | number | BigInt64Array
  * `ERR_INVALID_ARGUMENT` for bytes that are none; no list is made before its bytes are there.
  */
 export function decodeTransaction(bytes: Uint8Array): Transaction {
+  checkBytes(bytes, 'a transaction')
   const fields = readFields(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   const long = (field: number, name: string): bigint => {
     const value = fields.get(field)

@@ -2,6 +2,9 @@
  * A transaction as its client holds it (Tephra: Transaction): which versions it reads, and the
  * version that it writes. Ids and pointers are about 1.8e18, beyond exact doubles, hence bigints.
  */
+import { checkArray, checkChoice, OptionNames, readArguments, shown } from '../api/index.js'
+import { checkPointer } from './checks.js'
+import { invalidArgument } from './errors.js'
 import { PointerList } from './pointer-list.js'
 
 /** The largest pointer. */
@@ -48,6 +51,18 @@ export interface TransactionFields {
   readonly visibilityLevel?: VisibilityLevel
 }
 
+const fieldNames = new OptionNames<TransactionFields>('the fields of a transaction', {
+  readPointer: true,
+  transactionId: true,
+  writePointer: true,
+  invalids: true,
+  inProgress: true,
+  firstShortInProgress: true,
+  type: true,
+  checkpointWritePointers: true,
+  visibilityLevel: true,
+})
+
 /** A running transaction; immutable. */
 export class Transaction {
   /** The largest pointer that may be visible. */
@@ -69,17 +84,24 @@ export class Transaction {
   /** Which of its own writes the transaction sees. */
   readonly visibilityLevel: VisibilityLevel
 
-  /** For clients that received the parts; `TransactionManager` starts transactions. */
+  /**
+   * For clients that received the parts; `TransactionManager` starts transactions.
+   * `ERR_INVALID_ARGUMENT` for pointers that are no bigints of 64 bits, an unknown type or level.
+   */
   constructor(fields: TransactionFields) {
-    this.readPointer = fields.readPointer
-    this.transactionId = fields.transactionId
-    this.writePointer = fields.writePointer ?? fields.transactionId
+    const { readPointer, transactionId, writePointer = transactionId } = fieldNames.check(fields)
+    const { firstShortInProgress = pointerMax, type = 'SHORT' } = fields
+    const { checkpointWritePointers = [], visibilityLevel = 'SNAPSHOT' } = fields
+    this.readPointer = checkPointer(readPointer, 'readPointer')
+    this.transactionId = checkPointer(transactionId, 'transactionId')
+    this.writePointer = checkPointer(writePointer, 'writePointer')
     this.invalids = PointerList.of(fields.invalids ?? PointerList.empty)
     this.inProgress = PointerList.of(fields.inProgress ?? PointerList.empty)
-    this.firstShortInProgress = fields.firstShortInProgress ?? pointerMax
-    this.type = fields.type ?? 'SHORT'
-    this.checkpointWritePointers = fields.checkpointWritePointers ?? []
-    this.visibilityLevel = fields.visibilityLevel ?? 'SNAPSHOT'
+    this.firstShortInProgress = checkPointer(firstShortInProgress, 'firstShortInProgress')
+    this.type = checkChoice(type, 'type', ['SHORT', 'LONG'])
+    this.checkpointWritePointers = checkArray(checkpointWritePointers, 'checkpointWritePointers')
+    for (const pointer of this.checkpointWritePointers) checkPointer(pointer, 'a checkpoint')
+    this.visibilityLevel = checkChoice(visibilityLevel, 'visibilityLevel', visibilityLevels)
   }
 
   /** A transaction that sees everything, and the newest version of it. */
@@ -96,6 +118,7 @@ export class Transaction {
 
   /** Whether the transaction sees what was written with a pointer. */
   isVisible(pointer: bigint): boolean {
+    if (typeof pointer !== 'bigint') throw noPointer(pointer)
     if (this.isOwn(pointer)) {
       return this.visibilityLevel !== 'SNAPSHOT_EXCLUDE_CURRENT' || pointer !== this.writePointer
     }
@@ -148,5 +171,16 @@ export class Transaction {
 
 /** When the transaction of an id or pointer started, in milliseconds since the epoch. */
 export function startOf(pointer: bigint): number {
+  if (typeof pointer !== 'bigint') throw noPointer(pointer)
   return Number(pointer / idsPerMillisecond)
+}
+
+/** Checks the transaction that a caller gives. `ERR_INVALID_ARGUMENT`. */
+export function checkTransaction(value: Transaction): Transaction {
+  if (readArguments(() => value instanceof Transaction)) return value
+  throw invalidArgument(`the transaction must be a Transaction, got ${shown(value)}`)
+}
+
+function noPointer(value: unknown): Error {
+  return invalidArgument(`a pointer must be a bigint, got ${shown(value)}`)
 }

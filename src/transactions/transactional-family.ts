@@ -1,5 +1,12 @@
 /** Families that keep what transactions need: all versions, and a TTL that counts in pointers. */
-import { ErrorCode, CellarError, type FamilyOptions, type Table } from '../api/index.js'
+import {
+  checkObject,
+  ErrorCode,
+  CellarError,
+  type FamilyOptions,
+  type Table,
+} from '../api/index.js'
+import { checkMilliseconds } from './options.js'
 
 /** Key of the TTL, in milliseconds, in the metadata of a transactional family. */
 const ttlMetadata = 'transaction.ttl.milliseconds'
@@ -10,7 +17,10 @@ export function transactionalFamily(
   options: FamilyOptions = {},
   ttlMilliseconds = 0,
 ): FamilyOptions {
-  const metadata = { ...options.metadata, [ttlMetadata]: String(ttlMilliseconds) }
+  checkObject(options, 'the options of a family')
+  checkMilliseconds(ttlMilliseconds, 'ttlMilliseconds', 0)
+  const { metadata: given = {} } = options
+  const metadata = { ...checkObject(given, 'metadata'), [ttlMetadata]: String(ttlMilliseconds) }
   return { ...options, versions: allVersions, metadata }
 }
 

@@ -15,8 +15,11 @@
  * another transaction adds meanwhile stay. With 'NONE' it conflicts with nothing.
  */
 import {
+  checkArray,
   checkDatabase,
+  checkFunction,
   OptionNames,
+  shown,
   type AtomicMutation,
   type Database,
   type ReadOptions,
@@ -43,7 +46,7 @@ import {
 } from './table-writes.js'
 import { transactionalFamilies, transactionalTtl } from './transactional-family.js'
 import { TransactionWrites, type ConflictLevel } from './transaction-writes.js'
-import type { Transaction } from './transaction.js'
+import { checkTransaction, type Transaction } from './transaction.js'
 
 /** Options of a {@link TransactionalTable}. */
 export interface TransactionalTableOptions {
@@ -55,7 +58,8 @@ export interface TransactionalTableOptions {
   readonly checkLifetime?: ((pointer: bigint) => void) | undefined
 }
 
-const names = new OptionNames<TransactionalTableOptions>('a transactional table', {
+/** Names of the options of a transactional table. */
+export const tableNames = new OptionNames<TransactionalTableOptions>('a transactional table', {
   conflictLevel: true,
   bufferBytesMax: true,
   checkLifetime: true,
@@ -87,9 +91,15 @@ export class TransactionalTable implements TransactionParticipant {
    */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
     checkDatabase(database, 'a transactional table')
-    const { conflictLevel = 'ROW', bufferBytesMax = 1 << 20, checkLifetime } = names.check(options)
+    const {
+      conflictLevel = 'ROW',
+      bufferBytesMax = 1 << 20,
+      checkLifetime,
+    } = tableNames.check(options)
     if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
-      throw invalidArgument(`conflictLevel must be ROW, COLUMN or NONE, got ${conflictLevel}`)
+      throw invalidArgument(
+        `conflictLevel must be ROW, COLUMN or NONE, got ${shown(conflictLevel)}`,
+      )
     }
     if (typeof bufferBytesMax !== 'number' || !(bufferBytesMax >= 0)) {
       throw invalidArgument('bufferBytesMax must be a number of bytes, 0 or more')
@@ -99,7 +109,7 @@ export class TransactionalTable implements TransactionParticipant {
     this.#table = database.table(tableName)
     this.#conflictLevel = conflictLevel
     this.#bufferBytesMax = bufferBytesMax
-    this.#checkLifetime = checkLifetime
+    this.#checkLifetime = checkFunction(checkLifetime, 'checkLifetime')
     transactionalFamilies(this.#table)
   }
 
@@ -114,7 +124,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** Reads rows; results in the order of the gets. */
   async getList(gets: readonly TransactionalGet[]): Promise<Result[]> {
     const running = this.#required()
-    const copies = gets.map(copyGet)
+    const copies = checkArray(gets, 'gets').map(copyGet)
     await this.#flush(running)
     return this.#table.getList(copies.map((copy) => this.#reading(running, copy)))
   }
@@ -141,7 +151,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** Writes cells of several rows. If one of the puts is refused, none is made. */
   async putList(puts: readonly TransactionalPut[]): Promise<void> {
     const running = this.#writing()
-    const copies = puts.map((put) => copyPut(put, running.families))
+    const copies = checkArray(puts, 'puts').map((put) => copyPut(put, running.families))
     const pointer = running.transaction.writePointer
     for (const { row, cells } of copies) running.writes.add(row, cells, pointer)
     await this.#limit(running)
@@ -167,6 +177,7 @@ export class TransactionalTable implements TransactionParticipant {
 
   /** `ERR_TRANSACTION_STATE` while the table is in another transaction. */
   startTx(transaction: Transaction): void {
+    checkTransaction(transaction)
     if (this.#running !== undefined) {
       throw stateError(
         `the table object '${this.name}' is in transaction ` +
@@ -185,6 +196,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** What was written so far goes to the table, with the old write pointer. */
   async updateTx(transaction: Transaction): Promise<void> {
     const running = this.#required()
+    checkTransaction(transaction)
     await running.writes.flush()
     this.#running = { ...running, transaction }
   }

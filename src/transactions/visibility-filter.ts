@@ -8,8 +8,16 @@
  * A filter of the user is asked about visible cells only; of both answers the more restrictive
  * counts.
  */
-import { FilterCode, type CellView, type Filter, type RowCells, OptionNames } from '../api/index.js'
-import { idsPerMillisecond, type Transaction } from './transaction.js'
+import {
+  checkMethods,
+  checkObject,
+  FilterCode,
+  OptionNames,
+  type CellView,
+  type Filter,
+  type RowCells,
+} from '../api/index.js'
+import { checkTransaction, idsPerMillisecond, type Transaction } from './transaction.js'
 
 /** Timestamps below it are plain milliseconds, from before a table became transactional. */
 const plainTimestampMax = 10_000_000_000_000n
@@ -50,13 +58,15 @@ export class TransactionVisibilityFilter implements Filter {
   /** Whether the value of the empty column is found; deletions of the family may lie below it. */
   #emptyColumnDone = false
 
-  /** Shows what `transaction` may see. `ERR_INVALID_ARGUMENT` for an unknown option. */
+  /** Shows what `transaction` may see. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(transaction: Transaction, options: VisibilityOptions = {}) {
-    names.check(options)
-    this.#transaction = transaction
-    this.#filter = options.filter
-    this.#ttl = options.ttlMilliseconds ?? {}
-    this.#deletionsOnly = options.deletionsOnly
+    const { filter, ttlMilliseconds = {}, deletionsOnly } = names.check(options)
+    this.#transaction = checkTransaction(transaction)
+    if (filter !== undefined) checkMethods(filter, 'filter', ['filterCell', 'filterAllRemaining'])
+    this.#filter = filter
+    this.#ttl = checkObject(ttlMilliseconds, 'ttlMilliseconds')
+    if (deletionsOnly !== undefined) checkMethods(deletionsOnly, 'deletionsOnly', ['has'])
+    this.#deletionsOnly = deletionsOnly
   }
 
   get hasFilterRow(): boolean {

@@ -1,5 +1,13 @@
 /** Takes the state of a Tephra manager over, for a move from CDAP. */
-import { CellarError, ErrorCode, type Database } from '../../api/index.js'
+import {
+  CellarError,
+  checkArray,
+  checkBytes,
+  checkDatabase,
+  ErrorCode,
+  OptionNames,
+  type Database,
+} from '../../api/index.js'
 import { managerSettings } from '../options.js'
 import { StateLog } from '../state-log.js'
 import { applyTephraEdits } from './edits.js'
@@ -26,6 +34,12 @@ export interface TephraImport {
   readonly edits: number
 }
 
+const fileNames = new OptionNames<TephraFiles>('the files of Tephra', {
+  snapshot: true,
+  logs: true,
+})
+const importNames = new OptionNames<{ readonly table?: string }>('an import', { table: true })
+
 /**
  * Writes the state of Tephra's files into the table of state, which must not have any; then a
  * `TransactionManager` may be opened. Ids go on behind Tephra's, so cells and messages that were
@@ -39,11 +53,15 @@ export async function importTephraState(
   files: TephraFiles,
   options: { readonly table?: string } = {},
 ): Promise<TephraImport> {
-  const { snapshot, logs = [] } = files
+  checkDatabase(database, 'transactions')
+  const { snapshot, logs = [] } = fileNames.check(files)
+  const settings = managerSettings(importNames.check(options))
+  if (snapshot !== undefined) checkBytes(snapshot, 'snapshot')
+  for (const log of checkArray(logs, 'logs')) checkBytes(log, 'a log')
   const state = snapshot === undefined ? emptyTephraState() : readTephraSnapshot(snapshot)
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
-  const log = await StateLog.open(database, managerSettings(options))
+  const log = await StateLog.open(database, settings)
   try {
     await writeState(log, state)
   } finally {

@@ -6,13 +6,10 @@ import assert from 'node:assert/strict'
 import {
   decodeMessageId,
   encodeMessageId,
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-  encodeTopicProperties,
-  topicPrefix,
   type MessagingService,
 } from '../../../src/messaging/index.js'
+import { encodeMessageRow, encodePayloadRow, encodePointer } from '../../../src/messaging/rows.js'
+import { encodeTopicProperties, topicPrefix } from '../../../src/messaging/topic.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'
 

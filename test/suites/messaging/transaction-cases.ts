@@ -1,12 +1,12 @@
 /** Cases 85 to 104: what transactions see, and the calls of the manager. */
 import assert from 'node:assert/strict'
 import {
-  pruneUpperBound,
   Transaction,
   TransactionError,
   type TransactionManager,
   type VisibilityLevel,
 } from '../../../src/transactions/index.js'
+import { pruneUpperBound } from '../../../src/transactions/transaction-snapshot.js'
 import { failsWith, type Fixture, type MessagingCase } from './case.js'
 
 const notInProgress = 'ERR_TRANSACTION_NOT_IN_PROGRESS'

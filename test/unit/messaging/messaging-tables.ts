@@ -7,18 +7,15 @@ import {
   type FileSystem,
 } from '../../../src/index.js'
 import {
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-  encodeTopicProperties,
   messagingPruning,
   PruneState,
   readTopics,
-  topicPrefix,
   type PrunedJob,
   type TopicId,
   type TransactionSnapshot,
 } from '../../../src/messaging/index.js'
+import { encodeMessageRow, encodePayloadRow, encodePointer } from '../../../src/messaging/rows.js'
+import { encodeTopicProperties, topicPrefix } from '../../../src/messaging/topic.js'
 
 /** Milliseconds at which tests begin. */
 export const start = 1_489_707_864_000

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
 import { packTopics } from '../../../src/messaging/pack.js'
-import { largestPointer, packPointers } from '../../../src/transactions/index.js'
+import { largestPointer, packPointers } from '../../../src/transactions/pack-pointers.js'
 import { PointerSet } from '../../../src/transactions/prune-job/packed-pointers.js'
 import { NoTopic, TopicIndex } from '../../../src/messaging/prune-job/prune-context.js'
 import { topicPrefix, type TopicRecord } from '../../../src/messaging/topic.js'

@@ -1,6 +1,6 @@
 /** The bound of the invalid list. Numbers are those of the specification. */
 import t from 'tap'
-import { inactiveBound, pruneUpperBound } from '../../../src/transactions/index.js'
+import { inactiveBound, pruneUpperBound } from '../../../src/transactions/transaction-snapshot.js'
 
 void t.test('104 the prune upper bound', (t) => {
   const cases = [

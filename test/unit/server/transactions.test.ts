@@ -298,3 +298,15 @@ void t.test('what is no request is refused', async (t) => {
   t.equal((await fetch(`${url}/health`)).status, 503)
   await opened.close()
 })
+
+void t.test('a body of another type is refused by the handler of the server', async (t) => {
+  const opened = await open()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/plain' }
+  const url = `${opened.served.server.url}/v1/transactions`
+  const answer = await fetch(url, { method: 'POST', headers, body: '{}' })
+  t.strictSame(
+    [answer.status, await answer.json()],
+    [415, { code: 'ERR_MEDIA_TYPE', message: "bodies of the type 'text/plain' are not taken" }],
+  )
+  await opened.close()
+})
