@@ -1,6 +1,6 @@
 /** The content repository on tables. The public entry `cellardb/repository`. */
 export { RepositoryManager } from './repository-manager.js'
-export { Repository, type RepositoryWrite } from './repository.js'
+export type { Repository, RepositoryWrite } from './repository.js'
 export type { RepositoryOptions } from './options.js'
 export type { HookContext, RepositoryHook } from './hooks.js'
 export { RepositoryError, RepositoryErrorCode } from './errors.js'
@@ -15,7 +15,7 @@ export {
 } from './qualified-name.js'
 export { RecordId, type RecordIdLike, type VariantProperties } from './record-id.js'
 export { Link, type LinkParts, type LinkRule } from './link.js'
-export { TypeManager } from './schema/type-manager.js'
+export type { TypeManager } from './schema/type-manager.js'
 export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/field-type.js'
 export type {
   FieldEntry,
@@ -43,21 +43,21 @@ export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
 export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
 export { S3BlobStore, type S3Options } from './blobs/s3-store.js'
 export { TableBlobStore } from './blobs/table-store.js'
-export {
+export type {
   Blobs,
-  type BlobRoute,
-  type BlobSource,
-  type BlobUpload,
-  type SweepCounts,
-  type SweepOptions,
+  BlobRoute,
+  BlobSource,
+  BlobUpload,
+  SweepCounts,
+  SweepOptions,
 } from './blobs/blobs.js'
 export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
-export { ByteReader } from './byte-reader.js'
-export { ByteWriter } from './byte-writer.js'
-export { RecordTable, type BlobContent, type BlobPlace } from './records/record-table.js'
+export type { ByteReader } from './byte-reader.js'
+export type { ByteWriter } from './byte-writer.js'
+export type { RecordTable, BlobContent, BlobPlace } from './records/record-table.js'
 export type { BatchResult, BatchWrite } from './records/batch.js'
-export { TypedRecords, type TypedRecord } from './records/typed-records.js'
+export type { TypedRecords, TypedRecord } from './records/typed-records.js'
 export {
   RecordDraft,
   type FieldValues,
@@ -75,11 +75,11 @@ export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writ
 export type { FieldDifference, PruneOptions, RevisionOptions } from './records/record-history.js'
 export type { RecordScan } from './records/record-scanner.js'
 export type { RecordFilter } from './records/record-filters.js'
-export {
+export type {
   Subscription,
-  type EventHandler,
-  type SubscriptionCounts,
-  type SubscriptionOptions,
+  EventHandler,
+  SubscriptionCounts,
+  SubscriptionOptions,
 } from './events/subscription.js'
 export type { DeadLetter, RecordEvent, StoredSubscription } from './events/subscription-state.js'
 export type {
@@ -91,21 +91,12 @@ export type {
 } from './fields/field-index.js'
 export type { FieldIndexCheck } from './fields/field-indexes.js'
 export type { FieldQuery, FieldRange, RecordPage } from './fields/field-query.js'
-export { RecordIndexes } from './fields/record-indexes.js'
+export type { RecordIndexes } from './fields/record-indexes.js'
 export type { LinkPath, PopulatedRecord } from './links/populate.js'
-export { LinkIndex, type FoundLink, type LinkQuery } from './links/link-index.js'
+export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'
-export { Scanners, type ScannerOwner } from './records/scanners.js'
+export type { Scanners, ScannerOwner } from './records/scanners.js'
 export { parseJson, JsonNumber, type Json, type JsonObject } from './json/json-text.js'
-export {
-  arrayOf,
-  booleanOf,
-  countOf,
-  objectOf,
-  optional,
-  plainJson,
-  textOf,
-} from './json/json-shapes.js'
 export { NameReader, NameWriter } from './json/namespaces.js'
 export { valueFromJson, valueToJson, type JsonInput, type JsonOutput } from './json/value-json.js'
 export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
@@ -158,7 +149,7 @@ export type {
 export type { BuildProgress } from './indexer/batch-build.js'
 export type { ExtractionFailure, RefusedDocument } from './indexer/index-rows.js'
 export type { FailedExtraction } from './indexer/documents/content-extraction.js'
-export { retryAll, SearchIndex, type RetryCounts } from './indexer/search-index.js'
+export { retryAll, type RetryCounts, type SearchIndex } from './indexer/search-index.js'
 export type { FieldSources } from './indexer/definition/field-sources.js'
 export type { IndexCounts } from './indexer/record-indexer.js'
 export {

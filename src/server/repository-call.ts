@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   NameWriter,
   NameReader,
-  objectOf,
   parseJson,
   recordToJson,
   RecordId,
@@ -19,6 +18,7 @@ import {
   type RepositoryManager,
   type StoredRecord,
 } from '../repository/index.js'
+import { objectOf } from '../repository/json/json-shapes.js'
 import { forbidden, principalOf, type Principal } from './access.js'
 import type { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from './http-errors.js'

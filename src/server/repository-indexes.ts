@@ -1,18 +1,12 @@
 /** Routes of indexes: definitions, builds, and searches. */
 import type { FastifyReply } from 'fastify'
 import {
-  booleanOf,
-  countOf,
-  objectOf,
-  optional,
-  plainJson,
   RecordId,
   recordToJson,
   RepositoryError,
   RepositoryErrorCode,
   reservedFields,
   retryAll,
-  textOf,
   type BuildArguments,
   type IncrementalState,
   type IndexConfiguration,
@@ -24,6 +18,14 @@ import {
   type SearchSort,
   type StoredRecord,
 } from '../repository/index.js'
+import {
+  booleanOf,
+  countOf,
+  objectOf,
+  optional,
+  plainJson,
+  textOf,
+} from '../repository/json/json-shapes.js'
 import { forbidden } from './access.js'
 import { SearchAccess } from './search-access.js'
 import { invalidArgument } from './http-errors.js'

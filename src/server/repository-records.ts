@@ -4,15 +4,12 @@ import type { FastifyReply } from 'fastify'
 import {
   attributesFromJson,
   conditionsFromJson,
-  countOf,
   NameWriter,
-  optional,
   RecordId,
   recordFromJson,
   recordToJson,
   RepositoryError,
   RepositoryErrorCode,
-  textOf,
   valueToJson,
   metadataToJson,
   type Condition,
@@ -24,6 +21,7 @@ import {
   type UpdateOptions,
   type WriteResult,
 } from '../repository/index.js'
+import { countOf, optional, textOf } from '../repository/json/json-shapes.js'
 import { withAddress, type Call } from './repository-call.js'
 import { invalidArgument, withStatus } from './http-errors.js'
 

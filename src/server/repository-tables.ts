@@ -1,6 +1,7 @@
 /** Routes of repositories and record tables. */
 import type { FastifyReply } from 'fastify'
-import { objectOf, RepositoryError, RepositoryErrorCode, textOf } from '../repository/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
+import { objectOf, textOf } from '../repository/json/json-shapes.js'
 import { forbidden } from './access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'

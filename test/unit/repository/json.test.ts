@@ -9,7 +9,6 @@ import {
   NameReader,
   NameWriter,
   parseJson,
-  plainJson,
   recordFromJson,
   recordToJson,
   RepositoryManager,
@@ -19,6 +18,7 @@ import {
   type Metadata,
   type RecordScan,
 } from '../../../src/repository/index.js'
+import { plainJson } from '../../../src/repository/json/json-shapes.js'
 
 const types = {
   namespaces: { n: 'x' },
