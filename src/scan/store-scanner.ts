@@ -162,8 +162,7 @@ export class StoreScanner {
     this.cursor = this.sources.joinWithin(read)
     this.singleRow = true
     if (isRun) {
-      this.rowStarted = true
-      this.cellsInRow = 0
+      this.startRow()
       this.handOver(rowRun)
     }
     return this.readRow(row, rowLength, collector)
@@ -266,12 +265,7 @@ export class StoreScanner {
   readRow(row: Buffer, rowLength: number, collector: RowTarget): boolean {
     if (this.displaced) this.findPosition()
     const { cell, cursor } = this
-    if (!this.rowStarted) {
-      this.rowStarted = true
-      this.cellsInRow = 0
-      this.rulesFollow = false
-      this.emptyColumn.isLeft = false
-    }
+    if (!this.rowStarted) this.startRow()
     for (;;) {
       if (this.move !== Move.none) this.finishMove()
       if (this.plain && this.readPlain(row, rowLength, collector)) break
@@ -311,6 +305,13 @@ export class StoreScanner {
     }
     this.rowStarted = false
     return true
+  }
+
+  private startRow(): void {
+    this.rowStarted = true
+    this.cellsInRow = 0
+    this.rulesFollow = false
+    this.emptyColumn.isLeft = false
   }
 
   /** From here on the matcher follows the current row, which is new to it. */
@@ -434,9 +435,7 @@ export class StoreScanner {
       throw error
     } finally {
       if (run.openRow) {
-        this.rowStarted = true
-        this.cellsInRow = 0
-        this.rulesFollow = false
+        this.startRow()
         this.handOver(run)
       } else if (cursor.valid) this.cell.set(cursor)
     }

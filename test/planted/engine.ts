@@ -6,10 +6,18 @@ const backups = ['test/unit/engine/backup-safety.test.ts']
 const feeds = ['test/unit/admin/feed-bounds.test.ts']
 const kept = ['test/unit/engine/kept-sources.test.ts']
 const relief = ['test/unit/engine/memory-relief.test.ts']
+const plainReads = ['test/unit/table/plain-reads.test.ts']
 const flushes = ['test/unit/engine/overlapping-flushes.test.ts']
 
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
+  {
+    name: 'the next read follows the hint that a filter gave in the empty column',
+    file: 'src/scan/store-scanner.ts',
+    find: '    this.emptyColumn.isLeft = false\n',
+    replace: '',
+    tests: plainReads,
+  },
   {
     name: 'an atomic batch has the durability of its last table',
     file: 'src/table/operations/atomic.ts',
