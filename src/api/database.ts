@@ -55,6 +55,11 @@ export interface Admin {
 export interface Database<T extends Table = Table> {
   /** What this backend can do. */
   readonly capabilities: Capabilities
+  /**
+   * Largest cell in bytes: row, family, qualifier and value, and 20. A larger one is refused with
+   * `ERR_TOO_LARGE`. Infinity if there is no limit.
+   */
+  readonly cellBytesMax: number
   /** Schema and upkeep. */
   readonly admin: Admin
   /** Creates a table, as `Admin.createTable`. The table is durable when the promise resolves. */

@@ -171,6 +171,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this.#engine.options.readOnly
   }
 
+  /** The option `cellBytesMax`; Infinity if it is 0. */
+  get cellBytesMax(): number {
+    return this.#engine.options.cellBytesMax || Infinity
+  }
+
   /** Path of the directory as given to {@link open}. */
   get directory(): string {
     return this.#engine.directory

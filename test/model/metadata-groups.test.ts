@@ -73,6 +73,7 @@ class Model {
       const session = before === undefined ? owned : before.owner
       const isParent = owned !== 0 && this.hasBelow(path)
       if (before === undefined && (isParent || this.isBelowOwned(path))) return noChildren
+      if (step.value.length > cellBytesMax) return invalidArgument
       this.records.set(path, { value: step.value as string, version, owner: session })
     } else if ('delete' in step) {
       if (this.hasBelow(path)) return notEmpty
@@ -89,9 +90,6 @@ class Model {
       answer = this.step(step, owner)
       if (answer !== ok) break
     }
-    // The store plans a commit before the database is asked.
-    const isTooLarge = steps.some((step) => 'put' in step && step.value.length > cellBytesMax)
-    if (answer === ok && isTooLarge) answer = invalidArgument
     if (answer !== ok) this.records = before
     return answer
   }

@@ -12,8 +12,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'reads show what a failed commit has left',
     file: `${pulsar}/store-core.ts`,
-    find: '      this.#doubt = before\n',
-    replace: '      before.close()\n',
+    find: 'else this.#doubt = before',
+    replace: 'else before.close()',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
@@ -24,17 +24,17 @@ export const faults: readonly PlantedFault[] = [
     tests: [`${unit}/doubt.test.ts`],
   },
   {
-    name: 'a refused group keeps the failures of its first attempt',
-    file: `${pulsar}/submission.ts`,
-    find: '    this.written = nothingWritten\n    this.failure = undefined\n',
-    replace: '    this.written = nothingWritten\n',
-    tests: ['test/model/metadata-groups.test.ts', ...groups],
+    name: 'a record that is too large is overwritten before anybody asks the database',
+    file: `${pulsar}/working-state.ts`,
+    find: 'this.#checkCell(path, depthBytes, recordColumn, record.cell)',
+    replace: '',
+    tests: groups,
   },
   {
     name: 'other writes come between the commits of one removal',
     file: `${pulsar}/store-core.ts`,
-    find: 'if (group.some((each) => each.goesOn)) return await this.#commitAgain(group)',
-    replace: 'if (group.some((each) => each.goesOn)) void this.#commitAgain(group)',
+    find: 'return await this.#commitGroup(group)',
+    replace: 'return void this.#commitGroup(group)',
     tests: groups,
   },
   {

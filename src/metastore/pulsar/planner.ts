@@ -124,9 +124,9 @@ export class CommitPlanner {
       const row = ownedRow(record.session, path)
       this.#state.setEntry({ table: 'owned', row, value: emptyValue })
     }
+    if (isAbsent(node)) this.#addToParent(path)
     this.#state.setNode(path, { record, children: node.children })
     this.#events.add(before === undefined ? 'Created' : 'Modified', path, record)
-    if (isAbsent(node)) this.#addToParent(path)
     return { path, record }
   }
 

@@ -24,6 +24,9 @@ export const tableNames = ['nodes', 'index', 'owned', 'feed', 'control'] as cons
 /** One of the tables. */
 export type TableName = (typeof tableNames)[number]
 
+/** Bytes of the depth in front of a path. */
+export const depthBytes = 2
+
 /** Longest row of a table. */
 export const rowBytesMax = 32_767
 
@@ -95,9 +98,9 @@ export function descendantRows(path: string, levels: number): Buffer {
 }
 
 function depthRow(depth: number, text: string): Buffer {
-  const row = Buffer.allocUnsafe(2 + Buffer.byteLength(text))
+  const row = Buffer.allocUnsafe(depthBytes + Buffer.byteLength(text))
   row.writeUInt16BE(depth, 0)
-  row.write(text, 2)
+  row.write(text, depthBytes)
   return row
 }
 

@@ -275,24 +275,15 @@ export class StoreCore {
     this.#isRunning = false
   }
 
-  /**
-   * Commits a group and answers its calls. If the database refuses the batch, the halves are tried
-   * alone, so that each call gets its own answer. Never rejects.
-   */
+  /** Commits a group and answers its calls. Never rejects. */
   async #commitGroup(group: readonly Submission[]): Promise<void> {
     let hasFailed = false
     try {
       if (this.#doubt !== undefined) await this.#recover()
       const { state, events } = await this.#planGroup(group)
-      const refusal = events.commitCount > 0 ? await this.#apply(state, events) : undefined
-      if (refusal !== undefined && group.length > 1) {
-        const middle = group.length >> 1
-        await this.#commitAgain(group.slice(0, middle))
-        return await this.#commitAgain(group.slice(middle))
-      }
-      if (refusal !== undefined) group[0].failure = asMetadataError(refusal)
+      if (events.commitCount > 0) await this.#apply(state, events)
       // No other write comes between the commits of one removal.
-      if (group.some((each) => each.goesOn)) return await this.#commitAgain(group)
+      if (group.some((each) => each.goesOn)) return await this.#commitGroup(group)
     } catch (error) {
       const failure = asMetadataError(error)
       for (const submission of group) submission.failure = failure
@@ -305,13 +296,8 @@ export class StoreCore {
     }
   }
 
-  #commitAgain(group: readonly Submission[]): Promise<void> {
-    for (const submission of group) submission.renew()
-    return this.#commitGroup(group)
-  }
-
   async #planGroup(group: readonly Submission[]) {
-    const state = new WorkingState(this.#tables)
+    const state = new WorkingState(this.#tables, this.#database.cellBytesMax)
     await this.#load(state, group)
     const events = new GroupEvents()
     const planner = new CommitPlanner(state, events, this.settings.now())
@@ -396,10 +382,10 @@ export class StoreCore {
     return paths
   }
 
-  /** Makes a group durable and tells of it. Returns the error if the database refuses the batch. */
-  async #apply(state: WorkingState, events: GroupEvents): Promise<unknown> {
+  /** Makes a group durable and tells of it. */
+  async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
     const last = this.#sequence + events.commitCount
-    const rows = events.rows(this.#limits.feedRowBytesMax)
+    const rows = this.#feedRows(events)
     const before = this.#database.snapshot()
     const startedAt = performance.now()
     const done = this.#write(state, last, rows)
@@ -408,11 +394,8 @@ export class StoreCore {
       await done
       before.close()
     } catch (error) {
-      if (isRefusal(error)) {
-        before.close()
-        return error
-      }
-      this.#doubt = before
+      if (isRefusal(error)) before.close()
+      else this.#doubt = before
       this.#counts.failedGroups++
       throw error
     } finally {
@@ -426,7 +409,10 @@ export class StoreCore {
     counts.writeMilliseconds += performance.now() - startedAt
     state.eachChanged((path, node) => this.nodes.cache.set(path, node))
     this.#publish(events, last, rows)
-    return undefined
+  }
+
+  #feedRows(events: GroupEvents): FeedRow[] {
+    return events.rows(Math.min(this.#limits.feedRowBytesMax, this.#database.cellBytesMax / 2))
   }
 
   /** Writes a group of commits up to the sequence `last`. */
@@ -481,7 +467,7 @@ export class StoreCore {
         commits.push({ commit, records: await this.#recordsOf(commit) })
       }
       const events = groupOf(commits)
-      this.#publish(events, stored, events.rows(this.#limits.feedRowBytesMax))
+      this.#publish(events, stored, this.#feedRows(events))
     }
     const before = this.#doubt
     this.#doubt = undefined

@@ -74,13 +74,6 @@ export class Submission {
     })
   }
 
-  /** Forgets what an attempt that was not applied has left. */
-  renew(): void {
-    this.written = nothingWritten
-    this.failure = undefined
-    this.isWhole = true
-  }
-
   /** Tells the caller. */
   settle(): void {
     if (this.failure === undefined) {

@@ -3,9 +3,11 @@
  * over what the tables hold. A commit that fails half-way is rolled back.
  */
 import type { AtomicMutation, Mutation, Table } from '../../api/index.js'
+import { InvalidArgumentError } from './errors.js'
 import { uint64 } from './record-format.js'
 import {
   childrenColumn,
+  depthBytes,
   nodeRow,
   plainColumn,
   recordColumn,
@@ -35,6 +37,9 @@ interface Entry {
 /** The value of rows that only have to be there. */
 export const emptyValue = Buffer.alloc(0)
 
+/** What a database counts for a cell beside its row, column and value. */
+const cellOverheadBytes = 20
+
 interface WorkingNode {
   readonly stored: Node
   now: Node
@@ -46,6 +51,7 @@ export class WorkingState {
   readonly #counters = new Map<string, readonly bigint[]>()
   readonly #entries = new Map<string, Entry>()
   readonly #tables: Readonly<Record<TableName, Table>>
+  readonly #cellBytesMax: number
   /** What to restore on a roll-back: what was changed, and what it was before. */
   #changedNodes: WorkingNode[] = []
   #nodesBefore: Node[] = []
@@ -54,8 +60,10 @@ export class WorkingState {
   #changedCounters: string[] = []
   #countersBefore: (readonly bigint[])[] = []
 
-  constructor(tables: Readonly<Record<TableName, Table>>) {
+  /** A cell of more than `cellBytesMax` is refused when it is set, with its commit alone. */
+  constructor(tables: Readonly<Record<TableName, Table>>, cellBytesMax: number) {
     this.#tables = tables
+    this.#cellBytesMax = cellBytesMax
   }
 
   /** Paths whose nodes are known. */
@@ -85,8 +93,13 @@ export class WorkingState {
     return node.now
   }
 
+  /** As {@link setEntry}. */
   setNode(path: string, node: Node): void {
     const working = this.#nodes.get(path)!
+    const { record } = node
+    if (record !== undefined && record !== working.now.record) {
+      this.#checkCell(path, depthBytes, recordColumn, record.cell)
+    }
     this.#changedNodes.push(working)
     this.#nodesBefore.push(working.now)
     working.now = node
@@ -109,13 +122,28 @@ export class WorkingState {
     this.setEntry({ table: 'control', row, value })
   }
 
-  /** Writes or removes a row that is not a node. */
+  /**
+   * Writes or removes a row that is not a node. Throws `ERR_METADATA_INVALID_ARGUMENT` if the
+   * database would refuse the cell.
+   */
   setEntry(entry: Entry): void {
-    const { table, row } = entry
+    const { table, row, value } = entry
+    if (value !== undefined) this.#checkCell(row, 0, plainColumn, value)
     const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
     this.#changedEntries.push(key)
     this.#entriesBefore.push(this.#entries.get(key))
     this.#entries.set(key, entry)
+  }
+
+  /** `row` without the bytes in front of the text. */
+  #checkCell(row: Buffer | string, prefixBytes: number, column: string, value: Buffer): void {
+    const others = prefixBytes + column.length - 1 + value.length + cellOverheadBytes
+    // No character has more than three bytes for each of its UTF-16 units.
+    if (row.length * 3 + others <= this.#cellBytesMax) return
+    const bytes = Buffer.byteLength(row) + others
+    if (bytes <= this.#cellBytesMax) return
+    const limit = `${this.#cellBytesMax}, the cellBytesMax of the database`
+    throw new InvalidArgumentError(`a cell of ${bytes} bytes is larger than ${limit}`)
   }
 
   /** Keeps what was changed since the last commit or rollback. */

@@ -59,12 +59,14 @@ const optionNames = new OptionNames<ModelDatabaseOptions>('a database in memory'
 export class ModelDatabase implements Database<ModelTable> {
   /** The capabilities of this backend: all but coprocessors. */
   readonly capabilities = capabilities
+  readonly cellBytesMax: number
   /** Schema and upkeep. */
   readonly admin: ModelAdmin
   readonly #core: ModelCore
 
   private constructor(settings: ModelSettings) {
     this.#core = new ModelCore(settings)
+    this.cellBytesMax = settings.cellBytesMax || Infinity
     this.admin = new ModelAdmin(this.#core, capabilities)
   }
 

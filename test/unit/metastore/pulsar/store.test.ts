@@ -31,6 +31,7 @@ void t.test(
     let batches = 0
     const counting: AnyDatabase = {
       capabilities: database.capabilities,
+      cellBytesMax: database.cellBytesMax,
       admin: database.admin,
       createTable: (name, options) => database.createTable(name, options),
       table: (name) => database.table(name),
