@@ -14,6 +14,8 @@ export {
   checkObject,
   checkSignal,
   checkText,
+  isBytes,
+  isDetached,
   OptionNames,
   readArguments,
   shown,

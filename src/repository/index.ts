@@ -96,16 +96,27 @@ export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'
 export type { Scanners, ScannerOwner } from './records/scanners.js'
-export { parseJson, JsonNumber, type Json, type JsonObject } from './json/json-text.js'
-export { NameReader, NameWriter } from './json/namespaces.js'
-export { valueFromJson, valueToJson, type JsonInput, type JsonOutput } from './json/value-json.js'
+export {
+  parseJson,
+  JsonNumber,
+  type Json,
+  type JsonObject,
+  type JsonTextOptions,
+} from './json/json-text.js'
+export { NameReader, NameWriter, type NameWriterOptions } from './json/namespaces.js'
+export {
+  valueFromJson,
+  valueToJson,
+  type JsonInput,
+  type JsonOutput,
+  type RecordOutput,
+} from './json/value-json.js'
 export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
 export {
   attributesFromJson,
   recordFromJson,
   recordToJson,
   type RecordJsonOptions,
-  type RecordOutput,
 } from './json/record-json.js'
 export {
   fieldTypeFromJson,

@@ -5,7 +5,7 @@
  * variant. Unless `!*` says so, the variant properties of the holder are copied; then the rules
  * set a property (`k=v`), copy it (`+k`) or remove it (`-k`).
  */
-import { shown } from '../api/index.js'
+import { checkObject, checkText, OptionNames, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from './record-id.js'
 
@@ -38,6 +38,13 @@ export interface LinkParts {
   readonly rules?: Readonly<Record<string, LinkRule>> | undefined
 }
 
+const partNames = new OptionNames<LinkParts>('a link', {
+  table: true,
+  master: true,
+  copyAll: true,
+  rules: true,
+})
+
 /** A link; immutable. */
 export class Link {
   /** Name of the record table; undefined = the table of the holder. */
@@ -52,18 +59,20 @@ export class Link {
   readonly text: string
 
   /** `ERR_INVALID_ARGUMENT`. */
-  constructor({ table, master, copyAll = true, rules = {} }: LinkParts = {}) {
+  constructor(parts: LinkParts = {}) {
+    const { table, master, copyAll = true, rules = {} } = partNames.check(parts)
     const id = master === undefined ? undefined : RecordId.of(master)
     if (id?.isVariant === true) {
       throw invalidArgument('the master of a link has no variant properties; give rules')
     }
-    if (table !== undefined && !/^[\w-]+$/.test(table)) {
+    if (table !== undefined && !(typeof table === 'string' && /^[\w-]+$/.test(table))) {
       throw invalidArgument(`a table cannot have the name ${shown(table)}`)
     }
     this.table = table
     this.master = id
     this.copyAll = copyAll
-    const names = Object.keys(rules).sort()
+    if (typeof copyAll !== 'boolean') throw invalidArgument('copyAll must be true or false')
+    const names = Object.keys(checkObject(rules, 'the rules of a link')).sort()
     this.rules = Object.freeze(
       Object.fromEntries(names.map((name) => [name, ruleOf(name, rules[name])])),
     )
@@ -104,21 +113,27 @@ export class Link {
     return new Link({ table, master, ...(rules === undefined ? {} : parseRules(rules, text)) })
   }
 
-  /** The record that the link of `holder` leads to. */
-  resolve(holder: RecordId): RecordId {
-    const properties: Record<string, string> = this.copyAll ? { ...holder.variantProperties } : {}
+  /** Whether a value is a link that this class has made. */
+  static is(value: unknown): value is Link {
+    return typeof value === 'object' && value !== null && #write in value
+  }
+
+  /** The record that the link of `holder` leads to. `ERR_INVALID_ARGUMENT`. */
+  resolve(holder: RecordIdLike): RecordId {
+    const from = RecordId.of(holder)
+    const properties: Record<string, string> = this.copyAll ? { ...from.variantProperties } : {}
     for (const [name, rule] of Object.entries(this.rules)) {
-      const copied = holder.variantProperties[name] as string | undefined
+      const copied = from.variantProperties[name] as string | undefined
       if (rule.kind === 'set') properties[name] = rule.value
       else if (rule.kind === 'remove') delete properties[name]
       else if (copied !== undefined) properties[name] = copied
     }
-    return (this.master ?? holder.master).variant(properties)
+    return (this.master ?? from.master).variant(properties)
   }
 
   /** Whether the text forms are equal. */
   equals(other: Link): boolean {
-    return this.text === other.text
+    return Link.is(other) && this.text === other.text
   }
 
   /** The text form. */
@@ -144,9 +159,15 @@ export class Link {
   }
 }
 
-function ruleOf(name: string, rule: LinkRule): LinkRule {
+function ruleOf(name: string, given: LinkRule): LinkRule {
+  const rule = checkObject(given, `the rule of ${shown(name)}`)
+  if (rule.kind === 'set') {
+    return Object.freeze({
+      kind: 'set',
+      value: checkText(rule.value, `the value of ${shown(name)}`),
+    })
+  }
   const { kind } = rule
-  if (kind === 'set') return Object.freeze({ kind, value: rule.value })
   if (kind === 'copy' || kind === 'remove') return Object.freeze({ kind })
   throw invalidArgument(`the rule of ${shown(name)} is set, copy or remove, got ${shown(kind)}`)
 }

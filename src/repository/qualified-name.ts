@@ -1,5 +1,5 @@
 /** Names of fields and record types: `{namespace}local`. */
-import { shown } from '../api/index.js'
+import { checkText, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import { isText } from './text.js'
 
@@ -21,6 +21,7 @@ const nameBytesMax = 1024
 
 /** Namespace and local name. `ERR_INVALID_ARGUMENT` for everything else. */
 export function parseName(name: unknown, what = 'a qualified name'): readonly [string, string] {
+  checkText(what, 'what a name is called')
   const match = typeof name === 'string' && name.length <= nameBytesMax ? pattern.exec(name) : null
   if (match !== null && isText(name)) return [match[1], match[2]]
   throw invalidArgument(`${what} has the form '{namespace}local', got ${shown(name)}`)
@@ -34,7 +35,7 @@ export function checkName(name: unknown, what?: string): QualifiedName {
 
 /** Makes a qualified name. `ERR_INVALID_ARGUMENT`. */
 export function qualifiedName(namespace: string, local: string): QualifiedName {
-  return checkName(`{${namespace}}${local}`)
+  return checkName(`{${checkText(namespace, 'a namespace')}}${checkText(local, 'a local name')}`)
 }
 
 /** Whether a field is a version tag. */

@@ -5,7 +5,7 @@
  * `. , = \` are escaped by a backslash inside ids and properties. Bytes (FORMAT.md): the rows of
  * record tables, in whose order a master stands directly before its variants.
  */
-import { shown } from '../api/index.js'
+import { checkBytes, checkFunction, checkObject, shown } from '../api/index.js'
 import { ByteReader } from './byte-reader.js'
 import { ByteWriter } from './byte-writer.js'
 import { invalidArgument } from './errors.js'
@@ -86,9 +86,11 @@ export class RecordId {
     return new RecordId(uuidKind, lower, [])
   }
 
-  /** A random id: a UUID of version 4, by a source of random bytes. */
+  /** A random id: a UUID of version 4, by a source of random bytes. `ERR_INVALID_ARGUMENT`. */
   static random(randomBytes: (length: number) => Uint8Array): RecordId {
-    const bytes = Buffer.from(randomBytes(uuidBytes))
+    checkFunction(randomBytes ?? null, 'the source of random bytes')
+    const bytes = Buffer.from(checkBytes(randomBytes(uuidBytes), 'random bytes'))
+    if (bytes.length !== uuidBytes) throw invalidArgument(`a UUID has ${uuidBytes} bytes`)
     bytes[6] = (bytes[6] & 0x0f) | 0x40
     bytes[8] = (bytes[8] & 0x3f) | 0x80
     return new RecordId(uuidKind, uuidText(bytes), [])
@@ -120,7 +122,7 @@ export class RecordId {
 
   /** The id of its bytes. `ERR_INVALID_ARGUMENT`. */
   static fromBytes(bytes: Uint8Array): RecordId {
-    const source = Buffer.from(bytes)
+    const source = Buffer.from(checkBytes(bytes, 'the bytes of an id'))
     if (isPlainUser(source)) {
       const own = source.toString('latin1', 1)
       return new RecordId(userKind, own, [], { text: userPrefix + own, bytes: source })
@@ -134,7 +136,12 @@ export class RecordId {
 
   /** An id, given as one or as text. `ERR_INVALID_ARGUMENT`. */
   static of(id: RecordIdLike): RecordId {
-    return id instanceof RecordId ? id : RecordId.parse(id)
+    return RecordId.is(id) ? id : RecordId.parse(id)
+  }
+
+  /** Whether a value is an id that this class has made. */
+  static is(value: unknown): value is RecordId {
+    return typeof value === 'object' && value !== null && #own in value
   }
 
   /** Whether the id has variant properties. */
@@ -147,13 +154,12 @@ export class RecordId {
    * variant of a variant.
    */
   variant(properties: VariantProperties): RecordId {
-    if (typeof properties !== 'object' || properties === null) {
-      throw invalidArgument('variant properties must be an object')
-    }
-    const entries = Object.entries(properties).map(([key, value]): [string, string] => [
-      checkPart(key, 'the name of a variant property'),
-      checkPart(value, `the variant property '${key}'`),
-    ])
+    const entries = Object.entries(checkObject(properties, 'variant properties')).map(
+      ([key, value]): [string, string] => [
+        checkPart(key, 'the name of a variant property'),
+        checkPart(value, `the variant property '${key}'`),
+      ],
+    )
     if (entries.length === 0) return this
     if (this.isVariant) throw invalidArgument(`${this.text} is a variant already`)
     entries.sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
@@ -168,7 +174,7 @@ export class RecordId {
 
   /** Whether the text forms are equal. */
   equals(other: RecordId): boolean {
-    return this.text === other.text
+    return RecordId.is(other) && this.text === other.text
   }
 
   /** The text form. */

@@ -4,17 +4,30 @@
  * Beside standard JSON, comments, names without quotes and single quotes are accepted. Depth and
  * length of numbers are bounded, and a name may occur once in an object.
  */
+import { checkBytes, OptionNames, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { isText } from '../text.js'
+
+const wholeNumberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
 /** A number as it stands in the text. */
 export class JsonNumber {
   /** Digits, sign, point and exponent as they were written. */
   readonly text: string
 
-  /** `text` is a number in JSON's grammar. */
+  readonly #isNumber = true
+
+  /** `text` is a number in JSON's grammar, else `ERR_INVALID_ARGUMENT`. */
   constructor(text: string) {
+    if (typeof text !== 'string' || !wholeNumberPattern.test(text)) {
+      throw invalidArgument(`${shown(text)} is no number of JSON`)
+    }
     this.text = text
+  }
+
+  /** Whether a value is a number that this class has made. */
+  static is(value: unknown): value is JsonNumber {
+    return typeof value === 'object' && value !== null && #isNumber in value
   }
 
   /** The number; a text if a double would not have the same digits. */
@@ -38,6 +51,7 @@ export interface JsonObject {
 export type Json = null | boolean | string | number | JsonNumber | readonly Json[] | JsonObject
 
 const depthMaxDefault = 100
+const depthMost = 1000
 const numberLengthMax = 1100
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const namePattern = /[A-Za-z_$][\w$.-]*/y
@@ -54,12 +68,22 @@ const escapes: Readonly<Record<string, string>> = {
   '/': '/',
 }
 
+/** Options of {@link parseJson}. */
+export interface JsonTextOptions {
+  /** How deep arrays and objects nest at most, 1 to 1,000. Default 100. */
+  readonly depthMax?: number | undefined
+}
+
+const optionNames = new OptionNames<JsonTextOptions>('a JSON text', { depthMax: true })
+
 /** Parses text, or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the place of the error. */
-export function parseJson(
-  text: string | Uint8Array,
-  { depthMax = depthMaxDefault }: { readonly depthMax?: number | undefined } = {},
-): Json {
-  return new Parser(typeof text === 'string' ? text : decoded(text), depthMax).parse()
+export function parseJson(text: string | Uint8Array, options: JsonTextOptions = {}): Json {
+  const { depthMax = depthMaxDefault } = optionNames.check(options)
+  if (!Number.isInteger(depthMax) || depthMax < 1 || depthMax > depthMost) {
+    throw invalidArgument(`depthMax is 1 to ${depthMost}, got ${shown(depthMax)}`)
+  }
+  const source = typeof text === 'string' ? text : decoded(checkBytes(text, 'a JSON text'))
+  return new Parser(source, depthMax).parse()
 }
 
 function decoded(bytes: Uint8Array): string {

@@ -1,7 +1,9 @@
 /** Metadata in JSON: texts, numbers and booleans as they are, the rest with its type. */
+import { checkObject, readArguments } from '../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
-import type { Metadata, MetadataValue } from '../records/metadata.js'
-import { base64Of, objectOf, recordOf, shownJson, textOf } from './json-shapes.js'
+import { unfitMetadata, type Metadata, type MetadataValue } from '../records/metadata.js'
+import { isBytes, isTime } from '../value-kinds.js'
+import { base64Of, checkJson, objectOf, recordOf, shownJson, textOf } from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
 
 const longPattern = /^-?[0-9]{1,19}$/
@@ -9,7 +11,7 @@ const longPattern = /^-?[0-9]{1,19}$/
 /** The metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataFromJson(json: Json, at: string): Metadata {
   return recordOf(
-    Object.entries(objectOf(json, at)).map(([key, each]) => {
+    Object.entries(objectOf(checkJson(json, at), at)).map(([key, each]) => {
       return [key, metadataValueOf(each, `${at}.${key}`)]
     }),
   )
@@ -17,7 +19,7 @@ export function metadataFromJson(json: Json, at: string): Metadata {
 
 function metadataValueOf(json: Json, at: string): MetadataValue {
   if (typeof json === 'string' || typeof json === 'boolean' || typeof json === 'number') return json
-  if (json instanceof JsonNumber) return numberOf(json, at)
+  if (JsonNumber.is(json)) return numberOf(json, at)
   const { type, value } = objectOf(json, at, ['type', 'value'])
   if (type === 'binary') return base64Of(value, at)
   if (type === 'datetime') {
@@ -25,7 +27,7 @@ function metadataValueOf(json: Json, at: string): MetadataValue {
     if (Number.isNaN(time.getTime())) throw invalidArgument(`${at} is no time`)
     return time
   }
-  const text = value instanceof JsonNumber ? value.text : textOf(value, at)
+  const text = JsonNumber.is(value) ? value.text : textOf(value, at)
   if (type === 'long' && longPattern.test(text)) return longOf(text, at)
   if (type === 'double' && ['NaN', 'Infinity', '-Infinity', '-0'].includes(text))
     return Number(text)
@@ -47,17 +49,19 @@ function longOf(text: string, at: string): bigint {
   throw invalidRecord(`${at} has more than 64 bits`)
 }
 
-/** The form of the metadata of one field. */
+/** The form of the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataToJson(metadata: Metadata): Record<string, unknown> {
-  return recordOf(Object.entries(metadata).map(([key, value]) => [key, valueForm(value)]))
+  const entries = readArguments(() => Object.entries(checkObject(metadata, 'metadata')))
+  return recordOf(entries.map(([key, value]) => [key, valueForm(value, key)]))
 }
 
-function valueForm(value: MetadataValue): unknown {
+function valueForm(value: MetadataValue, key: string): unknown {
   if (typeof value === 'bigint') return { type: 'long', value: String(value) }
-  if (value instanceof Date) return { type: 'datetime', value: value.toISOString() }
-  if (value instanceof Uint8Array) {
+  if (isTime(value)) return { type: 'datetime', value: value.toISOString() }
+  if (isBytes(value)) {
     return { type: 'binary', value: Buffer.from(value).toString('base64') }
   }
+  if (!['string', 'number', 'boolean'].includes(typeof value)) throw unfitMetadata(key)
   const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0))
   return isPlain ? value : { type: 'double', value: Object.is(value, -0) ? '-0' : String(value) }
 }

@@ -1,16 +1,20 @@
 /** Records in JSON. */
+import { checkObject, OptionNames, readArguments } from '../../api/index.js'
+import { RecordId } from '../record-id.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { Metadata } from '../records/metadata.js'
 import type { RecordInput, RecordTypeName, StoredRecord } from '../records/record.js'
-import { arrayOf, countOf, objectOf, optional, recordOf, textOf } from './json-shapes.js'
+import { arrayOf, checkJson, countOf, objectOf, optional, recordOf, textOf } from './json-shapes.js'
 import type { Json } from './json-text.js'
 import { metadataFromJson, metadataToJson } from './metadata-json.js'
 import {
+  checkInput,
+  checkOutput,
   fieldsFromJson,
   fieldsToJson,
   typeNameOf,
   type JsonInput,
-  type JsonOutput,
+  type RecordOutput,
 } from './value-json.js'
 
 /** How a record is read. */
@@ -18,6 +22,10 @@ export interface RecordJsonOptions {
   /** Whether empty texts, lists and records remove their field. Default false. */
   readonly deletesEmpty?: boolean | undefined
 }
+
+const optionNames = new OptionNames<RecordJsonOptions>('the reading of a record', {
+  deletesEmpty: true,
+})
 
 /** Names of a record in JSON; those that only an answer has are accepted and ignored. */
 const recordNames = [
@@ -45,10 +53,12 @@ const recordNames = [
  */
 export function recordFromJson(
   json: Json,
-  outer: JsonInput,
-  { deletesEmpty = false }: RecordJsonOptions = {},
+  given: JsonInput,
+  options: RecordJsonOptions = {},
 ): RecordInput {
-  const object = objectOf(json, 'record', recordNames)
+  const { deletesEmpty = false } = optionNames.check(options)
+  const outer = checkInput(given)
+  const object = objectOf(checkJson(json, 'record'), 'record', recordNames)
   const namespaces = outer.namespaces.with(object['namespaces'], 'record.namespaces')
   const ignoresEmpty = deletesEmpty || outer.ignoresEmpty
   const input: JsonInput = { ...outer, namespaces, ignoresEmpty }
@@ -81,7 +91,10 @@ export function recordFromJson(
 /** Texts for the event of a write. `ERR_INVALID_ARGUMENT`. */
 export function attributesFromJson(json: Json, at: string): Record<string, string> {
   return recordOf(
-    Object.entries(objectOf(json, at)).map(([name, text]) => [name, textOf(text, `${at}.${name}`)]),
+    Object.entries(objectOf(checkJson(json, at), at)).map(([name, text]) => [
+      name,
+      textOf(text, `${at}.${name}`),
+    ]),
   )
 }
 
@@ -111,20 +124,24 @@ function byField<T>(
   )
 }
 
-/** What is written of a record beside its fields. */
-export interface RecordOutput extends JsonOutput {
-  /** Whether the types of the fields are written. Default false. */
-  readonly withSchema?: boolean | undefined
+/**
+ * The form of a record. Fields that are not readable are left out. `ERR_INVALID_ARGUMENT`,
+ * `ERR_INVALID_RECORD` for a value that does not fit its field, `ERR_FIELD_TYPE_NOT_FOUND`.
+ */
+export function recordToJson(record: StoredRecord, output: RecordOutput): Record<string, unknown> {
+  const checked = checkOutput(output)
+  return readArguments(() => recordForm(checkObject(record, 'a record'), checked))
 }
 
-/** The form of a record. Fields that are not readable are left out. */
-export function recordToJson(record: StoredRecord, output: RecordOutput): Record<string, unknown> {
+function recordForm(record: StoredRecord, output: RecordOutput): Record<string, unknown> {
   const { names, schema, isReadable } = output
   const typeForm = (type: RecordTypeName | undefined): object | undefined => {
-    return type === undefined ? undefined : { name: names.write(type.name), version: type.version }
+    if (type === undefined) return undefined
+    const { name, version } = checkObject(type, 'the type of a record')
+    return { name: names.write(name), version }
   }
   const fields = fieldsToJson(record.fields, output)
-  const metadata = Object.entries(record.metadata)
+  const metadata = Object.entries(checkObject(record.metadata, 'metadata'))
     .filter(([name]) => isReadable?.(name as QualifiedName) !== false)
     .map(([name, each]) => [names.write(name as QualifiedName), metadataToJson(each)] as const)
   const fieldTypes = Object.keys(output.withSchema === true ? record.fields : {})
@@ -134,7 +151,7 @@ export function recordToJson(record: StoredRecord, output: RecordOutput): Record
       return [names.write(name as QualifiedName), { id, valueType, scope }] as const
     })
   return {
-    id: record.id.text,
+    id: RecordId.of(record.id).text,
     table: record.table,
     version: record.version,
     type: typeForm(record.type),

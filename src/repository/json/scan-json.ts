@@ -1,15 +1,17 @@
 /** Scans, filters and conditions in JSON. The filters have the class names of Lily. */
-import { shown } from '../../api/index.js'
+import { readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { versionField, type QualifiedName } from '../qualified-name.js'
 import { RecordId } from '../record-id.js'
+import { isBytes } from '../value-kinds.js'
 import type { Condition, ConditionOperator } from '../records/conditions.js'
-import type { RecordFilter } from '../records/record-filters.js'
-import type { RecordScan } from '../records/record-scanner.js'
+import { checkFilter, type RecordFilter } from '../records/record-filters.js'
+import { checkScan, type RecordScan } from '../records/record-scanner.js'
 import {
   arrayOf,
   base64Of,
   booleanOf,
+  checkJson,
   countOf,
   objectOf,
   optional,
@@ -17,7 +19,14 @@ import {
   textOf,
 } from './json-shapes.js'
 import type { Json, JsonObject } from './json-text.js'
-import { valueFromJson, valueToJson, type JsonInput, type JsonOutput } from './value-json.js'
+import {
+  checkInput,
+  checkOutput,
+  formOf,
+  valueOf,
+  type JsonInput,
+  type JsonOutput,
+} from './value-json.js'
 
 const filterPackage = 'org.lilyproject.repository.api.filter.'
 const scanNames = [
@@ -34,8 +43,9 @@ const scanNames = [
 ]
 
 /** The conditions of an update or a delete. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function conditionsFromJson(json: Json, input: JsonInput): Condition[] {
-  return arrayOf(json, 'conditions').map((each, index) => {
+export function conditionsFromJson(json: Json, given: JsonInput): Condition[] {
+  const input = checkInput(given)
+  return arrayOf(checkJson(json, 'conditions'), 'conditions').map((each, index) => {
     const at = `conditions[${index}]`
     const names = ['field', 'value', 'operator', 'allowMissing', 'namespaces']
     const object = objectOf(each, at, names)
@@ -54,7 +64,7 @@ export function conditionsFromJson(json: Json, input: JsonInput): Condition[] {
 
 function conditionValue(field: QualifiedName, json: Json, input: JsonInput, at: string): unknown {
   if (field === versionField) return countOf(json, at)
-  return valueFromJson(input.schema.field(field).type, json, input, at)
+  return valueOf(input.schema.field(field).type, json, input, at)
 }
 
 function operatorOf(json: Json, at: string): ConditionOperator {
@@ -79,8 +89,8 @@ function fieldOf(json: Json | undefined, input: JsonInput, at: string): Qualifie
 
 /** A scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function scanFromJson(json: Json, outer: JsonInput): RecordScan {
-  const object = objectOf(json, 'scan', scanNames)
-  const input = inside(outer, object, 'scan')
+  const object = objectOf(checkJson(json, 'scan'), 'scan', scanNames)
+  const input = inside(checkInput(outer), object, 'scan')
   const bound = (name: string): RecordId | Buffer | undefined => {
     const raw = optional(object[`raw${name}RecordId`], `scan.raw${name}RecordId`, base64Of)
     const lower = `${name.toLowerCase()}RecordId`
@@ -90,7 +100,7 @@ export function scanFromJson(json: Json, outer: JsonInput): RecordScan {
     startId: bound('Start'),
     stopId: bound('Stop'),
     filter: optional(object['recordFilter'], 'scan.recordFilter', (each) => {
-      return filterFromJson(each, input)
+      return filterOf(each, input)
     }),
     fields: optional(object['returnFields'], 'scan.returnFields', (each, at) => {
       return returnFieldsOf(each, input, at)
@@ -116,6 +126,10 @@ function returnFieldsOf(json: Json, input: JsonInput, at: string): RecordScan['f
 
 /** A filter of a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function filterFromJson(json: Json, outer: JsonInput): RecordFilter {
+  return filterOf(checkJson(json, 'recordFilter'), checkInput(outer))
+}
+
+function filterOf(json: Json, outer: JsonInput): RecordFilter {
   const at = 'recordFilter'
   const object = objectOf(json, at)
   const input = inside(outer, object, at)
@@ -156,7 +170,7 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
     return {
       field,
       operator: optional(object['compareOp'], `${at}.compareOp`, operatorOf),
-      value: valueFromJson(type, json, compared(input), `${at}.fieldValue`),
+      value: valueOf(type, json, compared(input), `${at}.fieldValue`),
       filterIfMissing: optional(object['filterIfMissing'], `${at}.filterIfMissing`, booleanOf),
     }
   },
@@ -175,7 +189,7 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
   RecordFilterList: (object, input, at) => {
     objectOf(object, at, [...common, 'operator', 'filters'])
     const filters = arrayOf(object['filters'], `${at}.filters`).map((each) => {
-      return filterFromJson(each, input)
+      return filterOf(each, input)
     })
     const operator = textOf(object['operator'] ?? 'MUST_PASS_ALL', `${at}.operator`)
     if (operator === 'MUST_PASS_ALL') return { all: filters }
@@ -184,18 +198,26 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
   },
 }
 
-/** The form of a scan, with the names of `output`. */
+/**
+ * The form of a scan, with the names of `output`. `ERR_INVALID_ARGUMENT`,
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`.
+ */
 export function scanToJson(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
+  const checked = checkOutput(output)
+  return readArguments(() => scanForm(checkScan(scan), checked))
+}
+
+function scanForm(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
   const { startId, stopId, filter, fields, limit } = scan
   const bound = (name: string, id: RecordScan['startId']): object => {
     if (id === undefined) return {}
-    if (!(id instanceof Uint8Array)) return { [`${name.toLowerCase()}RecordId`]: String(id) }
+    if (!isBytes(id)) return { [`${name.toLowerCase()}RecordId`]: RecordId.of(id).text }
     return { [`raw${name}RecordId`]: Buffer.from(id).toString('base64') }
   }
   const json = {
     ...bound('Start', startId),
     ...bound('Stop', stopId),
-    recordFilter: filter === undefined ? undefined : filterToJson(filter, output),
+    recordFilter: filter === undefined ? undefined : filterForm(filter, output),
     returnFields: fields === undefined ? undefined : returnFieldsForm(fields, output),
     limit,
   }
@@ -210,25 +232,30 @@ function returnFieldsForm(
   return { type: 'ENUM', fields: fields.map((name) => names.write(schema.field(name).name)) }
 }
 
-/** The form of a filter, with the names of `output`. */
+/** The form of a filter, with the names of `output`. Errors of {@link scanToJson}. */
 export function filterToJson(filter: RecordFilter, output: JsonOutput): Record<string, unknown> {
+  const checked = checkOutput(output)
+  return readArguments(() => filterForm(checkFilter(filter), checked))
+}
+
+function filterForm(filter: RecordFilter, output: JsonOutput): Record<string, unknown> {
   const { names, schema } = output
   const form = (name: string, parts: object): Record<string, unknown> => {
     return { '@class': `${filterPackage}${name}`, ...parts }
   }
   if ('all' in filter || 'any' in filter) {
     const isAll = 'all' in filter
-    const filters = (isAll ? filter.all : filter.any).map((each) => filterToJson(each, output))
+    const filters = (isAll ? filter.all : filter.any).map((each) => filterForm(each, output))
     const operator = isAll ? 'MUST_PASS_ALL' : 'MUST_PASS_ONE'
     return form('RecordFilterList', { operator, filters })
   }
   if ('idPrefix' in filter) {
-    return form('RecordIdPrefixFilter', { recordId: String(filter.idPrefix) })
+    return form('RecordIdPrefixFilter', { recordId: RecordId.of(filter.idPrefix).text })
   }
   if ('variantsOf' in filter) {
     const { variantsOf, dimensions = {} } = filter
     return form('RecordVariantFilter', {
-      recordId: String(variantsOf),
+      recordId: RecordId.of(variantsOf).text,
       variantProperties: dimensions,
     })
   }
@@ -243,7 +270,7 @@ export function filterToJson(filter: RecordFilter, output: JsonOutput): Record<s
   const field = schema.field(filter.field)
   return form('FieldValueFilter', {
     field: names.write(field.name),
-    fieldValue: valueToJson(field.type, filter.value, output),
+    fieldValue: formOf(field.type, filter.value, output, 0),
     compareOp: filter.operator ?? 'EQUAL',
     filterIfMissing: filter.filterIfMissing ?? true,
   })

@@ -1,4 +1,5 @@
 /** Field types and record types in JSON. */
+import { checkArray, checkObject, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { FieldType, FieldTypeUpdate, Scope } from '../schema/field-type.js'
 import type {
@@ -7,10 +8,11 @@ import type {
   RecordTypeUpdate,
   SupertypeInput,
 } from '../schema/record-type.js'
-import type { TypeManager } from '../schema/type-manager.js'
+import { TypeManager } from '../schema/type-manager.js'
 import {
   arrayOf,
   booleanOf,
+  checkJson,
   countOf,
   objectOf,
   optional,
@@ -18,7 +20,7 @@ import {
   textOf,
 } from './json-shapes.js'
 import type { Json, JsonObject } from './json-text.js'
-import type { NameReader, NameWriter } from './namespaces.js'
+import { NameReader, NameWriter } from './namespaces.js'
 
 /** A field type in JSON, of which everything may be absent. */
 export type FieldTypeJson = Partial<FieldTypeUpdate>
@@ -39,8 +41,8 @@ const entryNames = ['id', 'name', 'mandatory', 'pattern', 'unique', 'linkTarget'
 
 /** The input of a field type. `ERR_INVALID_ARGUMENT`. */
 export function fieldTypeFromJson(json: Json, outer: NameReader): FieldTypeJson {
-  const object = objectOf(json, 'fieldType', fieldTypeNames)
-  const namespaces = outer.with(object['namespaces'], 'fieldType.namespaces')
+  const object = objectOf(checkJson(json, 'fieldType'), 'fieldType', fieldTypeNames)
+  const namespaces = NameReader.check(outer).with(object['namespaces'], 'fieldType.namespaces')
   const valueType = optional(object['valueType'], 'fieldType.valueType', textOf)
   const scope = optional(object['scope'], 'fieldType.scope', textOf)?.toUpperCase()
   return {
@@ -54,16 +56,19 @@ export function fieldTypeFromJson(json: Json, outer: NameReader): FieldTypeJson 
   }
 }
 
-/** The form of a field type. */
+/** The form of a field type. `ERR_INVALID_ARGUMENT`. */
 export function fieldTypeToJson(field: FieldType, names: NameWriter): Record<string, unknown> {
-  const { id, name, valueType, scope } = field
+  NameWriter.check(names)
+  const { id, name, valueType, scope } = readArguments(() => ({
+    ...checkObject(field, 'a field type'),
+  }))
   return { id, name: names.write(name), valueType, scope, namespaces: names.namespaces }
 }
 
 /** The input of a record type; lists that are absent are empty. `ERR_INVALID_ARGUMENT`. */
 export function recordTypeFromJson(json: Json, outer: NameReader): RecordTypeUpdate {
-  const object = objectOf(json, 'recordType', recordTypeNames)
-  const namespaces = outer.with(object['namespaces'], 'recordType.namespaces')
+  const object = objectOf(checkJson(json, 'recordType'), 'recordType', recordTypeNames)
+  const namespaces = NameReader.check(outer).with(object['namespaces'], 'recordType.namespaces')
   const { fields, supertypes, mixins } = object
   if (supertypes !== undefined && mixins !== undefined) {
     throw invalidArgument('recordType has supertypes or mixins, not both')
@@ -115,8 +120,18 @@ function supertypeFromJson(json: Json, namespaces: NameReader): SupertypeInput {
   }
 }
 
-/** The form of a version of a record type. */
+/** The form of a version of a record type. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function recordTypeToJson(
+  type: RecordType,
+  types: TypeManager,
+  names: NameWriter,
+): Record<string, unknown> {
+  NameWriter.check(names)
+  TypeManager.check(types)
+  return readArguments(() => recordTypeForm(checkObject(type, 'a record type'), types, names))
+}
+
+function recordTypeForm(
   type: RecordType,
   types: TypeManager,
   names: NameWriter,
@@ -126,10 +141,12 @@ export function recordTypeToJson(
     name: names.write(type.name),
     version: type.version,
     strict: type.isStrict,
-    fields: type.fields.map(({ field, ...rules }) => {
+    fields: checkArray(type.fields, 'the fields of a record type').map((entry) => {
+      const { field, ...rules } = checkObject(entry, 'a field of a record type')
       return { id: field, name: names.write(types.getFieldTypeById(field).name), ...rules }
     }),
-    supertypes: type.supertypes.map(({ id, version }) => {
+    supertypes: checkArray(type.supertypes, 'supertypes').map((supertype) => {
+      const { id, version } = checkObject(supertype, 'a supertype')
       return { id, name: names.write(types.getRecordTypeById(id).name), version }
     }),
     namespaces: names.namespaces,

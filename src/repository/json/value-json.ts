@@ -1,12 +1,28 @@
 /** Values of fields in JSON. Those without parts have the form of their value type. */
+import {
+  checkFunction,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../api/index.js'
 import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueSchema, ValueType } from '../values/value-type.js'
-import { arrayOf, objectOf, plainJson, recordOf, shownJson, textOf } from './json-shapes.js'
+import {
+  arrayOf,
+  checkJson,
+  objectOf,
+  plainJson,
+  recordOf,
+  shownJson,
+  textOf,
+} from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
-import type { NameReader, NameWriter } from './namespaces.js'
+import { NameReader, NameWriter } from './namespaces.js'
 
 /** What JSON is read with. */
 export interface JsonInput {
@@ -34,13 +50,70 @@ export interface JsonOutput {
   readonly isReadable?: ((field: QualifiedName) => boolean) | undefined
 }
 
+/** What is written of a record beside its fields. */
+export interface RecordOutput extends JsonOutput {
+  /** Whether the types of the fields are written. Default false. */
+  readonly withSchema?: boolean | undefined
+}
+
 const exponentMax = 1000
+/** How deep records in fields nest at most, as in a write. */
+const depthMax = 64
+
+const inputNames = new OptionNames<JsonInput>('what JSON is read with', {
+  schema: true,
+  namespaces: true,
+  checkWrite: true,
+  checkRead: true,
+  checkLink: true,
+  ignoresEmpty: true,
+})
+const outputNames = new OptionNames<RecordOutput>('what JSON is written with', {
+  schema: true,
+  names: true,
+  isReadable: true,
+  withSchema: true,
+})
+
+/** A schema, as far as JSON needs it. `ERR_INVALID_ARGUMENT`. */
+function checkSchema(schema: ValueSchema): void {
+  checkMethods(schema, 'the schema', ['field', 'recordType'])
+}
+
+/** Checks what JSON is read with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function checkInput(given: JsonInput): JsonInput {
+  const input = readArguments(() => inputNames.copy(given))
+  checkSchema(input.schema)
+  NameReader.check(input.namespaces)
+  for (const name of ['checkWrite', 'checkRead', 'checkLink'] as const) {
+    checkFunction(input[name], name)
+  }
+  return input
+}
+
+/** Checks what JSON is written with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function checkOutput(given: RecordOutput): RecordOutput {
+  const output = readArguments(() => outputNames.copy(given))
+  checkSchema(output.schema)
+  NameWriter.check(output.names)
+  checkFunction(output.isReadable, 'isReadable')
+  return output
+}
+
+function checkType(type: ValueType): ValueType {
+  return checkMethods(type, 'the value type', ['write', 'read', 'toJson', 'fromJson'])
+}
 
 /**
  * The value of a form in JSON; undefined for an empty one that counts as absent.
  * `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`.
  */
 export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
+  return valueOf(checkType(type), checkJson(json, at), checkInput(input), at)
+}
+
+/** As {@link valueFromJson}, of arguments that were checked. */
+export function valueOf(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
   if (input.ignoresEmpty === true && (json === '' || json === null)) return undefined
   if (json === null) throw invalidRecord(`${at}: null is no value`)
   if (type.element !== undefined) {
@@ -49,14 +122,14 @@ export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at:
       throw invalidRecord(`${at}: a value of ${type.name} is an array, got ${shownJson(json)}`)
     }
     const values = arrayOf(json, at)
-      .map((each, index) => valueFromJson(element, each, input, `${at}[${index}]`))
+      .map((each, index) => valueOf(element, each, input, `${at}[${index}]`))
       .filter((value) => value !== undefined)
     return values.length === 0 && input.ignoresEmpty === true ? undefined : values
   }
   if (type.base === 'RECORD') return embeddedFromJson(type, json, input, at)
   try {
     const value = type.fromJson(type.base === 'DECIMAL' ? decimalOf(json) : plainJson(json))
-    if (value instanceof Link) input.checkLink?.(value)
+    if (Link.is(value)) input.checkLink?.(value)
     return value
   } catch (error) {
     if (!(error instanceof RepositoryError) || error.code === RepositoryErrorCode.forbidden) {
@@ -100,7 +173,7 @@ export function fieldsFromJson(
     seen.add(name)
     input.checkWrite?.(name)
     const { type } = input.schema.field(name)
-    const value = valueFromJson(type, each, input, `${at}.${given}`)
+    const value = valueOf(type, each, input, `${at}.${given}`)
     if (value === undefined) emptied?.(name)
     else fields.push([name, value])
   }
@@ -116,7 +189,7 @@ export function typeNameOf(json: Json, { namespaces }: JsonInput, at: string): Q
 
 /** A decimal as text with all its digits; other JSON as it is. */
 function decimalOf(json: Json): unknown {
-  if (!(json instanceof JsonNumber)) return json
+  if (!JsonNumber.is(json)) return json
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?[eE]([+-]?[0-9]+)$/.exec(json.text)
   if (match === null) return json.text
   const [, sign, whole, fraction = ''] = match
@@ -130,18 +203,33 @@ function decimalOf(json: Json): unknown {
   return `${sign}${left}${padded.length > at ? `.${padded.slice(at)}` : ''}`
 }
 
-/** The form of a value in JSON. */
+/** The form of a value in JSON. `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`. */
 export function valueToJson(type: ValueType, value: unknown, output: JsonOutput): unknown {
+  const checked = checkOutput(output)
+  return readArguments(() => formOf(checkType(type), value, checked, 0))
+}
+
+/** As {@link valueToJson}, of arguments that were checked, inside of so many records. */
+export function formOf(
+  type: ValueType,
+  value: unknown,
+  output: JsonOutput,
+  depth: number,
+): unknown {
   if (type.element !== undefined) {
     const { element } = type
-    return (value as readonly unknown[]).map((each) => valueToJson(element, each, output))
+    if (!Array.isArray(value)) {
+      throw invalidRecord(`a value of ${type.name} is an array, got ${shown(value)}`)
+    }
+    return value.map((each) => formOf(element, each, output, depth))
   }
   if (type.base !== 'RECORD') return type.toJson(value)
-  const { type: name, fields } = value as EmbeddedRecord
+  if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+  const { type: name, fields } = checkObject(value as EmbeddedRecord, 'a value of RECORD')
   const recordType = name ?? type.recordType
   return {
     ...(recordType === undefined ? {} : { type: { name: output.names.write(recordType) } }),
-    fields: fieldsToJson(fields, output),
+    fields: fieldsToJson(fields, output, depth + 1),
   }
 }
 
@@ -149,13 +237,14 @@ export function valueToJson(type: ValueType, value: unknown, output: JsonOutput)
 export function fieldsToJson(
   fields: Readonly<Record<string, unknown>>,
   output: JsonOutput,
+  depth = 0,
 ): Record<string, unknown> {
   return recordOf(
-    Object.entries(fields)
+    Object.entries(checkObject(fields, 'fields'))
       .filter(([name]) => output.isReadable?.(name as QualifiedName) !== false)
       .map(([name, value]) => {
         const field = output.schema.field(name)
-        return [output.names.write(field.name), valueToJson(field.type, value, output)]
+        return [output.names.write(field.name), formOf(field.type, value, output, depth)]
       }),
   )
 }

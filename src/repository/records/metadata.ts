@@ -2,8 +2,9 @@
 import { shown } from '../../api/index.js'
 import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
-import { invalidRecord } from '../errors.js'
+import { invalidRecord, type RepositoryError } from '../errors.js'
 import { isText } from '../text.js'
+import { isBytes, isTime } from '../value-kinds.js'
 
 /** A value of metadata. Whole numbers of 64 bits are bigints. */
 export type MetadataValue = string | number | bigint | boolean | Uint8Array | Date
@@ -54,15 +55,20 @@ function writeValue(writer: ByteWriter, value: MetadataValue, key: string): void
   } else if (typeof value === 'boolean') {
     writer.byte(tags.boolean)
     writer.byte(value ? 1 : 0)
-  } else if (value instanceof Uint8Array) {
+  } else if (isBytes(value)) {
     writer.byte(tags.bytes)
     writer.bytes(value)
-  } else if (value instanceof Date && !Number.isNaN(value.getTime())) {
+  } else if (isTime(value)) {
     writer.byte(tags.date)
     writer.int64(BigInt(value.getTime()))
   } else {
-    throw invalidRecord(`metadata '${key}' is text, number, bigint, boolean, bytes or a Date`)
+    throw unfitMetadata(key)
   }
+}
+
+/** Makes the error for a value that metadata cannot have. */
+export function unfitMetadata(key: string): RepositoryError {
+  return invalidRecord(`metadata '${key}' is text, number, bigint, boolean, bytes or a Date`)
 }
 
 /** Metadata of its stored form. `ERR_CORRUPTION`. */

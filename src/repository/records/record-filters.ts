@@ -1,9 +1,10 @@
 /** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
-import { shown } from '../../api/index.js'
+import { checkArray, checkObject, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { ConditionOperator } from './conditions.js'
+import { checkVersion } from './record-reader.js'
 import type { RecordState } from './record-state.js'
 import { orderTo } from './values-compared.js'
 
@@ -71,21 +72,34 @@ export interface PreparedFilter {
   readonly rowPrefix?: Buffer | undefined
 }
 
+/** How deep filters nest at most. */
+const depthMax = 100
+
+/** Checks that a filter is an object, and its parts too, to an end. `ERR_INVALID_ARGUMENT`. */
+export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
+  checkObject(filter, 'a filter')
+  if (depth >= depthMax) throw invalidArgument(`filters nest ${depthMax} deep at most`)
+  const parts = 'all' in filter ? filter.all : 'any' in filter ? filter.any : []
+  for (const part of checkArray(parts, 'the parts of a filter')) checkFilter(part, depth + 1)
+  return filter
+}
+
 /**
- * Checks a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
+ * Prepares a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
  * `ERR_RECORD_TYPE_NOT_FOUND`.
  */
 export function prepareFilter(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
-  if (typeof filter !== 'object' || filter === null) {
-    throw invalidArgument(`a filter is an object, got ${shown(filter)}`)
-  }
+  return readArguments(() => prepared(checkFilter(filter), schema))
+}
+
+function prepared(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
   if ('all' in filter) {
-    const parts = filter.all.map((each) => prepareFilter(each, schema))
+    const parts = filter.all.map((each) => prepared(each, schema))
     const rowPrefix = parts.find((part) => part.rowPrefix !== undefined)?.rowPrefix
     return { test: (id, state) => parts.every(({ test }) => test(id, state)), rowPrefix }
   }
   if ('any' in filter) {
-    const parts = filter.any.map((each) => prepareFilter(each, schema))
+    const parts = filter.any.map((each) => prepared(each, schema))
     return { test: (id, state) => parts.some(({ test }) => test(id, state)) }
   }
   if ('idPrefix' in filter) {
@@ -102,6 +116,7 @@ export function prepareFilter(filter: RecordFilter, schema: SchemaCache): Prepar
   if ('recordType' in filter) {
     const { ordinal } = schema.recordType(filter.recordType)
     const { version } = filter
+    if (version !== undefined) checkVersion(version)
     return {
       test: (_, { type }) => {
         return type.ordinal === ordinal && (version === undefined || type.version === version)
@@ -109,7 +124,9 @@ export function prepareFilter(filter: RecordFilter, schema: SchemaCache): Prepar
     }
   }
   if ('field' in filter) return { test: fieldTest(filter, schema) }
-  throw invalidArgument(`a filter has one of the known forms, got ${JSON.stringify(filter)}`)
+  throw invalidArgument(
+    `a filter has one of the known forms, got the names ${Object.keys(filter).slice(0, 10).join(', ')}`,
+  )
 }
 
 function variantFilter(
@@ -117,7 +134,7 @@ function variantFilter(
   dimensions: Readonly<Record<string, string | null>>,
 ): PreparedFilter {
   const { master } = RecordId.of(masterLike)
-  const wanted = Object.entries(dimensions)
+  const wanted = Object.entries(checkObject(dimensions, 'the dimensions of a filter'))
   const test: RecordTest = (id) => {
     const properties = id.variantProperties
     return (

@@ -1,7 +1,8 @@
 /** Scans of record tables, in the order of the ids: the newest version of each record. */
-import { OptionNames, shown } from '../../api/index.js'
+import { checkArray, checkSignal, OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
+import { isBytes } from '../value-kinds.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
 import type { StoredRecord } from './record.js'
 import { decodeHead, headColumn, isDeletedHead } from './record-state.js'
@@ -39,15 +40,14 @@ const rowsMost = 128
 
 function rowOf(id: RecordIdLike | Uint8Array | undefined): Buffer | undefined {
   if (id === undefined) return undefined
-  return id instanceof Uint8Array ? Buffer.from(id) : RecordId.of(id).bytes
+  return isBytes(id) ? Buffer.from(id) : RecordId.of(id).bytes
 }
 
 /** Numbers of the fields to return; undefined = all. `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function wantedFields({ schema }: TableContext, fields: RecordScan['fields']): WantedFields {
   if (fields === undefined || fields === 'all') return undefined
   if (fields === 'none') return new Set()
-  if (!Array.isArray(fields)) throw invalidArgument(`fields: names, got ${shown(fields)}`)
-  return new Set((fields as readonly string[]).map((name) => schema.field(name).ordinal))
+  return new Set(checkArray(fields, 'fields').map((name) => schema.field(name).ordinal))
 }
 
 /** Where a scan goes, as of its call. */
@@ -106,21 +106,30 @@ function isBehind(row: Buffer, prefix: Buffer | undefined): boolean {
   return prefix !== undefined && Buffer.compare(row.subarray(0, prefix.length), prefix) > 0
 }
 
+/** Checks the options of a scan; a copy of them. `ERR_INVALID_ARGUMENT`. */
+export function checkScan(given: RecordScan): RecordScan {
+  return readArguments(() => {
+    const scan = names.copy(given)
+    const { limit } = scan
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
+      throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
+    }
+    checkSignal(scan.signal)
+    return scan
+  })
+}
+
 /** The records that pass. `ERR_INVALID_ARGUMENT` at once for arguments that cannot be. */
 export function scanRecords(
   context: TableContext,
-  scan: RecordScan = {},
+  given: RecordScan = {},
 ): AsyncGenerator<StoredRecord, void> {
   context.checkOpen()
-  names.check(scan)
+  const scan = checkScan(given)
   const { schema } = context
-  const { limit } = scan
-  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
-    throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
-  }
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema)
   const wanted = wantedFields(context, scan.fields)
-  const { startId, stopId, signal } = scan
+  const { startId, stopId, signal, limit } = scan
   const span = { startRow: rowOf(startId), stopRow: rowOf(stopId), signal, limit }
   return scanned(context, span, filter, wanted)
 }

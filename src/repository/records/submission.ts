@@ -1,6 +1,7 @@
 /** Input of a write as of its call, so that what the caller changes later does not count. */
 import { invalidArgument } from '../errors.js'
 import type { Metadata, MetadataValue } from './metadata.js'
+import { isBytes, isTime } from '../value-kinds.js'
 import type { RecordInput } from './record.js'
 
 /**
@@ -19,8 +20,8 @@ export function copyInput(input: RecordInput): RecordInput {
 /** A copy of a value of a field: of bytes, times, lists and plain objects, at any depth. */
 function copyValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (value instanceof Uint8Array) return Buffer.from(value)
-  if (value instanceof Date) return new Date(value.getTime())
+  if (isBytes(value)) return Buffer.from(value)
+  if (isTime(value)) return new Date(value.getTime())
   if (Array.isArray(value)) return value.map(copyValue)
   const prototype = Object.getPrototypeOf(value) as unknown
   if (prototype !== Object.prototype && prototype !== null) return value

@@ -116,6 +116,12 @@ export class TypeManager {
     tellSchemaChange(database, rows.table, rows.row(kind, id), this.#listener)
   }
 
+  /** Checks that a value is a type manager. `ERR_INVALID_ARGUMENT`. @internal */
+  static check(value: unknown): TypeManager {
+    if (typeof value === 'object' && value !== null && #cache in value) return value
+    throw invalidArgument(`the types of a repository are wanted, got ${shown(value)}`)
+  }
+
   /** The schema, for records to be read and written with. @internal */
   get schema(): SchemaCache {
     return this.#cache

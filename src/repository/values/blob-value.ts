@@ -3,6 +3,7 @@ import { shown } from '../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import { blobKey, inlineStore } from '../blobs/blob-store.js'
 import { isText } from '../text.js'
+import { isBytes } from '../value-kinds.js'
 import { checkEncoding } from './simple-types.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'
 
@@ -33,7 +34,7 @@ export function isMediaType(text: unknown): text is string {
 function accept(value: unknown): Blob {
   const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
   const fits =
-    key instanceof Uint8Array &&
+    isBytes(key) &&
     key.length <= keyBytesMax &&
     isMediaType(mediaType) &&
     Number.isSafeInteger(size) &&
@@ -76,9 +77,9 @@ const blobType: ValueType = {
     return { key, mediaType, size, ...(hasName ? { name: reader.text() } : {}) }
   },
   toJson: (value) => {
-    const { key, mediaType, size, name } = value as Blob
+    const { key, mediaType, size, name } = accept(value)
     return {
-      value: key.toString('base64url'),
+      value: Buffer.from(key).toString('base64url'),
       mediaType,
       size,
       ...(name === undefined ? {} : { name }),

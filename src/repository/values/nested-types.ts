@@ -31,7 +31,7 @@ function withArgument(base: string, recordType: QualifiedName | undefined): stri
 export const linkTypes: ValueTypeFactory = (argument) => {
   const recordType = nameOf(argument, 'LINK')
   const accept = (value: unknown): Link => {
-    if (value instanceof Link) return value
+    if (Link.is(value)) return value
     throw invalidRecord(`a value of LINK is a Link, got ${shown(value)}`)
   }
   return {
@@ -52,7 +52,7 @@ export const linkTypes: ValueTypeFactory = (argument) => {
         throw reader.failure('the link cannot be read')
       }
     },
-    toJson: (value) => (value as Link).text,
+    toJson: (value) => accept(value).text,
     fromJson: (json) => {
       if (typeof json !== 'string')
         throw invalidRecord(`a link in JSON is text, got ${shown(json)}`)
@@ -86,7 +86,7 @@ export function arrayTypes(base: 'LIST' | 'PATH'): ValueTypeFactory {
         for (let left = reader.count(); left > 0; left--) values.push(element.read(reader, schema))
         return values
       },
-      toJson: (value) => (value as unknown[]).map((each) => element.toJson(each)),
+      toJson: (value) => accept(value).map((each) => element.toJson(each)),
       fromJson: (json) => accept(json).map((each) => element.fromJson(each)),
     }
   }

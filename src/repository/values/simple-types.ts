@@ -4,6 +4,7 @@ import type { ByteReader } from '../byte-reader.js'
 import type { ByteWriter } from '../byte-writer.js'
 import { invalidRecord } from '../errors.js'
 import { isText } from '../text.js'
+import { isBytes, isTime } from '../value-kinds.js'
 import { compareDecimals, decimalOrder, isDecimal } from './decimal.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'
 
@@ -43,7 +44,7 @@ function simple<T>(type: SimpleType<T>): ValueTypeFactory {
       checkEncoding(reader, encoding)
       return type.read(reader)
     },
-    toJson: (value) => type.toJson(value as T),
+    toJson: (value) => type.toJson(accept(value)),
     fromJson: (json) => type.fromJson?.(json) ?? accept(json),
     ...(type.compare === undefined
       ? {}
@@ -243,8 +244,7 @@ const date = simple<string>({
 const datetime = simple<Date>({
   name: 'DATETIME',
   wanted: 'a Date',
-  accept: (value) =>
-    value instanceof Date && !Number.isNaN(value.getTime()) ? new Date(value.getTime()) : undefined,
+  accept: (value) => (isTime(value) ? new Date(Date.prototype.getTime.call(value)) : undefined),
   write: (writer, value) => writer.int64(BigInt(value.getTime())),
   read: (reader) => {
     const time = Number(reader.int64())
@@ -277,7 +277,7 @@ const uri = simple<string>({
 const bytearray = simple<Buffer>({
   name: 'BYTEARRAY',
   wanted: 'bytes',
-  accept: (value) => (value instanceof Uint8Array ? Buffer.from(value) : undefined),
+  accept: (value) => (isBytes(value) ? Buffer.from(value) : undefined),
   write: (writer, value) => writer.bytes(value),
   read: (reader) => Buffer.from(reader.bytes()),
   toJson: (value) => value.toString('base64'),

@@ -184,7 +184,7 @@ async function wordsOf(
   if (own === undefined) return []
   const link = own['to'] as Link | undefined
   const target = link?.table ?? table
-  const behind = link === undefined ? undefined : await read(target, link.resolve(id as never).text)
+  const behind = link === undefined ? undefined : await read(target, link.resolve(id).text)
   switch (rule) {
     case 'own':
       return within(table, own['a'])
