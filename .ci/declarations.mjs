@@ -1,6 +1,5 @@
 /**
- * Run by `npm ci`, `npm pack`, `npm publish` and by an install of the package from git, after the
- * build, whose declarations lead to those of tsc.
+ * Run by `npm pack` and `npm publish`, behind the build, whose declarations lead to those of tsc.
  *
  * Rolls the declarations that tsc has emitted up into one file for each entry of the package, beside
  * its module in `build/package`. Types that several entries name lie in `shared-*.d.ts`, so that a

@@ -116,12 +116,6 @@ void t.test('what the package exports is bundled, one copy of each class', (t) =
   t.end()
 })
 
-void t.test('an install from git builds the package', (t) => {
-  // Of a git dependency npm runs `prepare`, and not `prepack`.
-  t.equal(description.scripts['prepare'], 'npm run build && node .ci/declarations.mjs')
-  t.end()
-})
-
 void t.test('the package holds no tests, benchmarks or settings', async (t) => {
   const packed = await packedFiles()
   const allowed = [
