@@ -159,7 +159,9 @@ async function goOn(t: Test, { what, stage, fileSystem, progress }: Image): Prom
     t.equal((await indexes.get('pages')).build, 'INACTIVE', what)
     t.ok(last.ranges > 1, `${what}: progress is seen`)
   }
-  // What was stored as done is not done again: half of the pages, which differ in their size.
+  // What was stored as done is not done again. Half of the pages were done at the last checkpoint,
+  // but every second range is empty here: a full page of each of the other three lanes may still
+  // have been under way. So a quarter of the records is stored at least.
   const again = index.counts.documentsWritten - before
   if (stage === 'ending' && build === 'BUILDING' && what.includes('keepAll')) {
     t.ok(

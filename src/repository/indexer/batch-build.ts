@@ -71,7 +71,8 @@ const recordsPerPage = 64
 const recordsAtOnce = 8
 /**
  * Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. The
- * first ones come when the work has doubled, so a build that breaks off repeats half of it at most.
+ * first ones come when the work has doubled, so a build that breaks off repeats at most half of its
+ * pages, and those that were under way at the checkpoint.
  */
 const pagesPerCheckpoint = 64
 const firstCheckpointPages = 8
@@ -154,7 +155,7 @@ export class BatchBuild {
   async #buildRange(state: StoredBuild, range: BuildRange): Promise<void> {
     const { signal } = this.#parts
     while (range.isDone !== true && !signal.aborted) {
-      // No range runs ahead of a checkpoint: what breaks off behind it is done again.
+      // No range runs ahead of a checkpoint: pages after it are done again if the build breaks off.
       await this.#storing
       const table = this.#parts.tables().find(({ name }) => name === range.table)
       const ids = table === undefined ? [] : await this.#nextIds(state, table, range)
