@@ -6,6 +6,7 @@
  */
 export {
   checkArray,
+  checkBoolean,
   checkBytes,
   checkBytesLike,
   checkChoice,

@@ -5,13 +5,20 @@
  *   row    = namespace:topic: generation(4) consumer
  *   column = d:i = id of a message (20)
  */
-import type { AtomicMutation, Database, DurabilityOption } from '../api/index.js'
+import {
+  OptionNames,
+  readArguments,
+  type AtomicMutation,
+  type Database,
+  type DurabilityOption,
+} from '../api/index.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
 import { decodeMessageId, encodeMessageId, parseMessageId } from './message-id.js'
 import { comparePlaces } from './stored-batch.js'
 import type { TopicState } from './topic-state.js'
-import type { ConsumerPosition } from './types.js'
+import type { ConsumerPosition, SetPositionOptions } from './types.js'
 
+const names = new OptionNames<SetPositionOptions>('a position', { expected: true })
 const column = 'd:i'
 const timestamp = 1
 const consumerBytesMax = 256
@@ -53,9 +60,10 @@ export class Positions {
     topic: TopicState,
     consumer: string,
     position: Uint8Array | string,
-    expected?: Uint8Array | string | null,
+    options: SetPositionOptions,
   ): Promise<void> {
-    const mutations = [this.mutation(topic, consumer, checkedId(position))]
+    const { id, expected } = checkedPosition(position, options)
+    const mutations = [this.mutation(topic, consumer, id)]
     const [{ row }] = mutations
     const table = this.#table
     const checks =
@@ -63,7 +71,7 @@ export class Positions {
         ? []
         : expected === null
           ? [{ table, row, column, notExists: true as const }]
-          : [{ table, row, column, equals: checkedId(expected) }]
+          : [{ table, row, column, equals: expected }]
     const durability = this.#durability
     const { success } = await this.#database.atomic({ checks, mutations, durability })
     if (success) return
@@ -120,6 +128,18 @@ function prefixOf(topic: TopicState): Buffer {
   const generation = Buffer.allocUnsafe(4)
   generation.writeInt32BE(Math.abs(topic.generation))
   return Buffer.concat([topic.prefix, generation])
+}
+
+/** The ids of a change of a position, as bytes. `ERR_INVALID_ARGUMENT`. */
+export function checkedPosition(
+  position: Uint8Array | string,
+  options: SetPositionOptions,
+): { readonly id: Buffer; readonly expected: Buffer | null | undefined } {
+  return readArguments(() => {
+    const { expected } = names.check(options)
+    const isId = expected !== undefined && expected !== null
+    return { id: checkedId(position), expected: isId ? checkedId(expected) : expected }
+  })
 }
 
 function checkedId(id: Uint8Array | string): Buffer {

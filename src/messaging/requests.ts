@@ -1,6 +1,9 @@
 /** Checks the requests of publishers and consumers. */
 import {
+  checkArray,
+  checkBoolean,
   checkBytesLike,
+  checkObject,
   checkSignal,
   OptionNames,
   readArguments,
@@ -15,7 +18,13 @@ import type { ReaderStart } from './message-reader.js'
 import type { MessagingSettings } from './options.js'
 import { PayloadPacker, type PackedPayloads } from './packed-payloads.js'
 import { rowBytesMax } from './topic-append.js'
-import type { FetchOptions, MessageRange, Producer, PublishRequest } from './types.js'
+import type {
+  FetchOptions,
+  MessageRange,
+  Producer,
+  PublishRequest,
+  PublishResponse,
+} from './types.js'
 
 /** A request to publish or store that was checked, copied and packed. */
 export interface CheckedRequest {
@@ -34,12 +43,6 @@ const requestNames = new OptionNames<PublishRequest>('a request to publish', {
 })
 const producerNames = new OptionNames<Producer>('a producer', { id: true, sequence: true })
 
-/** `ERR_INVALID_ARGUMENT` for fields that a request to publish does not have. */
-export function checkRequestNames(request: PublishRequest): void {
-  const { producer } = requestNames.check(request)
-  if (producer !== undefined) producerNames.check(producer)
-}
-
 const pointerLimit = 2n ** 63n
 const producerIdBytesMax = 256
 /** What a message takes beside its payload, about. */
@@ -51,17 +54,52 @@ export function checkRequest(request: PublishRequest, limits: MessagingSettings)
 }
 
 function readRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
-  const { messages, transactionWritePointer: pointer } = requestNames.check(request)
-  // As of this call: a caller may use its object for the next request.
-  const producer = request.producer && { ...request.producer }
-  if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
+  const { messages, transactionWritePointer: pointer, producer } = readFields(request)
   if (messages.length > limits.requestMessagesMax) {
     throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
   }
-  if (pointer !== undefined) checkPointer(pointer)
-  if (producer !== undefined) checkProducer(producer)
-  const { payloads, bytes } = pack(messages as readonly BytesLike[], limits)
+  const { payloads, bytes } = pack(messages, limits)
   return { payloads, count: messages.length, bytes, pointer, producer }
+}
+
+/** The fields of a request, of which the messages are not checked yet. */
+function readFields(request: PublishRequest): PublishRequest {
+  const { messages, transactionWritePointer, producer: given } = requestNames.check(request)
+  // As of this call: a caller may use its object for the next request.
+  const producer = given && { ...given }
+  if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
+  if (transactionWritePointer !== undefined) checkPointer(transactionWritePointer)
+  if (producer !== undefined) checkProducer(producer)
+  return { messages: messages as readonly BytesLike[], transactionWritePointer, producer }
+}
+
+/**
+ * A request as it is now, for a service elsewhere, which has the limits. The bytes of messages are
+ * those of the caller. `ERR_INVALID_ARGUMENT`.
+ */
+export function checkedPublish(request: PublishRequest): PublishRequest {
+  return readArguments(() => {
+    const fields = readFields(request)
+    const messages = checkArray(fields.messages, 'messages')
+    for (const message of messages) {
+      if (typeof message !== 'string') checkBytesLike(message, 'a message')
+    }
+    return { ...fields, messages }
+  })
+}
+
+/** The answer of a publish as it is now, for a rollback. `ERR_INVALID_ARGUMENT`. */
+export function checkedResponse(response: PublishResponse): {
+  readonly transactionWritePointer: bigint
+  readonly rollbackRange: MessageRange
+} {
+  return readArguments(() => {
+    const given = checkObject(response, 'the answer of a publish')
+    const { transactionWritePointer, rollbackRange } = given
+    const range = checkedRange(checkObject(rollbackRange, 'rollbackRange'))
+    checkPointer(transactionWritePointer)
+    return { transactionWritePointer, rollbackRange: range }
+  })
 }
 
 const packer = new PayloadPacker()
@@ -103,8 +141,8 @@ export function checkPointer(pointer: unknown): asserts pointer is bigint {
 /** Sequence ids take two bytes. */
 const sequenceIdMax = 0xffff
 
-/** `ERR_INVALID_ARGUMENT` for what no publish can have answered. */
-export function checkRange(range: MessageRange): void {
+/** A copy of a range. `ERR_INVALID_ARGUMENT` for what no publish can have answered. */
+export function checkedRange(range: MessageRange): MessageRange {
   const { startTimestamp, startSequenceId, endTimestamp, endSequenceId } = range
   for (const time of [startTimestamp, endTimestamp]) {
     if (Number.isSafeInteger(time) && time >= 0) continue
@@ -114,6 +152,7 @@ export function checkRange(range: MessageRange): void {
     if (Number.isInteger(id) && id >= 0 && id <= sequenceIdMax) continue
     throw invalidArgument(`a range has sequence ids of 0 to ${sequenceIdMax}, got ${shown(id)}`)
   }
+  return { startTimestamp, startSequenceId, endTimestamp, endSequenceId }
 }
 
 /** How far another machine's clock may be ahead, where no manager says which pointers there are. */
@@ -161,7 +200,8 @@ export function checkedFetch(options: FetchOptions): FetchOptions {
 }
 
 function readFetch(options: FetchOptions): FetchOptions {
-  const { from, time, limit, transaction, waitMilliseconds, signal } = options
+  const { from, time, inclusive, limit, transaction, waitMilliseconds, signal } = options
+  checkBoolean(inclusive, 'inclusive', true)
   if (from !== undefined && time !== undefined) {
     throw invalidArgument('a fetch starts at a message or at a time, not at both')
   }

@@ -11,8 +11,6 @@
 import {
   checkArray,
   checkDatabase,
-  checkObject,
-  OptionNames,
   requireCapability,
   type AtomicMutation,
   type CoprocessorRegistration,
@@ -28,7 +26,7 @@ import { messagingSettings, type MessagingOptions, type MessagingSettings } from
 import { messagingPruning } from './prune-observer.js'
 import { Positions } from './positions.js'
 import { Publishing, type CommitPublish } from './publishing.js'
-import { checkPointer, checkRange } from './requests.js'
+import { checkedResponse, checkPointer } from './requests.js'
 import { rollBackRows } from './rollback.js'
 import { withGeneration } from './topic-properties.js'
 import { TopicRegistry, type MessagingTables } from './topic-registry.js'
@@ -78,8 +76,6 @@ export interface MessagingStatistics {
   /** Rows that the caches of all topics hold. */
   readonly cacheEntries: number
 }
-
-const positionNames = new OptionNames<SetPositionOptions>('a position', { expected: true })
 
 /** See the file header. */
 export class MessagingService implements Messaging {
@@ -192,8 +188,7 @@ export class MessagingService implements Messaging {
     options: SetPositionOptions = {},
   ): Promise<void> {
     this.#checkOpen()
-    const { expected } = positionNames.check(options)
-    await this.#positions.set(this.#topics.find(id), consumer, position, expected)
+    await this.#positions.set(this.#topics.find(id), consumer, position, options)
   }
 
   async deletePosition(id: TopicId, consumer: string): Promise<void> {
@@ -241,13 +236,7 @@ export class MessagingService implements Messaging {
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
     this.#checkOpen()
-    const { transactionWritePointer: pointer, rollbackRange: range } = checkObject(
-      response,
-      'the answer of a publish',
-    )
-    const rollbackRange = { ...checkObject(range, 'rollbackRange') }
-    checkRange(rollbackRange)
-    checkPointer(pointer)
+    const { transactionWritePointer: pointer, rollbackRange } = checkedResponse(response)
     const topic = this.#topics.find(id)
     await this.#rollBack(topic, pointer, [rollbackRange])
   }

@@ -15,14 +15,10 @@ export function effectiveProperties(
   properties: unknown,
   defaultTtlSeconds: number,
 ): Record<string, string> {
-  checkObject(properties, 'properties', "{ ttl: '60' }")
-  const given = readArguments(() => Object.entries(properties as Record<string, unknown>))
+  const given = checkedProperties(properties)
   const effective: Record<string, string> = { ttl: String(defaultTtlSeconds) }
   let bytes = 0
   for (const [name, value] of given) {
-    if (typeof value !== 'string') {
-      throw invalidArgument(`the property '${name}' must be a string, got ${shown(value)}`)
-    }
     bytes += name.length + value.length
     if (name !== 'generation') effective[name] = value
     else checkNumber(name, value, -generationMax, generationMax)
@@ -32,6 +28,16 @@ export function effectiveProperties(
   }
   checkNumber('ttl', effective['ttl'], 1, ttlSecondsMax)
   return effective
+}
+
+/** Properties as they are now, by name. `ERR_INVALID_ARGUMENT` for what is no string. */
+export function checkedProperties(properties: unknown): [name: string, value: string][] {
+  checkObject(properties, 'properties', "{ ttl: '60' }")
+  const given = readArguments(() => Object.entries(properties as Record<string, unknown>))
+  return given.map(([name, value]) => {
+    if (typeof value === 'string') return [name, value]
+    throw invalidArgument(`the property '${name}' must be a string, got ${shown(value)}`)
+  })
 }
 
 /** Properties with their generation, as programs see them. */

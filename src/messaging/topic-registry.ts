@@ -12,6 +12,7 @@ import { metadataQualifier } from './prune-job/row-layout.js'
 import { effectiveProperties, withGeneration } from './topic-properties.js'
 import { TopicState } from './topic-state.js'
 import {
+  checkNamespace,
   checkTopicId,
   encodeTopicProperties,
   parseTopicPrefix,
@@ -91,7 +92,7 @@ export class TopicRegistry {
 
   /** Names of the topics of a namespace, or of all, in the order of their rows. */
   list(namespace?: string): TopicId[] {
-    if (namespace !== undefined) checkTopicId({ namespace, topic: 'any' })
+    if (namespace !== undefined) checkNamespace(namespace)
     return [...this.#topics.values()]
       .filter((topic) => topic.exists && (namespace ?? topic.id.namespace) === topic.id.namespace)
       .sort((a, b) => Buffer.compare(a.prefix, b.prefix))

@@ -41,13 +41,17 @@ export function checkTopicId(id: TopicId): TopicId {
     checkObject(id, 'a topic', '{ namespace, topic }')
     return { namespace: id.namespace, topic: id.topic }
   })
-  if (typeof namespace !== 'string' || !namespacePattern.test(namespace)) {
-    throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${shown(namespace)}`)
-  }
+  checkNamespace(namespace)
   if (typeof topic !== 'string' || !topicPattern.test(topic)) {
     throw invalidArgument(`topic must match [A-Za-z0-9_-]+, got ${shown(topic)}`)
   }
   return { namespace, topic }
+}
+
+/** `ERR_INVALID_ARGUMENT` unless the name of the namespace is allowed. */
+export function checkNamespace(namespace: string): void {
+  if (typeof namespace === 'string' && namespacePattern.test(namespace)) return
+  throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${shown(namespace)}`)
 }
 
 /** `namespace:topic:`, the row of the topic's metadata and the start of its other rows. */

@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { OptionNames } from '../api/index.js'
+import { checkArray, OptionNames } from '../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
 import { invalidArgument } from './http-errors.js'
@@ -160,35 +160,42 @@ export function checkToken(token: unknown, what: string): void {
   throw invalidArgument(`${what} must have 8 characters at least, and no spaces`)
 }
 
-/** Checks a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. */
-export function checkPrincipal(principal: Principal): void {
-  const { name, token, rules = [], search = [], ...flags } = principalNames.check(principal)
+/**
+ * A copy of a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. REQUIRES that the
+ * caller catches errors of getters.
+ */
+export function copyPrincipal(principal: Principal): Principal {
+  const { name, token, rules = [], search = [], ...flags } = principalNames.copy(principal)
   if (typeof name !== 'string' || name === '') throw invalidArgument('a principal needs a name')
   checkToken(token, `the token of '${name}'`)
   for (const [flag, value] of Object.entries(flags)) {
     if (value !== undefined) checkFlag(value, flag)
   }
-  checkTexts(search, 'search')
-  if (!Array.isArray(rules)) throw invalidArgument('rules must be an array')
-  for (const rule of rules as readonly AccessRule[]) {
-    const { read, write, delete: deletes, repository, table } = ruleNames.check(rule)
-    for (const permission of [read, write]) {
-      if (permission === undefined || typeof permission === 'boolean') continue
-      const { fields = [], except = [] } = listNames.check(permission)
-      for (const names of [fields, except]) checkFieldNames(names)
-    }
-    if (deletes !== undefined) checkFlag(deletes, 'delete')
-    checkTexts([repository ?? '', table ?? ''], 'repository and table')
-  }
+  const copies = checkArray(rules, 'rules').map(copyRule)
+  return { ...flags, name, token, rules: copies, search: copyTexts(search, 'search') }
+}
+
+function copyRule(given: AccessRule): AccessRule {
+  const rule = ruleNames.copy(given)
+  if (rule.delete !== undefined) checkFlag(rule.delete, 'delete')
+  copyTexts([rule.repository ?? '', rule.table ?? ''], 'repository and table')
+  return { ...rule, read: copyPermission(rule.read), write: copyPermission(rule.write) }
+}
+
+function copyPermission(permission: FieldPermission | undefined): FieldPermission | undefined {
+  if (permission === undefined || typeof permission === 'boolean') return permission
+  const { fields, except = [] } = listNames.copy(permission)
+  const isLimited = fields !== undefined
+  return { fields: isLimited ? copyFieldNames(fields) : undefined, except: copyFieldNames(except) }
 }
 
 /** Forms of the fields in a rule: `{namespace}local`, `{namespace}*`, or an id. */
 const fieldForm = /^(\{[^{}]+\}.+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-function checkFieldNames(names: readonly string[]): void {
-  checkTexts(names, 'fields and except')
-  const wrong = names.find((name) => !fieldForm.test(name))
-  if (wrong === undefined) return
+function copyFieldNames(names: readonly string[]): readonly string[] {
+  const copy = copyTexts(names, 'fields and except')
+  const wrong = copy.find((name) => !fieldForm.test(name))
+  if (wrong === undefined) return copy
   throw invalidArgument(`a rule names fields as {namespace}local or {namespace}*, not ${wrong}`)
 }
 
@@ -196,7 +203,8 @@ function checkFlag(value: unknown, what: string): void {
   if (typeof value !== 'boolean') throw invalidArgument(`${what} must be true or false`)
 }
 
-function checkTexts(value: unknown, what: string): void {
-  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return
+function copyTexts(value: readonly string[], what: string): readonly string[] {
+  const copy = checkArray(value, what)
+  if (copy.every((each) => typeof each === 'string')) return copy
   throw invalidArgument(`${what} must be texts`)
 }

@@ -2,7 +2,16 @@
  * Messaging over HTTP: the interface of the service, by `fetch`. In JSON, or in Avro if the package
  * `avsc` is there.
  */
-import { CellarError, ErrorCode, OptionNames } from '../api/index.js'
+import {
+  CellarError,
+  checkArray,
+  checkBoolean,
+  checkChoice,
+  checkText,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+} from '../api/index.js'
 import {
   MessagingError,
   MessagingErrorCode,
@@ -19,12 +28,16 @@ import {
   type TopicProperties,
 } from '../messaging/index.js'
 import { messageIterator, type MessageSource } from '../messaging/message-iterator.js'
-import { checkedFetch, checkRequestNames } from '../messaging/requests.js'
+import { checkConsumer, checkedPosition } from '../messaging/positions.js'
+import { checkedFetch, checkedPublish, checkedResponse } from '../messaging/requests.js'
+import { checkedProperties } from '../messaging/topic-properties.js'
+import { checkNamespace, checkTopicId } from '../messaging/topic.js'
 import { encodeTransaction } from '../transactions/index.js'
 import { AvroForms } from './avro.js'
 import { BlockDecoder } from './avro-stream.js'
-import { parseResponse, publishJson, responseJson } from './json-forms.js'
-import { keepAliveFetch, type Fetch, type FetchAnswer } from './keep-alive-fetch.js'
+import { answerObject, connectionOf } from './connection.js'
+import { bytesOf, parseProperties, parseResponse, publishJson, responseJson } from './json-forms.js'
+import type { Fetch, FetchAnswer } from './keep-alive-fetch.js'
 
 /** Options of a {@link MessagingClient}. */
 export interface MessagingClientOptions {
@@ -47,8 +60,10 @@ const names = new OptionNames<MessagingClientOptions>('a messaging client', {
   gzip: true,
   fetch: true,
 })
-const positionNames = new OptionNames<SetPositionOptions>('a position', { expected: true })
 const pollLimitDefault = 1000
+/** The largest limit of the Avro form, and the longest wait of an address. */
+const limitMax = 2 ** 31 - 1
+const waitMillisecondsMax = 999_999_999
 
 /** See the file header. The iterators of this client do not tell `isHeld`. */
 export class MessagingClient implements Messaging {
@@ -57,18 +72,17 @@ export class MessagingClient implements Messaging {
   readonly #avro: AvroForms | undefined
   readonly #fetch: Fetch
 
-  /** Connects with the first call. `ERR_INVALID_ARGUMENT` for an unknown option. */
+  /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: MessagingClientOptions) {
-    names.check(options)
-    this.#base = `${options.url.replace(/\/$/, '')}/v3/namespaces`
-    const { token, gzip = false } = options
-    this.#headers = {
-      // The global `fetch` asks for gzip by itself.
-      'accept-encoding': gzip ? 'gzip' : 'identity',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    }
-    this.#avro = options.encoding === 'avro' ? new AvroForms() : undefined
-    this.#fetch = options.fetch ?? keepAliveFetch()
+    const { gzip, encoding, ...rest } = readArguments(() => names.copy(options))
+    const { url, headers, fetch } = connectionOf(rest)
+    this.#base = `${url}/v3/namespaces`
+    // The global `fetch` asks for gzip by itself.
+    const accepted = checkBoolean(gzip, 'gzip', false) ? 'gzip' : 'identity'
+    this.#headers = { ...headers, 'accept-encoding': accepted }
+    const form = checkChoice(encoding ?? 'json', 'encoding', ['json', 'avro'])
+    this.#avro = form === 'avro' ? new AvroForms() : undefined
+    this.#fetch = fetch
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
@@ -84,29 +98,33 @@ export class MessagingClient implements Messaging {
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
-    const answer = await this.#get(pathOf(id))
-    if (this.#avro === undefined) return JSON.parse(await answer.text()) as TopicProperties
-    return this.#avro.decodeProperties(Buffer.from(await answer.arrayBuffer()))
+    const avro = this.#avro
+    const read = (body: Buffer): TopicProperties =>
+      avro === undefined ? parseProperties(body) : avro.decodeProperties(body)
+    return this.#get(pathOf(id), read, true)
   }
 
   async listTopics(namespace: string): Promise<string[]> {
-    const path = `/${encodeURIComponent(namespace)}/topics`
-    const answer = await this.#get(path)
-    if (this.#avro === undefined) return JSON.parse(await answer.text()) as string[]
-    return this.#avro.decodeNames(Buffer.from(await answer.arrayBuffer()))
+    checkNamespace(namespace)
+    const avro = this.#avro
+    const read = (body: Buffer): string[] =>
+      avro === undefined ? namesOf(body) : avro.decodeNames(body)
+    return this.#get(`/${namespace}/topics`, read, true)
   }
 
   async listNamespaces(): Promise<string[]> {
-    return this.#json<string[]>('')
+    return this.#get('', namesOf)
   }
 
   async end(id: TopicId): Promise<Buffer> {
-    return Buffer.from((await this.#json<{ id: string }>(`${pathOf(id)}/end`)).id, 'hex')
+    return this.#get(`${pathOf(id)}/end`, (body) => idOf(answerObject(body)))
   }
 
   async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
-    const found = await this.#json<{ id: string | null }>(positionPath(id, consumer))
-    return found.id === null ? undefined : Buffer.from(found.id, 'hex')
+    return this.#get(positionPath(id, consumer), (body) => {
+      const found = answerObject(body)
+      return found['id'] === null ? undefined : idOf(found)
+    })
   }
 
   async setPosition(
@@ -115,9 +133,9 @@ export class MessagingClient implements Messaging {
     position: Uint8Array | string,
     options: SetPositionOptions = {},
   ): Promise<void> {
-    const { expected } = positionNames.check(options)
+    const { id: own, expected } = checkedPosition(position, options)
     const given = expected === undefined ? {} : { expected: expected && hexOf(expected) }
-    const body = JSON.stringify({ id: hexOf(position), ...given })
+    const body = JSON.stringify({ id: hexOf(own), ...given })
     await this.#call('PUT', positionPath(id, consumer), body)
   }
 
@@ -126,14 +144,17 @@ export class MessagingClient implements Messaging {
   }
 
   async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
-    type Shown = Omit<ConsumerPosition, 'id'> & { id: string }
-    const found = await this.#json<Shown[]>(`${pathOf(id)}/positions`)
-    return found.map((position) => ({ ...position, id: Buffer.from(position.id, 'hex') }))
+    return this.#get(`${pathOf(id)}/positions`, (body) => {
+      return arrayOf(body).map((position) => {
+        const shown = position as Omit<ConsumerPosition, 'id'> & { id: string }
+        return { ...shown, id: idOf(shown) }
+      })
+    })
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
-    checkRequestNames(request)
-    const { producer } = request
+    const given = checkedPublish(request)
+    const { producer } = given
     const headers: Record<string, string> =
       producer === undefined
         ? {}
@@ -141,38 +162,41 @@ export class MessagingClient implements Messaging {
             'cellar-producer': producer.id,
             'cellar-producer-sequence': String(producer.sequence),
           }
-    const answer = await this.#post(`${pathOf(id)}/publish`, this.#encode(request), headers)
-    const body = Buffer.from(await answer.arrayBuffer())
-    if (body.length === 0) return undefined
-    return this.#avro === undefined ? parseResponse(body) : this.#avro.decodeResponse(body)
+    const answer = await this.#post(`${pathOf(id)}/publish`, this.#encode(given), headers)
+    const avro = this.#avro
+    return readAnswer(answer, (body) => {
+      if (body.length === 0) return undefined
+      return avro === undefined ? parseResponse(body) : avro.decodeResponse(body)
+    })
   }
 
   async store(id: TopicId, request: PublishRequest): Promise<void> {
-    checkRequestNames(request)
-    await this.#post(`${pathOf(id)}/store`, this.#encode(request))
+    await this.#post(`${pathOf(id)}/store`, this.#encode(checkedPublish(request)))
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    const body = this.#avro?.encodeResponse(response) ?? responseJson(response)
+    const given = checkedResponse(response)
+    const body = this.#avro?.encodeResponse(given) ?? responseJson(given)
     await this.#post(`${pathOf(id)}/rollback`, body)
   }
 
   async fetch(id: TopicId, given: FetchOptions = {}): Promise<MessageIterator> {
     const options = checkedFetch(given)
     const { waitMilliseconds = 0, signal } = options
-    const query = waitMilliseconds > 0 ? `?wait=${Math.ceil(waitMilliseconds)}` : ''
+    const wait = Math.min(Math.ceil(waitMilliseconds), waitMillisecondsMax)
+    const query = wait > 0 ? `?wait=${wait}` : ''
     const path = `${pathOf(id)}/poll${query}`
     // `close` ends the connection also while a read waits for the next bytes.
     const end = new AbortController()
     const ends = signal === undefined ? end.signal : AbortSignal.any([signal, end.signal])
-    const answer = await this.#post(path, this.#encodePoll(options), {}, ends)
+    const { body } = await this.#post(path, this.#encodePoll(options), {}, ends)
     const decoder = this.#avro === undefined ? new JsonDecoder() : new BlockDecoder()
     // The server keeps to the limit, so the answer ends there and its connection is used again.
-    return messageIterator(new ResponseSource(answer, decoder, end), Infinity, signal)
+    return messageIterator(new ResponseSource(body, decoder, end), Infinity, signal)
   }
 
   async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
-    const iterator = await this.fetch(id, { limit: pollLimitDefault, ...options })
+    const iterator = await this.fetch(id, { limit: pollLimitDefault, ...checkedFetch(options) })
     const messages: Message[] = []
     for (;;) {
       const batch = await iterator.nextBatch(pollLimitDefault)
@@ -181,17 +205,15 @@ export class MessagingClient implements Messaging {
     }
   }
 
-  async #json<T>(path: string): Promise<T> {
-    return JSON.parse(await (await this.#call('GET', path)).text()) as T
-  }
-
-  async #get(path: string): Promise<FetchAnswer> {
-    const accept = this.#avro === undefined ? 'application/json' : 'avro/binary'
-    return this.#call('GET', path, undefined, { accept })
+  /** Asks for something; in Avro if the address has that form and this client prefers it. */
+  async #get<T>(path: string, read: (body: Buffer) => T, hasAvro = false): Promise<T> {
+    const accept = hasAvro && this.#avro !== undefined ? 'avro/binary' : 'application/json'
+    return readAnswer(await this.#call('GET', path, undefined, { accept }), read)
   }
 
   #encodeProperties(properties: TopicProperties): Buffer | string {
-    return this.#avro?.encodeProperties(properties) ?? JSON.stringify(properties)
+    const given = Object.fromEntries(checkedProperties(properties))
+    return this.#avro?.encodeProperties(given) ?? JSON.stringify(given)
   }
 
   #encode(request: PublishRequest): Buffer | string {
@@ -203,7 +225,8 @@ export class MessagingClient implements Messaging {
     const bytes = transaction && encodeTransaction(transaction)
     if (this.#avro !== undefined) {
       const startFrom = id ?? (time === undefined ? null : BigInt(time))
-      const given = { startFrom, inclusive, limit: limit ?? null, transaction: bytes ?? null }
+      const count = limit === undefined ? null : Math.min(limit, limitMax)
+      const given = { startFrom, inclusive, limit: count, transaction: bytes ?? null }
       return this.#avro.encodeConsume(given)
     }
     const startFrom =
@@ -270,8 +293,8 @@ class ResponseSource implements MessageSource {
   #at = 0
   #isEnded = false
 
-  constructor(answer: FetchAnswer, decoder: Decoder, end: AbortController) {
-    this.#chunks = answer.body![Symbol.asyncIterator]()
+  constructor(body: FetchAnswer['body'], decoder: Decoder, end: AbortController) {
+    this.#chunks = understand(() => body![Symbol.asyncIterator]())
     this.#decoder = decoder
     this.#end = end
   }
@@ -301,7 +324,7 @@ class ResponseSource implements MessageSource {
       throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
     }
     this.#at = 0
-    this.#messages = next.done === true ? [] : this.#decoder.add(next.value)
+    this.#messages = next.done === true ? [] : understand(() => this.#decoder.add(next.value))
     if (next.done !== true) return
     this.#isEnded = true
     if (this.#decoder.isDone) return
@@ -326,8 +349,11 @@ class JsonDecoder implements Decoder {
       const end = this.#text.indexOf('}', at)
       if (end < 0) break
       const start = this.#text.indexOf('{', at)
-      const { id, payload } = JSON.parse(this.#text.slice(start, end + 1)) as Record<string, string>
-      messages.push({ id: Buffer.from(id, 'hex'), payload: Buffer.from(payload, 'base64') })
+      const fields = JSON.parse(this.#text.slice(start, end + 1)) as Record<string, unknown>
+      messages.push({
+        id: idOf(fields),
+        payload: bytesOf(fields['payload'], 'a payload', 'base64'),
+      })
       at = end + 1
     }
     this.#text = this.#text.slice(at)
@@ -337,13 +363,13 @@ class JsonDecoder implements Decoder {
 }
 
 async function errorOf(answer: FetchAnswer): Promise<Error> {
-  const text = await answer.text()
-  let fields: { code?: unknown; message?: unknown } = {}
-  try {
-    fields = JSON.parse(text) as typeof fields
-  } catch {
-    fields = { message: text }
-  }
+  const fields = await readAnswer(answer, (body): { code?: unknown; message?: unknown } => {
+    try {
+      return answerObject(body)
+    } catch {
+      return { message: body.toString('utf8') }
+    }
+  })
   const message = typeof fields.message === 'string' ? fields.message : answer.statusText
   const code = String(fields.code)
   if (code === ErrorCode.invalidArgument) return new CellarError(code, message)
@@ -352,14 +378,52 @@ async function errorOf(answer: FetchAnswer): Promise<Error> {
   return new MessagingError(MessagingErrorCode.server, `${answer.status} ${code}: ${message}`)
 }
 
-function pathOf({ namespace, topic }: TopicId): string {
-  return `/${encodeURIComponent(namespace)}/topics/${encodeURIComponent(topic)}`
+/**
+ * What an answer says. `ERR_MESSAGING_UNAVAILABLE` if the answer breaks off, `ERR_MESSAGING_SERVER`
+ * if its body is another than the one that is read.
+ */
+async function readAnswer<T>(answer: FetchAnswer, read: (body: Buffer) => T): Promise<T> {
+  let bytes: ArrayBufferLike
+  try {
+    bytes = await answer.arrayBuffer()
+  } catch (cause) {
+    throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
+  }
+  return understand(() => read(Buffer.from(bytes)))
+}
+
+/** Decodes a part of an answer; `ERR_MESSAGING_SERVER` if that fails. */
+function understand<T>(decode: () => T): T {
+  try {
+    return decode()
+  } catch (cause) {
+    const message = 'the server answers what is no answer of messaging'
+    throw new MessagingError(MessagingErrorCode.server, message, cause)
+  }
+}
+
+function idOf({ id }: { readonly id?: unknown }): Buffer {
+  return bytesOf(id, 'the id', 'hex')
+}
+
+function arrayOf(body: Buffer): unknown[] {
+  return checkArray(answerObject(body) as never, 'the answer')
+}
+
+function namesOf(body: Buffer): string[] {
+  return arrayOf(body).map((name) => checkText(name, 'a name'))
+}
+
+function pathOf(id: TopicId): string {
+  const { namespace, topic } = checkTopicId(id)
+  return `/${namespace}/topics/${topic}`
 }
 
 function positionPath(id: TopicId, consumer: string): string {
-  return `${pathOf(id)}/positions/${encodeURIComponent(consumer)}`
+  checkConsumer(consumer)
+  return `${pathOf(id)}/positions/${encodeURIComponent(checkText(consumer, 'a consumer'))}`
 }
 
-function hexOf(id: Uint8Array | string): string {
-  return typeof id === 'string' ? id : Buffer.from(id).toString('hex')
+function hexOf(id: Buffer): string {
+  return id.toString('hex')
 }

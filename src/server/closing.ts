@@ -31,14 +31,21 @@ export class Closing {
     if (this.#ended !== undefined) setImmediate(() => this.#app.server.closeIdleConnections())
   }
 
-  /** Ends the server. */
+  /** Ends the server, also if the `close` of a system throws; then that error is thrown. */
   async end(): Promise<void> {
     this.#ended ??= this.#end()
     await this.#ended
   }
 
   async #end(): Promise<void> {
-    for (const system of this.#systems) system.close?.()
+    const failures: unknown[] = []
+    for (const system of this.#systems) {
+      try {
+        system.close?.()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
     const { server } = this.#app
     const timer = setTimeout(() => server.closeAllConnections(), this.#milliseconds)
     try {
@@ -46,5 +53,6 @@ export class Closing {
     } finally {
       clearTimeout(timer)
     }
+    if (failures.length > 0) throw failures[0]
   }
 }

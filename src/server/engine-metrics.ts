@@ -1,15 +1,21 @@
 /** The figures of the engine on the page of the server: a system without routes. */
+import { requireFunction } from '../transactions/checks.js'
 import { figuresText, type MonitoredDatabase } from '../metrics/index.js'
 import type { ServerSystem } from './server-system.js'
+import { finderOf } from './source.js'
 
-/** Shows the figures of a database; undefined while another process leads. */
+/**
+ * Shows the figures of a database; undefined while another process leads. `ERR_INVALID_ARGUMENT`
+ * for what is no function.
+ */
 export function engineMetrics(database: () => MonitoredDatabase | undefined): ServerSystem {
+  const find = finderOf(requireFunction(database, 'database'), 'the database', ['statistics'])
   return {
     name: 'engine',
     paths: {},
     register: () => undefined,
     metrics: () => {
-      const opened = database()
+      const opened = find()
       return opened === undefined ? '' : figuresText([opened])
     },
   }

@@ -1,6 +1,6 @@
 /** How errors become answers: a status, and a body that says the stable code. */
 import type { FastifyReply } from 'fastify'
-import { CellarError, ErrorCode } from '../api/index.js'
+import { CellarError, ErrorCode, shown } from '../api/index.js'
 import { MessagingErrorCode } from '../messaging/index.js'
 import { RepositoryErrorCode } from '../repository/index.js'
 import { TransactionError, TransactionErrorCode } from '../transactions/index.js'
@@ -15,6 +15,8 @@ export const ServerErrorCode = {
   timeout: 'ERR_REQUEST_TIMEOUT',
   /** Other requests take the memory of the server; the request may be tried again. */
   busy: 'ERR_SERVER_BUSY',
+  /** The server cannot listen, or cannot take the routes of a system; told by `cause`. */
+  start: 'ERR_SERVER_START',
   /** The server ends; the request changed nothing, and may be sent to another one. */
   closing: 'ERR_SERVER_CLOSING',
 } as const
@@ -29,9 +31,9 @@ export class ServerError extends CellarError {
   /** The stable code. */
   declare readonly code: ServerErrorCode
 
-  /** For systems of the server. */
-  constructor(code: ServerErrorCode, message: string) {
-    super(code, message)
+  /** For systems of the server. `cause` is the error behind this one. */
+  constructor(code: ServerErrorCode, message: string, cause?: unknown) {
+    super(code, message, { cause })
   }
 
   /** Of this class only: a `CellarError` is not one of the server. */
@@ -119,7 +121,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
     const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
     return { status, code: error.code, message: error.message }
   }
-  const { statusCode, code } = error as { statusCode?: unknown; code?: unknown }
+  const { statusCode, code } = Object(error) as { statusCode?: unknown; code?: unknown }
   const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500
   return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
 }
@@ -149,5 +151,5 @@ function rootOf(error: unknown): string {
     if (!(root instanceof Error) || root.cause === undefined) break
     root = root.cause
   }
-  return root instanceof Error ? root.message : String(root)
+  return root instanceof Error ? root.message : shown(root)
 }

@@ -2,7 +2,7 @@
 export { CellarServer } from './server.js'
 export type { ServerOptions } from './server-options.js'
 export type { ServerContext, ServerSystem, SystemHealth } from './server-system.js'
-export { RequestMemory, type MemoryLease } from './request-memory.js'
+export type { MemoryLease, RequestMemory } from './request-memory.js'
 export { ServerError, ServerErrorCode } from './http-errors.js'
 export { messagingRoutes, type MessagingRoutesOptions } from './messaging-routes.js'
 export { engineMetrics } from './engine-metrics.js'

@@ -192,7 +192,8 @@ function unwrap(value: unknown): unknown {
   return (value as Fields)[names[0]]
 }
 
-function bytesOf(value: unknown, what: string, encoding: 'base64' | 'hex'): Buffer {
+/** Bytes of a text in this encoding. `ERR_INVALID_ARGUMENT`. */
+export function bytesOf(value: unknown, what: string, encoding: 'base64' | 'hex'): Buffer {
   const pattern = encoding === 'hex' ? /^([0-9a-f]{2})*$/i : /^[A-Za-z0-9+/]*={0,2}$/
   if (typeof value === 'string' && pattern.test(value)) {
     if (encoding === 'hex' || value.length % 4 === 0) return Buffer.from(value, encoding)

@@ -8,7 +8,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { OptionNames, shown } from '../api/index.js'
+import { checkMethods, OptionNames, readArguments, shown } from '../api/index.js'
 import {
   messageIdBytes,
   MessagingError,
@@ -57,12 +57,13 @@ const messageOverheadBytes = 8
 const pageMessages = 256
 const pageBytesMax = 32 << 20
 
-/** The routes of a messaging service, for a `CellarServer`. */
+/** The routes of a messaging service, for a `CellarServer`. `ERR_INVALID_ARGUMENT`. */
 export function messagingRoutes(
   messaging: Messaging,
   options: MessagingRoutesOptions = {},
 ): ServerSystem {
-  const { chunkBytes = 60_000 } = optionNames.check(options)
+  checkMethods(messaging, 'messaging', ['publish', 'fetch', 'listTopics'])
+  const { chunkBytes = 60_000 } = readArguments(() => optionNames.copy(options))
   if (!Number.isSafeInteger(chunkBytes) || chunkBytes < 1) {
     throw invalidArgument(`chunkBytes must be a whole number above 0, got ${shown(chunkBytes)}`)
   }

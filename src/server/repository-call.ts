@@ -22,14 +22,15 @@ import { objectOf } from '../repository/json/json-shapes.js'
 import { forbidden, principalOf, type Principal } from './access.js'
 import type { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from './http-errors.js'
+import type { Source } from './source.js'
 import { TableAccess } from './table-access.js'
 
 /** Where the manager comes from; undefined while another process leads. */
-export type RepositorySource = RepositoryManager | (() => RepositoryManager | undefined)
+export type RepositorySource = Source<RepositoryManager>
 
 /** The manager. `ERR_REPOSITORY_CLOSED` while there is none. */
-export function managerOf(source: RepositorySource): RepositoryManager {
-  const manager = typeof source === 'function' ? source() : source
+export function managerOf(find: () => RepositoryManager | undefined): RepositoryManager {
+  const manager = find()
   if (manager !== undefined) return manager
   throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the repository')
 }

@@ -30,16 +30,20 @@ import { forbidden } from './access.js'
 import { SearchAccess } from './search-access.js'
 import { invalidArgument } from './http-errors.js'
 import type { Call } from './repository-call.js'
+import type { Source } from './source.js'
 
 /** Where the indexes come from; undefined while another process leads. */
-export type IndexesSource = SearchIndexes | (() => SearchIndexes | undefined) | undefined
+export type IndexesSource = Source<SearchIndexes> | undefined
+
+/** Finds the indexes; undefined if the server has none. */
+export type FindIndexes = (() => SearchIndexes | undefined) | undefined
 
 /** The indexes. `ERR_INDEX_NOT_FOUND` without any, `ERR_REPOSITORY_CLOSED` while there are none. */
-function indexesOf(source: IndexesSource): SearchIndexes {
-  if (source === undefined) {
+function indexesOf(find: FindIndexes): SearchIndexes {
+  if (find === undefined) {
     throw new RepositoryError(RepositoryErrorCode.indexNotFound, 'the server has no indexes')
   }
-  const indexes = typeof source === 'function' ? source() : source
+  const indexes = find()
   if (indexes !== undefined) return indexes
   throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the indexes')
 }
@@ -59,15 +63,15 @@ const definitionNames = [
 
 /** Handlers of one server. */
 export class IndexHandlers {
-  readonly #source: IndexesSource
+  readonly #find: FindIndexes
 
-  constructor(source: IndexesSource) {
-    this.#source = source
+  constructor(find: FindIndexes) {
+    this.#find = find
   }
 
   /** GET of the names and states of all indexes. */
   async list(call: Call): Promise<unknown> {
-    const definitions = await indexesOf(this.#source).list()
+    const definitions = await indexesOf(this.#find).list()
     const results = definitions.filter(({ name }) => maySearch(call, name)).map(shortForm)
     return { results }
   }
@@ -78,7 +82,7 @@ export class IndexHandlers {
    */
   async read(call: Call): Promise<unknown> {
     const name = searchable(call)
-    const indexes = indexesOf(this.#source)
+    const indexes = indexesOf(this.#find)
     const definition = await indexes.get(name)
     const index = indexes.index(name)
     const { isFollowing, lag, counts, failure, buildProgress } = index
@@ -96,7 +100,7 @@ export class IndexHandlers {
    */
   async failures(call: Call): Promise<unknown> {
     checkChanges(call)
-    const index = indexesOf(this.#source).index(call.parameter('name'))
+    const index = indexesOf(this.#find).index(call.parameter('name'))
     const limit = call.count('limit', 100)
     if (limit < 1 || limit > failuresMax) throw invalidArgument(`limit is 1 to ${failuresMax}`)
     const [refused, texts, letters] = [
@@ -113,7 +117,7 @@ export class IndexHandlers {
   /** POST: tries all of these again, and says how many of each succeeded. */
   async retryFailures(call: Call): Promise<unknown> {
     checkChanges(call)
-    return retryAll(indexesOf(this.#source).index(call.parameter('name')))
+    return retryAll(indexesOf(this.#find).index(call.parameter('name')))
   }
 
   /** POST of a new index. */
@@ -122,7 +126,7 @@ export class IndexHandlers {
     const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
     const name = textOf(given, 'name')
     const input = { name, repository, configuration, xml, incremental, build }
-    await indexesOf(this.#source).create(input)
+    await indexesOf(this.#find).create(input)
     const path = call.request.url.split('?')[0]
     void call.reply.code(201).header('location', `${path}/${encodeURIComponent(name)}`)
     return call.reply.send({ name })
@@ -135,14 +139,14 @@ export class IndexHandlers {
     const { name: given, repository, ...update } = inputOf(call.json)
     if (given !== undefined && given !== name) throw invalidArgument(`the name is ${name}`)
     if (repository !== undefined) throw invalidArgument('the repository of an index stays')
-    const { version } = await indexesOf(this.#source).update(name, update)
+    const { version } = await indexesOf(this.#find).update(name, update)
     return call.reply.send({ name, version })
   }
 
   /** DELETE of an index with its documents. */
   async remove(call: Call): Promise<FastifyReply> {
     checkChanges(call)
-    await indexesOf(this.#source).delete(call.parameter('name'))
+    await indexesOf(this.#find).delete(call.parameter('name'))
     return call.reply.code(200).send()
   }
 
@@ -152,7 +156,7 @@ export class IndexHandlers {
    */
   async search(call: Call): Promise<unknown> {
     const name = searchable(call)
-    const indexes = indexesOf(this.#source)
+    const indexes = indexesOf(this.#find)
     const { repository } = await indexes.get(name)
     const index = indexes.index(name)
     const tables = call.manager.repository(repository).listTables()

@@ -4,27 +4,29 @@ import type {
   RepositoryManager,
   SearchIndexes,
 } from '../repository/index.js'
-import type { RepositorySource } from './repository-call.js'
-import type { IndexesSource } from './repository-indexes.js'
+import type { FindIndexes } from './repository-indexes.js'
 import type { SystemHealth } from './server-system.js'
+import type { Source } from './source.js'
 
 /** Where the maintenance comes from; undefined while another process leads. */
-export type MaintenanceSource =
-  RepositoryMaintenance | (() => RepositoryMaintenance | undefined) | undefined
+export type MaintenanceSource = Source<RepositoryMaintenance> | undefined
+
+/** What finds the parts of a repository; undefined for those that the server does not have. */
+export interface RepositoryFinders {
+  readonly manager: () => RepositoryManager | undefined
+  readonly indexes: FindIndexes
+  readonly maintenance: (() => RepositoryMaintenance | undefined) | undefined
+}
 
 type Sample = readonly [labels: string, value: number | boolean]
 
 /** Counts requests by method and status, and reads the rest when it is asked for. */
 export class RepositoryCounters {
-  readonly #source: RepositorySource
-  readonly #indexes: IndexesSource
-  readonly #maintenance: MaintenanceSource
+  readonly #find: RepositoryFinders
   readonly #counts = new Map<string, number>()
 
-  constructor(source: RepositorySource, indexes: IndexesSource, maintenance: MaintenanceSource) {
-    this.#source = source
-    this.#indexes = indexes
-    this.#maintenance = maintenance
+  constructor(find: RepositoryFinders) {
+    this.#find = find
   }
 
   count(method: string, status: number): void {
@@ -33,10 +35,10 @@ export class RepositoryCounters {
   }
 
   text(): string {
-    const manager = now(this.#source)
+    const manager = this.#find.manager()
     if (manager === undefined) return ''
-    const indexes = now(this.#indexes)
-    const maintenance = now(this.#maintenance)
+    const indexes = this.#find.indexes?.()
+    const maintenance = this.#find.maintenance?.()
     const lines = [...schemaLines(manager), ...subscriptionLines(manager)]
     if (indexes !== undefined) lines.push(...indexLines(indexes))
     if (maintenance !== undefined) lines.push(...maintenanceLines(maintenance))
@@ -46,19 +48,14 @@ export class RepositoryCounters {
 
   /** Degraded if an index does not run or follow, or the last maintenance failed. */
   health(): SystemHealth {
-    if (now(this.#source) === undefined) return { status: 'standby' }
-    const indexes = now(this.#indexes)
+    if (this.#find.manager() === undefined) return { status: 'standby' }
+    const indexes = this.#find.indexes?.()
     const isDegraded =
-      now(this.#maintenance)?.failure !== undefined ||
+      this.#find.maintenance?.()?.failure !== undefined ||
       (indexes?.failures.size ?? 0) > 0 ||
       indexes?.running.some(({ failure }) => failure !== undefined) === true
     return { status: isDegraded ? 'degraded' : 'ok' }
   }
-}
-
-/** What a source has at this moment. */
-function now<T extends object>(source: T | (() => T | undefined) | undefined): T | undefined {
-  return typeof source === 'function' ? source() : source
 }
 
 function family(name: string, samples: readonly Sample[]): string[] {

@@ -5,7 +5,7 @@
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { OptionNames } from '../api/index.js'
+import { OptionNames, readArguments, shown } from '../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../repository/index.js'
 import { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from './http-errors.js'
@@ -49,6 +49,7 @@ import {
   listTables,
 } from './repository-tables.js'
 import type { ServerSystem } from './server-system.js'
+import { finderOf } from './source.js'
 
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions {
@@ -136,14 +137,22 @@ function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handle
 
 /**
  * The routes of the repositories of a manager, which stays the caller's. The source is asked with
- * every request; while it has no manager the status is 503.
+ * every request; while it has no manager the status is 503. `ERR_INVALID_ARGUMENT`.
  */
 export function repositoryRoutes(
   source: RepositorySource,
   options: RepositoryRoutesOptions = {},
 ): ServerSystem {
-  const { blobBytesMax = 10 * 2 ** 30, indexes, maintenance } = optionNames.check(options)
-  const counters = new RepositoryCounters(source, indexes, maintenance)
+  const { blobBytesMax = 10 * 2 ** 30, ...given } = readArguments(() => optionNames.copy(options))
+  if (typeof blobBytesMax !== 'number' || !(blobBytesMax >= 0)) {
+    throw invalidArgument(`blobBytesMax must be a number, 0 or more, got ${shown(blobBytesMax)}`)
+  }
+  const finders = {
+    manager: finderOf(source, 'the repository', ['repository', 'listRepositories']),
+    indexes: given.indexes && finderOf(given.indexes, 'indexes', ['list', 'index']),
+    maintenance: given.maintenance && finderOf(given.maintenance, 'maintenance', ['run']),
+  }
+  const counters = new RepositoryCounters(finders)
   return {
     name: 'repository',
     paths: repositoryPaths(),
@@ -154,7 +163,7 @@ export function repositoryRoutes(
     health: () => counters.health(),
     register: (app, { principals }) => {
       const partsOf = async (): Promise<CallParts> => {
-        const manager = managerOf(source)
+        const manager = managerOf(finders.manager)
         const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)
         await fieldNames?.bind(principals)
         return { manager, fieldNames }
@@ -183,7 +192,7 @@ export function repositoryRoutes(
       for (const form of forms) for (const route of recordRoutes) add(form, route)
       for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
       for (const route of globalRoutes) add('', route)
-      for (const route of indexRoutes(new IndexHandlers(indexes))) add('/index', route)
+      for (const route of indexRoutes(new IndexHandlers(finders.indexes))) add('/index', route)
       registerPage(app)
       for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
         add('', route)

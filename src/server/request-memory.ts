@@ -5,6 +5,8 @@
  * Those that wait get no more than half, so that consumers who do not read keep nobody from
  * writing.
  */
+import { checkMethods, shown } from '../api/index.js'
+import { invalidArgument } from './http-errors.js'
 
 /** Part of a budget, until it is released. */
 export class MemoryLease {
@@ -26,6 +28,7 @@ export class MemoryLease {
 
   /** Takes so many bytes in all; false, and no change, if they are not there. Less always fits. */
   resize(bytes: number): boolean {
+    checkCount(bytes)
     const more = bytes - this.#bytes
     if (more > 0 && !this.#fits(more)) return false
     this.#bytes = bytes
@@ -37,6 +40,12 @@ export class MemoryLease {
   release(): void {
     this.resize(0)
   }
+}
+
+/** `ERR_INVALID_ARGUMENT` for what is no number of bytes. */
+function checkCount(bytes: number): void {
+  if (typeof bytes === 'number' && bytes >= 0 && bytes < Infinity) return
+  throw invalidArgument(`bytes must be a number, 0 or more, got ${shown(bytes)}`)
 }
 
 interface Waiting {
@@ -65,6 +74,7 @@ export class RequestMemory {
 
   /** Takes bytes at once; undefined if they are not there. */
   take(bytes: number): MemoryLease | undefined {
+    checkCount(bytes)
     return this.#fits(bytes) ? this.#lease(bytes, false) : undefined
   }
 
@@ -73,6 +83,8 @@ export class RequestMemory {
    * signal fires before. More than that half counts as the half.
    */
   async wait(bytes: number, signal: AbortSignal): Promise<MemoryLease | undefined> {
+    checkCount(bytes)
+    checkMethods(signal, 'signal', ['addEventListener', 'removeEventListener'])
     const wanted = Math.min(bytes, this.bytesMax / 2)
     if (signal.aborted) return undefined
     if (this.#waiting.size === 0 && this.#isNext(wanted)) return this.#lease(wanted, true)

@@ -1,7 +1,7 @@
 /** Options of the server, their defaults, and how they are checked. */
 import { isIPv4 } from 'node:net'
-import { OptionNames, shown } from '../api/index.js'
-import { checkPrincipal, checkToken, type Principal } from './access.js'
+import { checkArray, OptionNames, readArguments, shown } from '../api/index.js'
+import { checkToken, copyPrincipal, type Principal } from './access.js'
 import { invalidArgument } from './http-errors.js'
 
 /** Options of {@link CellarServer}. */
@@ -82,11 +82,19 @@ const defaults = {
 
 const portMax = 65_535
 
-/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
+/** Checks options, copies them and fills in defaults. `ERR_INVALID_ARGUMENT`. */
 export function serverSettings(options: ServerOptions): ServerSettings {
-  optionNames.check(options)
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  const settings: ServerSettings = { ...defaults, ...(Object.fromEntries(given) as ServerOptions) }
+  return readArguments(() => {
+    const copy = optionNames.copy(options)
+    const given = Object.entries(copy).filter(([, value]) => value !== undefined)
+    const settings = { ...defaults, ...(Object.fromEntries(given) as ServerOptions) }
+    const hosts = checkArray(settings.hosts, 'hosts')
+    const principals = checkArray(settings.principals, 'principals').map(copyPrincipal)
+    return checked({ ...settings, hosts, principals })
+  })
+}
+
+function checked(settings: ServerSettings): ServerSettings {
   const { host, port, hosts, token, principals, ...numbers } = settings
   for (const [name, value] of Object.entries({ port, ...numbers })) {
     if (Number.isSafeInteger(value) && value >= 0 && (name === 'port' || value > 0)) continue
@@ -96,10 +104,10 @@ export function serverSettings(options: ServerOptions): ServerSettings {
   if (typeof host !== 'string' || host === '') {
     throw invalidArgument(`host must be an address or a name, got ${shown(host)}`)
   }
-  if (!Array.isArray(hosts) || !hosts.every(isName)) {
-    throw invalidArgument('hosts must be an array of names')
+  if (!hosts.every(isName)) throw invalidArgument('hosts must be an array of names')
+  if (new Set(principals.map(({ name }) => name)).size < principals.length) {
+    throw invalidArgument('two principals have one name')
   }
-  checkPrincipals(principals)
   if (token !== undefined) checkToken(token, 'the token')
   if (token === undefined && principals.length === 0 && !isLoopback(host)) {
     const message = `other machines reach a server at ${host}: it needs a token or principals`
@@ -115,13 +123,4 @@ export function isLoopback(host: string): boolean {
 
 function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
-}
-
-function checkPrincipals(principals: readonly Principal[]): void {
-  if (!Array.isArray(principals)) throw invalidArgument('principals must be an array')
-  for (const principal of principals as readonly Principal[]) checkPrincipal(principal)
-  const names = new Set((principals as readonly Principal[]).map(({ name }) => name))
-  if (names.size < principals.length) {
-    throw invalidArgument('two principals have one name')
-  }
 }

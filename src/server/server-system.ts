@@ -1,6 +1,7 @@
 /** What a system gives to the server, and gets from it. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { checkArray, checkFunction, checkMethods, checkObject, checkText } from '../api/index.js'
 import type { Principal } from './access.js'
 import type { RequestMemory } from './request-memory.js'
 
@@ -31,8 +32,8 @@ export interface SystemHealth {
 export interface ServerSystem {
   /** Name of the system in metrics and in messages. */
   readonly name: string
-  /** Adds routes. */
-  register(app: FastifyInstance, context: ServerContext): void
+  /** Adds routes; a promise is waited for. */
+  register(app: FastifyInstance, context: ServerContext): unknown
   /** Content types that its bodies may have, beside `application/json`. Default: none. */
   readonly mediaTypes?: readonly string[] | undefined
   /** Its part of the OpenAPI description, by path. */
@@ -52,6 +53,23 @@ export interface ServerSystem {
   readonly publicPaths?: readonly string[] | undefined
   /** Lets go of readers that wait, before the server closes. */
   close?(): void
+}
+
+const texts = ['mediaTypes', 'publicPaths'] as const
+const methods = ['metrics', 'health', 'close'] as const
+
+/** Checks a system that a caller gives. `ERR_INVALID_ARGUMENT`. */
+export function checkSystem(system: ServerSystem): ServerSystem {
+  checkMethods(system, 'a system', ['register'])
+  const name = checkText(system.name, 'the name of a system')
+  checkObject(system.paths, `the paths of ${name}`)
+  if (system.schemas !== undefined) checkObject(system.schemas, `the schemas of ${name}`)
+  if (system.sharedPrefix !== undefined) checkText(system.sharedPrefix, 'sharedPrefix')
+  for (const each of texts) {
+    for (const text of checkArray(system[each] ?? [], each)) checkText(text, `each of ${each}`)
+  }
+  for (const method of methods) checkFunction<unknown>(Reflect.get(system, method), method)
+  return system
 }
 
 /** From the best to the worst. */

@@ -9,17 +9,17 @@
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { requirePackage } from '../api/index.js'
+import { CellarError, checkArray, readArguments, requirePackage } from '../api/index.js'
 import { Gate } from './access.js'
 import { Closing } from './closing.js'
-import { sendError, ServerError, ServerErrorCode } from './http-errors.js'
+import { errorAnswer, sendError, ServerError, ServerErrorCode } from './http-errors.js'
 import { HttpMetrics } from './http-metrics.js'
 import { RequestMemory } from './request-memory.js'
 import { OriginGuard } from './origin-guard.js'
 import { noMemory, releaseBody, RequestBodies } from './request-bodies.js'
 import { RequestClocks } from './request-clocks.js'
 import { serverSettings, type ServerOptions, type ServerSettings } from './server-options.js'
-import { healthOf, type ServerSystem } from './server-system.js'
+import { checkSystem, healthOf, type ServerSystem } from './server-system.js'
 
 const json = 'application/json'
 const emptyBody = Buffer.alloc(0)
@@ -43,12 +43,14 @@ export class CellarServer {
 
   /**
    * Starts; resolves when it listens. `ERR_INVALID_ARGUMENT`, also for a server that other machines
-   * reach without a token. `ERR_MISSING_PACKAGE` without `fastify`.
+   * reach without a token. `ERR_MISSING_PACKAGE` without `fastify`. `ERR_SERVER_START` if the
+   * server cannot listen there, or the routes of the systems cannot be added.
    */
   static async start(
-    systems: readonly ServerSystem[],
+    given: readonly ServerSystem[],
     options: ServerOptions = {},
   ): Promise<CellarServer> {
+    const systems = readArguments(() => checkArray(given, 'systems').map(checkSystem))
     const settings = serverSettings(options)
     const { host, port, principals, closeMilliseconds } = settings
     const memory = new RequestMemory(settings.memoryBytesMax)
@@ -74,10 +76,15 @@ export class CellarServer {
         for (const type of [json, ...(system.mediaTypes ?? [])]) {
           scope.addContentTypeParser(type, parser)
         }
-        system.register(scope, { memory, bodies: parser, principals })
+        await system.register(scope, { memory, bodies: parser, principals })
       })
     }
-    await app.listen({ host, port })
+    try {
+      await app.listen({ host, port })
+    } catch (error) {
+      await app.close().catch(() => undefined)
+      throw startError(error)
+    }
     return new CellarServer(app, closing)
   }
 
@@ -94,6 +101,12 @@ export class CellarServer {
   async close(): Promise<void> {
     await this.#closing.end()
   }
+}
+
+function startError(error: unknown): Error {
+  if (error instanceof CellarError) return error
+  const message = `the server cannot start: ${errorAnswer(error).message}`
+  return new ServerError(ServerErrorCode.start, message, error)
 }
 
 function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyInstance {

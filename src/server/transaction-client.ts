@@ -8,7 +8,14 @@
  * `outcomeMilliseconds`, the commit fails with `ERR_TRANSACTION_OUTCOME_UNKNOWN`, and nothing is
  * rolled back: either it is committed, or its timeout makes it invalid.
  */
-import { CellarError, ErrorCode, OptionNames, type Database } from '../api/index.js'
+import {
+  CellarError,
+  checkDatabase,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+  type Database,
+} from '../api/index.js'
 import {
   startOf,
   TransactionError,
@@ -21,8 +28,14 @@ import {
   type TransactionState,
   type VisibilitySnapshot,
 } from '../transactions/index.js'
+import { checkPointer } from '../transactions/checks.js'
 import { pointerOf } from '../transactions/json-form.js'
-import { keepAliveFetch, type Fetch } from './keep-alive-fetch.js'
+import { clientOf, copyCommit, copyStart } from '../transactions/manager-calls.js'
+import { checkMilliseconds } from '../transactions/options.js'
+import { checkTransaction } from '../transactions/transaction.js'
+import { answerObject, connectionOf } from './connection.js'
+import { invalidArgument } from './http-errors.js'
+import type { Fetch } from './keep-alive-fetch.js'
 import { changesJson, parseConflict, parseSnapshot, type StartBody } from './transaction-json.js'
 
 /** Options of a {@link TransactionClient}. */
@@ -49,10 +62,7 @@ const names = new OptionNames<TransactionClientOptions>('a transaction client', 
   outcomeMilliseconds: true,
   fetch: true,
 })
-const startNames = new OptionNames<StartOptions>('a start', {
-  timeoutMilliseconds: true,
-  client: true,
-})
+const states: readonly unknown[] = ['running', 'committing', 'invalid', 'ended', 'unknown']
 const codes: ReadonlySet<string> = new Set(Object.values(TransactionErrorCode))
 const pauseMilliseconds = 50
 const pauseMillisecondsMax = 1000
@@ -72,37 +82,38 @@ export class TransactionClient implements Transactions {
 
   /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TransactionClientOptions) {
-    const { url, token, requestMilliseconds, outcomeMilliseconds } = names.check(options)
-    if (typeof url !== 'string') throw invalidArgument('a transaction client needs a url')
-    this.#base = `${url.replace(/\/$/, '')}/v1/transactions`
-    this.#headers = {
-      'accept-encoding': 'identity',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    }
+    const { database, requestMilliseconds, outcomeMilliseconds, ...rest } = readArguments(() =>
+      names.copy(options),
+    )
+    const { url, headers, fetch } = connectionOf(rest)
+    this.#base = `${url}/v1/transactions`
+    this.#headers = { ...headers, 'accept-encoding': 'identity' }
     this.#requestMilliseconds = milliseconds(requestMilliseconds, 'requestMilliseconds')
     this.#outcomeMilliseconds = milliseconds(outcomeMilliseconds, 'outcomeMilliseconds')
-    this.database = options.database
-    this.#fetch = options.fetch ?? keepAliveFetch()
+    this.database = database && checkDatabase(database, 'a transaction client')
+    this.#fetch = fetch
   }
 
   async startShort(options: StartOptions = {}): Promise<Transaction> {
-    return this.#start({ ...startNames.check(options), type: 'SHORT' })
+    return this.#start({ ...copyStart(options), type: 'SHORT' })
   }
 
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
-    return this.#start({ ...startNames.check(options), type: 'LONG' })
+    return this.#start({ client: clientOf(options), type: 'LONG' })
   }
 
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
-    await this.#call('POST', `/${transaction.transactionId}/can-commit`, changesJson(changes))
+    const { transactionId } = checkTransaction(transaction)
+    await this.#call('POST', `/${transactionId}/can-commit`, ignored, changesJson(changes))
   }
 
   /** As the manager's, without writes; see the file header. `ERR_TRANSACTION_OUTCOME_UNKNOWN`. */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
-    if ((options.writes ?? []).length > 0 || options.carry !== undefined) {
+    const { writes, carry } = copyCommit(options)
+    if (writes.length > 0 || carry !== undefined) {
       throw invalidArgument('a manager in another process takes no writes along')
     }
-    const { transactionId: id } = transaction
+    const { transactionId: id } = checkTransaction(transaction)
     const end = performance.now() + this.#outcomeMilliseconds
     let state: TransactionState | undefined = 'running'
     let cause: unknown
@@ -114,7 +125,7 @@ export class TransactionClient implements Transactions {
       }
       if (state === 'running') {
         try {
-          await this.#send('POST', `/${id}/commit`)
+          await this.#send('POST', `/${id}/commit`, ignored)
           return
         } catch (error) {
           // An earlier request may have committed meanwhile.
@@ -132,27 +143,33 @@ export class TransactionClient implements Transactions {
     }
   }
 
-  async abort({ transactionId, type, checkpointWritePointers }: Transaction): Promise<void> {
+  async abort(transaction: Transaction): Promise<void> {
+    const { transactionId, type, checkpointWritePointers } = checkTransaction(transaction)
     const pointers = checkpointWritePointers.map(String)
     const body = { type, checkpointWritePointers: pointers }
-    await this.#call('POST', `/${transactionId}/abort`, body)
+    await this.#call('POST', `/${transactionId}/abort`, ignored, body)
   }
 
   async invalidate(transactionId: bigint): Promise<boolean> {
-    const answer = await this.#send('POST', `/${transactionId}/invalidate`)
-    return (answer as { invalidated: boolean }).invalidated
+    const path = `/${checkPointer(transactionId, 'the id')}/invalidate`
+    return this.#send('POST', path, (body) => answerObject(body)['invalidated'] === true)
   }
 
   async checkpoint(transaction: Transaction): Promise<Transaction> {
-    const answer = await this.#call('POST', `/${transaction.transactionId}/checkpoint`)
-    const { writePointer } = answer as { writePointer: unknown }
-    return transaction.withCheckpoint(pointerOf(writePointer, 'writePointer'))
+    const { transactionId } = checkTransaction(transaction)
+    const pointer = await this.#call('POST', `/${transactionId}/checkpoint`, (body) =>
+      pointerOf(answerObject(body)['writePointer'], 'writePointer'),
+    )
+    return transaction.withCheckpoint(pointer)
   }
 
   /** What became of a transaction. */
   async state(transactionId: bigint): Promise<TransactionState> {
-    const answer = await this.#call('GET', `/${transactionId}`)
-    return (answer as { state: TransactionState }).state
+    return this.#call('GET', `/${checkPointer(transactionId, 'the id')}`, (body) => {
+      const { state } = answerObject(body)
+      if (!states.includes(state)) throw invalidArgument('there is no such state')
+      return state as TransactionState
+    })
   }
 
   /**
@@ -160,7 +177,7 @@ export class TransactionClient implements Transactions {
    * old snapshot only drops less.
    */
   async snapshot(): Promise<VisibilitySnapshot> {
-    return parseSnapshot(await this.#call('GET', '/snapshot'))
+    return this.#call('GET', '/snapshot', (body) => parseSnapshot(answerObject(body)))
   }
 
   /** As the manager's, by the clock of the server at the last start. */
@@ -172,40 +189,52 @@ export class TransactionClient implements Transactions {
   }
 
   async #start(body: StartBody | StartOptions): Promise<Transaction> {
-    const answer = (await this.#call('POST', '', body)) as Record<string, unknown>
-    const transaction = transactionFromJson(answer['transaction'])
-    this.#lifetimeMilliseconds = Number(answer['lifetimeMilliseconds'])
+    const read = (answer: Buffer): { transaction: Transaction; lifetime: number } => {
+      const { transaction, lifetimeMilliseconds: lifetime } = answerObject(answer)
+      checkMilliseconds(lifetime, 'lifetimeMilliseconds', 1)
+      return { transaction: transactionFromJson(transaction), lifetime: lifetime as number }
+    }
+    const { transaction, lifetime } = await this.#call('POST', '', read, body)
+    this.#lifetimeMilliseconds = lifetime
     this.#clockOffset = transaction.startMilliseconds - performance.now()
     return transaction
   }
 
   /** A request that changes nothing more if it comes twice; so it is sent again after a hang-up. */
-  async #call(method: string, path: string, json?: object): Promise<unknown> {
-    return this.#send(method, path, json).catch((error: unknown) => {
-      if (!hasCode(error, TransactionErrorCode.unavailable)) throw error
-      const { cause } = error as Error
-      if (cause === undefined || (cause as Error).name === 'TimeoutError') throw error
-      return this.#send(method, path, json)
-    })
+  async #call<T>(
+    method: string,
+    path: string,
+    read: (body: Buffer) => T,
+    json?: object,
+  ): Promise<T> {
+    return this.#send(method, path, read, json, true)
   }
 
-  async #send(method: string, path: string, json?: object): Promise<unknown> {
+  /** What the answer to a request says. `ERR_TRANSACTIONS_UNAVAILABLE` if that cannot be read. */
+  async #send<T>(
+    method: string,
+    path: string,
+    read: (body: Buffer) => T,
+    json?: object,
+    isRepeated = false,
+  ): Promise<T> {
     const headers: Record<string, string> = { ...this.#headers }
     if (method === 'POST') headers['content-type'] = 'application/json'
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
     const signal = AbortSignal.timeout(this.#requestMilliseconds)
-    let text: string
+    let bytes: Buffer
     let status: number
     try {
       const answer = await this.#fetch(this.#base + path, { method, headers, signal, ...body })
       status = answer.status
-      text = await answer.text()
-      if (answer.ok) return text === '' ? undefined : JSON.parse(text)
+      bytes = Buffer.from(await answer.arrayBuffer())
+      if (answer.ok) return read(bytes)
     } catch (cause) {
+      if (isRepeated && !signal.aborted) return this.#send(method, path, read, json)
       const message = 'the server of transactions gives no answer'
       throw new TransactionError(TransactionErrorCode.unavailable, message, { cause })
     }
-    throw errorOf(status, text)
+    throw errorOf(status, bytes)
   }
 }
 
@@ -219,10 +248,14 @@ function hasCode(error: unknown, code: string): boolean {
   return error instanceof CellarError && error.code === code
 }
 
-function errorOf(status: number, body: string): CellarError {
-  let answer: Record<string, unknown> = {}
+function ignored(): void {
+  // The status of the answer says all.
+}
+
+function errorOf(status: number, body: Buffer): CellarError {
+  let answer: Readonly<Record<string, unknown>> = {}
   try {
-    answer = JSON.parse(body) as Record<string, unknown>
+    answer = answerObject(body)
   } catch {
     // A proxy may answer with something else.
   }
@@ -242,10 +275,6 @@ function errorOf(status: number, body: string): CellarError {
 
 function milliseconds(value: number | undefined, name: string): number {
   const number = value ?? 30_000
-  if (Number.isSafeInteger(number) && number > 0) return number
-  throw invalidArgument(`${name} must be whole milliseconds, at least 1`)
-}
-
-function invalidArgument(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
+  checkMilliseconds(number, name, 1)
+  return number
 }

@@ -7,6 +7,7 @@ import {
   type VisibilitySnapshot,
 } from '../transactions/index.js'
 import { pointerOf } from '../transactions/json-form.js'
+import { keysOf } from '../transactions/manager-calls.js'
 import { invalidArgument } from './http-errors.js'
 
 /** Body of a start. */
@@ -67,10 +68,10 @@ export function parseChanges(body: unknown): Uint8Array[] {
   })
 }
 
-/** Writes the keys of a change set. */
+/** Writes the keys of a change set. `ERR_INVALID_ARGUMENT`. */
 export function changesJson(changes: Iterable<Uint8Array | string>): { changes: string[] } {
-  const texts = Array.from(changes, (change) =>
-    Buffer.from(change as string, 'latin1').toString('base64'),
+  const texts = keysOf(changes).map((key) =>
+    Buffer.from(key as string, 'latin1').toString('base64'),
   )
   return { changes: texts }
 }

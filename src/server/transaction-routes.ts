@@ -16,6 +16,7 @@ import {
 } from '../transactions/index.js'
 import { pointerOf } from '../transactions/json-form.js'
 import type { ServerSystem } from './server-system.js'
+import { finderOf, type Source } from './source.js'
 import {
   checkNoBody,
   parseAbort,
@@ -27,11 +28,11 @@ import {
 const base = '/v1/transactions'
 
 /** The manager; undefined while another process leads. */
-export type TransactionsSource = TransactionManager | (() => TransactionManager | undefined)
+export type TransactionsSource = Source<TransactionManager>
 
-/** The routes of a transaction manager, for a `CellarServer`. */
+/** The routes of a transaction manager, for a `CellarServer`. `ERR_INVALID_ARGUMENT`. */
 export function transactionRoutes(source: TransactionsSource): ServerSystem {
-  const find = typeof source === 'function' ? source : () => source
+  const find = finderOf(source, 'the manager of transactions', ['startShort', 'statistics'])
   return {
     name: 'transactions',
     paths: paths(),

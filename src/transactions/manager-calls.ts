@@ -58,20 +58,27 @@ export interface PrunedPointers {
   readonly largest: bigint | undefined
 }
 
+/** A copy of the options of a short start. `ERR_INVALID_ARGUMENT`. */
+export function copyStart(options: StartOptions): StartOptions {
+  const { client, timeoutMilliseconds } = readArguments(() => startNames.copy(options))
+  checkClient(client)
+  if (timeoutMilliseconds !== undefined) {
+    checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
+  }
+  return { client, timeoutMilliseconds }
+}
+
 /** The timeout of a short start. `ERR_INVALID_ARGUMENT`. */
 export function timeoutOf(options: StartOptions, settings: ManagerSettings): number {
-  startNames.check(options)
-  checkClient(options.client)
-  const { timeoutMilliseconds = settings.timeoutMilliseconds } = options
+  const { timeoutMilliseconds = settings.timeoutMilliseconds } = copyStart(options)
   const { timeoutMillisecondsMax } = settings
-  checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
   if (timeoutMilliseconds <= timeoutMillisecondsMax) return timeoutMilliseconds
   throw invalidArgument(`timeoutMilliseconds is at most ${timeoutMillisecondsMax}`)
 }
 
 /** The client of a long start. `ERR_INVALID_ARGUMENT`. */
 export function clientOf(options: Pick<StartOptions, 'client'>): string | undefined {
-  const { client } = longNames.check(options)
+  const { client } = readArguments(() => longNames.copy(options))
   checkClient(client)
   return client
 }
@@ -80,8 +87,10 @@ export function clientOf(options: Pick<StartOptions, 'client'>): string | undefi
 export function copyCommit(options: CommitOptions): Pick<CommitOptions, 'carry'> & {
   readonly writes: readonly AtomicMutation[]
 } {
-  const { writes = [], carry } = commitNames.check(options)
-  return { writes: checkArray(writes, 'writes'), carry: checkFunction(carry, 'carry') }
+  return readArguments(() => {
+    const { writes = [], carry } = commitNames.check(options)
+    return { writes: checkArray(writes, 'writes'), carry: checkFunction(carry, 'carry') }
+  })
 }
 
 function checkClient(client: unknown): void {
@@ -101,7 +110,6 @@ export function changeSetOf(
   const set = new Set<string>()
   let bytes = 0
   for (const change of keysOf(changes)) {
-    if (typeof change !== 'string') checkBytesLike(change, 'a change')
     const key = typeof change === 'string' ? change : Buffer.from(change).toString('latin1')
     bytes += key.length
     set.add(key)
@@ -111,7 +119,12 @@ export function changeSetOf(
   throw new TransactionError(TransactionErrorCode.tooLarge, message)
 }
 
-function keysOf(changes: Iterable<Uint8Array | string>): (Uint8Array | string)[] {
-  if (typeof changes !== 'string') return readArguments(() => [...changes])
-  throw invalidArgument('changes must be keys that can be iterated, got a string')
+/** The keys of a change set as they are now. `ERR_INVALID_ARGUMENT`. */
+export function keysOf(changes: Iterable<Uint8Array | string>): (Uint8Array | string)[] {
+  if (typeof changes === 'string') {
+    throw invalidArgument('changes must be keys that can be iterated, got a string')
+  }
+  const keys = readArguments(() => [...changes])
+  for (const key of keys) if (typeof key !== 'string') checkBytesLike(key, 'a change')
+  return keys
 }
