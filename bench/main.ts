@@ -99,11 +99,14 @@ async function recordAll(options: AskedOptions, progress: Progress): Promise<num
     throw new UsageError('commit first: recorded tables name one commit')
   }
   let allGood = true
-  for (const { name, records, phaseSeconds = 1 } of recordedSuites) {
+  for (const suite of recordedSuites) {
+    const { name, phaseSeconds = 1 } = suite
     const asked = {
       ...options,
-      records: options.records ?? records,
+      records: options.records ?? suite.records,
       repeat: options.repeat ?? recordedRepeats,
+      seconds: options.seconds ?? suite.seconds,
+      cacheBytes: options.cacheBytes ?? suite.cacheBytes,
       phaseSecondsMax: phaseSeconds,
     }
     const path = join(outPath, `${name}.json`)
