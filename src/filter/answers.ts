@@ -28,11 +28,13 @@ export function checkedHint(given: CellHint | undefined): CellHint | undefined {
 function isHint(given: unknown): boolean {
   try {
     const { row, qualifier, timestampHigh, timestampLow } = given as Partial<CellHint>
-    const areTimes = [timestampHigh, timestampLow].every(
-      (time) => time === undefined || Number.isInteger(time),
-    )
-    return isBytes(row) && (qualifier === undefined || isBytes(qualifier)) && areTimes
+    if (!isBytes(row) || (qualifier !== undefined && !isBytes(qualifier))) return false
+    return isTime(timestampHigh) && isTime(timestampLow)
   } catch {
     return false
   }
+}
+
+function isTime(half: number | undefined): boolean {
+  return half === undefined || Number.isInteger(half)
 }

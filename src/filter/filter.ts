@@ -84,6 +84,12 @@ export interface Filter {
    */
   readonly givesHints?: boolean
   /**
+   * @internal The only column whose cells the filter includes, with its qualifier escaped. A scan
+   * with this filter alone jumps to it. A list does not, because other members may count the cells
+   * before.
+   */
+  readonly onlyColumn?: { readonly family: string; readonly qualifier: Buffer }
+  /**
    * Returns false if the cells of a family cannot change which rows pass. A scan may then read them
    * only for rows that pass (HBase: isFamilyEssential). Absent = every family is essential.
    */

@@ -131,7 +131,8 @@ export class SingleColumnValueExcludeFilter extends SingleColumnValueFilter {
 
 /** Returns only the cells of one column that pass (HBase: ColumnValueFilter). */
 export class ColumnValueFilter extends FilterBase {
-  private readonly column: EscapedColumn
+  /** @internal */
+  readonly onlyColumn: EscapedColumn
   private readonly comparison: Comparison
   /** Whether the row has shown a cell of the column. */
   private found = false
@@ -140,7 +141,7 @@ export class ColumnValueFilter extends FilterBase {
   constructor(options: ColumnCondition) {
     super()
     options = readOptions(options, conditionNames)
-    this.column = parseFilterColumn(options.column)
+    this.onlyColumn = parseFilterColumn(options.column)
     this.comparison = new Comparison(options.operator, options.value)
   }
 
@@ -149,9 +150,8 @@ export class ColumnValueFilter extends FilterBase {
   }
 
   override filterCell(cell: CellView): FilterCode {
-    // As HBase, the filter does not jump to its column: other members of a list may count the cells
-    // before.
-    if (!isInColumn(cell, this.column))
+    // As in HBase: other members of a list may count the cells before the column.
+    if (!isInColumn(cell, this.onlyColumn))
       return this.found ? FilterCode.nextRow : FilterCode.nextColumn
     this.found = true
     return this.comparison.passesValue(cell) ? FilterCode.include : FilterCode.skip
@@ -159,6 +159,6 @@ export class ColumnValueFilter extends FilterBase {
 
   /** True for cells of the column. */
   readsValue(cell: CellView): boolean {
-    return isInColumn(cell, this.column)
+    return isInColumn(cell, this.onlyColumn)
   }
 }

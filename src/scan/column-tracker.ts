@@ -195,6 +195,7 @@ export class ColumnTracker {
   }
 }
 
-function compareQualifier(cell: CellView, column: Buffer): number {
+/** Compares the qualifier of a cell with an escaped qualifier. */
+export function compareQualifier(cell: CellView, column: Buffer): number {
   return compareBytes(cell.buffer, cell.qualifierStart, cell.qualifierEnd, column, 0, column.length)
 }

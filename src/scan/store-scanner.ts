@@ -521,7 +521,7 @@ export class StoreScanner {
     }
     this.planSeek(Move.column)
     const { buffer, keyStart, qualifierStart, qualifierEnd } = cell
-    const next = this.matcher.nextColumn
+    const next = this.matcher.nextColumn(cell)
     if (next === undefined) this.seekKey.setBehindColumn(buffer, keyStart, qualifierEnd)
     else this.seekKey.setColumn(buffer, keyStart, qualifierStart, next)
   }

@@ -16,7 +16,7 @@ import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 import { FilterCode, type Filter } from '../filter/filter.js'
-import { ColumnTracker } from './column-tracker.js'
+import { ColumnTracker, compareQualifier } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
 import { WriteOrderTracker } from './write-order-tracker.js'
@@ -94,9 +94,12 @@ export class UserMatcher {
     this.passedStart = 0
   }
 
-  /** The asked column to jump to after `seekNextColumn`, if the query names columns. */
-  get nextColumn(): Buffer | undefined {
-    return this.columns.nextColumn
+  /** The column to jump to after `seekNextColumn` at a cell, if query or filter name it. */
+  nextColumn(cell: CellView): Buffer | undefined {
+    const asked = this.columns.nextColumn
+    const only = this.filter?.onlyColumn
+    if (asked !== undefined || only === undefined || only.family !== cell.family) return asked
+    return compareQualifier(cell, only.qualifier) < 0 ? only.qualifier : undefined
   }
 
   /** No marker of the row can concern a cell that is still to come. */

@@ -18,6 +18,7 @@ import { ValueFilter } from '../../../src/filter/compare-filters.js'
 import { FuzzyRowFilter } from '../../../src/filter/fuzzy-row-filter.js'
 import { MultiRowRangeFilter } from '../../../src/filter/multi-row-range-filter.js'
 import { InclusiveStopFilter, PrefixFilter } from '../../../src/filter/row-filters.js'
+import { ColumnValueFilter } from '../../../src/filter/single-column-filters.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 /** Counts the cells that the filter behind it is shown. */
@@ -28,6 +29,10 @@ class Counting extends FilterBase {
   constructor(inner: Filter) {
     super(inner.hasFilterRow)
     this.inner = inner
+  }
+
+  get onlyColumn(): Filter['onlyColumn'] {
+    return this.inner.onlyColumn
   }
 
   override setReversed(reversed: boolean): void {
@@ -126,6 +131,13 @@ const seeking: readonly (readonly [string, () => Filter, number, number, number]
     1,
   ],
   ['ColumnPaginationFilter', () => new ColumnPaginationFilter(1, 'c18'), 200, 600, 1],
+  [
+    'ColumnValueFilter',
+    () => new ColumnValueFilter({ column: 'f:c17', operator: 'NOT_EQUAL', value: '' }),
+    200,
+    600,
+    1,
+  ],
   ['FirstKeyOnlyFilter', () => new FirstKeyOnlyFilter(), 200, 400, 1],
   [
     'MUST_PASS_ALL',
