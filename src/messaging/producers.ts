@@ -123,47 +123,67 @@ export interface ProducerRow {
   written(response: PublishResponse): void
 }
 
+/** A producer in memory; `known` is absent until it is read. */
+interface Held {
+  readonly read: Promise<ProducerState>
+  known: ProducerState | undefined
+}
+
 /** The producers of the generations of a topic. */
 export class Producers {
-  readonly #states = new Map<string, Promise<ProducerState>>()
+  readonly #held = new Map<string, Held>()
 
   /** Producers in memory. */
   get size(): number {
-    return this.#states.size
+    return this.#held.size
   }
 
   /** Forgets all: the generation of the topic has ended. */
   clear(): void {
-    this.#states.clear()
+    this.#held.clear()
   }
 
-  /** The producer, from the table if it is not in memory. */
-  async get(
+  /**
+   * Hands a producer to `use`, from the table if it is not in memory. `use` enters its request in
+   * the same turn. `ERR_TOPIC_NOT_FOUND` if the generation of the topic ends meanwhile.
+   */
+  async with<T>(
     id: string,
-    { database, table, topic, oldest }: ProducerSource,
-  ): Promise<ProducerState> {
-    let state = this.#states.get(id)
-    if (state === undefined) {
-      state = readOutcomes(database, table, topic, id).then((outcomes) => {
-        return new ProducerState(topic, outcomes)
-      })
-      this.#states.set(id, state)
-      // A read that failed says nothing about the producer.
-      state.catch(() => this.#states.delete(id))
-      if (this.#states.size > producersMax) await this.#forgetIdle()
+    source: ProducerSource,
+    use: (producer: ProducerState) => T,
+  ): Promise<Awaited<T>> {
+    const { topic, oldest } = source
+    const { generation } = topic
+    for (;;) {
+      const held = this.#held.get(id) ?? this.#read(id, source)
+      const producer = await held.read
+      if (topic.generation !== generation) throw topicNotFound(topic.name)
+      // Another request has taken it out of memory: two states of one producer would not know of
+      // each other's requests.
+      if (this.#held.get(id) !== held) continue
+      producer.forgetBefore(oldest)
+      return await use(producer)
     }
-    const known = await state
-    known.forgetBefore(oldest)
-    return known
+  }
+
+  #read(id: string, { database, table, topic }: ProducerSource): Held {
+    const read = readOutcomes(database, table, topic, id).then((outcomes) => {
+      return (held.known = new ProducerState(topic, outcomes))
+    })
+    const held: Held = { read, known: undefined }
+    this.#held.set(id, held)
+    // A read that failed says nothing about the producer.
+    read.catch(() => {
+      if (this.#held.get(id) === held) this.#held.delete(id)
+    })
+    if (this.#held.size > producersMax) this.#forgetIdle()
+    return held
   }
 
   /** Takes producers without requests out of memory, those that came first. */
-  async #forgetIdle(): Promise<void> {
-    const ids = [...this.#states.keys()].slice(0, producersMax / 2)
-    for (const id of ids) {
-      const state = await this.#states.get(id)?.catch(() => undefined)
-      if (state?.isIdle !== false) this.#states.delete(id)
-    }
+  #forgetIdle(): void {
+    const ids = [...this.#held.keys()].slice(0, producersMax / 2)
+    for (const id of ids) if (this.#held.get(id)?.known?.isIdle === true) this.#held.delete(id)
   }
 }
 

@@ -173,10 +173,11 @@ export class Publishing {
       topic,
       oldest: this.#settings.clock.now() - topic.ttlMilliseconds,
     }
-    const state = await topic.producers.get(producer.id, source)
-    const known = state.find(producer)
-    if (known !== undefined) return known
-    return state.publish(producer.sequence, (row) => this.#publish(topic, request, row))
+    return topic.producers.with(producer.id, source, (state) => {
+      const publish = (row: ProducerRow): Promise<PublishResponse> =>
+        this.#publish(topic, request, row)
+      return state.find(producer) ?? state.publish(producer.sequence, publish)
+    })
   }
 
   /** Gives a request its places. */

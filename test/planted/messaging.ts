@@ -8,6 +8,13 @@ const producers = ['test/unit/messaging/producers.test.ts']
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a producer that has left memory publishes beside its new state',
+    file: 'src/messaging/producers.ts',
+    find: 'if (this.#held.get(id) !== held) continue',
+    replace: '',
+    tests: ['test/unit/messaging/producers.test.ts'],
+  },
+  {
     name: 'the cache serves transactions that are too old for it',
     file: 'src/messaging/message-reader.ts',
     find: 'place.publishTimestamp >= this.#settings.cachedSince',

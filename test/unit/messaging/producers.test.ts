@@ -1,5 +1,6 @@
 /** Producers: the first outcome of each sequence, and what refusals, failures and time change. */
 import t from 'tap'
+import { Result } from '../../../src/api/index.js'
 import { ManualClock } from '../../../src/base/clock.js'
 import {
   CellarError,
@@ -9,6 +10,8 @@ import {
   type AtomicBatch,
 } from '../../../src/index.js'
 import { MessagingService, type MessagingOptions } from '../../../src/messaging/index.js'
+import { Producers } from '../../../src/messaging/producers.js'
+import type { TopicState } from '../../../src/messaging/topic-state.js'
 
 const topic = { namespace: 'n', topic: 't' }
 const start = 1_489_707_864_000
@@ -197,3 +200,27 @@ void t.test('prunings end with the service', async (t) => {
   t.equal(result.length, 1, 'another service may prune it, with what it knows')
   await close()
 })
+
+void t.test(
+  'a producer that leaves memory before its request is entered is read again',
+  async (t) => {
+    const service = { get: async () => Result.of([]) }
+    const database = { table: () => service } as unknown as Database
+    const topic = { name: 'n:t', prefix: Buffer.from('n:t:'), generation: 1 } as TopicState
+    const source = { database, table: 'p', topic, oldest: 0 }
+    const producers = new Producers()
+    for (let id = 0; id < 10_000; id++) await producers.with(String(id), source, () => undefined)
+    const never = new Promise<never>(() => undefined)
+    const request = producers.with('0', source, (state) => void state.publish(1, () => never))
+    // More than are kept in memory: those without requests go, the first one among them.
+    await Promise.all([request, producers.with('new', source, () => undefined)])
+    t.ok(producers.size < 6000, `${producers.size} are left`)
+    const isKnown = await producers.with('0', source, (state) => {
+      return state.find({ id: '0', sequence: 1 }) !== undefined
+    })
+    t.ok(isKnown, 'the request that is under way is known')
+    const late = producers.with('late', source, () => undefined)
+    Object.assign(topic, { generation: 2 })
+    await t.rejects(late, { code: 'ERR_TOPIC_NOT_FOUND' })
+  },
+)
