@@ -2,8 +2,8 @@
  * `npm run bench -- record --out bench/results`: the suites that README.md, docs/performance.md and
  * the overview show, all on this Node and commit, three times each, in about an hour on two cores.
  *
- * The stores have a million rows, or are more than four times as large as the cache. A workload on a loaded
- * store ends after one second. With `--resume` an interrupted recording goes on.
+ * The stores have a million rows, or are more than four times as large as the cache. A workload on
+ * a loaded store ends after one second. With `--resume` an interrupted recording goes on.
  */
 
 /** A suite to record; what is undefined is as the suite has it. */
