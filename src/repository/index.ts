@@ -163,12 +163,12 @@ export type { FailedExtraction } from './indexer/documents/content-extraction.js
 export { retryAll, type RetryCounts, type SearchIndex } from './indexer/search-index.js'
 export type { FieldSources } from './indexer/definition/field-sources.js'
 export type { IndexCounts } from './indexer/record-indexer.js'
-export {
-  SearchIndexes,
-  type SearchIndexesOptions,
-  type SearchIndexInput,
-  type SearchIndexUpdate,
-} from './indexer/search-indexes.js'
+export { SearchIndexes } from './indexer/search-indexes.js'
+export type {
+  SearchIndexesOptions,
+  SearchIndexInput,
+  SearchIndexUpdate,
+} from './indexer/index-arguments.js'
 export {
   reservedFields,
   type RejectedDocument,

@@ -2,10 +2,18 @@
  * Removes what nobody needs any more, again and again: uploads that no record took, what deleted
  * records have kept for too long, and what is left of tables that were dropped.
  */
-import { OptionNames, shown } from '../api/index.js'
+import {
+  checkFunction,
+  checkMethods,
+  checkSignal,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../api/index.js'
 import { invalidArgument } from './errors.js'
 import type { RepositoryManager } from './repository-manager.js'
 import { tell } from './told.js'
+import { errorOf } from './thrown.js'
 
 /** Options of {@link RepositoryMaintenance.start}. */
 export interface MaintenanceOptions {
@@ -47,6 +55,11 @@ const optionNames = new OptionNames<MaintenanceOptions>('the maintenance of a re
   uploadMillisecondsMax: true,
   onFailure: true,
 })
+const runNames = new OptionNames<MaintenanceRun>('a run of maintenance', {
+  uploadMillisecondsMax: true,
+  signal: true,
+})
+const managerMethods = ['finishDrops', 'listRepositories', 'repository', 'findTable'] as const
 const hour = 3_600_000
 const minute = 60_000
 /** The longest time of a timer. */
@@ -81,7 +94,7 @@ export class RepositoryMaintenance {
     this.#manager = manager
     this.#interval = checkMilliseconds(intervalMilliseconds, 'intervalMilliseconds', 1)
     this.#uploadMillisecondsMax = checkMilliseconds(uploadMillisecondsMax, 'uploadMillisecondsMax')
-    this.#onFailure = onFailure
+    this.#onFailure = checkFunction(onFailure, 'onFailure')
     this.#schedule(checkMilliseconds(firstMilliseconds, 'firstMilliseconds'))
   }
 
@@ -90,7 +103,11 @@ export class RepositoryMaintenance {
     manager: RepositoryManager,
     options: MaintenanceOptions = {},
   ): RepositoryMaintenance {
-    return new RepositoryMaintenance(manager, optionNames.check(options))
+    checkMethods(manager, 'the manager of repositories', managerMethods)
+    return new RepositoryMaintenance(
+      manager,
+      readArguments(() => optionNames.copy(options)),
+    )
   }
 
   /** Runs now, or takes part in the run under way. */
@@ -159,7 +176,7 @@ export class RepositoryMaintenance {
 
   #failed(error: unknown): void {
     this.#counts.failures++
-    this.#failure = error instanceof Error ? error : new Error(String(error))
+    this.#failure = errorOf(error)
     tell(this.#onFailure, this.#failure)
   }
 }
@@ -172,11 +189,18 @@ export interface MaintenanceRun {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Maintains the repositories of a manager once. */
+/** Maintains the repositories of a manager once. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`. */
 export async function maintain(
   manager: RepositoryManager,
-  { uploadMillisecondsMax = hour, signal }: MaintenanceRun = {},
+  options: MaintenanceRun = {},
 ): Promise<MaintenanceReport> {
+  checkMethods(manager, 'the manager of repositories', managerMethods)
+  const { uploadMillisecondsMax = hour, signal } = readArguments(() => {
+    const copy = runNames.copy(options)
+    checkSignal(copy.signal)
+    return copy
+  })
+  checkMilliseconds(uploadMillisecondsMax, 'uploadMillisecondsMax')
   const dropsFinished = await manager.finishDrops()
   // Removes the scanners whose lease has ended.
   await manager.scanners.count()

@@ -5,7 +5,12 @@ import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
 import { Blobs } from './blobs/blobs.js'
 import { TableBlobStore } from './blobs/table-store.js'
-import { Subscription, type EventHandler, type SubscriptionOptions } from './events/subscription.js'
+import {
+  checkSubscriptionName,
+  Subscription,
+  type EventHandler,
+  type SubscriptionOptions,
+} from './events/subscription.js'
 import {
   storedSubscriptions,
   SubscriptionState,
@@ -255,9 +260,7 @@ export class RepositoryManager {
     options: SubscriptionOptions = {},
   ): Promise<Subscription> {
     this.#checkOpen()
-    if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name)) {
-      throw invalidArgument('the name of a subscription has letters, digits, _, - and .')
-    }
+    checkSubscriptionName(name)
     const { capabilities } = this.#database
     requireCapability(capabilities, 'changes', 'a subscription')
     requireCapability(capabilities, 'snapshots', 'a subscription')
@@ -287,9 +290,11 @@ export class RepositoryManager {
   /**
    * Removes a subscription: where it was, and its dead letters. One that runs is closed first. If
    * it is made again, it is a new one. That of an index goes with the index, not by this call.
+   * `ERR_INVALID_ARGUMENT`.
    */
   async removeSubscription(name: string): Promise<void> {
     this.#checkOpen()
+    checkSubscriptionName(name)
     await this.#subscriptions.get(name)?.close()
     this.#subscriptions.delete(name)
     await this.parts.stateOf(name).remove()

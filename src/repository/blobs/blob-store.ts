@@ -1,5 +1,7 @@
 /** Where the bytes of blobs are: the interface of blob stores, and keys that name their store. */
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { shown } from '../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkBuffer } from '../pieces.js'
 
 /** Bytes `[start, end)` of a blob. */
 export interface ByteRange {
@@ -50,8 +52,23 @@ export function blobKey(store: string, key: Buffer): Buffer {
   return Buffer.concat([key, name, length])
 }
 
+/** The key of a blob in its store, as stores get it. `ERR_INVALID_ARGUMENT`. */
+export function checkStoreKey(key: Buffer): Buffer {
+  const own = checkBuffer(key, 'the key of a blob')
+  if (own.length === storeKeyBytes) return own
+  throw invalidArgument(`the key of a blob has ${storeKeyBytes} bytes, not ${own.length}`)
+}
+
+/** Bytes `[start, end)` of a blob of a store. `ERR_INVALID_ARGUMENT`. */
+export function checkStoreRange(start: number, end: number): void {
+  const isRange = Number.isSafeInteger(start) && Number.isSafeInteger(end)
+  if (isRange && start >= 0 && end >= start) return
+  throw invalidArgument(`a blob has no bytes ${shown(start)} to ${shown(end)}`)
+}
+
 /** The parts of a {@link blobKey}. `ERR_BLOB` if it is none. */
-export function parseBlobKey(key: Buffer): { readonly store: string; readonly key: Buffer } {
+export function parseBlobKey(given: Buffer): { readonly store: string; readonly key: Buffer } {
+  const key = checkBuffer(given, 'the key of a blob')
   const end = key.length - 4
   const nameLength = end > 0 ? key.readUInt32BE(end) : 0
   const start = end - nameLength

@@ -1,19 +1,27 @@
 /** Blobs: uploads, downloads, and the sweep of those that no record has. */
 import { createHash } from 'node:crypto'
 import {
+  checkArray,
+  checkObject,
+  checkSignal,
+  checkText,
+  isBytes,
   OptionNames,
+  readArguments,
   shown,
   type Clock,
   type DurabilityOption,
   type Table,
 } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
-import { isMediaType, type Blob } from '../values/blob-value.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
+import { isMediaType, readBlob, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
   blobKey,
   blobNotFound,
   inlineStore,
+  checkStoreRange,
   parseBlobKey,
   storeKeyBytes,
   type BlobStore,
@@ -81,6 +89,7 @@ const sweepNames = new OptionNames<SweepOptions>('a sweep', {
   ageMillisecondsMin: true,
   signal: true,
 })
+const rangeNames = new OptionNames<ByteRange>('a range of a blob', { start: true, end: true })
 const sweepAgeMilliseconds = 3_600_000
 
 /** The blobs of a repository manager. */
@@ -98,17 +107,18 @@ export class Blobs {
    * there are not as many bytes as `size` says; then nothing is kept.
    */
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
-    const { mediaType, name, size } = uploadNames.check(upload)
+    const { mediaType, name, size } = readArguments(() => uploadNames.copy(upload))
     if (!isMediaType(mediaType)) {
       throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
     }
     if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
       throw invalidArgument(`size must be a whole number, got ${shown(size)}`)
     }
+    if (name !== undefined) checkText(name, 'the name of a blob')
     const described = { mediaType, ...(name === undefined ? {} : { name }) }
     const pieces = piecesOf(source)
     const { inlineBytesMax } = this.#parts
-    const expected = size ?? (source instanceof Uint8Array ? source.length : undefined)
+    const expected = size ?? (isBytes(source) ? source.length : undefined)
     if (expected !== undefined && expected <= inlineBytesMax) {
       const bytes = await collect(pieces, expected)
       return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
@@ -125,17 +135,16 @@ export class Blobs {
    * `ERR_INVALID_ARGUMENT` for a range outside of it.
    */
   async *read(blob: Blob, range: ByteRange = {}): AsyncGenerator<Buffer, void> {
-    const { start = 0, end = blob.size } = range
-    const isRange = Number.isSafeInteger(start) && Number.isSafeInteger(end)
-    if (!isRange || start < 0 || end < start || end > blob.size) {
-      throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
-    }
-    const { store: id, key } = parseBlobKey(blob.key)
+    const { key: whole, size } = checkBlob(blob)
+    const { start = 0, end = size } = readArguments(() => rangeNames.copy(range))
+    checkStoreRange(start, end)
+    if (end > size) throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
+    const { store: id, key } = parseBlobKey(whole)
     if (id === inlineStore) {
       yield Buffer.from(key.subarray(start, end))
       return
     }
-    const state = await this.#state(blob.key)
+    const state = await this.#state(whole)
     if (state === undefined || state.kind === 'open' || state.kind === 'dead') {
       throw blobNotFound('the blob was removed')
     }
@@ -151,9 +160,10 @@ export class Blobs {
 
   /** SHA-256 of the bytes of a blob. `ERR_BLOB_NOT_FOUND` if it is gone. */
   async checksum(blob: Blob): Promise<Buffer> {
-    const { store, key } = parseBlobKey(blob.key)
+    const { key: whole } = checkBlob(blob)
+    const { store, key } = parseBlobKey(whole)
     if (store === inlineStore) return createHash('sha256').update(key).digest()
-    const state = await this.#state(blob.key)
+    const state = await this.#state(whole)
     if (state !== undefined && state.checksum.length > 0) return state.checksum
     throw blobNotFound('the blob was removed')
   }
@@ -163,7 +173,11 @@ export class Blobs {
    * never put into a record, or never ended. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
    */
   async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
-    const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = sweepNames.check(options)
+    const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = readArguments(() => {
+      const copy = sweepNames.copy(options)
+      checkSignal(copy.signal)
+      return copy
+    })
     if (!Number.isSafeInteger(ageMillisecondsMin) || ageMillisecondsMin < 0) {
       const what = 'ageMillisecondsMin must be a whole number'
       throw invalidArgument(`${what}, got ${shown(ageMillisecondsMin)}`)
@@ -218,6 +232,7 @@ export class Blobs {
    * @internal
    */
   async checkStoresOf(tables: readonly string[]): Promise<void> {
+    checkArray(tables, 'the names of record tables')
     for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
       const { owner } = decodeState(row.value(stateColumn)!)
       if (owner === undefined || !tables.includes(owner.table)) continue
@@ -227,6 +242,7 @@ export class Blobs {
 
   /** Removes the blobs of a record table that is dropped. @internal */
   async removeOf(table: string): Promise<void> {
+    checkText(table, 'the name of a record table')
     for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
       if (decodeState(row.value(stateColumn)!).owner?.table === table) await this.remove(row.row!)
     }
@@ -317,22 +333,19 @@ function checkSize(size: number, expected: number | undefined): void {
   )
 }
 
-function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
-  if (source instanceof Uint8Array) return [bufferOf(source)]
-  const isIterable = typeof source === 'object' && source !== null
-  if (!isIterable || !(Symbol.asyncIterator in source || Symbol.iterator in source)) {
-    throw invalidArgument(`a blob is made of bytes, got ${shown(source)}`)
-  }
-  return (async function* () {
-    for await (const piece of source) yield bufferOf(piece)
-  })()
+/** What a caller gives back of an upload. */
+function checkBlob(blob: unknown): Blob {
+  const read = readArguments(() => readBlob(checkObject(blob, 'a blob')))
+  if (read !== undefined) return read
+  throw invalidArgument('a blob is what upload or the field of a record gives')
 }
 
-function bufferOf(piece: unknown): Buffer {
-  if (!(piece instanceof Uint8Array)) {
-    throw invalidArgument(`a piece of a blob is bytes, got ${shown(piece)}`)
-  }
-  return Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
+  if (isBytes(source)) return [checkBuffer(source, 'a blob')]
+  const pieces = checkPieces(source, 'a blob is made of bytes')
+  return (async function* () {
+    for await (const piece of pieces) yield checkBuffer(piece, 'a piece of a blob')
+  })()
 }
 
 async function collect(

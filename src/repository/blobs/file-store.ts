@@ -3,7 +3,15 @@
  * is on the disk, with its name, before anything can refer to it.
  */
 import { dirname } from 'node:path'
-import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
+import { checkMethods, checkText } from '../../api/index.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
 
 /** An open file of {@link BlobFiles}. */
 export interface BlobFile {
@@ -48,10 +56,17 @@ export class FileBlobStore implements BlobStore {
   readonly #directory: string
   #made: Promise<void> | undefined
 
-  /** Files below `directory`, which is created when it is needed. */
+  /** Files below `directory`, which is created when it is needed. `ERR_INVALID_ARGUMENT`. */
   constructor(files: BlobFiles, directory: string) {
-    this.#files = files
-    this.#directory = directory
+    this.#files = checkMethods(files, 'the file system of a blob store', [
+      'join',
+      'openSync',
+      'statSync',
+      'makeDirectorySync',
+      'unlink',
+      'syncDirectory',
+    ])
+    this.#directory = checkText(directory, 'the directory of a blob store')
   }
 
   /** As {@link BlobStore.create}. */
@@ -63,8 +78,9 @@ export class FileBlobStore implements BlobStore {
     const file = this.#files.openSync(path, 'create')
     let position = 0
     return {
-      write: async (piece) => {
+      write: async (given) => {
         try {
+          const piece = checkBuffer(given, 'a piece of a blob')
           file.writeSync(piece, 0, piece.length, position)
           position += piece.length
         } catch (error) {
@@ -87,6 +103,7 @@ export class FileBlobStore implements BlobStore {
 
   async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
     const { path } = this.#placeOf(key)
+    checkStoreRange(start, end)
     if (this.#files.statSync(path) === undefined) throw blobDamaged('its file is not there')
     const file = this.#files.openSync(path, 'read')
     try {
@@ -122,7 +139,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   #placeOf(key: Buffer): { outer: string; inner: string; path: string } {
-    const name = key.toString('hex')
+    const name = checkStoreKey(key).toString('hex')
     const outer = this.#files.join(this.#directory, name.slice(0, 2))
     const inner = this.#files.join(outer, name.slice(2, 4))
     return { outer, inner, path: this.#files.join(inner, name) }

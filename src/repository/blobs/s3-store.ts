@@ -4,9 +4,23 @@
  * more than two of them are in memory, and becomes visible as a whole or not at all.
  */
 import type * as Sdk from '@aws-sdk/client-s3'
-import { OptionNames, requirePackage, shown } from '../../api/index.js'
+import {
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+  requirePackage,
+  shown,
+} from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
 
 /** Where the bucket is, and how it is reached. */
 export interface S3Options {
@@ -37,6 +51,8 @@ export interface S3Options {
   readonly attemptsMax?: number | undefined
 }
 
+type Credentials = NonNullable<S3Options['credentials']>
+
 const names = new OptionNames<S3Options>('an S3 store', {
   bucket: true,
   prefix: true,
@@ -47,6 +63,30 @@ const names = new OptionNames<S3Options>('an S3 store', {
   partBytes: true,
   attemptsMax: true,
 })
+/** A copy of the options; those that are left to the SDK have the types that it expects. */
+function readOptions(options: S3Options): S3Options {
+  const { credentials, ...given } = names.copy(options)
+  const { endpoint, region, forcePathStyle } = given
+  if (endpoint !== undefined) checkText(endpoint, 'endpoint')
+  if (region !== undefined) checkText(region, 'region')
+  if (endpoint !== undefined && !URL.canParse(endpoint)) {
+    throw invalidArgument(`endpoint must be an address, got ${shown(endpoint)}`)
+  }
+  if (forcePathStyle !== undefined && typeof forcePathStyle !== 'boolean') {
+    throw invalidArgument(`forcePathStyle must be true or false, got ${shown(forcePathStyle)}`)
+  }
+  return credentials === undefined ? given : { ...given, credentials: readCredentials(credentials) }
+}
+
+/** A copy, without what the SDK has noted in credentials that it was given before. */
+function readCredentials(given: Credentials): Credentials {
+  const { accessKeyId, secretAccessKey, sessionToken } = checkObject(given, 'credentials')
+  checkText(accessKeyId, 'accessKeyId')
+  checkText(secretAccessKey, 'secretAccessKey')
+  if (sessionToken === undefined) return { accessKeyId, secretAccessKey }
+  return { accessKeyId, secretAccessKey, sessionToken: checkText(sessionToken, 'sessionToken') }
+}
+
 const partBytesMin = 5 * 2 ** 20
 const partsMax = 10_000
 
@@ -62,7 +102,8 @@ export class S3BlobStore implements BlobStore {
 
   /** `ERR_MISSING_PACKAGE` without `@aws-sdk/client-s3`, `ERR_INVALID_ARGUMENT`. */
   constructor(options: S3Options) {
-    const { bucket, prefix = '', partBytes = 8 * 2 ** 20, attemptsMax = 3 } = names.check(options)
+    const given = readArguments(() => readOptions(options))
+    const { bucket, prefix = '', partBytes = 8 * 2 ** 20, attemptsMax = 3 } = given
     if (typeof bucket !== 'string' || bucket === '') {
       throw invalidArgument(`a bucket has a name, got ${shown(bucket)}`)
     }
@@ -74,11 +115,13 @@ export class S3BlobStore implements BlobStore {
       throw invalidArgument(`attemptsMax is at least 1, got ${shown(attemptsMax)}`)
     }
     this.#sdk = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
-    const { endpoint, region, credentials, forcePathStyle } = options
+    const { endpoint, region, credentials, forcePathStyle } = given
     this.#client = new this.#sdk.S3Client({
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(region === undefined ? {} : { region }),
-      ...(credentials === undefined ? {} : { credentials: credentials as never }),
+      ...(credentials === undefined
+        ? {}
+        : { credentials: credentials as Sdk.S3ClientConfig['credentials'] }),
       ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
       maxAttempts: attemptsMax,
       // The checksum of a blob is kept and compared by the repository itself.
@@ -96,17 +139,19 @@ export class S3BlobStore implements BlobStore {
   }
 
   /** As {@link BlobStore.create}. */
-  create(key: Buffer): Promise<BlobWriter> {
-    return Promise.resolve(new S3Writer(this.#sdk, this.#client, this.#place(key), this.#partBytes))
+  async create(key: Buffer): Promise<BlobWriter> {
+    return new S3Writer(this.#sdk, this.#client, this.#place(key), this.#partBytes)
   }
 
   async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const place = this.#place(key)
+    checkStoreRange(start, end)
     if (start === end) return
     const { GetObjectCommand, NoSuchKey } = this.#sdk
     const range = { Range: `bytes=${start}-${end - 1}` }
     let left = end - start
     try {
-      const command = new GetObjectCommand({ ...this.#place(key), ...range })
+      const command = new GetObjectCommand({ ...place, ...range })
       const { Body: body, ContentRange: found } = await this.#client.send(command)
       if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
         throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
@@ -143,7 +188,7 @@ export class S3BlobStore implements BlobStore {
   }
 
   #place(key: Buffer): { readonly Bucket: string; readonly Key: string } {
-    const name = key.toString('hex')
+    const name = checkStoreKey(key).toString('hex')
     const path = `${name.slice(0, 2)}/${name.slice(2, 4)}/${name}`
     return { Bucket: this.#bucket, Key: `${this.#prefix}${path}` }
   }
@@ -180,7 +225,8 @@ class S3Writer implements BlobWriter {
     this.#partBytes = partBytes
   }
 
-  async write(piece: Buffer): Promise<void> {
+  async write(given: Buffer): Promise<void> {
+    const piece = checkBuffer(given, 'a piece of a blob')
     for (let at = 0; at < piece.length;) {
       const taken = Math.min(piece.length - at, this.#partBytes - this.#waitingBytes)
       // Pieces belong to the caller again when the call returns.

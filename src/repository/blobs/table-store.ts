@@ -1,6 +1,13 @@
 /** A blob store in a table of the same database: a row for every 64 KiB of a blob. */
-import type { DurabilityOption, Table } from '../../api/index.js'
-import { blobDamaged, type BlobStore, type BlobWriter } from './blob-store.js'
+import { checkMethods, type DurabilityOption, type Table } from '../../api/index.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
 
 const column = 'b:d'
 /** Bytes of one row. */
@@ -20,14 +27,18 @@ export class TableBlobStore implements BlobStore {
   readonly #table: Table
   readonly #durability: DurabilityOption
 
-  /** Keeps the bytes in the family `b` of `table`, in chunks, each written with this durability. */
+  /**
+   * Keeps the bytes in the family `b` of `table`, in chunks, each written with this durability.
+   * `ERR_INVALID_ARGUMENT`.
+   */
   constructor(table: Table, durability: DurabilityOption) {
-    this.#table = table
+    this.#table = checkMethods(table, 'the table of a blob store', ['put', 'get', 'scan', 'delete'])
     this.#durability = durability
   }
 
   /** As {@link BlobStore.create}. */
-  async create(key: Buffer): Promise<BlobWriter> {
+  async create(given: Buffer): Promise<BlobWriter> {
+    const key = checkStoreKey(given)
     const table = this.#table
     const durability = this.#durability
     let chunk = 0
@@ -48,7 +59,7 @@ export class TableBlobStore implements BlobStore {
     return {
       write: async (piece) => {
         // Pieces belong to the caller again when the call returns.
-        waiting.push(Buffer.from(piece))
+        waiting.push(Buffer.from(checkBuffer(piece, 'a piece of a blob')))
         waitingBytes += piece.length
         if (waitingBytes >= chunkBytes) await flush(false)
       },
@@ -56,7 +67,9 @@ export class TableBlobStore implements BlobStore {
     }
   }
 
-  async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+  async *read(given: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const key = checkStoreKey(given)
+    checkStoreRange(start, end)
     for (let at = start; at < end;) {
       const chunk = Math.floor(at / chunkBytes)
       const row = await this.#table.get({ row: chunkRow(key, chunk), columns: [column] })
@@ -70,7 +83,10 @@ export class TableBlobStore implements BlobStore {
   }
 
   async remove(key: Buffer): Promise<void> {
-    for await (const { row } of this.#table.scan({ prefix: key, columns: [column] })) {
+    for await (const { row } of this.#table.scan({
+      prefix: checkStoreKey(key),
+      columns: [column],
+    })) {
       await this.#table.delete({ row: row! })
     }
   }

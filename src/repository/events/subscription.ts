@@ -9,7 +9,16 @@
  * event whose handler fails is tried again, and then set aside as a dead letter, so that one event
  * does not hold up the others. The position passes an event only when it was handled or set aside.
  */
-import { CellarError, ErrorCode, OptionNames, type Clock, type Database } from '../../api/index.js'
+import {
+  CellarError,
+  checkFunction,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+  shown,
+  type Clock,
+  type Database,
+} from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { StoredEvent } from '../records/commit.js'
 import { eventColumn, isEventColumn } from '../records/record-state.js'
@@ -21,6 +30,7 @@ import {
   type SubscriptionPosition,
   type SubscriptionState,
 } from './subscription-state.js'
+import { errorOf } from '../thrown.js'
 
 /** Handles an event. It may be told of an event more than once. */
 export type EventHandler = (event: RecordEvent) => void | Promise<void>
@@ -84,6 +94,12 @@ export interface SubscriptionCounts {
   deadLetters: number
 }
 
+/** The name of a subscription, checked. `ERR_INVALID_ARGUMENT`. */
+export function checkSubscriptionName(name: string): string {
+  if (typeof name === 'string' && /^[\w.-]{1,100}$/.test(name)) return name
+  throw invalidArgument('the name of a subscription has letters, digits, _, - and .')
+}
+
 /** A running subscription; made by `RepositoryManager.subscribe`. */
 export class Subscription {
   /** Unique in the repository manager; the position in the feed is stored under it. */
@@ -142,10 +158,12 @@ export class Subscription {
     handler: EventHandler,
     options: SubscriptionOptions = {},
   ): Subscription {
-    const { from = 'beginning' } = optionNames.check(options)
+    const given = readArguments(() => optionNames.copy(options))
+    const { from = 'beginning', beforePosition } = given
+    checkFunction(beforePosition, 'beforePosition')
     if (from !== 'beginning' && from !== 'now') throw invalidArgument("from: 'beginning' or 'now'")
     if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
-    return new Subscription(name, parts, handler, options)
+    return new Subscription(name, parts, handler, given)
   }
 
   /** Goes on where the subscription was. @internal */
@@ -188,8 +206,14 @@ export class Subscription {
     return { ...this.#counts }
   }
 
-  /** Resolves when a write was handled: by its sequence, default the newest one. */
+  /**
+   * Resolves when a write was handled: by its sequence, default the newest one.
+   * `ERR_INVALID_ARGUMENT`, also when the subscription is closed before.
+   */
   async caughtUp(sequence: number = newest(this.#parts.database)): Promise<void> {
+    if (!Number.isSafeInteger(sequence)) {
+      throw invalidArgument(`a sequence is a whole number, got ${shown(sequence)}`)
+    }
     while (this.#position < sequence) {
       if (this.#failure !== undefined) throw this.#failure
       if (this.#stop.signal.aborted) throw invalidArgument(`${this.name} is closed`)
@@ -328,7 +352,7 @@ export class Subscription {
           await this.#pause(Math.min(this.#retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
           continue
         }
-        const text = error instanceof Error ? error.message : String(error)
+        const text = errorOf(error).message
         const time = this.#parts.clock.now()
         try {
           await this.#parts.state.addDeadLetter({ ...event, error: text, time })
@@ -411,10 +435,6 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   let resolve = (): void => undefined
   const promise = new Promise<void>((done) => (resolve = done))
   return { promise, resolve }
-}
-
-function errorOf(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
 /** Events of one record always go to the same lane. */

@@ -4,8 +4,18 @@
  * A document that is not read within a tenth of its time makes room for others: it goes behind all
  * that wait, and has its whole time then, never in all threads at once.
  */
-import { OptionNames, shown } from '../../api/index.js'
+import {
+  checkObject,
+  checkSignal,
+  checkText,
+  isBytes,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
+import { errorOf } from '../thrown.js'
 import { DocumentTooSlow, ExtractionThread } from './extraction-thread.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 import { plainMediaType } from './media-types.js'
@@ -44,6 +54,15 @@ const names = new OptionNames<TextExtractionOptions>('text extraction', {
   modules: true,
 })
 
+function readOptions(options: TextExtractionOptions): TextExtractionOptions {
+  const copy = names.copy(options)
+  const modules: Record<string, string> = {}
+  for (const [type, address] of Object.entries(checkObject(copy.modules ?? {}, 'modules'))) {
+    modules[type] = address instanceof URL ? address.href : checkText(address, `modules['${type}']`)
+  }
+  return { ...copy, modules }
+}
+
 /** A text, and whether its end was cut off. */
 export interface ExtractedText {
   /** The text, at most `charactersMax` characters. */
@@ -54,7 +73,7 @@ export interface ExtractedText {
 
 /** A document that waits, or is being read. */
 interface Job {
-  readonly content: Uint8Array | AsyncIterable<Uint8Array>
+  readonly content: Uint8Array | AsyncIterable<unknown>
   readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
   readonly signal: AbortSignal | undefined
   readonly resolve: (text: ExtractedText) => void
@@ -84,7 +103,6 @@ export class TextExtraction {
 
   /** Starts nothing. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TextExtractionOptions = {}) {
-    names.check(options)
     const {
       threads = 2,
       charactersMax = 500_000,
@@ -93,7 +111,7 @@ export class TextExtraction {
       contentBytesMax = 64 << 20,
       inflatedBytesMax = 512 << 20,
       modules = {},
-    } = options
+    } = readArguments(() => readOptions(options))
     this.#settings = {
       threads,
       charactersMax,
@@ -126,14 +144,19 @@ export class TextExtraction {
   ): Promise<string> => (await this.extractText(content, mediaType, name, signal)).text
 
   /** As {@link extract}, and says whether the text was cut. Bytes count as they are now. */
-  extractText(
+  async extractText(
     content: Uint8Array | AsyncIterable<Uint8Array>,
     mediaType?: string,
     name?: string,
     signal?: AbortSignal,
   ): Promise<ExtractedText> {
+    if (mediaType !== undefined) checkText(mediaType, 'the media type of a document')
+    if (name !== undefined) checkText(name, 'the name of a document')
+    readArguments(() => checkSignal(signal))
+    const own = isBytes(content)
+      ? Buffer.from(checkBuffer(content, 'a document'))
+      : checkPieces(content, 'a document is made of bytes')
     const done = new Promise<ExtractedText>((resolve, reject) => {
-      const own = content instanceof Uint8Array ? Buffer.from(content) : content
       const state = { bytes: undefined, isSlow: false }
       const job: Job = {
         content: own,
@@ -205,7 +228,7 @@ export class TextExtraction {
         job.isSlow = true
         this.#slow.push(job)
       } else if (error instanceof RepositoryError) job.reject(error)
-      else job.reject(extractionError((error as Error).message, error))
+      else job.reject(extractionError(errorOf(error).message, error))
     }
     if (isReusable) this.#idle.push(thread)
     else await thread.end()
@@ -227,11 +250,12 @@ export class TextExtraction {
     return thread.ask(task, { milliseconds, isLast, signal })
   }
 
-  async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  async #collected(content: Uint8Array | AsyncIterable<unknown>): Promise<Uint8Array> {
     const { contentBytesMax } = this.#settings
     const pieces: Uint8Array[] = []
     let size = 0
-    for await (const piece of content instanceof Uint8Array ? [content] : content) {
+    for await (const each of isBytes(content) ? [content] : content) {
+      const piece = checkBuffer(each, 'a piece of a document')
       size += piece.length
       if (size > contentBytesMax) {
         throw extractionError(`the document has more than ${contentBytesMax} bytes`)

@@ -5,17 +5,28 @@
  * Types are made or brought to what the import says; a conflict ends it. Records are written side
  * by side, each on its own: those that fail are counted and told, and the others stay.
  */
-import { CellarError, ErrorCode, OptionNames } from '../../api/index.js'
+import {
+  CellarError,
+  checkFunction,
+  checkMethods,
+  ErrorCode,
+  isBytes,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { arrayOf, objectOf } from '../json/json-shapes.js'
 import { parseJson, type Json, type JsonObject } from '../json/json-text.js'
 import { NameReader } from '../json/namespaces.js'
 import { recordFromJson } from '../json/record-json.js'
 import { fieldTypeFromJson, recordTypeFromJson } from '../json/schema-json.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
 import type { RecordTable } from '../records/record-table.js'
 import type { RecordInput, WriteResult } from '../records/record.js'
 import type { RecordTypeInput, RecordTypeUpdate } from '../schema/record-type.js'
 import type { TypeManager } from '../schema/type-manager.js'
+import { tell } from '../told.js'
 import { splitLines } from './lines.js'
 
 /** Text, whole or in pieces: strings or UTF-8. */
@@ -48,7 +59,7 @@ export interface ImportOptions {
   readonly workers?: number | undefined
   /** Failures at which the import stops. Default 1. */
   readonly failuresMax?: number | undefined
-  /** Told of every record that was not imported. */
+  /** Told of every record that was not imported; what it throws is ignored. */
   readonly failed?: ((failure: ImportFailure) => void) | undefined
 }
 
@@ -119,7 +130,8 @@ class Import {
   readonly #failuresMax: number
 
   constructor(types: TypeManager, table: RecordTable, options: ImportOptions) {
-    const { workers = 4, failuresMax = 1, format = 'object' } = optionNames.check(options)
+    const given = readArguments(() => optionNames.copy(options))
+    const { workers = 4, failuresMax = 1, format = 'object', failed } = given
     if (!Number.isInteger(workers) || workers < 1 || workers > workersMax) {
       throw invalidArgument(`workers are 1 to ${workersMax}`)
     }
@@ -128,9 +140,19 @@ class Import {
     }
     if (format !== 'object' && format !== 'lines')
       throw invalidArgument("format: 'object', 'lines'")
-    this.#types = types
-    this.#table = table
-    this.#options = { ...options, workers, format }
+    const { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields } = given
+    const flags = { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields }
+    for (const [name, value] of Object.entries(flags)) {
+      if (value === undefined || typeof value === 'boolean') continue
+      throw invalidArgument(`${name} must be true or false, got ${shown(value)}`)
+    }
+    checkFunction(failed, 'failed')
+    this.#types = checkMethods(types, 'the types of an import', [
+      'createOrUpdateFieldType',
+      'createOrUpdateRecordType',
+    ])
+    this.#table = checkMethods(table, 'the record table of an import', ['create', 'createOrUpdate'])
+    this.#options = { ...given, workers, format }
     this.#failuresMax = failuresMax
   }
 
@@ -272,7 +294,7 @@ class Import {
     if (!isOfRecord) throw error
     this.#counts.failed++
     const id = input?.id === undefined ? undefined : String(input.id)
-    this.#options.failed?.({ place, id, code: error.code, message: error.message })
+    tell(this.#options.failed, { place, id, code: error.code, message: error.message })
   }
 }
 
@@ -283,10 +305,15 @@ function isImport(json: Json): json is JsonObject {
   return names.length > 0 && names.every((name) => importNames.includes(name))
 }
 
-function piecesOf(
-  source: ImportSource,
-): Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array> {
-  return typeof source === 'string' || source instanceof Uint8Array ? [source] : source
+async function* piecesOf(source: ImportSource): AsyncGenerator<Buffer, void> {
+  const isWhole = typeof source === 'string' || isBytes(source)
+  const pieces = isWhole ? [source] : checkPieces(source, 'an import is text or UTF-8')
+  for await (const piece of pieces) {
+    // A piece belongs to the caller again at the next step.
+    yield Buffer.from(
+      typeof piece === 'string' ? piece : checkBuffer(piece, 'a piece of an import'),
+    )
+  }
 }
 
 async function wholeOf(source: ImportSource): Promise<string | Uint8Array> {
@@ -294,14 +321,13 @@ async function wholeOf(source: ImportSource): Promise<string | Uint8Array> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of piecesOf(source)) {
-    const buffer = Buffer.from(piece as string)
-    bytes += buffer.length
+    bytes += piece.length
     if (bytes > objectBytesMax) {
       throw invalidArgument(
         `an import of one object has at most ${objectBytesMax} bytes: use lines`,
       )
     }
-    pieces.push(buffer)
+    pieces.push(piece)
   }
   return Buffer.concat(pieces)
 }

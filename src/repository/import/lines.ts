@@ -4,9 +4,7 @@ import { invalidArgument } from '../errors.js'
 const lineBytesMax = 64 << 20
 
 /** The lines, without their ends. `ERR_INVALID_ARGUMENT` for one that is too long, or no UTF-8. */
-export async function* splitLines(
-  pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
-): AsyncGenerator<string, void> {
+export async function* splitLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
   let parts: Buffer[] = []
   let bytes = 0
   const take = (): string => {
@@ -19,8 +17,7 @@ export async function* splitLines(
       throw invalidArgument('a line is no UTF-8')
     }
   }
-  for await (const piece of pieces) {
-    const buffer = Buffer.from(piece as string)
+  for await (const buffer of pieces) {
     let start = 0
     for (let end = buffer.indexOf(10); end >= 0; end = buffer.indexOf(10, start)) {
       parts.push(buffer.subarray(start, end))

@@ -14,6 +14,7 @@ import type { IndexRows, Place } from './index-rows.js'
 import type { IndexWriter } from './index-writer.js'
 import { allDocuments, type RecordIndexer } from './record-indexer.js'
 import type { ShownSources } from './shown-sources.js'
+import { errorOf } from '../thrown.js'
 
 /** What a build is made of. */
 export interface BuildParts {
@@ -197,7 +198,7 @@ export class BatchBuild {
         } catch (error) {
           if (signal.aborted) return
           state.failed++
-          const reason = error instanceof Error ? error.message : String(error)
+          const reason = errorOf(error).message
           const key = `${table}-${id.text}`
           refused.add(key)
           await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })

@@ -10,6 +10,7 @@ import type {
   SearchChanges,
   SearchDocument,
 } from '../search/search-backend.js'
+import { errorOf } from '../thrown.js'
 
 /** How an {@link IndexWriter} waits. */
 export interface WriterOptions {
@@ -125,7 +126,7 @@ export class IndexWriter {
         this.#failure = undefined
         return result
       } catch (error) {
-        this.#failure = error instanceof Error ? error : new Error(String(error))
+        this.#failure = errorOf(error)
         if (this.#closing.signal.aborted) throw error
         const wait = this.#options.retryMilliseconds * 2 ** Math.min(attempt, 20)
         await this.#pause(Math.min(wait, retryMillisecondsMax))

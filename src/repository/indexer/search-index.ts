@@ -1,5 +1,13 @@
 /** An index that runs: it follows the writes of records, and builds documents when asked to. */
-import { shown, type Clock } from '../../api/index.js'
+import {
+  checkArray,
+  checkMethods,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+  type Clock,
+} from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import type { Subscription, SubscriptionOptions } from '../events/subscription.js'
@@ -32,6 +40,7 @@ import type { ExtractionFailure, IndexRows, RefusedDocument } from './index-rows
 import { IndexWriter } from './index-writer.js'
 import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.js'
 import { presence, ShownSources } from './shown-sources.js'
+import { errorOf } from '../thrown.js'
 
 /** What an index is made of. */
 export interface IndexParts {
@@ -58,6 +67,14 @@ export interface IndexParts {
   readonly newest: () => number
   readonly onExtractionFailure: ((index: string, blob: Blob, error: unknown) => void) | undefined
 }
+
+/** Which extraction failures are wanted. */
+interface FailureOptions {
+  /** Failures at most. Default 1,000. */
+  readonly limit?: number | undefined
+}
+
+const failureNames = new OptionNames<FailureOptions>('failures of extraction', { limit: true })
 
 /** The attribute of a write that keeps it away from indexes, with the value 'false'. */
 export const indexingAttribute = 'lily.mq'
@@ -205,6 +222,7 @@ export class SearchIndex {
    * document has that field. Documents that become visible later may show more.
    */
   fieldSources(name: string): FieldSources | undefined {
+    checkText(name, 'the name of a field')
     const { configuration, schema } = this.#parts
     const possible = possibleSources(configuration, this.#sources, schema, name)
     const shown = this.#shown.of(name)
@@ -233,9 +251,14 @@ export class SearchIndex {
     return [...configuration.versionTags].map((id) => schema.fieldById(id))
   }
 
-  /** Builds the documents of some records again, and makes them visible. */
+  /** Builds the documents of some records again, and makes them visible. `ERR_INVALID_ARGUMENT`. */
   async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
-    for (const id of ids) await this.#indexer.update({ table, id: RecordId.of(id) }, allDocuments)
+    checkText(table, 'the name of a record table')
+    const places = checkArray(ids, 'the ids of records').map((id) => ({
+      table,
+      id: RecordId.of(id),
+    }))
+    for (const place of places) await this.#indexer.update(place, allDocuments)
     await this.#late.settled()
     await this.#writer.commit()
   }
@@ -278,11 +301,10 @@ export class SearchIndex {
 
   /**
    * Documents that lack the text of blobs, with the reasons, by key; the first ones up to `limit`,
-   * default 1,000.
+   * default 1,000. `ERR_INVALID_ARGUMENT`.
    */
-  extractionFailures({ limit = 1000 }: { readonly limit?: number } = {}): Promise<
-    ExtractionFailure[]
-  > {
+  async extractionFailures(options: FailureOptions = {}): Promise<ExtractionFailure[]> {
+    const { limit = 1000 } = readArguments(() => failureNames.copy(options))
     if (!Number.isSafeInteger(limit) || limit < 0) {
       throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
     }
@@ -310,6 +332,7 @@ export class SearchIndex {
 
   /** Removes what the index has of a table, and builds again what showed its records. @internal */
   async removeTable(table: string): Promise<void> {
+    checkText(table, 'the name of a record table')
     const { rows } = this.#parts
     for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
     const dependants = await rows.tableDependants(table)
@@ -344,7 +367,7 @@ export class SearchIndex {
       return report
     })
     this.#building.catch((error: unknown) => {
-      this.#buildFailure = error instanceof Error ? error : new Error(String(error))
+      this.#buildFailure = errorOf(error)
     })
   }
 
@@ -385,8 +408,9 @@ export interface RetryCounts {
   readonly deadLetters: number
 }
 
-/** Tries again all that is not in an index. */
+/** Tries again all that is not in an index. `ERR_INVALID_ARGUMENT`. */
 export async function retryAll(index: SearchIndex): Promise<RetryCounts> {
+  checkMethods(index, 'an index', ['retryRefusedDocuments', 'retryExtractions', 'retryDeadLetters'])
   const refused = await index.retryRefusedDocuments()
   const texts = await index.retryExtractions()
   const deadLetters = await index.retryDeadLetters()

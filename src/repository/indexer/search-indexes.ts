@@ -2,143 +2,40 @@
  * The indexes of the records of a repository manager: defined by name, stored, and running from the
  * time they are opened until they are closed.
  */
-import { OptionNames, requireCapability, shown } from '../../api/index.js'
+import { checkMethods, requireCapability, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RepositoryManager } from '../repository-manager.js'
 import { defaultRepository } from '../repository-rows.js'
 import type { RecordTable } from '../records/record-table.js'
-import { RecordId } from '../record-id.js'
+import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../search/search-backend.js'
-import type { Blob } from '../values/blob-value.js'
 import { BoundNames, type StoredNames } from './definition/bound-names.js'
 import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
 import { placesByPath } from './definition/configuration-error.js'
-import type { Formatter, IndexConfiguration } from './definition/configuration.js'
+import type { IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
-import type { ContentExtractor } from './documents/content-extraction.js'
+import {
+  checkBuild,
+  checkFlag,
+  checkIncremental,
+  checkIndexName,
+  indexesOptions,
+  indexInput,
+  indexUpdate,
+  type SearchIndexesOptions,
+  type SearchIndexInput,
+  type SearchIndexUpdate,
+} from './index-arguments.js'
 import {
   IndexDefinitions,
   indexNotFound,
   indexState,
-  type BuildArguments,
   type IncrementalState,
   type IndexDefinition,
   type StoredConfiguration,
 } from './index-definition.js'
 import { IndexRows } from './index-rows.js'
 import { SearchIndex } from './search-index.js'
-
-/** Options of `SearchIndexes.open`. */
-export interface SearchIndexesOptions {
-  /** Opens the search server of an index. It is closed with the indexes. */
-  readonly backend: (definition: IndexDefinition) => SearchBackend | Promise<SearchBackend>
-  /** Configurations with functions, by the name of the index. */
-  readonly configurations?: Readonly<Record<string, IndexConfiguration>> | undefined
-  /** Formatters that configurations name, beside the built-in ones. */
-  readonly formatters?: Readonly<Record<string, Formatter>> | undefined
-  /** Extracts the text of blobs; default none, so that such fields are left out. */
-  readonly extract?: ContentExtractor | undefined
-  /** Told of blobs whose text could not be had. Default: they are counted only. */
-  readonly onExtractionFailure?: ((index: string, blob: Blob, error: unknown) => void) | undefined
-  /** Events handled, and ranges of a build read, side by side. Default 4. */
-  readonly lanes?: number | undefined
-  /** Milliseconds before the first retry; each later one waits twice as long. Default 100. */
-  readonly retryMilliseconds?: number | undefined
-  /**
-   * Milliseconds after which changes become visible to searches by themselves; 0 = only by
-   * `waitFor`. Default 200.
-   */
-  readonly commitMilliseconds?: number | undefined
-  /**
-   * Milliseconds that a document waits for the texts of its blobs. Then it is indexed without them,
-   * and again when they are there. Default 1,000.
-   */
-  readonly textMilliseconds?: number | undefined
-}
-
-/** What an index is created from. */
-export interface SearchIndexInput {
-  /** Letters, digits, `_`, `-` and `.`; at most 80. */
-  readonly name: string
-  /** Default 'default'. */
-  readonly repository?: string | undefined
-  /** One of the two is given. */
-  readonly configuration?: IndexConfiguration | undefined
-  /** The configuration as XML; needs the package `saxes`. */
-  readonly xml?: string | undefined
-  /** Default 'SUBSCRIBE_AND_CONSUME'. */
-  readonly incremental?: IncrementalState | undefined
-  /** Plain JSON for the function that opens the search server. */
-  readonly backend?: unknown
-  /** Arguments of builds that are given none. */
-  readonly defaultBuild?: BuildArguments | undefined
-  /** Whether the records that exist are indexed at once. Default false. */
-  readonly build?: boolean | undefined
-}
-
-/** A change of an index; what is absent stays. */
-export interface SearchIndexUpdate {
-  /** The version of the definition that the change was made from. */
-  readonly version?: number | undefined
-  /** A new configuration; documents change with a build. Not together with `xml`. */
-  readonly configuration?: IndexConfiguration | undefined
-  /** A new configuration as XML. Not together with `configuration`. */
-  readonly xml?: string | undefined
-  /** Whether documents follow the writes of records. */
-  readonly incremental?: IncrementalState | undefined
-  /** Plain JSON for the function that opens the search server. */
-  readonly backend?: unknown
-  /** Arguments of builds that are given none. */
-  readonly defaultBuild?: BuildArguments | undefined
-  /** Requests a build. */
-  readonly build?: boolean | undefined
-  /** Arguments of the build that is requested, for this once. */
-  readonly buildArguments?: BuildArguments | undefined
-}
-
-const optionNames = new OptionNames<SearchIndexesOptions>('the indexes', {
-  backend: true,
-  configurations: true,
-  formatters: true,
-  extract: true,
-  onExtractionFailure: true,
-  lanes: true,
-  retryMilliseconds: true,
-  commitMilliseconds: true,
-  textMilliseconds: true,
-})
-const inputNames = new OptionNames<SearchIndexInput>('an index', {
-  name: true,
-  repository: true,
-  configuration: true,
-  xml: true,
-  incremental: true,
-  backend: true,
-  defaultBuild: true,
-  build: true,
-})
-const updateNames = new OptionNames<SearchIndexUpdate>('an update of an index', {
-  version: true,
-  configuration: true,
-  xml: true,
-  incremental: true,
-  backend: true,
-  defaultBuild: true,
-  build: true,
-  buildArguments: true,
-})
-const buildNames = new OptionNames<BuildArguments>('a build of an index', {
-  clear: true,
-  tables: true,
-  startId: true,
-  stopId: true,
-  filter: true,
-})
-const incrementalStates: readonly string[] = [
-  'SUBSCRIBE_AND_CONSUME',
-  'SUBSCRIBE_DO_NOT_CONSUME',
-  'DO_NOT_SUBSCRIBE',
-]
 
 interface Running {
   readonly index: SearchIndex
@@ -164,7 +61,8 @@ export class SearchIndexes {
     this.#manager = manager
     this.#options = options
     this.#definitions = new IndexDefinitions(database, `${tablePrefix}.indexes`)
-    for (const [name, configuration] of Object.entries(options.configurations ?? {})) {
+    const { configurations = {} } = options
+    for (const [name, configuration] of Object.entries(configurations)) {
       this.#configurations.set(name, configuration)
     }
     this.#stopObserving = manager.observeDrops({
@@ -182,17 +80,8 @@ export class SearchIndexes {
     manager: RepositoryManager,
     options: SearchIndexesOptions,
   ): Promise<SearchIndexes> {
-    optionNames.check(options)
-    if (typeof options.backend !== 'function') {
-      throw invalidArgument('the indexes need a function that opens the search server')
-    }
-    const { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds } = options
-    const numbers = { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds }
-    for (const [name, value] of Object.entries(numbers)) {
-      if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue
-      throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
-    }
-    const indexes = new SearchIndexes(manager, options)
+    checkMethods(manager, 'the manager of repositories', ['subscribe', 'observeDrops'])
+    const indexes = new SearchIndexes(manager, indexesOptions(options))
     await indexes.#definitions.create()
     for (const definition of await indexes.#definitions.list()) {
       const isGone = !manager.listRepositories().includes(definition.repository)
@@ -213,15 +102,20 @@ export class SearchIndexes {
     return this.#definitions.list()
   }
 
-  /** `ERR_INDEX_NOT_FOUND`. */
+  /** `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async get(name: string): Promise<IndexDefinition> {
     this.#checkOpen()
+    checkIndexName(name)
     return this.#definitions.get(name)
   }
 
-  /** A running index. `ERR_INDEX_NOT_FOUND`, or the error by which it does not run. */
+  /**
+   * A running index. `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, or the error by which the index
+   * does not run.
+   */
   index(name: string): SearchIndex {
     this.#checkOpen()
+    checkIndexName(name)
     const running = this.#running.get(name)
     if (running !== undefined) return running.index
     throw this.#failures.get(name) ?? indexNotFound(name)
@@ -242,15 +136,12 @@ export class SearchIndexes {
    * Creates an index, which runs from now on. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
    * `ERR_REPOSITORY_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
-  create(given: SearchIndexInput): Promise<SearchIndex> {
-    const input = copyOf(given)
+  async create(given: SearchIndexInput): Promise<SearchIndex> {
+    const input = indexInput(given)
     return this.#change(async () => {
-      inputNames.check(input)
       const { name, repository = defaultRepository, backend = null, build = false } = input
       const { incremental = 'SUBSCRIBE_AND_CONSUME', defaultBuild = {} } = input
-      if (typeof name !== 'string' || !/^[A-Za-z0-9][\w.-]{0,79}$/.test(name)) {
-        throw invalidArgument(`an index cannot have the name ${shown(name)}`)
-      }
+      checkIndexName(name)
       this.#manager.repository(repository)
       checkIncremental(incremental)
       this.#checkCapabilities(incremental)
@@ -284,11 +175,14 @@ export class SearchIndexes {
    * definition has another `version` or a build is under way, `ERR_INDEX_CONFIGURATION`,
    * `ERR_INVALID_ARGUMENT`.
    */
-  update(name: string, changes: SearchIndexUpdate): Promise<IndexDefinition> {
-    const update = copyOf(changes)
+  async update(name: string, changes: SearchIndexUpdate): Promise<IndexDefinition> {
+    checkIndexName(name)
+    const update = indexUpdate(changes)
     return this.#change(async () => {
-      updateNames.check(update)
       const { version, incremental, backend, defaultBuild, build = false, buildArguments } = update
+      if (version !== undefined && !Number.isSafeInteger(version)) {
+        throw invalidArgument(`version must be a whole number, got ${shown(version)}`)
+      }
       if (incremental !== undefined) {
         checkIncremental(incremental)
         this.#checkCapabilities(incremental)
@@ -320,8 +214,12 @@ export class SearchIndexes {
     })
   }
 
-  /** Deletes an index with its documents and all that is stored of it. `ERR_INDEX_NOT_FOUND`. */
-  delete(name: string): Promise<void> {
+  /**
+   * Deletes an index with its documents and all that is stored of it. `ERR_INDEX_NOT_FOUND`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async delete(name: string): Promise<void> {
+    checkIndexName(name)
     return this.#change(async () => {
       const asked = await this.#definitions.change(name, undefined, () => {
         return { state: 'DELETE_REQUESTED' }
@@ -515,19 +413,6 @@ export class SearchIndexes {
   }
 }
 
-/** Arguments as of the call, with the functions in them. */
-function copyOf<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(copyOf) as T
-  if (typeof value !== 'object' || value === null) return value
-  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
-  if (!isPlain) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)])) as T
-}
-
-function errorOf(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
-}
-
 /** Name of the subscription of an index. */
 function subscriptionOf(name: string): string {
   return `Indexer_${name}`
@@ -537,23 +422,4 @@ function hasFunction(value: unknown): boolean {
   if (typeof value === 'function') return true
   if (typeof value !== 'object' || value === null) return false
   return Object.values(value).some(hasFunction)
-}
-
-function checkIncremental(state: string): void {
-  if (incrementalStates.includes(state)) return
-  throw invalidArgument(`incremental: one of ${incrementalStates.join(', ')}, got ${shown(state)}`)
-}
-
-function checkFlag(build: unknown): void {
-  if (typeof build !== 'boolean') throw invalidArgument('build must be true or false')
-}
-
-function checkBuild(args: BuildArguments): void {
-  buildNames.check(args)
-  const { clear = false, tables, startId, stopId } = args
-  checkFlag(clear)
-  if (tables !== undefined && !Array.isArray(tables)) {
-    throw invalidArgument('tables: the names of record tables')
-  }
-  for (const id of [startId, stopId]) if (id !== undefined) RecordId.parse(id)
 }

@@ -1,4 +1,13 @@
 /** Shows the row of a record cell by cell, for those who look into a database. */
+import {
+  checkArray,
+  checkMethods,
+  checkObject,
+  checkText,
+  readArguments,
+  shown,
+} from '../../api/index.js'
+import { invalidArgument } from '../errors.js'
 import { decodeMetadata } from './metadata.js'
 import type { RecordTable } from './record-table.js'
 import {
@@ -34,8 +43,9 @@ export interface RecordRow {
   readonly cells: readonly RowCell[]
 }
 
-/** The cells of the row of a record, which may be a deleted one. */
+/** The cells of the row of a record, which may be a deleted one. `ERR_INVALID_ARGUMENT`. */
 export async function describeRow(table: RecordTable, idLike: RecordIdLike): Promise<RecordRow> {
+  checkMethods(table, 'a record table', ['read'])
   const id = RecordId.of(idLike)
   const result = await table.context.table.get({ row: id.bytes })
   const cells = result.cells().map(({ family, qualifier, value, timestamp }): RowCell => {
@@ -118,8 +128,38 @@ function plain(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** A row as lines of text. */
-export function rowText({ id, row, cells }: RecordRow): string {
+/** A copy of what {@link describeRow} gave. */
+function readRow(given: RecordRow): RecordRow {
+  return readArguments(() => {
+    const { id, row, cells } = checkObject(given, 'a row')
+    return {
+      id: checkText(id, 'the id of a row'),
+      row: checkText(row, 'the row in hexadecimal'),
+      cells: checkArray(cells, 'the cells of a row').map(readCell),
+    }
+  })
+}
+
+function readCell(given: RowCell): RowCell {
+  const { column, timestamp, size, parts } = checkObject(given, 'a cell of a row')
+  for (const value of [timestamp, size]) {
+    if (typeof value === 'number') continue
+    throw invalidArgument(`timestamp and size of a cell are numbers, got ${shown(value)}`)
+  }
+  return {
+    column: checkText(column, 'the column of a cell'),
+    timestamp,
+    size,
+    parts: checkArray(parts, 'the parts of a cell').map((part) => {
+      const [name, text] = checkArray(part, 'a part of a cell')
+      return [checkText(name, 'the name of a part'), checkText(text, 'the text of a part')]
+    }),
+  }
+}
+
+/** A row as lines of text. `ERR_INVALID_ARGUMENT`. */
+export function rowText(given: RecordRow): string {
+  const { id, row, cells } = readRow(given)
   const lines = [`${id} (${row})`]
   for (const { column, timestamp, size, parts } of cells) {
     lines.push(`  ${column} @${timestamp}, ${size} bytes`)
@@ -128,8 +168,9 @@ export function rowText({ id, row, cells }: RecordRow): string {
   return `${lines.join('\n')}\n`
 }
 
-/** A row as a page of HTML. */
-export function rowHtml({ id, row, cells }: RecordRow): string {
+/** A row as a page of HTML. `ERR_INVALID_ARGUMENT`. */
+export function rowHtml(given: RecordRow): string {
+  const { id, row, cells } = readRow(given)
   const rows = cells.map(({ column, timestamp, size, parts }) => {
     const list = parts.map(
       ([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`,
@@ -141,7 +182,7 @@ export function rowHtml({ id, row, cells }: RecordRow): string {
 <meta charset="utf-8">
 <title>${escapeHtml(id)}</title>
 <h1>${escapeHtml(id)}</h1>
-<p>Row ${row}</p>
+<p>Row ${escapeHtml(row)}</p>
 <table border="1"><tr><th>column</th><th>timestamp</th><th>bytes</th><th>content</th></tr>
 ${rows.join('\n')}
 </table>

@@ -78,6 +78,9 @@ export const queryClausesMax = 1024
 /** Parses a query. `ERR_INVALID_ARGUMENT` with the position. */
 export function parseQuery(text: string, defaultField: string | undefined): QueryNode {
   if (!isText(text)) throw invalidArgument('a query is a text')
+  if (defaultField !== undefined && !isText(defaultField)) {
+    throw invalidArgument('the default field of a query is a text')
+  }
   if (text.length > queryLengthMax) {
     throw invalidArgument(`a query has at most ${queryLengthMax} characters, not ${text.length}`)
   }

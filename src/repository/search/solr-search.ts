@@ -5,7 +5,7 @@
  * documents means that Solr will never take one of them: they are then sent one by one. Any other
  * failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
  */
-import { OptionNames, shown } from '../../api/index.js'
+import { checkObject, checkText, OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { parseQuery, type QueryNode } from './query-syntax.js'
 import { checkedChanges, checkedQuery } from './search-arguments.js'
@@ -50,6 +50,21 @@ interface SolrAnswer {
 
 const plainName = /^[\p{L}\p{N}_.-]+$/u
 
+/** A copy of the options with headers that can be sent. */
+function readOptions(options: SolrSearchOptions): SolrSearchOptions & {
+  readonly headers: Readonly<Record<string, string>>
+} {
+  const given = names.copy(options)
+  const headers = { ...checkObject(given.headers ?? {}, 'headers') }
+  for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
+  // Refuses names and values that no header has.
+  new Headers(headers)
+  return { ...given, headers }
+}
+
+/** The longest time of a timer. */
+const timeoutMillisecondsMax = 2 ** 31 - 1
+
 /** A core of Solr. */
 export class SolrSearch implements SearchBackend {
   readonly #url: string
@@ -60,23 +75,26 @@ export class SolrSearch implements SearchBackend {
 
   /** Sends nothing. `ERR_INVALID_ARGUMENT`. */
   constructor(options: SolrSearchOptions) {
-    names.check(options)
     const {
       url,
       keyField = reservedFields.key,
-      headers = {},
+      headers,
       timeoutMilliseconds = 30_000,
-    } = options
+    } = readArguments(() => readOptions(options))
     if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
       throw invalidArgument(`url must be the address of a core, got ${shown(url)}`)
     }
-    if (!plainName.test(keyField)) throw invalidArgument(`keyField cannot be ${shown(keyField)}`)
-    if (!Number.isSafeInteger(timeoutMilliseconds) || timeoutMilliseconds < 1) {
-      throw invalidArgument('timeoutMilliseconds must be a whole number, 1 or more')
+    if (!plainName.test(checkText(keyField, 'keyField')))
+      throw invalidArgument(`keyField cannot be ${shown(keyField)}`)
+    const isTime = Number.isSafeInteger(timeoutMilliseconds) && timeoutMilliseconds >= 1
+    if (!isTime || timeoutMilliseconds > timeoutMillisecondsMax) {
+      throw invalidArgument(
+        `timeoutMilliseconds must be 1 to ${timeoutMillisecondsMax}, got ${shown(timeoutMilliseconds)}`,
+      )
     }
     this.#url = url.replace(/\/+$/, '')
     this.#keyField = keyField
-    this.#headers = { ...headers }
+    this.#headers = headers
     this.#timeout = timeoutMilliseconds
   }
 

@@ -30,8 +30,11 @@ export function isMediaType(text: unknown): text is string {
   return typeof text === 'string' && mediaTypeForm.test(text)
 }
 
-/** `ERR_INVALID_RECORD`; the size of a blob outside of the record is checked with its state. */
-function accept(value: unknown): Blob {
+/**
+ * Reads the members of a blob once; undefined if they are none. The size of a blob outside of the
+ * record is checked with its state.
+ */
+export function readBlob(value: unknown): Blob | undefined {
   const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
   const fits =
     isBytes(key) &&
@@ -41,7 +44,15 @@ function accept(value: unknown): Blob {
     (size as number) >= 0 &&
     (name === undefined || isText(name)) &&
     fitsKey(key, size as number)
-  if (fits) return value as Blob
+  if (!fits) return undefined
+  const described = { mediaType, size: size as number, ...(name === undefined ? {} : { name }) }
+  return { key: Buffer.from(key.buffer, key.byteOffset, key.byteLength), ...described }
+}
+
+/** `ERR_INVALID_RECORD`. */
+function accept(value: unknown): Blob {
+  const blob = readBlob(value)
+  if (blob !== undefined) return blob
   throw invalidRecord(
     `a value of BLOB has key, mediaType, size and maybe name; got ${shown(value)}`,
   )

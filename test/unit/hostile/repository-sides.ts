@@ -5,15 +5,12 @@
 
 /** Blobs, search, subscriptions, maintenance, import, and rows for readers. */
 export const searchSide: readonly string[] = [
-  'Blobs',
   'EmbeddedSearch',
   'FileBlobStore',
   'RepositoryMaintenance',
   'S3BlobStore',
-  'SearchIndex',
   'SearchIndexes',
   'SolrSearch',
-  'Subscription',
   'TableBlobStore',
   'TextExtraction',
   'defaultFieldPatterns',

@@ -1,5 +1,6 @@
 /** The error of a configuration that cannot be, with the place in it. */
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { errorOf } from '../../thrown.js'
 
 /** Makes an `ERR_INDEX_CONFIGURATION`. */
 export function configurationError(
@@ -19,7 +20,7 @@ export function atPlace<T>(place: string, work: () => T): T {
     const isOwn =
       error instanceof RepositoryError && error.code === RepositoryErrorCode.indexConfiguration
     if (isOwn) throw error
-    throw configurationError(place, error instanceof Error ? error.message : String(error), error)
+    throw configurationError(place, errorOf(error).message, error)
   }
 }
 

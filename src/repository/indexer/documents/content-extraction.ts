@@ -3,6 +3,7 @@ import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { Place } from '../index-rows.js'
 import type { LateTexts, Patience } from './late-texts.js'
+import { errorOf } from '../../thrown.js'
 
 /**
  * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
@@ -93,7 +94,7 @@ export async function extractTexts(
       } else if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
     } catch (error) {
       if (signal.aborted) throw error
-      const message = error instanceof Error ? error.message : String(error)
+      const message = errorOf(error).message
       const reason = message.slice(0, reasonLengthMax)
       failures.push({ name, mediaType, size, reason })
       onFailure(blob, error)

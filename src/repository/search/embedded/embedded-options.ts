@@ -1,6 +1,9 @@
 /** Options of the embedded index, with their defaults. */
 import {
+  checkMethods,
+  checkObject,
   OptionNames,
+  readArguments,
   shown,
   systemClock,
   type Clock,
@@ -61,7 +64,10 @@ export interface EmbeddedSearchSettings {
 
 /** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
 export function embeddedSettings(options: EmbeddedSearchOptions): EmbeddedSearchSettings {
-  names.check(options)
+  return readArguments(() => readSettings(names.copy(options)))
+}
+
+function readSettings(options: EmbeddedSearchOptions): EmbeddedSearchSettings {
   const {
     tablePrefix = 'repository',
     name = 'default',
@@ -80,7 +86,8 @@ export function embeddedSettings(options: EmbeddedSearchOptions): EmbeddedSearch
     if (Number.isSafeInteger(value) && value >= 0) continue
     throw invalidArgument(`${what} must be a whole number, 0 or more, got ${shown(value)}`)
   }
-  if (typeof fields !== 'object' || fields === null) throw invalidArgument('fields is an object')
+  checkObject(fields, 'fields')
+  checkMethods(clock, 'clock', ['now'])
   return {
     table: `${tablePrefix}.search.${name}`,
     kinds: new FieldKinds(fields, otherFields === 'refused' ? undefined : otherFields),

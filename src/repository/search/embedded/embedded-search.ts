@@ -6,7 +6,7 @@
  * segment that no search sees yet. A commit replaces one row, so a crash leaves the commit before
  * or the one after. Rows of segments that no commit names are removed at the next open.
  */
-import type { Clock, Database } from '../../../api/index.js'
+import { checkDatabase, type Clock, type Database } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { textTerm, type FieldKinds } from '../field-kinds.js'
 import { parseQuery } from '../query-syntax.js'
@@ -102,6 +102,7 @@ export class EmbeddedSearch implements SearchBackend {
     database: Database,
     options: EmbeddedSearchOptions = {},
   ): Promise<EmbeddedSearch> {
+    checkDatabase(database, 'a search index')
     const settings = embeddedSettings(options)
     const tables = openTables.get(database) ?? new Set()
     openTables.set(database, tables)
@@ -131,8 +132,12 @@ export class EmbeddedSearch implements SearchBackend {
     }
   }
 
-  /** Removes an index that is not open, with its table; no error if there is none. */
+  /**
+   * Removes an index that is not open, with its table; no error if there is none.
+   * `ERR_INVALID_ARGUMENT`.
+   */
   static async remove(database: Database, options: EmbeddedSearchOptions = {}): Promise<void> {
+    checkDatabase(database, 'a search index')
     const { table } = embeddedSettings(options)
     if (openTables.get(database)?.has(table) === true) {
       throw invalidArgument(`the search index ${table} is open`)
