@@ -2,24 +2,41 @@
 import { checkBytes, readArguments, shown } from '../api/index.js'
 import { invalidArgument } from './errors.js'
 
-const kinds = [Symbol.asyncIterator, Symbol.iterator] as const
-
 /**
- * The steps of an iterable of a caller, begun once. `ERR_INVALID_ARGUMENT` for a value without
- * steps; `what` says in the message what is expected. An error of a step stays as it is: a stream
- * that breaks off says why.
+ * The pieces of an iterable of a caller, which is begun once; `read` checks each piece.
+ * `ERR_INVALID_ARGUMENT` for a value without pieces; `what` says in the message what is expected.
+ * An error of the iterable stays as it is: a stream that breaks off says why.
  */
-export function checkPieces(source: unknown, what: string): AsyncIterable<unknown> {
+export function checkPieces<T>(
+  source: unknown,
+  what: string,
+  read: (piece: unknown) => T,
+): AsyncIterable<T> {
   return readArguments(() => {
-    for (const kind of kinds) {
-      const made = stepsOf(source, kind)
-      if (made !== undefined) return { [kind]: () => made } as unknown as AsyncIterable<unknown>
-    }
+    const ofLater = stepsOf(source, Symbol.asyncIterator)
+    if (ofLater !== undefined) return later(ofLater as AsyncIterator<unknown>, read)
+    const ofNow = stepsOf(source, Symbol.iterator)
+    if (ofNow !== undefined) return now(ofNow as Iterator<unknown>, read)
     throw invalidArgument(`${what}, got ${shown(source)}`)
   })
 }
 
-function stepsOf(source: unknown, kind: (typeof kinds)[number]): object | undefined {
+async function* later<T>(
+  steps: AsyncIterator<unknown>,
+  read: (piece: unknown) => T,
+): AsyncGenerator<T, void> {
+  for await (const piece of { [Symbol.asyncIterator]: () => steps }) yield read(piece)
+}
+
+/** Without an `await` of the pieces, which would run code of those that are not checked yet. */
+async function* now<T>(
+  steps: Iterator<unknown>,
+  read: (piece: unknown) => T,
+): AsyncGenerator<T, void> {
+  for (const piece of { [Symbol.iterator]: () => steps }) yield read(piece)
+}
+
+function stepsOf(source: unknown, kind: symbol): object | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   const begin = (source as Record<symbol, unknown>)[kind]
   const steps: unknown = typeof begin === 'function' ? begin.call(source) : undefined

@@ -342,10 +342,9 @@ function checkBlob(blob: unknown): Blob {
 
 function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
   if (isBytes(source)) return [checkBuffer(source, 'a blob')]
-  const pieces = checkPieces(source, 'a blob is made of bytes')
-  return (async function* () {
-    for await (const piece of pieces) yield checkBuffer(piece, 'a piece of a blob')
-  })()
+  return checkPieces(source, 'a blob is made of bytes', (piece) => {
+    return checkBuffer(piece, 'a piece of a blob')
+  })
 }
 
 async function collect(

@@ -68,7 +68,9 @@ function readOptions(options: S3Options): S3Options {
   const { credentials, ...given } = names.copy(options)
   const { endpoint, region, forcePathStyle } = given
   if (endpoint !== undefined) checkText(endpoint, 'endpoint')
-  if (region !== undefined) checkText(region, 'region')
+  if (region !== undefined && checkText(region, 'region') === '') {
+    throw invalidArgument('region must not be empty')
+  }
   if (endpoint !== undefined && !URL.canParse(endpoint)) {
     throw invalidArgument(`endpoint must be an address, got ${shown(endpoint)}`)
   }

@@ -73,7 +73,7 @@ export interface ExtractedText {
 
 /** A document that waits, or is being read. */
 interface Job {
-  readonly content: Uint8Array | AsyncIterable<unknown>
+  readonly content: Uint8Array | AsyncIterable<Uint8Array>
   readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
   readonly signal: AbortSignal | undefined
   readonly resolve: (text: ExtractedText) => void
@@ -155,7 +155,9 @@ export class TextExtraction {
     readArguments(() => checkSignal(signal))
     const own = isBytes(content)
       ? Buffer.from(checkBuffer(content, 'a document'))
-      : checkPieces(content, 'a document is made of bytes')
+      : checkPieces(content, 'a document is made of bytes', (piece) => {
+          return checkBuffer(piece, 'a piece of a document')
+        })
     const done = new Promise<ExtractedText>((resolve, reject) => {
       const state = { bytes: undefined, isSlow: false }
       const job: Job = {
@@ -250,12 +252,11 @@ export class TextExtraction {
     return thread.ask(task, { milliseconds, isLast, signal })
   }
 
-  async #collected(content: Uint8Array | AsyncIterable<unknown>): Promise<Uint8Array> {
+  async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
     const { contentBytesMax } = this.#settings
     const pieces: Uint8Array[] = []
     let size = 0
-    for await (const each of isBytes(content) ? [content] : content) {
-      const piece = checkBuffer(each, 'a piece of a document')
+    for await (const piece of isBytes(content) ? [content] : content) {
       size += piece.length
       if (size > contentBytesMax) {
         throw extractionError(`the document has more than ${contentBytesMax} bytes`)

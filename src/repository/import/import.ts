@@ -305,15 +305,14 @@ function isImport(json: Json): json is JsonObject {
   return names.length > 0 && names.every((name) => importNames.includes(name))
 }
 
-async function* piecesOf(source: ImportSource): AsyncGenerator<Buffer, void> {
+function piecesOf(source: ImportSource): AsyncIterable<Buffer> {
   const isWhole = typeof source === 'string' || isBytes(source)
-  const pieces = isWhole ? [source] : checkPieces(source, 'an import is text or UTF-8')
-  for await (const piece of pieces) {
+  return checkPieces(isWhole ? [source] : source, 'an import is text or UTF-8', (piece) => {
     // A piece belongs to the caller again at the next step.
-    yield Buffer.from(
+    return Buffer.from(
       typeof piece === 'string' ? piece : checkBuffer(piece, 'a piece of an import'),
     )
-  }
+  })
 }
 
 async function wholeOf(source: ImportSource): Promise<string | Uint8Array> {

@@ -126,6 +126,273 @@ void t.test('blobs, search and all that stands beside records', async (t) => {
   })
 })
 
-void t.test('options and other arguments beside records', async (t) => {
-  await checkMembers(t, {})
+void t.test('options and other arguments of blobs, subscriptions and imports', async (t) => {
+  const url = await serverOf(t, '')
+  const { database, manager } = await openManager()
+  const table = manager.repository().table()
+  const blob = await manager.blobs.upload(Buffer.alloc(6000), upload)
+  const extraction = new repository.TextExtraction({ threads: 1 })
+  const store = new repository.TableBlobStore(database.table('repository.blobdata'), 'SYNC_WAL')
+  const key = Buffer.alloc(16, 7)
+  const writer = await store.create(key)
+  await writer.write(Buffer.from('abc'))
+  await writer.finish()
+  const all = async (pieces: AsyncIterable<unknown>): Promise<void> => {
+    for await (const piece of pieces) t.ok(piece)
+  }
+  let failures = 0
+  await checkMembers(t, {
+    upload: {
+      call: (...given: [Uint8Array[], repository.BlobUpload]) => manager.blobs.upload(...given),
+      values: [[Buffer.from('ab'), Buffer.from('c')], { ...upload, name: 'a.txt', size: 3 }],
+    },
+    'read of a blob': {
+      call: (...given: [repository.Blob, repository.ByteRange]) => {
+        return all(manager.blobs.read(...given))
+      },
+      values: [
+        { ...blob, name: 'a.txt' },
+        { start: 1, end: 5 },
+      ],
+    },
+    sweep: {
+      call: (options: repository.SweepOptions) => manager.blobs.sweep(options),
+      values: [{ ageMillisecondsMin: 3_600_000, signal: undefined }],
+    },
+    'blob store of files': {
+      call: (...given: ConstructorParameters<typeof repository.FileBlobStore>) => {
+        return new repository.FileBlobStore(...given)
+      },
+      values: [new MemoryFileSystem(), '/blobs'],
+    },
+    'blob store of S3': {
+      call: (options: repository.S3Options) => new repository.S3BlobStore(options).close(),
+      values: [
+        {
+          ...{ bucket: 'b', prefix: 'p', endpoint: url, region: 'r', forcePathStyle: true },
+          ...{ credentials: { accessKeyId: 'a', secretAccessKey: 's', sessionToken: 't' } },
+          ...{ partBytes: 5 * 2 ** 20, attemptsMax: 1 },
+        },
+      ],
+    },
+    'read of a store': {
+      call: (...given: [Buffer, number, number]) => all(store.read(...given)),
+      values: [key, 0, 3],
+    },
+    subscription: {
+      call: async (...given: [string, () => void, repository.SubscriptionOptions]) => {
+        const made = await manager.subscribe(...given)
+        await made.close()
+      },
+      values: [
+        's',
+        () => undefined,
+        {
+          ...{ retriesMax: 1, retryMilliseconds: 1, lanes: 2, from: 'now' },
+          beforePosition: async () => undefined,
+        },
+      ],
+    },
+    'options of extraction': {
+      call: async (options: repository.TextExtractionOptions) => {
+        await new repository.TextExtraction(options).close()
+      },
+      values: [
+        {
+          ...{ threads: 1, charactersMax: 5, timeMillisecondsMax: 5000, heapMebibytesMax: 64 },
+          ...{ contentBytesMax: 500, inflatedBytesMax: 500, modules: { 'a/b': 'file:///none' } },
+        },
+      ],
+    },
+    extraction: {
+      call: (...given: Parameters<repository.TextExtraction['extractText']>) => {
+        return extraction.extractText(...given)
+      },
+      values: [Buffer.from('abc'), 'text/plain', 'a.txt', undefined],
+    },
+    maintenance: {
+      call: (options: repository.MaintenanceOptions) => {
+        return repository.RepositoryMaintenance.start(manager, options).close()
+      },
+      values: [
+        {
+          ...{ intervalMilliseconds: 5, firstMilliseconds: 5, uploadMillisecondsMax: 3_600_000 },
+          onFailure: () => undefined,
+        },
+      ],
+    },
+    'a run of maintenance': {
+      call: (run: repository.MaintenanceRun) => repository.maintain(manager, run),
+      values: [{ uploadMillisecondsMax: 3_600_000, signal: undefined }],
+    },
+    import: {
+      call: (source: Iterable<string>, options: repository.ImportOptions) => {
+        return repository.importRecords(manager.types, table, source, options)
+      },
+      values: [
+        ['{"records":[{"id":"USER.x","type":"{n}r",', '"fields":{"{n}title":"x"}}]}'],
+        {
+          ...{ format: 'object', schemaOnly: false, ignoreEmptyFields: true },
+          ...{ ignoreAndDeleteEmptyFields: true, workers: 2, failuresMax: 2 },
+          failed: () => void failures++,
+        },
+      ],
+    },
+    'a row': {
+      call: (row: repository.RecordRow) => repository.rowText(row) + repository.rowHtml(row),
+      values: [
+        {
+          ...{ id: 'USER.a', row: '0001' },
+          cells: [{ column: 'f:q', timestamp: 1, size: 1, parts: [['name', 'text']] }],
+        },
+      ],
+    },
+  })
+  t.equal(failures, 0, 'no record of the import fails')
+  await extraction.close()
+  await manager.close()
+  await database.close()
+})
+
+void t.test('options and other arguments of search', async (t) => {
+  const url = await serverOf(t, '{"response":{"numFound":0,"docs":[]}}')
+  const { database, manager } = await openManager()
+  const indexes = await repository.SearchIndexes.open(manager, {
+    backend: ({ name }) => repository.EmbeddedSearch.open(database, { name }),
+    retryMilliseconds: 0,
+  })
+  await indexes.create({ name: 'i', configuration })
+  const search = await repository.EmbeddedSearch.open(database, { name: 'own' })
+  const solr = new repository.SolrSearch({ url })
+  const query = {
+    ...{ query: 'title_t:one', filters: ['*:*'], defaultField: 'title_t' },
+    ...{ sort: [{ field: 'name_s', descending: true }], offset: 0, limit: 10 },
+  }
+  const changes = {
+    documents: [{ key: 'k', fields: { title_t: ['one'], name_s: ['n'] } }],
+    removedKeys: ['other'],
+    removedRecords: [{ table: 'record', id: 'USER.x' }],
+  }
+  await checkMembers(t, {
+    'options of indexes': {
+      call: async (options: repository.SearchIndexesOptions) => {
+        await (await repository.SearchIndexes.open(manager, options)).close()
+      },
+      values: [
+        {
+          backend: () => new repository.SolrSearch({ url }),
+          ...{ configurations: { i: configuration }, formatters: { mine: () => [] } },
+          ...{ extract: async () => '', onExtractionFailure: () => undefined },
+          ...{ lanes: 1, retryMilliseconds: 1, commitMilliseconds: 1, textMilliseconds: 1 },
+        },
+      ],
+    },
+    'an index': {
+      call: async (input: repository.SearchIndexInput) => {
+        try {
+          const index = await indexes.create(input)
+          await index.built()
+        } finally {
+          for (const { name } of await indexes.list()) if (name !== 'i') await indexes.delete(name)
+        }
+      },
+      values: [
+        {
+          ...{ name: 'n', repository: 'default', incremental: 'DO_NOT_SUBSCRIBE', build: true },
+          configuration: {
+            recordFilter: {
+              includes: [
+                {
+                  ...{ recordType: '{n}r', instanceOf: '{n}r', variant: '*', tables: ['record'] },
+                  ...{ field: { name: '{n}title', equals: 'one' }, versionTags: ['last'] },
+                },
+              ],
+              excludes: [{ field: { name: '{n}title', notEquals: 'one' } }],
+            },
+            ...{ formatters: { f: 'default' }, defaultFormatter: 'f', dereference: true },
+            fields: [
+              { name: 'title_t', value: '{n}title', extractContent: false, formatter: 'f' },
+              { match: { recordType: '{n}r' }, fields: [{ name: 'm_t', value: '{n}title' }] },
+              { forEach: 'master', fields: [{ name: 'e_t', value: '{n}title' }] },
+            ],
+            dynamicFields: [
+              {
+                ...{ matchNamespace: 'n', matchName: '*', matchType: 'STRING', continue: true },
+                ...{ matchScope: ['VERSIONED'], name: '${name}_t', extractContent: false },
+                formatter: 'f',
+              },
+            ],
+          },
+          backend: { any: ['json', 1, null] },
+          defaultBuild: {
+            ...{ clear: true, tables: ['record'], startId: 'USER.a', stopId: 'USER.b' },
+            filter: { type: 'recordType', recordType: '{n}r' },
+          },
+        },
+      ],
+    },
+    'an update of an index': {
+      call: async (update: repository.SearchIndexUpdate) => {
+        await indexes.update('i', update)
+        await indexes.index('i').built()
+      },
+      values: [
+        {
+          ...{ version: undefined, configuration, incremental: 'DO_NOT_SUBSCRIBE', build: true },
+          ...{ backend: null, defaultBuild: { clear: false }, buildArguments: { clear: false } },
+        },
+      ],
+    },
+    'options of a search index': {
+      call: async (options: repository.EmbeddedSearchOptions) => {
+        const opened = await repository.EmbeddedSearch.open(database, options)
+        try {
+          await opened.update(changes)
+          await opened.commit()
+        } finally {
+          await opened.close()
+          await repository.EmbeddedSearch.remove(database, options)
+        }
+      },
+      values: [
+        {
+          ...{ tablePrefix: 'p', name: 'n', fields: { '*_t': 'text', name_s: 'literal' } },
+          ...{ otherFields: 'refused', clock: { now: () => Date.now() }, durability: 'SYNC_WAL' },
+          ...{ bufferBytesMax: 1000, cacheBytesMax: 1000 },
+        },
+      ],
+    },
+    'changes of a search index': {
+      call: async (given: repository.SearchChanges) => {
+        await search.update(given)
+        await search.commit()
+      },
+      values: [changes],
+    },
+    'a search': {
+      call: (given: repository.SearchQuery) => search.search(given),
+      values: [query],
+    },
+    'options of Solr': {
+      call: (options: repository.SolrSearchOptions) => new repository.SolrSearch(options),
+      values: [{ url, keyField: 'key', headers: { a: 'b' }, timeoutMilliseconds: 1000 }],
+    },
+    'changes of Solr': {
+      call: (given: repository.SearchChanges) => solr.update(given),
+      values: [changes],
+    },
+    'a search of Solr': {
+      call: (given: repository.SearchQuery) => solr.search(given),
+      values: [query],
+    },
+    'a query': {
+      call: (text: string, field: string) => repository.parseQuery(text, field),
+      values: ['a AND b:c', 'f'],
+    },
+  })
+  t.equal((await search.search({ query: '*:*' })).total, 1, 'the search goes on')
+  await indexes.close()
+  await search.close()
+  await manager.close()
+  await database.close()
 })
