@@ -7,14 +7,17 @@
  *
  * Failure behaviour: what fails before the commit is complete rolls back *all* participants, also
  * behind one that fails to. If all succeed the transaction is aborted, else it becomes invalid. The
- * first error is thrown; those that follow are in its `suppressed`. An error of `postTxCommit` is
- * thrown, but the transaction stays committed. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is
- * rolled back. If a participant refuses to start, those that
- * started before it are rolled back, so that they are free for the next transaction.
+ * first error is thrown; those that follow are in its `suppressed`. A participant has failed, too,
+ * if its answer is of another kind: only `true` says that it persisted or rolled back. An error of
+ * `postTxCommit` is thrown, but the transaction stays committed. After
+ * `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is rolled back. If a participant refuses to start,
+ * those that started before it are rolled back, so that they are free for the next transaction.
  */
-import { readArguments, type AtomicMutation } from '../api/index.js'
-import { stateError, TransactionError, TransactionErrorCode } from './errors.js'
-import type { CommitOptions } from './manager-calls.js'
+import { types } from 'node:util'
+import { CellarError, checkArray, readArguments, type AtomicMutation } from '../api/index.js'
+import { requireFunction } from './checks.js'
+import { invalidArgument, stateError, TransactionError, TransactionErrorCode } from './errors.js'
+import { keysOf, type CommitOptions } from './manager-calls.js'
 import {
   checkManager,
   checkParticipant,
@@ -57,11 +60,18 @@ export class TransactionContext {
     })
   }
 
-  /** As {@link add} within a transaction, for one whose `startTx` answers at once. */
+  /**
+   * As {@link add} within a transaction, for one whose `startTx` answers at once.
+   * `ERR_INVALID_ARGUMENT` for another one.
+   */
   addNow(participant: TransactionParticipant & { startTx(transaction: Transaction): void }): void {
     const transaction = this.#required('add')
     checkParticipant(participant)
-    void participant.startTx(transaction)
+    const answer: unknown = startNow(participant, transaction)
+    if (types.isPromise(answer)) {
+      answer.catch(() => undefined)
+      throw invalidArgument(`${nameOf(participant)} does not start at once: add it by 'add'`)
+    }
     this.#participants.push(participant)
   }
 
@@ -136,14 +146,14 @@ export class TransactionContext {
     const transaction = this.#required('checkpoint')
     const refuses = this.#participants.find((participant) => participant.updateTx === undefined)
     if (refuses !== undefined) {
-      const message = `'${refuses.name}' takes no checkpoints`
+      const message = `${nameOf(refuses)} takes no checkpoints`
       throw new TransactionError(TransactionErrorCode.unsupported, message)
     }
     return this.#alone('checkpoint', async () => {
       try {
         const next = await this.#client.checkpoint(transaction)
         this.#current = next
-        for (const participant of this.#participants) await participant.updateTx?.(next)
+        for (const participant of this.#participants) await update(participant, next)
         return next
       } catch (error) {
         await this.#rollBack(this.#current!, error)
@@ -181,7 +191,7 @@ export class TransactionContext {
         await participant.startTx(transaction)
         started.push(participant)
       } catch (cause) {
-        const error = failed(`'${participant.name}' could not start`, cause)
+        const error = failed(participant, 'could not start', cause)
         for (const each of started) await attach(error, async () => each.rollbackTx())
         await attach(error, () => this.#client.abort(transaction))
         throw error
@@ -193,7 +203,7 @@ export class TransactionContext {
     try {
       await participant.startTx(transaction)
     } catch (cause) {
-      await this.#rollBack(transaction, failed(`'${participant.name}' could not start`, cause))
+      await this.#rollBack(transaction, failed(participant, 'could not start', cause))
     }
   }
 
@@ -207,10 +217,11 @@ export class TransactionContext {
     }
     for (const participant of this.#participants) {
       try {
-        if (await participant.rollbackTx()) continue
-        note(failed(`'${participant.name}' could not roll back`))
+        const isDone: unknown = await participant.rollbackTx()
+        if (isDone === true) continue
+        note(failed(participant, 'could not roll back'))
       } catch (failure) {
-        note(failed(`'${participant.name}' could not roll back`, failure))
+        note(failed(participant, 'could not roll back', failure))
       }
     }
     this.#current = undefined
@@ -237,22 +248,30 @@ export class TransactionContext {
         await participant.postTxCommit?.()
       } catch (cause) {
         if (first !== undefined) first.suppressed.push(cause)
-        else first = failed(`'${participant.name}' failed when committed`, cause)
+        else first = failed(participant, 'failed when committed', cause)
       }
     }
     if (first !== undefined) throw first
   }
 
   *#changes(): Iterable<Uint8Array | string> {
-    for (const participant of this.#participants) yield* participant.getTxChanges()
+    for (const participant of this.#participants) {
+      yield* ask(participant, 'says no changes', () => keysOf(participant.getTxChanges()))
+    }
   }
 
   #commitOptions(): CommitOptions {
     const writes: AtomicMutation[] = []
     let carry: CommitOptions['carry'] | undefined
     for (const participant of this.#participants) {
-      writes.push(...(participant.commitWrites?.() ?? []))
-      const own = participant.commitCarrier?.()
+      const given = ask(participant, 'says no writes', () => {
+        return checkArray(participant.commitWrites?.() ?? [], 'the writes of a commit')
+      })
+      for (const write of given) writes.push(write)
+      const own = ask(participant, 'says no carrier', () => {
+        const found = participant.commitCarrier?.()
+        return found === undefined ? undefined : requireFunction(found, 'the carrier of a commit')
+      })
       if (own === undefined) continue
       if (carry !== undefined) throw stateError('two participants want to write the commit')
       carry = own
@@ -266,13 +285,40 @@ function isUnknown(error: unknown): error is TransactionError {
 }
 
 async function persist(participant: TransactionParticipant, isRemote: boolean): Promise<void> {
-  let isDone: boolean
+  let isDone: unknown
   try {
     isDone = await participant.commitTx(isRemote)
   } catch (cause) {
-    throw failed(`'${participant.name}' could not persist`, cause)
+    throw failed(participant, 'could not persist', cause)
   }
-  if (!isDone) throw failed(`'${participant.name}' could not persist`)
+  if (isDone !== true) throw failed(participant, 'could not persist')
+}
+
+async function update(participant: TransactionParticipant, next: Transaction): Promise<void> {
+  try {
+    await participant.updateTx?.(next)
+  } catch (cause) {
+    throw failed(participant, 'could not take the checkpoint', cause)
+  }
+}
+
+function startNow(participant: TransactionParticipant, transaction: Transaction): unknown {
+  try {
+    return participant.startTx(transaction)
+  } catch (error) {
+    throw types.isProxy(error) || !(error instanceof CellarError)
+      ? failed(participant, 'could not start', error)
+      : error
+  }
+}
+
+/** What a participant answers. `ERR_TRANSACTION_FAILED` if that fails, or is of another kind. */
+function ask<T>(participant: TransactionParticipant, what: string, call: () => T): T {
+  try {
+    return call()
+  } catch (cause) {
+    throw failed(participant, what, cause)
+  }
 }
 
 async function attach(error: TransactionError, work: () => Promise<unknown>): Promise<void> {
@@ -283,6 +329,20 @@ async function attach(error: TransactionError, work: () => Promise<unknown>): Pr
   }
 }
 
-function failed(message: string, cause?: unknown): TransactionError {
+function failed(
+  participant: TransactionParticipant,
+  what: string,
+  cause?: unknown,
+): TransactionError {
+  const message = `${nameOf(participant)} ${what}`
   return new TransactionError(TransactionErrorCode.failed, message, { cause })
+}
+
+/** The name of a participant for messages. Never throws: what follows is a rollback. */
+function nameOf(participant: TransactionParticipant): string {
+  try {
+    return `'${participant.name}'`
+  } catch {
+    return 'a participant without a name'
+  }
 }
