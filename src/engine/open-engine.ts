@@ -48,7 +48,7 @@ import { ServerClock } from './server-clock.js'
 import { SsTableReaders } from '../files/sstable-readers.js'
 import { sequenceOf } from '../cell/cell-key.js'
 
-/** Threads for jobs: two for compactions, and one so that a flush never waits after them. */
+/** Threads for jobs: two for compactions, and one so that a flush never waits for them. */
 const jobThreadsMax = 3
 
 /** Opens the engine of `directory`. Errors: see `Database.open`. */

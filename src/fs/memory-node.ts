@@ -92,7 +92,7 @@ export class DirectoryNode {
   }
 }
 
-/** The file or directory after a name. */
+/** The file or directory of a name. */
 export type Node = FileNode | DirectoryNode
 
 /** An unsynced change of the entries of one directory. */

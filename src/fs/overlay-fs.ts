@@ -13,7 +13,7 @@ import { CellarError, ErrorCode } from '../base/errors.js'
 import { fileError, syntheticError } from './errors.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
-/** The bytes after a name. Counts who uses them; the last one gives them back. */
+/** The bytes of a name. Counts the users; the last one gives them back. */
 export interface Content {
   readonly size: number
   readSync(target: Uint8Array, targetStart: number, length: number, position: number): number

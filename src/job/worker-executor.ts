@@ -13,7 +13,7 @@
  * `onInline` is called once.
  */
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { isInstalled, loadPackage, requirePackage } from '../base/load-package.js'
+import { isInstalled, requirePackage } from '../base/load-package.js'
 import type { DirectoryBinding } from '../fs/directory-handle.js'
 import { hasOwnFile } from '../fs/own-file.js'
 import type { FileMetadata } from '../version/file-metadata.js'
@@ -52,21 +52,12 @@ const idleMilliseconds = 60_000
 /** Threads in a row that end before they are ready, after which no other is started. */
 const failedStartsMax = 3
 
-/** Loads piscina; undefined if it is not installed or does not load. Does not start a thread. */
-export function findPool(): PoolModule | undefined {
-  try {
-    return loadPackage<PoolModule>('piscina')
-  } catch {
-    return undefined
-  }
-}
-
 /** Loads piscina for the first job. `ERR_MISSING_PACKAGE`. */
 export function loadPool(): PoolModule {
   return requirePackage<PoolModule>('piscina', 'a worker thread')
 }
 
-/** Whether {@link findPool} will probably find it; nothing is loaded yet. */
+/** Whether piscina is installed; {@link loadPool} loads it. */
 export function hasPool(): boolean {
   return isInstalled('piscina')
 }

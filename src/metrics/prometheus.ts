@@ -40,13 +40,13 @@ export function registerPrometheus(
   databases: readonly MonitoredDatabase[],
   options: PrometheusOptions = {},
 ): Registry {
-  checkDatabases(databases)
+  const observed = checkedDatabases(databases)
   const { registry, prefix = 'cellardb_' } = readArguments(() => optionNames.copy(options))
   if (registry !== undefined) checkMethods(registry, 'registry', ['registerMetric', 'metrics'])
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
-  for (const figure of figures) register(client, target, prefix, figure, databases)
-  registerDurations(target, prefix, databases)
+  for (const figure of figures) register(client, target, prefix, figure, observed)
+  registerDurations(target, prefix, observed)
   return target
 }
 
@@ -144,10 +144,11 @@ function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, 
   }
 }
 
-function checkDatabases(databases: readonly MonitoredDatabase[]): void {
-  for (const database of checkArray(databases, 'the databases of a monitor')) {
-    checkMethods(database, 'the database of a monitor', ['statistics'])
-  }
+/** The databases as of the call. */
+function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDatabase[] {
+  return checkArray(databases, 'the databases of a monitor').map((database) => {
+    return checkMethods(database, 'the database of a monitor', ['statistics'])
+  })
 }
 
 /**
@@ -155,9 +156,9 @@ function checkDatabases(databases: readonly MonitoredDatabase[]): void {
  * that have a page of their own. Names begin with `cellardb_`.
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
-  checkDatabases(databases)
+  const observed = checkedDatabases(databases)
   const lines: string[] = []
-  const known = databases.flatMap((database) => {
+  const known = observed.flatMap((database) => {
     const statistics = statisticsOf(database)
     return statistics === undefined ? [] : [{ directory: database.directory, statistics }]
   })
@@ -171,7 +172,7 @@ export function figuresText(databases: readonly MonitoredDatabase[]): string {
   }
   const name = `cellardb_${durations.name}`
   lines.push(`# HELP ${name} ${durations.help}`, `# TYPE ${name} histogram`)
-  for (const [suffix, labels, value] of samplesOf(databases)) {
+  for (const [suffix, labels, value] of samplesOf(observed)) {
     lines.push(line(name + suffix, labels, value))
   }
   return `${lines.join('\n')}\n`

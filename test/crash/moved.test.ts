@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { Database } from '../../src/index.js'
 import { lockDirectory, type NodeDirectoryLock } from '../../src/fs/lock.js'
 import { NodeFileSystem } from '../../src/fs/node-fs.js'
-import { findPool } from '../../src/job/worker-executor.js'
+import { hasPool } from '../../src/job/worker-executor.js'
 
 const linuxOnly =
   process.platform === 'linux' ? false : 'a moved directory is followed on Linux only'
@@ -45,7 +45,7 @@ async function check(t: Test, database: Database, mark: string, round: number): 
 }
 
 for (const executor of ['inline', 'worker'] as const) {
-  const noThreads = executor === 'worker' && findPool() === undefined && 'piscina is not installed'
+  const noThreads = executor === 'worker' && !hasPool() && 'piscina is not installed'
   const skip = linuxOnly || noThreads
   void t.test(
     `a moved database goes on, beside one at its old path (${executor})`,

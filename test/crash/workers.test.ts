@@ -7,14 +7,14 @@ import { readdirSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/index.js'
-import { findPool } from '../../src/job/worker-executor.js'
+import { hasPool } from '../../src/job/worker-executor.js'
 import { lengthOf } from '../helpers/length.js'
 
 /** Why nothing here can run, if so. */
 const reason =
   process.env['CELLAR_EXECUTOR'] === 'inline'
     ? 'CELLAR_EXECUTOR=inline: no threads'
-    : findPool() === undefined
+    : !hasPool()
       ? 'piscina is not installed'
       : undefined
 

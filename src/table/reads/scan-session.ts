@@ -3,8 +3,8 @@
  * is closed, so that writes, flushes and compactions do not change what it returns.
  *
  * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
- * cutting of rows, and a read point. Results are made of them one by one. What goes wrong after
- * rows that were read is told after them.
+ * cutting of rows, and a read point. Results are made of them one by one. A failure after
+ * rows that were read is thrown after them.
  */
 import { assert } from '../../base/assert.js'
 import type { TableState } from '../../engine/catalog.js'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { MemoryFileSystem } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { lengthOf } from '../../helpers/length.js'
 import { randomFrom, seed } from '../../unit/version/fixtures.js'
 import {
@@ -106,7 +106,7 @@ void t.test(`calls of all kinds in ticks of all operations, inline, seed ${seed}
 const reason =
   process.env['CELLAR_EXECUTOR'] === 'inline'
     ? 'CELLAR_EXECUTOR=inline: no threads'
-    : findPool() === undefined
+    : !hasPool()
       ? 'piscina is not installed'
       : false
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { MemoryFileSystem } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { randomFrom, seed } from '../../unit/version/fixtures.js'
 import { operations, overlap } from './operations.js'
 import { lengthOf } from '../../helpers/length.js'
@@ -33,7 +33,7 @@ void t.test(`pairs end and leave the data right, inline, seed ${seed}`, async (t
 const reason =
   process.env['CELLAR_EXECUTOR'] === 'inline'
     ? 'CELLAR_EXECUTOR=inline: no threads'
-    : findPool() === undefined
+    : !hasPool()
       ? 'piscina is not installed'
       : false
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
@@ -193,7 +193,7 @@ function memories(): Campaign {
 function background(): Campaign {
   const root = mkdtempSync(join(tmpdir(), 'cellar-background-'))
   const names = Object.keys(operations)
-  const hasThreads = findPool() !== undefined
+  const hasThreads = hasPool()
   const counts = { rounds: 0, operations: 0 }
   return {
     counts,

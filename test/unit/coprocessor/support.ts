@@ -5,7 +5,7 @@ import type {
   EmbeddedTable,
   OpenOptions,
 } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 
 /** Address of a module beside this one. */
 export function moduleNamed(name: string): string {
@@ -28,7 +28,7 @@ export function hookOf(name: string, script: string, priority?: number): Coproce
 
 /** The executors that can run here. */
 export function executors(): ('inline' | 'worker')[] {
-  return findPool() === undefined ? ['inline'] : ['inline', 'worker']
+  return hasPool() ? ['inline', 'worker'] : ['inline']
 }
 
 /** Nothing happens in the background. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
 import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 
 const withoutBackground = { compactionEnabled: false, executor: 'inline' as const }
 
@@ -108,7 +108,7 @@ void t.test('an aborted compaction leaves everything as it was', async (t) => {
 })
 
 void t.test('inline and worker jobs write the same files, byte for byte', async (t) => {
-  if (findPool() === undefined) {
+  if (!hasPool()) {
     t.comment('skipped: piscina is not installed')
     return
   }

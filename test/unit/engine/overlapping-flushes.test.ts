@@ -11,7 +11,7 @@ import {
   type OpenMode,
   type OpenOptions,
 } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 
 const inline = { executor: 'inline', compactionEnabled: false } as const
 
@@ -138,7 +138,7 @@ void t.test('flushes that overlap share the failure as well', async (t) => {
 
 void t.test(
   'file numbers stay dense when flushes overlap on threads',
-  { skip: findPool() === undefined ? 'piscina is not installed' : false },
+  { skip: !hasPool() && 'piscina is not installed' },
   async (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'cellar-flushes-'))
     t.teardown(() => rmSync(directory, { recursive: true, force: true }))

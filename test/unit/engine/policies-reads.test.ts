@@ -18,7 +18,7 @@ import {
   type Result,
   type Snapshot,
 } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { lengthOf } from '../../helpers/length.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
@@ -149,7 +149,7 @@ void t.test(`every configuration reads the same, seed ${seed}`, async (t) => {
 })
 
 void t.test(`worker threads read the same, seed ${seed}`, async (t) => {
-  if (findPool() === undefined) {
+  if (!hasPool()) {
     t.comment('piscina is not installed')
     return
   }

@@ -9,9 +9,9 @@ import { CellarError } from '../../../src/base/errors.js'
 import { Database } from '../../../src/index.js'
 import { WorkerDied, type JobExecutor } from '../../../src/job/executor.js'
 import { JobControl, type Job, type JobResult } from '../../../src/job/job.js'
-import { findPool, WorkerExecutor } from '../../../src/job/worker-executor.js'
+import { hasPool, loadPool, WorkerExecutor } from '../../../src/job/worker-executor.js'
 
-const module = findPool()
+const module = hasPool() ? loadPool() : undefined
 const options = { skip: module === undefined && 'piscina is not installed' }
 
 /** Ends the next `count` threads as soon as they are created; counts all. */

@@ -3,7 +3,7 @@
  * are those of the specification's data-cleanup cases. CELLAR_SEED repeats the random history.
  */
 import t, { type Test } from 'tap'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runHistory } from './prune-history.js'
@@ -14,7 +14,7 @@ import { lengthOf } from '../../helpers/length.js'
 const storeOf = (table: string): StoreName => ({ table, family: 'd' })
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
-const withoutPool = findPool() === undefined && 'piscina is not installed'
+const withoutPool = !hasPool() && 'piscina is not installed'
 
 /** Tests that run on threads too; the long form takes all of them. */
 let threadTests = lengthOf('CELLAR_PRUNING_THREAD_TESTS', 2, Infinity)

@@ -26,7 +26,7 @@ import {
   type SyncTable,
   type Table,
 } from '../../../src/index.js'
-import { findPool } from '../../../src/job/worker-executor.js'
+import { hasPool } from '../../../src/job/worker-executor.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { lengthOf } from '../../helpers/length.js'
@@ -132,7 +132,7 @@ async function step(scan: OpenScan, results: number): Promise<void> {
 }
 
 // Without piscina there are no worker threads.
-const executors = findPool() === undefined ? (['inline'] as const) : (['inline', 'worker'] as const)
+const executors = hasPool() ? (['inline', 'worker'] as const) : (['inline'] as const)
 
 for (const executor of executors) {
   void t.test(`scans over flushes, ${executor}, seed ${seed}`, async (t) => {
