@@ -15,7 +15,7 @@ export {
 } from './qualified-name.js'
 export { RecordId, type RecordIdLike, type VariantProperties } from './record-id.js'
 export { Link, type LinkParts, type LinkRule } from './link.js'
-export type { TypeManager } from './schema/type-manager.js'
+export type { TypeManager, TypeUpdateOptions } from './schema/type-manager.js'
 export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/field-type.js'
 export type {
   FieldEntry,
@@ -36,7 +36,13 @@ export {
   type RecordTypeDefinition,
   type ValueOfType,
 } from './schema/define.js'
-export { applySchema, planSchema, type SchemaPlan, type SchemaStep } from './schema/plan.js'
+export {
+  applySchema,
+  planSchema,
+  type SchemaOptions,
+  type SchemaPlan,
+  type SchemaStep,
+} from './schema/plan.js'
 export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './values/value-type.js'
 export type { Blob } from './values/blob-value.js'
 export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
@@ -55,7 +61,7 @@ export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export type { ByteReader } from './byte-reader.js'
 export type { ByteWriter } from './byte-writer.js'
-export type { RecordTable, BlobContent, BlobPlace } from './records/record-table.js'
+export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './records/record-table.js'
 export type { BatchResult, BatchWrite } from './records/batch.js'
 export type { TypedRecords, TypedRecord } from './records/typed-records.js'
 export {
@@ -91,7 +97,7 @@ export type {
 } from './fields/field-index.js'
 export type { FieldIndexCheck } from './fields/field-indexes.js'
 export type { FieldQuery, FieldRange, RecordPage } from './fields/field-query.js'
-export type { RecordIndexes } from './fields/record-indexes.js'
+export type { IndexBuildOptions, RecordIndexes } from './fields/record-indexes.js'
 export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/commit.js'

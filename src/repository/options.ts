@@ -1,5 +1,17 @@
 /** Options of the content repository, with their defaults. */
-import { OptionNames, shown, systemClock, type Clock, type DurabilityOption } from '../api/index.js'
+import {
+  checkArray,
+  checkChoice,
+  checkFunction,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+  systemClock,
+  type Clock,
+  type DurabilityOption,
+} from '../api/index.js'
 import type { BlobRoute } from './blobs/blobs.js'
 import { invalidArgument } from './errors.js'
 import type { RepositoryHook } from './hooks.js'
@@ -51,13 +63,39 @@ const names = new OptionNames<RepositoryOptions>('a repository', {
   hooks: true,
 })
 
+const durabilities: readonly DurabilityOption[] = [
+  'USE_DEFAULT',
+  'SKIP_WAL',
+  'ASYNC_WAL',
+  'SYNC_WAL',
+  'FSYNC_WAL',
+]
+
+function checkRequired(value: unknown, what: string): void {
+  if (typeof value !== 'function') {
+    throw invalidArgument(`the value type ${what} is made by a function, got ${shown(value)}`)
+  }
+}
+
+function checkHook(hook: RepositoryHook): RepositoryHook {
+  checkObject(hook, 'a hook')
+  for (const name of ['beforeCreate', 'beforeUpdate', 'beforeDelete'] as const) {
+    const call: unknown = Reflect.get(hook, name)
+    checkFunction(call, `${name} of a hook`)
+  }
+  return hook
+}
+
 function systemRandomBytes(length: number): Uint8Array {
   return process.getBuiltinModule('node:crypto').randomBytes(length)
 }
 
 /** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
-export function repositorySettings(options: RepositoryOptions): RepositorySettings {
-  names.check(options)
+export function repositorySettings(given: RepositoryOptions): RepositorySettings {
+  return readArguments(() => settingsOf(names.copy(given)))
+}
+
+function settingsOf(options: RepositoryOptions): RepositorySettings {
   const {
     tablePrefix = 'repository',
     clock = systemClock,
@@ -71,9 +109,14 @@ export function repositorySettings(options: RepositoryOptions): RepositorySettin
     scannersMax = 1000,
     hooks = [],
   } = options
-  if (!/^[A-Za-z0-9_][\w-]*$/.test(tablePrefix)) {
+  if (typeof tablePrefix !== 'string' || !/^[A-Za-z0-9_][\w-]*$/.test(tablePrefix)) {
     throw invalidArgument(`tablePrefix cannot be ${shown(tablePrefix)}`)
   }
+  checkMethods(clock, 'clock', ['now'])
+  checkFunction(randomBytes, 'randomBytes')
+  checkChoice(durability, 'durability', durabilities)
+  const factories = { ...checkObject(valueTypes, 'valueTypes') }
+  for (const [name, factory] of Object.entries(factories)) checkRequired(factory, name)
   const counts = {
     undeleteMilliseconds,
     inlineBlobBytesMax,
@@ -90,11 +133,11 @@ export function repositorySettings(options: RepositoryOptions): RepositorySettin
     randomBytes,
     durability,
     undeleteMilliseconds,
-    valueTypes,
+    valueTypes: factories,
     inlineBlobBytesMax,
-    blobStores,
+    blobStores: checkArray(blobStores, 'blobStores'),
     scannerLeaseMilliseconds,
     scannersMax,
-    hooks,
+    hooks: checkArray(hooks, 'hooks').map(checkHook),
   }
 }

@@ -1,5 +1,5 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import { CellarError, checkDatabase, requireCapability } from '../api/index.js'
+import { CellarError, checkDatabase, requireCapability, shown } from '../api/index.js'
 import type { Clock, Database, SyncTable, Table } from '../api/index.js'
 import { BlobLedger } from './blobs/blob-ledger.js'
 import { blobFamily } from './blobs/blob-state.js'
@@ -510,6 +510,6 @@ export class RepositoryManager {
 }
 
 function repositoryNotFound(name: string): RepositoryError {
-  const message = `there is no repository ${name}`
+  const message = `there is no repository ${shown(name)}`
   return new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
 }

@@ -1,4 +1,5 @@
 /** One repository: record tables by name, beside other repositories with the same schema. */
+import { checkArray, checkObject, readArguments } from '../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from './errors.js'
 import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
 import { writeBatch, type BatchResult, type BatchWrite } from './records/batch.js'
@@ -54,9 +55,13 @@ export class Repository {
    * a record are `NOT_WRITTEN`. Errors of the single writes, `ERR_RECORD_TABLE_NOT_FOUND`.
    */
   async batch(writes: readonly RepositoryWrite[]): Promise<BatchResult[]> {
-    return writeBatch(
-      writes.map(({ table, ...write }) => ({ table: this.table(table).writing, write })),
-    )
+    const parts = readArguments(() => {
+      return checkArray(writes, 'the writes of a batch').map((each) => {
+        const { table, ...write } = checkObject(each, 'a write of a batch')
+        return { table: this.table(table).writing, write }
+      })
+    })
+    return writeBatch(parts)
   }
 
   /** Names of the record tables, sorted. */

@@ -1,5 +1,5 @@
 /** Field indexes: what one is declared as, and the row that keeps the declaration. */
-import { OptionNames, shown } from '../../api/index.js'
+import { checkArray, OptionNames, shown } from '../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -83,11 +83,17 @@ export function checkIndexName(name: unknown): asserts name is string {
   throw invalidArgument(`the name of an index has letters, digits, _ and -; got ${shown(name)}`)
 }
 
+/** Checks the names of an input; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function copyInput(input: FieldIndexInput): FieldIndexInput {
+  return inputNames.copy(input)
+}
+
 /** The parts of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function partsOf(input: FieldIndexInput, schema: SchemaCache): IndexPart[] {
-  const { name, fields } = inputNames.check(input)
+  const { name } = input
   checkIndexName(name)
-  if (!Array.isArray(fields) || fields.length === 0 || fields.length > fieldsMax) {
+  const fields = checkArray(input.fields, 'the fields of an index')
+  if (fields.length === 0 || fields.length > fieldsMax) {
     throw invalidArgument(`an index has 1 to ${fieldsMax} fields`)
   }
   let lists = 0

@@ -7,6 +7,7 @@
  * changed since it was read.
  */
 import {
+  readArguments,
   requireCapability,
   type AtomicMutation,
   type Database,
@@ -20,6 +21,7 @@ import type { TableContext } from '../records/table-context.js'
 import { CommitGate } from './commit-gate.js'
 import {
   checkIndexName,
+  copyInput,
   decodeIndex,
   definitionPrefix,
   encodeIndex,
@@ -136,10 +138,11 @@ export class FieldIndexes implements CommitPart {
 
   async create(
     context: TableContext,
-    input: FieldIndexInput,
+    given: FieldIndexInput,
     signal: AbortSignal | undefined,
   ): Promise<FieldIndexInfo> {
-    const parts = partsOf(input, context.schema)
+    const input = readArguments(() => copyInput(given))
+    const parts = readArguments(() => partsOf(input, context.schema))
     const { name } = input
     const indexes = this.#of(context)
     let index = indexes.find((known) => known.name === name)

@@ -2,7 +2,13 @@
  * Queries by field indexes: values of the leading fields, one range, the order of the index, and a
  * page with a token for the next one. A page shows one state of the database.
  */
-import { OptionNames, requireCapability, shown, type Snapshot } from '../../api/index.js'
+import {
+  OptionNames,
+  readArguments,
+  requireCapability,
+  shown,
+  type Snapshot,
+} from '../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from '../records/record-filters.js'
@@ -70,9 +76,10 @@ const limitMax = 10_000
 const rowsAtOnce = 256
 
 /** Reads a page. Errors of {@link planQuery}, `ERR_UNSUPPORTED` without snapshots. */
-export async function queryRecords(context: TableContext, query: FieldQuery): Promise<RecordPage> {
+export async function queryRecords(context: TableContext, given: FieldQuery): Promise<RecordPage> {
   context.checkOpen()
-  const { limit = 100 } = names.check(query)
+  const query = readArguments(() => names.copy(given))
+  const { limit = 100 } = query
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > limitMax) {
     throw invalidArgument(`limit is a whole number from 1 to ${limitMax}, got ${shown(limit)}`)
   }
@@ -80,7 +87,7 @@ export async function queryRecords(context: TableContext, query: FieldQuery): Pr
   const { schema } = context
   const filter = query.filter === undefined ? undefined : prepareFilter(query.filter, schema)
   const wanted = wantedFields(context, query.fields)
-  const plan = planQuery(query, context)
+  const plan = readArguments(() => planQuery(query, context))
   const snapshot = context.database.snapshot()
   try {
     const pages = new PageReader(context, plan, filter, snapshot)

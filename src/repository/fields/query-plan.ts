@@ -1,5 +1,5 @@
 /** Which index answers a query, and which of its rows, in which direction. */
-import { shown } from '../../api/index.js'
+import { checkArray, checkObject, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { rowBehind } from '../records/ordered-row.js'
 import { encodeField } from '../records/prepared-input.js'
@@ -39,7 +39,7 @@ function valueFor(field: FieldType, value: unknown, context: TableContext): unkn
 }
 
 function rangeOf(range: FieldRange, context: TableContext): Wanted['range'] {
-  if (typeof range !== 'object' || range === null) throw invalidArgument('a range is an object')
+  checkObject(range, 'a range')
   const field = context.schema.field(range.field)
   if (range.from === undefined && range.to === undefined) {
     throw invalidArgument('a range has a beginning, an end, or both')
@@ -53,7 +53,7 @@ function rangeOf(range: FieldRange, context: TableContext): Wanted['range'] {
 function wantedOf(query: FieldQuery, context: TableContext): Wanted {
   const { schema } = context
   const equals = new Map<number, { field: FieldType; value: unknown }>()
-  for (const [name, value] of Object.entries(query.equals ?? {})) {
+  for (const [name, value] of Object.entries(checkObject(query.equals ?? {}, 'equals'))) {
     const field = schema.field(name)
     const wanted = value === null ? undefined : valueFor(field, value, context)
     equals.set(field.ordinal, { field, value: wanted })
@@ -62,9 +62,9 @@ function wantedOf(query: FieldQuery, context: TableContext): Wanted {
   if (range !== undefined && equals.has(range.field.ordinal)) {
     throw invalidArgument(`${range.field.name} has a value and a range`)
   }
-  const sort = (query.sort ?? []).map((each) => {
+  const sort = checkArray(query.sort ?? [], 'sort').map((each) => {
     const { field, order = 'ASCENDING' }: IndexedField =
-      typeof each === 'string' ? { field: each } : each
+      typeof each === 'string' ? { field: each } : checkObject(each, 'a field of the sort')
     if (order !== 'ASCENDING' && order !== 'DESCENDING') {
       throw invalidArgument(`an order is ASCENDING or DESCENDING, got ${shown(order)}`)
     }

@@ -1,7 +1,16 @@
 /** The field indexes of one record table, for programs. */
+import { checkSignal, OptionNames, readArguments } from '../../api/index.js'
 import type { TableContext } from '../records/table-context.js'
 import type { FieldIndexInfo, FieldIndexInput } from './field-index.js'
 import type { FieldIndexCheck } from './field-indexes.js'
+
+/** Options of {@link RecordIndexes.create}. */
+export interface IndexBuildOptions {
+  /** Interrupts the build, which the next `create` goes on with. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const buildNames = new OptionNames<IndexBuildOptions>('the build of an index', { signal: true })
 
 /** The indexes of a record table; `RecordTable.indexes`. */
 export class RecordIndexes {
@@ -19,11 +28,9 @@ export class RecordIndexes {
    * `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a
    * record are too long.
    */
-  async create(
-    input: FieldIndexInput,
-    { signal }: { readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<FieldIndexInfo> {
+  async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
     this.#context.checkOpen()
+    const signal = readArguments(() => checkSignal(buildNames.check(options).signal))
     return this.#context.fieldIndexes.create(this.#context, input, signal)
   }
 

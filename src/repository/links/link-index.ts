@@ -5,13 +5,21 @@
  * with those in the index, and the difference is one batch, in both directions. So an event that
  * comes twice or late does no harm, and the index of a record is always that of one of its states.
  */
-import type { AtomicMutation, Database } from '../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type { Link } from '../link.js'
+import {
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+  type AtomicMutation,
+  type Database,
+} from '../../api/index.js'
+import { invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { Link } from '../link.js'
 import { lastTag, versionTagNamespace } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { StoredEvent } from '../records/commit.js'
-import type { RecordTable } from '../records/record-table.js'
+import { RecordTable } from '../records/record-table.js'
 import type { StoredRecord } from '../records/record.js'
 import { isTagField } from '../records/version-tags.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
@@ -57,7 +65,11 @@ export interface LinkIndexParts {
   readonly allTables: () => RecordTable[]
 }
 
+const queryNames = new OptionNames<LinkQuery>('a query of links', { tag: true, field: true })
+
 const family = 'l'
+/** How deep records in fields nest at most, as in a write. */
+const depthMax = 64
 const linksPerBatchMax = 1000
 
 /** The link index of a repository manager. */
@@ -69,13 +81,16 @@ export class LinkIndex {
     this.#parts = parts
   }
 
-  /** The records that the links of a record lead to. `ERR_FIELD_TYPE_NOT_FOUND`. */
+  /**
+   * The records that the links of a record lead to. `ERR_FIELD_TYPE_NOT_FOUND`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
   async linksOf(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
     const links = await this.#find('forward', placeOf(table, RecordId.of(id)), query)
     return links.map(({ target, field }) => this.#found(target, field))
   }
 
-  /** The records whose links lead to a record, which need not exist. */
+  /** The records whose links lead to a record, which need not exist. As {@link linksOf}. */
   async referrers(
     table: RecordTable,
     id: RecordIdLike,
@@ -85,8 +100,14 @@ export class LinkIndex {
     return links.map(({ source, field }) => this.#found(source, field))
   }
 
-  /** Brings the links of a record to its present state. For a subscription. */
-  async follow({ repository, table, id }: StoredEvent): Promise<void> {
+  /**
+   * Brings the links of a record to its present state. For a subscription.
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async follow(event: StoredEvent): Promise<void> {
+    const { repository, table, id } = readArguments(() => ({ ...checkObject(event, 'an event') }))
+    checkText(repository, 'the repository of an event')
+    checkText(table, 'the table of an event')
     const recordTable = this.#parts.findTable(repository, table)
     const source = { table: `${repository}/${table}`, id: RecordId.parse(id) }
     await this.#replace(
@@ -97,6 +118,7 @@ export class LinkIndex {
 
   /** Removes the links of all records of a table that is dropped. @internal */
   async removeTable(name: string): Promise<void> {
+    checkText(name, 'the name of a record table')
     const { database, table } = this.#parts
     for await (const { row } of database.table(table).scan({ prefix: tablePrefix(name) })) {
       const mutations = linkRows(parseLinkRow(row!)).map((gone): AtomicMutation => {
@@ -133,8 +155,10 @@ export class LinkIndex {
   async #find(
     direction: 'forward' | 'backward',
     place: RecordPlace,
-    { tag = lastTag, field }: LinkQuery,
+    query: LinkQuery,
   ): Promise<IndexedLink[]> {
+    const { tag = lastTag, field } = readArguments(() => queryNames.copy(query))
+    checkText(tag, 'the tag of a query of links')
     const { schema, database, table } = this.#parts
     const tagName = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
     const fieldNumber = field === undefined ? undefined : schema.field(field).ordinal
@@ -221,23 +245,37 @@ export class LinkIndex {
   }
 }
 
-function placeOf(table: RecordTable, id: RecordId): RecordPlace {
+function placeOf(given: RecordTable, id: RecordId): RecordPlace {
+  const table = RecordTable.check(given)
   return { table: `${table.repository}/${table.name}`, id }
 }
 
-/** Calls with every link of a value, also of those inside records. */
+/**
+ * Calls with every link of a value, also of those inside records. `ERR_INVALID_RECORD` for a value
+ * that is not of the type.
+ */
 export function eachLink(
   type: ValueType,
   value: unknown,
   schema: SchemaCache,
   callback: (link: Link) => void,
+  depth = 0,
 ): void {
   if (type.element !== undefined) {
-    for (const each of value as unknown[]) eachLink(type.element, each, schema, callback)
-  } else if (type.base === 'LINK') callback(value as Link)
-  else if (type.base === 'RECORD') {
-    for (const [name, inner] of Object.entries((value as EmbeddedRecord).fields)) {
-      eachLink(schema.field(name).type, inner, schema, callback)
+    if (!Array.isArray(value)) throw unfit(type, value)
+    for (const each of value) eachLink(type.element, each, schema, callback, depth)
+  } else if (type.base === 'LINK') {
+    if (!Link.is(value)) throw unfit(type, value)
+    callback(value)
+  } else if (type.base === 'RECORD') {
+    if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+    const { fields } = checkObject(value as EmbeddedRecord, 'a record in a field')
+    for (const [name, inner] of Object.entries(checkObject(fields, 'its fields'))) {
+      eachLink(schema.field(name).type, inner, schema, callback, depth + 1)
     }
   }
+}
+
+function unfit({ name }: ValueType, value: unknown): RepositoryError {
+  return invalidRecord(`a value of ${name} cannot be ${shown(value)}`)
 }

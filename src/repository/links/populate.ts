@@ -1,7 +1,8 @@
 /** Records together with those that their links lead to, and those behind them, in few reads. */
-import { shown } from '../../api/index.js'
+import { checkArray, checkObject, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { Link } from '../link.js'
+import { RecordId } from '../record-id.js'
 import type { RecordTable } from '../records/record-table.js'
 import type { StoredRecord } from '../records/record.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
@@ -31,14 +32,14 @@ interface Step {
 }
 
 function stepsOf(paths: readonly LinkPath[], schema: SchemaCache): Map<string, Step> {
-  if (!Array.isArray(paths)) throw invalidArgument(`paths: lists of fields, got ${shown(paths)}`)
   const first = new Map<string, Step>()
-  for (const path of paths) {
-    if (!Array.isArray(path) || path.length === 0 || path.length > stepsMax) {
+  for (const given of checkArray(paths, 'paths')) {
+    const path = checkArray(given, 'a path')
+    if (path.length === 0 || path.length > stepsMax) {
       throw invalidArgument(`a path has 1 to ${stepsMax} fields, got ${shown(path)}`)
     }
     let steps = first
-    for (const field of path as LinkPath) {
+    for (const field of path) {
       schema.field(field)
       const step = steps.get(field) ?? { field, next: new Map<string, Step>() }
       steps.set(field, step)
@@ -62,12 +63,14 @@ export async function populate(
   schema: SchemaCache,
   tableOf: (name: string) => RecordTable | undefined,
 ): Promise<PopulatedRecord[]> {
-  const steps = stepsOf(paths, schema)
-  const found = records.map((record): Growing => ({ record, links: {} }))
+  const steps = readArguments(() => stepsOf(paths, schema))
+  const found = checkArray(records, 'records').map((record): Growing => {
+    return { record: checkStored(record), links: {} }
+  })
   let left = recordsMax
   const follow = async (from: readonly Growing[], at: ReadonlyMap<string, Step>): Promise<void> => {
     for (const { field, next } of at.values()) {
-      const targets = from.flatMap((each) => targetsOf(each, field, schema))
+      const targets = readArguments(() => from.flatMap((each) => targetsOf(each, field, schema)))
       left -= targets.length
       if (left < 0) throw invalidArgument(`the paths lead to more than ${recordsMax} records`)
       await fetchTargets(targets, tableOf)
@@ -77,6 +80,15 @@ export async function populate(
   }
   await follow(found, steps)
   return found
+}
+
+function checkStored(record: StoredRecord): StoredRecord {
+  return readArguments(() => {
+    const { id, fields } = checkObject(record, 'a record')
+    RecordId.of(id)
+    checkObject(fields, 'the fields of a record')
+    return record
+  })
 }
 
 function targetsOf({ record, links }: Growing, field: string, schema: SchemaCache): Target[] {

@@ -1,4 +1,5 @@
 /** Batches: writes of several records, of one or several tables, all or none. */
+import { checkObject, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { RecordIdLike } from '../record-id.js'
 import { commit, type TableChange } from './commit.js'
@@ -94,7 +95,7 @@ class BatchOutcome implements BatchResult {
 export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
   const seen = new Set<string>()
   const entries = writes.map(({ table, write }): Entry => {
-    const attempt = attemptOf(table.attempts, write)
+    const attempt = readArguments(() => attemptOf(table.attempts, write))
     const { context } = table
     const place = `${context.keyText} ${attempt.id.text}`
     if (seen.has(place)) throw invalidArgument(`the batch writes ${attempt.id.text} twice`)
@@ -116,10 +117,11 @@ export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchRe
 const kinds = ['create', 'update', 'delete']
 
 function attemptOf(attempts: RecordAttempts, write: BatchWrite): Attempt {
-  const isObject = typeof write === 'object' && (write as unknown) !== null
-  const names = isObject ? Object.keys(write).filter((name) => name !== 'options') : []
+  const names = Object.keys(checkObject(write, 'a write of a batch')).filter((name) => {
+    return name !== 'options'
+  })
   if (names.length === 1 && kinds.includes(names[0])) {
-    if (write.options !== undefined && 'retries' in write.options) {
+    if (write.options !== undefined && 'retries' in checkObject(write.options, 'options')) {
       throw invalidArgument('a write of a batch has no retries: repeat the batch')
     }
     if ('create' in write) return attempts.creating(write.create, write.options)

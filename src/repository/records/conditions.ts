@@ -1,10 +1,11 @@
 /** Conditions of updates and deletes: on fields of any scope, and on the version. */
-import { OptionNames, shown } from '../../api/index.js'
+import { checkArray, checkChoice, OptionNames, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { versionField } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { RecordState, VersionState } from './record-state.js'
+import { checkVersion } from './record-reader.js'
 import { orderTo } from './values-compared.js'
 
 /** How the stored value must relate to that of the condition: `stored operator value`. */
@@ -47,6 +48,13 @@ const tests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
   GREATER: (order) => order > 0,
 }
 
+const operators = Object.keys(tests) as ConditionOperator[]
+
+/** Checks an operator. `ERR_INVALID_ARGUMENT`. */
+export function checkOperator(operator: unknown): ConditionOperator {
+  return checkChoice(operator, 'the operator', operators)
+}
+
 /**
  * Checks conditions and finds their fields; the values count as of this call.
  * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
@@ -56,12 +64,15 @@ export function prepareConditions(
   conditions: readonly Condition[] | undefined,
   schema: SchemaCache,
 ): PreparedCondition[] {
-  return (conditions ?? []).map((condition) => prepare(names.check(condition), schema))
+  return readArguments(() => {
+    const given = checkArray(conditions ?? [], 'conditions')
+    return given.map((condition) => prepare(names.copy(condition), schema))
+  })
 }
 
 function prepare(condition: Condition, schema: SchemaCache): PreparedCondition {
   const { field: name, operator = 'EQUAL', value, allowMissing = false } = condition
-  if (!Object.hasOwn(tests, operator)) throw invalidArgument(`no operator ${shown(operator)}`)
+  checkOperator(operator)
   if (value === undefined) throw invalidArgument('a condition needs a value, or null')
   const test = tests[operator]
   const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
@@ -75,7 +86,8 @@ function prepare(condition: Condition, schema: SchemaCache): PreparedCondition {
     return { field, isFulfilledBy }
   }
   if (field === undefined) {
-    const wanted = Number(value)
+    checkVersion(value)
+    const wanted = value
     const isFulfilledBy = (_: Buffer | undefined, version: number): boolean => {
       return version === 0 ? allowMissing : test(version - wanted)
     }

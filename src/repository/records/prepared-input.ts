@@ -1,15 +1,15 @@
 /** Input of a write, checked and encoded: what it sets, removes and says of metadata. */
-import { OptionNames, shown } from '../../api/index.js'
+import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../api/index.js'
 import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
-import { invalidArgument, invalidRecord } from '../errors.js'
+import { invalidRecord } from '../errors.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { RecordType } from '../schema/record-type.js'
 import { leafOf } from '../schema/rule-checks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { Metadata } from './metadata.js'
 import type { RecordInput, RecordTypeLike } from './record.js'
-import { copyMetadata } from './submission.js'
+import { copyAttributes, copyMetadata } from './submission.js'
 
 const names = new OptionNames<RecordInput>('a record', {
   id: true,
@@ -69,7 +69,10 @@ export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache
  * `ERR_RECORD_TYPE_NOT_FOUND`.
  */
 export function prepareInput(input: RecordInput, schema: SchemaCache): PreparedInput {
-  if (typeof input !== 'object' || input === null) throw invalidArgument('a record is an object')
+  return readArguments(() => prepared(checkObject(input, 'a record'), schema))
+}
+
+function prepared(input: RecordInput, schema: SchemaCache): PreparedInput {
   // A draft has getters for its parts, which are no options of its own.
   if (Object.getPrototypeOf(input) === Object.prototype) names.check(input)
   const sets = new Map<number, FieldChange>()
@@ -78,31 +81,29 @@ export function prepareInput(input: RecordInput, schema: SchemaCache): PreparedI
     sets.set(field.ordinal, { field, bytes: encodeField(field, value, schema) })
   }
   const deletes = new Map<number, FieldType>()
-  for (const name of input.fieldsToDelete ?? []) {
+  for (const name of checkArray(input.fieldsToDelete ?? [], 'fieldsToDelete')) {
     const field = schema.field(name)
     deletes.set(field.ordinal, field)
     sets.delete(field.ordinal)
   }
   const metadata = metadataOf(input, schema)
-  const attributes = input.attributes === undefined ? undefined : { ...input.attributes }
-  for (const [name, text] of Object.entries(objectOf(input.attributes, 'attributes'))) {
-    if (typeof text !== 'string') throw invalidArgument(`the attribute '${name}' must be a text`)
-  }
+  const attributes = copyAttributes(input.attributes)
   return { type: typeOf(input.type, schema), sets, deletes, metadata, attributes }
 }
 
 function objectOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (value === undefined) return {}
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return value as Readonly<Record<string, unknown>>
-  }
-  throw invalidArgument(`${what} must be an object, got ${shown(value)}`)
+  return value === undefined ? {} : (checkObject(value, what) as Readonly<Record<string, unknown>>)
 }
 
 function typeOf(type: RecordTypeLike | undefined, schema: SchemaCache): PreparedInput['type'] {
   if (type === undefined) return undefined
-  const { name, version } = typeof type === 'string' ? { name: type, version: undefined } : type
+  const { name, version } =
+    typeof type === 'string' ? { name: type, version: undefined } : checkObject(type, 'a type')
   return { recordType: schema.recordType(name, version), isPinned: version !== undefined }
+}
+
+function keysOf(keys: readonly string[]): readonly string[] {
+  return checkArray(keys, 'keys of metadata').map((key) => checkText(key, 'a key of metadata'))
 }
 
 function metadataOf(input: RecordInput, schema: SchemaCache): Map<number, MetadataChange> {
@@ -118,7 +119,7 @@ function metadataOf(input: RecordInput, schema: SchemaCache): Map<number, Metada
     const gone = deletes[name] as readonly string[] | undefined
     found.set(field.ordinal, {
       changes: own === undefined ? undefined : copyMetadata(own),
-      deletes: gone === undefined ? undefined : [...gone],
+      deletes: gone === undefined ? undefined : keysOf(gone),
     })
   }
   return found

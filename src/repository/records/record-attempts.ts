@@ -2,7 +2,7 @@
  * Prepares creates, updates and deletes of one table. A write is taken as of its call, and then
  * made from the record as it is, as often as it takes.
  */
-import { shown } from '../../api/index.js'
+import { readArguments, shown } from '../../api/index.js'
 import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -59,7 +59,8 @@ export class RecordAttempts {
     const { useLatestRecordType } = checkCreate(options)
     const submitted = this.#submit(given)
     const { randomBytes } = this.#context
-    const id = given.id === undefined ? RecordId.random(randomBytes) : RecordId.of(given.id)
+    const own = readArguments(() => given.id)
+    const id = own === undefined ? RecordId.random(randomBytes) : RecordId.of(own)
     return { id, run: () => this.#create(id, submitted, useLatestRecordType) }
   }
 
@@ -68,8 +69,9 @@ export class RecordAttempts {
     this.#context.checkOpen()
     const wishes = updateWishes(options, this.#context.schema)
     const submitted = this.#submit(given)
-    if (given.id === undefined) throw invalidArgument('an update needs an id')
-    const id = RecordId.of(given.id)
+    const own = readArguments(() => given.id)
+    if (own === undefined) throw invalidArgument('an update needs an id')
+    const id = RecordId.of(own)
     return { id, run: () => this.#update(id, submitted, wishes) }
   }
 

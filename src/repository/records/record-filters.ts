@@ -1,9 +1,9 @@
 /** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
-import { checkArray, checkObject, readArguments, shown } from '../../api/index.js'
+import { checkArray, checkObject, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { ConditionOperator } from './conditions.js'
+import { checkOperator, type ConditionOperator } from './conditions.js'
 import { checkVersion } from './record-reader.js'
 import type { RecordState } from './record-state.js'
 import { orderTo } from './values-compared.js'
@@ -155,7 +155,7 @@ function fieldTest(
 ): RecordTest {
   const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
   const field = schema.field(name)
-  if (!Object.hasOwn(orderTests, operator)) throw invalidArgument(`no operator ${shown(operator)}`)
+  checkOperator(operator)
   const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
   const order = orderTo(field, value, schema, !isEquality)
   return (_, state) => {

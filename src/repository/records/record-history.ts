@@ -1,5 +1,5 @@
 /** What can be done with the versions of a record: compare, restore, drop old ones, undelete. */
-import { OptionNames } from '../../api/index.js'
+import { OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import { checkRevision } from './commit.js'
@@ -97,7 +97,7 @@ export class RecordHistory {
     version: number,
     options: RevisionOptions = {},
   ): Promise<{ readonly input: RecordInput; readonly revision: number }> {
-    const { revision } = revisionNames.check(options)
+    const { revision } = readArguments(() => revisionNames.copy(options))
     const id = RecordId.of(idLike)
     const { state } = await this.#live(id)
     checkRevision(id, state, revision)
@@ -124,8 +124,17 @@ export class RecordHistory {
 
   /** A write that drops old versions. */
   async preparePrune(idLike: RecordIdLike, options: PruneOptions = {}): Promise<PreparedWrite> {
-    const { keep = 1, ageMillisecondsMin, keepTagged = true } = pruneNames.check(options)
+    const {
+      keep = 1,
+      ageMillisecondsMin,
+      keepTagged = true,
+    } = readArguments(() => pruneNames.copy(options))
     if (!Number.isSafeInteger(keep) || keep < 1) throw invalidArgument('keep is at least 1')
+    const age = ageMillisecondsMin ?? 0
+    if (typeof age !== 'number' || !(age >= 0)) {
+      throw invalidArgument(`ageMillisecondsMin is 0 or more, got ${shown(age)}`)
+    }
+    if (typeof keepTagged !== 'boolean') throw invalidArgument('keepTagged must be true or false')
     const id = RecordId.of(idLike)
     const { bytes, state } = await this.#live(id)
     const { views, clock, schema } = this.#context

@@ -1,5 +1,12 @@
 /** Reads records of one table: the newest version, old ones, several at once, and variants. */
-import { requireCapability, shown } from '../../api/index.js'
+import {
+  checkArray,
+  checkText,
+  OptionNames,
+  readArguments,
+  requireCapability,
+  shown,
+} from '../../api/index.js'
 import type { Get, Result } from '../../api/index.js'
 import { ByteReader } from '../byte-reader.js'
 import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -38,6 +45,19 @@ export type VersionSelection =
       readonly to?: number | undefined
     }
 
+const readNames = new OptionNames<ReadOptions>('a read of a record', {
+  version: true,
+  fields: true,
+})
+const fieldsNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of records', {
+  fields: true,
+})
+const rangeNames = new OptionNames<Exclude<VersionSelection, readonly number[]>>(
+  'a range of versions',
+  { from: true, to: true },
+)
+const noOptions: ReadOptions = Object.freeze({})
+
 const versionsAtOnce = 1000
 const headColumns = [headColumn]
 
@@ -73,38 +93,42 @@ export class RecordReader {
 
   /** Numbers of fields by their names. `ERR_FIELD_TYPE_NOT_FOUND`. */
   wanted(names: readonly string[] | undefined): WantedFields {
-    if (names === undefined || names.length === 0) return undefined
-    return new Set(names.map((name) => this.#context.schema.field(name).ordinal))
+    if (names === undefined) return undefined
+    const list = checkArray(names, 'fields')
+    if (list.length === 0) return undefined
+    return new Set(list.map((name) => this.#context.schema.field(name).ordinal))
   }
 
-  async read(idLike: RecordIdLike, options: ReadOptions = {}): Promise<StoredRecord> {
+  async read(idLike: RecordIdLike, options: ReadOptions = noOptions): Promise<StoredRecord> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
-    const wanted = this.wanted(options.fields)
-    if (options.version !== undefined) return this.#readVersion(id, options.version, wanted)
+    const { version, wanted } = this.#optionsOf(options)
+    if (version !== undefined) return this.#readVersion(id, version, wanted)
     return this.#newestOf(id, await this.#context.table.get(headGet(id)), wanted)
   }
 
   /** As {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
-  readSync(idLike: RecordIdLike, options: ReadOptions = {}): StoredRecord {
+  readSync(idLike: RecordIdLike, options: ReadOptions = noOptions): StoredRecord {
     this.#context.checkOpen()
     const { syncTable, database } = this.#context
     if (syncTable === undefined) {
       requireCapability(database.capabilities, 'sync', 'a synchronous read of a record')
     }
     const id = RecordId.of(idLike)
-    const wanted = this.wanted(options.fields)
-    const { version } = options
+    const { version, wanted } = this.#optionsOf(options)
     if (version === undefined) return this.#newestOf(id, syncTable!.getSync(headGet(id)), wanted)
     checkVersion(version)
     return this.#versionOf(id, syncTable!.getSync(versionGet(id, version)), version, wanted)
   }
 
   /** The records that exist, in the order asked for. */
-  async readList(ids: readonly RecordIdLike[], options: ReadOptions = {}): Promise<StoredRecord[]> {
+  async readList(
+    ids: readonly RecordIdLike[],
+    options: Pick<ReadOptions, 'fields'> = noOptions,
+  ): Promise<StoredRecord[]> {
     this.#context.checkOpen()
-    const wanted = this.wanted(options.fields)
-    const parsed = ids.map((id) => RecordId.of(id))
+    const wanted = this.#fieldsOf(options)
+    const parsed = checkArray(ids, 'ids').map((id) => RecordId.of(id))
     const gets = parsed.map((id) => ({ row: id.bytes, columns: [headColumn] }))
     const rows = await this.#context.table.getList(gets)
     return rows.flatMap((row, index) => {
@@ -120,14 +144,15 @@ export class RecordReader {
   async readVersions(
     idLike: RecordIdLike,
     selection: VersionSelection,
-    options: Pick<ReadOptions, 'fields'> = {},
+    options: Pick<ReadOptions, 'fields'> = noOptions,
   ): Promise<StoredRecord[]> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
-    const wanted = this.wanted(options.fields)
+    const chosen = checkSelection(selection)
+    const wanted = this.#fieldsOf(options)
     const bytes = await this.#headBytes(id)
     const header = this.#headerOf(id, bytes)
-    const numbers = selectVersions(selection, header)
+    const numbers = selectVersions(chosen, header)
     const records: StoredRecord[] = []
     for (let start = 0; start < numbers.length; start += versionsAtOnce) {
       const part = numbers.slice(start, start + versionsAtOnce)
@@ -174,13 +199,14 @@ export class RecordReader {
   async readTagged(
     idLike: RecordIdLike,
     tag: string,
-    options: Pick<ReadOptions, 'fields'> = {},
+    options: Pick<ReadOptions, 'fields'> = noOptions,
   ): Promise<StoredRecord | undefined> {
     const id = RecordId.of(idLike)
+    checkText(tag, 'a version tag')
+    const wanted = this.#fieldsOf(options)
     const newest = await this.read(id)
     const version = this.versionOfTag(newest, tag)
     if (version === undefined) return undefined
-    const wanted = this.wanted(options.fields)
     if (version === 0) {
       const { state } = await this.head(id)
       if (state === undefined || state.isDeleted) throw recordNotFound(id)
@@ -199,6 +225,9 @@ export class RecordReader {
   async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
+    if (typeof time !== 'number' || Number.isNaN(time)) {
+      throw invalidArgument(`a time in milliseconds is wanted, got ${shown(time)}`)
+    }
     const header = this.#headerOf(id, await this.#headBytes(id))
     let low = header.first
     let high = header.version
@@ -240,6 +269,20 @@ export class RecordReader {
       if (!readHeadHeader(new ByteReader(head, 'a record')).isDeleted) found.push(id)
     }
     return found
+  }
+
+  #optionsOf(options: ReadOptions): {
+    readonly version: number | undefined
+    readonly wanted: WantedFields
+  } {
+    if (options === noOptions) return { version: undefined, wanted: undefined }
+    const { version, fields } = readArguments(() => readNames.copy(options))
+    return { version, wanted: this.wanted(fields) }
+  }
+
+  #fieldsOf(options: Pick<ReadOptions, 'fields'>): WantedFields {
+    if (options === noOptions) return undefined
+    return this.wanted(readArguments(() => fieldsNames.copy(options)).fields)
   }
 
   async #headBytes(id: RecordId): Promise<Buffer | undefined> {
@@ -302,16 +345,32 @@ export function checkVersion(version: unknown): asserts version is number {
   throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
 }
 
+/** Checks a selection; a copy of it. `ERR_INVALID_ARGUMENT`. */
+function checkSelection(selection: VersionSelection): VersionSelection {
+  return readArguments(() => {
+    if (isList(selection)) {
+      const versions = checkArray(selection, 'versions')
+      versions.forEach(checkVersion)
+      return versions
+    }
+    const { from, to } = rangeNames.check(selection)
+    if (from !== undefined) checkVersion(from)
+    if (to !== undefined) checkVersion(to)
+    return { from, to }
+  })
+}
+
+function isList(selection: VersionSelection): selection is readonly number[] {
+  return Array.isArray(selection)
+}
+
 function selectVersions(selection: VersionSelection, header: HeadHeader): number[] {
   const { first, version: newest } = header
-  if (Array.isArray(selection)) {
-    for (const version of selection as readonly number[]) checkVersion(version)
-    const unique = [...new Set(selection as readonly number[])].sort((a, b) => a - b)
+  if (isList(selection)) {
+    const unique = [...new Set(selection)].sort((a, b) => a - b)
     return unique.filter((version) => version >= first && version <= newest && version > 0)
   }
-  const { from = 1, to = newest } = selection as { readonly from?: number; readonly to?: number }
-  checkVersion(from)
-  checkVersion(to)
+  const { from = 1, to = newest } = selection
   if (from > to && !(newest === 0 && to === 0)) {
     throw invalidArgument(`versions from ${from} to ${to} are none`)
   }

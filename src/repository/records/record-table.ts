@@ -1,12 +1,20 @@
 /** A record table: everything that programs do with records. */
-import { OptionNames } from '../../api/index.js'
+import {
+  checkArray,
+  checkObject,
+  checkSignal,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../api/index.js'
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import type { FieldsOf, RecordTypeDefinition } from '../schema/define.js'
+import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
 import { writeBatch, type BatchResult, type BatchTable, type BatchWrite } from './batch.js'
 import { publishEvent } from './commit.js'
@@ -16,11 +24,17 @@ import {
   type PruneOptions,
   type RevisionOptions,
 } from './record-history.js'
-import { RecordReader, type ReadOptions, type VersionSelection } from './record-reader.js'
+import {
+  checkVersion,
+  RecordReader,
+  type ReadOptions,
+  type VersionSelection,
+} from './record-reader.js'
 import { scanRecords, type RecordScan } from './record-scanner.js'
 import { RecordWriter } from './record-writer.js'
 import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
 import type { RecordInput, StoredRecord, WriteResult } from './record.js'
+import { copyAttributes } from './submission.js'
 import { headColumn } from './record-state.js'
 import type { TableContext } from './table-context.js'
 import { versionNotFoundAt } from './record-view.js'
@@ -35,6 +49,15 @@ export interface BlobPlace {
   /** Default: all bytes. */
   readonly range?: ByteRange | undefined
 }
+
+/** Options of {@link RecordTable.purgeDeleted}. */
+export interface PurgeOptions {
+  /** Ends the call with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const atNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of a record', { fields: true })
+const purgeNames = new OptionNames<PurgeOptions>('a purge', { signal: true })
 
 const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
   indexes: true,
@@ -74,6 +97,12 @@ export class RecordTable {
     this.#reader = new RecordReader(context)
     this.#writer = new RecordWriter(context, this.#reader)
     this.#history = new RecordHistory(context, this.#reader)
+  }
+
+  /** Checks that a value is a record table. `ERR_INVALID_ARGUMENT`. @internal */
+  static check(value: unknown): RecordTable {
+    if (typeof value === 'object' && value !== null && #context in value) return value
+    throw invalidArgument(`a record table is wanted, got ${shown(value)}`)
   }
 
   /** Name of the record table in its repository. */
@@ -120,7 +149,8 @@ export class RecordTable {
    * `Repository.batch` writes to several tables.
    */
   async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
-    return writeBatch(writes.map((write) => ({ table: this.writing, write })))
+    const list = readArguments(() => checkArray(writes, 'the writes of a batch'))
+    return writeBatch(list.map((write) => ({ table: this.writing, write })))
   }
 
   /** What batches need of this table. @internal */
@@ -179,19 +209,20 @@ export class RecordTable {
     time: number,
     options: Pick<ReadOptions, 'fields'> = {},
   ): Promise<StoredRecord> {
+    const { fields } = readArguments(() => atNames.copy(options))
     const version = await this.#reader.versionAt(id, time)
     if (version === undefined) throw versionNotFoundAt(RecordId.of(id), time)
-    return this.#reader.read(id, { ...options, version })
+    return this.#reader.read(id, { fields, version })
   }
 
   /** The description of the blob at a place of a field. Errors as {@link readBlob}. */
   async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
-    placeNames.check(place)
-    const { indexes = [], version } = place
+    const { indexes = [], version } = readArguments(() => placeNames.copy(place))
+    const path = checkArray(indexes, 'the indexes of a blob')
     if (typeof field !== 'string') throw invalidArgument('a blob is in a field, given by its name')
     const fieldType = this.#context.schema.field(field)
     const record = await this.#reader.read(id, { fields: [field], version })
-    return blobAt(record, fieldType, indexes)
+    return blobAt(record, fieldType, path)
   }
 
   /**
@@ -200,8 +231,9 @@ export class RecordTable {
    * field without blobs, `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
+    const { range } = readArguments(() => ({ ...checkObject(place, 'the place of a blob') }))
     const blob = await this.blob(id, field, place)
-    return { blob, bytes: this.#context.blobs.read(blob, place.range) }
+    return { blob, bytes: this.#context.blobs.read(blob, range) }
   }
 
   /** The ids of the master and the variants that exist, in order. */
@@ -213,11 +245,12 @@ export class RecordTable {
    * Tells subscribers of a record as it is, by an event of the type `record-index`; the sequence of
    * the event, or undefined if there is no such record.
    */
-  publish(
+  async publish(
     id: RecordIdLike,
     attributes?: Readonly<Record<string, string>>,
   ): Promise<number | undefined> {
-    return publishEvent(this.#context, RecordId.of(id), attributes)
+    const texts = readArguments(() => copyAttributes(attributes))
+    return publishEvent(this.#context, RecordId.of(id), texts)
   }
 
   /** Whether there is a record, not deleted. */
@@ -274,10 +307,9 @@ export class RecordTable {
    * Removes what deleted records have kept for too long; how many there were. `ERR_ABORTED` by the
    * signal.
    */
-  async purgeDeleted({
-    signal,
-  }: { readonly signal?: AbortSignal | undefined } = {}): Promise<number> {
+  async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
     this.#context.checkOpen()
+    const signal = readArguments(() => checkSignal(purgeNames.check(options).signal))
     let count = 0
     const columns = [headColumn]
     for await (const row of this.#context.table.scan({ columns, ...(signal && { signal }) })) {
@@ -302,17 +334,19 @@ export class RecordTable {
     version?: number,
     options?: RevisionOptions,
   ): Promise<WriteResult> {
+    checkText(tag, 'a version tag')
+    if (version !== undefined) checkVersion(version)
     const target = version ?? (await this.read(id)).version ?? 0
     return this.update({ id, fields: { [tag]: BigInt(target) } }, options)
   }
 
   /** Removes a version tag. */
-  untag(id: RecordIdLike, tag: string, options?: RevisionOptions): Promise<WriteResult> {
+  async untag(id: RecordIdLike, tag: string, options?: RevisionOptions): Promise<WriteResult> {
     return this.update({ id, fieldsToDelete: [tag] }, options)
   }
 
   /** The records of a definition, with the types of its fields. */
   typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
-    return new TypedRecords(this, definition)
+    return new TypedRecords(this, checkDefinition(definition) as D)
   }
 }

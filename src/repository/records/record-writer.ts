@@ -3,7 +3,7 @@
  * check that the record is as it was read; who loses a race gets `ERR_CONCURRENT_RECORD_UPDATE`, or
  * tries again in turn.
  */
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import { commit } from './commit.js'
 import { RecordAttempts, recordExists } from './record-attempts.js'
@@ -68,9 +68,8 @@ export class RecordWriter {
   }
 
   async createOrUpdate(input: RecordInput, options: UpdateOptions = {}): Promise<WriteResult> {
-    if (input.id === undefined) throw invalidArgument('createOrUpdate needs an id')
-    const { useLatestRecordType, retries = 0 } = options
     const updating = this.attempts.updating(input, options)
+    const { useLatestRecordType, retries = 0 } = options
     const creating = this.attempts.creating(input, { useLatestRecordType })
     for (let flip = 0; ; flip++) {
       const { state } = await this.#reader.head(updating.id)

@@ -1,4 +1,5 @@
 /** Records as callers give and get them. */
+import { checkText, OptionNames } from '../../api/index.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { Metadata } from './metadata.js'
@@ -83,6 +84,11 @@ export interface WriteResult {
   readonly sequence: number | undefined
 }
 
+const draftNames = new OptionNames<Pick<RecordInput, 'id' | 'type'>>('a draft of a record', {
+  id: true,
+  type: true,
+})
+
 /**
  * A draft of a record to write, built call by call: setting a field takes back that it is deleted.
  */
@@ -92,22 +98,23 @@ export class RecordDraft implements RecordInput {
   readonly #fields = new Map<string, unknown>()
   readonly #deletes = new Set<string>()
 
-  /** A draft without fields. Without `id` the repository makes one. */
+  /** A draft without fields. Without `id` the repository makes one. `ERR_INVALID_ARGUMENT`. */
   constructor(parts: Pick<RecordInput, 'id' | 'type'> = {}) {
-    this.id = parts.id
-    this.type = parts.type
+    const { id, type } = draftNames.check(parts)
+    this.id = id
+    this.type = type
   }
 
-  /** Gives a field a value. */
+  /** Gives a field a value. `ERR_INVALID_ARGUMENT` for a name that is no text. */
   set(name: string, value: unknown): this {
-    this.#fields.set(name, value)
+    this.#fields.set(checkText(name, 'the name of a field'), value)
     this.#deletes.delete(name)
     return this
   }
 
-  /** Asks for the removal of a field. */
+  /** Asks for the removal of a field. `ERR_INVALID_ARGUMENT` for a name that is no text. */
   delete(name: string): this {
-    this.#fields.delete(name)
+    this.#fields.delete(checkText(name, 'the name of a field'))
     this.#deletes.add(name)
     return this
   }

@@ -6,7 +6,9 @@
  * the records as they are then.
  */
 import {
+  checkText,
   OptionNames,
+  readArguments,
   shown,
   type Clock,
   type DurabilityOption,
@@ -17,12 +19,13 @@ import { parseJson } from '../json/json-text.js'
 import { NameReader, NameWriter } from '../json/namespaces.js'
 import { scanFromJson, scanToJson } from '../json/scan-json.js'
 import { RecordId } from '../record-id.js'
+import { isBytes } from '../value-kinds.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { concurrentUpdate } from './commit.js'
 import type { StoredRecord } from './record.js'
 import type { RecordFilter } from './record-filters.js'
-import type { RecordScan } from './record-scanner.js'
-import type { RecordTable } from './record-table.js'
+import { checkScan, type RecordScan } from './record-scanner.js'
+import { RecordTable } from './record-table.js'
 
 /** Who may use a scanner. */
 export interface ScannerOwner {
@@ -86,16 +89,17 @@ export class Scanners {
     scan: RecordScan = {},
     options: ScannerOwner = {},
   ): Promise<string> {
-    const { owner } = ownerNames.check(options)
+    const owner = ownerOf(options)
+    const wanted = checkScan(scan)
     // Checks the arguments; nothing is read.
-    await table.scan(scan).return()
+    await RecordTable.check(table).scan(wanted).return()
     const { schema, clock, randomBytes, leaseMilliseconds } = this.#parts
-    const { limit, ...rest } = scan
+    const { limit, ...rest } = wanted
     const names = new NameWriter({ prefixes: false })
     const state: ScannerState = {
       repository: table.repository,
       table: table.name,
-      owner: owner ?? null,
+      owner,
       expires: clock.now() + leaseMilliseconds,
       isDone: false,
       next: null,
@@ -220,8 +224,7 @@ export class Scanners {
     const limit = Math.min(count, left ?? count)
     const startId = next === null ? given.startId : Buffer.from(next, 'hex')
     if (next !== null && given.stopId !== undefined) {
-      const stop =
-        given.stopId instanceof Uint8Array ? given.stopId : RecordId.of(given.stopId).bytes
+      const stop = isBytes(given.stopId) ? given.stopId : RecordId.of(given.stopId).bytes
       if (Buffer.compare(startId as Buffer, stop) >= 0) return []
     }
     const records: StoredRecord[] = []
@@ -234,7 +237,7 @@ export class Scanners {
     token: string,
     options: ScannerOwner,
   ): Promise<{ readonly bytes: Buffer; readonly state: ScannerState }> {
-    const { owner = null } = ownerNames.check(options)
+    const owner = ownerOf(options)
     const isToken = typeof token === 'string' && /^[\w-]{24}$/.test(token)
     const { table, clock } = this.#parts
     const row = isToken ? await table.get({ row: token, columns: [column] }) : undefined
@@ -263,6 +266,11 @@ export class Scanners {
   async #remove(row: Buffer): Promise<void> {
     await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
   }
+}
+
+function ownerOf(options: ScannerOwner): string | null {
+  const { owner } = readArguments(() => ownerNames.copy(options))
+  return owner === undefined ? null : checkText(owner, 'the owner of a scanner')
 }
 
 /** Names of the fields in a scan. */

@@ -1,9 +1,10 @@
 /** Records of one definition: fields by property, with the types that the definition gives. */
+import { checkObject, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { RecordTypeDefinition } from '../schema/define.js'
 import type { ReadOptions } from './record-reader.js'
-import type { RecordScan } from './record-scanner.js'
+import { checkScan, type RecordScan } from './record-scanner.js'
 import type { RecordTable } from './record-table.js'
 import type { UpdateOptions } from './write-options.js'
 import type { StoredRecord, WriteResult } from './record.js'
@@ -32,13 +33,13 @@ export class TypedRecords<D extends RecordTypeDefinition, T> {
   }
 
   /** Creates a record; without id one with a random UUID. Errors of `RecordTable.create`. */
-  create(fields: T, id?: RecordIdLike): Promise<WriteResult> {
+  async create(fields: T, id?: RecordIdLike): Promise<WriteResult> {
     const { sets } = this.#split(fields as object)
     return this.#table.create({ id, type: this.#definition.name, fields: sets })
   }
 
   /** Changes the given properties; null removes one. Errors of `RecordTable.update`. */
-  update(
+  async update(
     id: RecordIdLike,
     fields: { readonly [P in keyof T]?: T[P] | null },
     options?: UpdateOptions,
@@ -55,8 +56,9 @@ export class TypedRecords<D extends RecordTypeDefinition, T> {
   /** The records of the type or of one below it, in the order of their ids. */
   async *scan(scan: Omit<RecordScan, 'fields'> = {}): AsyncGenerator<TypedRecord<T>, void> {
     const own = { instanceOf: this.#definition.name }
-    const filter = scan.filter === undefined ? own : { all: [own, scan.filter] }
-    for await (const record of this.#table.scan({ ...scan, filter })) yield this.#typed(record)
+    const given = checkScan(scan)
+    const filter = given.filter === undefined ? own : { all: [own, given.filter] }
+    for await (const record of this.#table.scan({ ...given, filter })) yield this.#typed(record)
   }
 
   #typed(record: StoredRecord): TypedRecord<T> {
@@ -71,7 +73,8 @@ export class TypedRecords<D extends RecordTypeDefinition, T> {
     const sets: Record<string, unknown> = {}
     const deletes: string[] = []
     const names = this.#definition.fieldNames as Readonly<Record<string, string>>
-    for (const [property, value] of Object.entries(fields)) {
+    const given = readArguments(() => ({ ...checkObject(fields, 'the fields of a record') }))
+    for (const [property, value] of Object.entries(given)) {
       if (!Object.hasOwn(names, property)) {
         throw invalidArgument(`${this.#definition.name} has no property '${property}'`)
       }

@@ -1,10 +1,11 @@
 /** Options of creates, updates and deletes, and what a write is until it is committed. */
-import { OptionNames, shown } from '../../api/index.js'
+import { OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { prepareConditions, type Condition, type PreparedCondition } from './conditions.js'
 import type { RecordChange } from './record-change.js'
+import { copyAttributes } from './submission.js'
 import { checkVersion } from './record-reader.js'
 import type { StoredRecord, WriteStatus } from './record.js'
 
@@ -85,12 +86,12 @@ export interface Wishes {
 
 /** Checks the options of a create. `ERR_INVALID_ARGUMENT`. */
 export function checkCreate(options: CreateOptions): CreateOptions {
-  return createNames.check(options)
+  return readArguments(() => createNames.copy(options))
 }
 
 /** Checks the options of an update. `ERR_INVALID_ARGUMENT`; errors of {@link prepareConditions}. */
 export function updateWishes(given: UpdateOptions, schema: SchemaCache): Wishes {
-  const { conditions, ...options } = updateNames.check(given)
+  const { conditions, ...options } = readArguments(() => updateNames.copy(given))
   const { version, autosave = false } = options
   if (version !== undefined) {
     checkVersion(version)
@@ -102,12 +103,12 @@ export function updateWishes(given: UpdateOptions, schema: SchemaCache): Wishes 
 
 /** Checks the options of a delete. Errors of {@link updateWishes}. */
 export function deleteWishes(given: DeleteOptions, schema: SchemaCache): Wishes {
-  const { conditions, attributes, ...options } = deleteNames.check(given)
+  const { conditions, attributes, ...options } = readArguments(() => deleteNames.copy(given))
   checkRetries(options.retries)
   return {
     options,
     conditions: prepareConditions(conditions, schema),
-    attributes: attributes === undefined ? undefined : { ...attributes },
+    attributes: readArguments(() => copyAttributes(attributes)),
   }
 }
 

@@ -2,13 +2,13 @@
  * Record types written in code: the same object makes the type in the repository and gives the
  * compiler the types of its records.
  */
-import { OptionNames } from '../../api/index.js'
+import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { Link } from '../link.js'
 import { checkName, parseName } from '../qualified-name.js'
 import type { Blob } from '../values/blob-value.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
-import type { Scope } from './field-type.js'
+import { checkScope, type Scope } from './field-type.js'
 import type { FieldRules } from './record-type.js'
 
 /** The type of the values of a value type, by its text form. */
@@ -102,12 +102,40 @@ export function defineRecordType<const F extends FieldDefinitions>(
   fields: F,
   options: DefinitionOptions = {},
 ): RecordTypeDefinition<F> {
-  const { supertypes = [], strict = false } = optionNames.check(options)
-  const [namespace] = parseName(name, 'the name of a record type')
-  const names = Object.entries(fields).map(([property, field]) => {
-    if (typeof field?.type !== 'string') throw invalidArgument(`${property} needs a value type`)
-    return [property, checkName(field.name ?? `{${namespace}}${property}`)]
+  return readArguments(() => {
+    const { supertypes = [], strict = false } = optionNames.check(options)
+    const [namespace] = parseName(name, 'the name of a record type')
+    const names = Object.entries(checkObject(fields, 'the fields of a definition')).map(
+      ([property, field]) => {
+        const { name: own } = checkObject(field, `the field ${property}`)
+        return [property, own ?? `{${namespace}}${property}`]
+      },
+    )
+    const fieldNames = Object.fromEntries(names) as { [P in keyof F]: string }
+    const definition = checkDefinition({ name, fields, fieldNames, supertypes, strict })
+    return Object.freeze({ ...definition, fields, fieldNames })
   })
-  const fieldNames = Object.fromEntries(names) as { [P in keyof F]: string }
-  return Object.freeze({ name, fields, fieldNames, supertypes, strict })
+}
+
+/** Checks a definition; a copy of it, also of its fields. `ERR_INVALID_ARGUMENT`. */
+export function checkDefinition(given: RecordTypeDefinition): RecordTypeDefinition {
+  return readArguments(() => {
+    const { name, fields, fieldNames, supertypes, strict } = checkObject(given, 'a definition')
+    checkName(name, 'the name of a record type')
+    if (typeof strict !== 'boolean') throw invalidArgument('strict must be true or false')
+    const names = { ...checkObject(fieldNames, 'the names of fields') }
+    const copies = Object.entries(checkObject(fields, 'the fields of a definition')).map(
+      ([property, each]) => {
+        const field = { ...checkObject(each, `the field ${property}`) }
+        if (typeof field.type !== 'string') throw invalidArgument(`${property} needs a value type`)
+        if (field.scope !== undefined) checkScope(field.scope)
+        checkName(names[property])
+        return [property, field] as const
+      },
+    )
+    const above = checkArray(supertypes, 'the supertypes of a definition')
+    for (const each of above) checkText(each, 'the name of a supertype')
+    const own = Object.fromEntries(copies)
+    return { name, fields: own, fieldNames: names, supertypes: above, strict }
+  })
 }

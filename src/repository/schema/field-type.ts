@@ -1,4 +1,5 @@
 /** Field types: name, value type and scope of a field, shared by all records. */
+import { checkChoice } from '../../api/index.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { ValueType } from '../values/value-type.js'
 
@@ -10,6 +11,11 @@ export type Scope = 'NON_VERSIONED' | 'VERSIONED' | 'VERSIONED_MUTABLE'
 
 /** The scopes. */
 export const scopes: readonly Scope[] = ['NON_VERSIONED', 'VERSIONED', 'VERSIONED_MUTABLE']
+
+/** Checks a scope. `ERR_INVALID_ARGUMENT`. */
+export function checkScope(scope: unknown): Scope {
+  return checkChoice(scope, 'the scope of a field type', scopes)
+}
 
 /** A field type; immutable. Only its name can change, which makes another object. */
 export interface FieldType {

@@ -4,13 +4,14 @@
  * Value types and scopes never change, and fields and types are never removed: a definition that
  * asks for that is a conflict, and with a conflict nothing is applied.
  */
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type { RecordTypeDefinition } from './define.js'
+import { checkArray, OptionNames } from '../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkDefinition, type RecordTypeDefinition } from './define.js'
 import type { FieldTypeInput } from './field-type.js'
 import type { FieldEntryInput, RecordTypeInput } from './record-type.js'
 import { entryOf } from './rule-checks.js'
 import type { SchemaCache } from './schema-cache.js'
-import type { TypeManager } from './type-manager.js'
+import { TypeManager } from './type-manager.js'
 
 /** One step of a plan. */
 export type SchemaStep =
@@ -53,11 +54,26 @@ export interface SchemaPlan {
   readonly conflicts: readonly string[]
 }
 
+/** Options of {@link applySchema}. */
+export interface SchemaOptions {
+  /** Whether the plan is only returned. Default false. */
+  readonly dryRun?: boolean | undefined
+}
+
+const optionNames = new OptionNames<SchemaOptions>('the application of a schema', { dryRun: true })
+
 type Definition = RecordTypeDefinition
 
-/** Compares a schema with definitions. Nothing is written. */
+function checkDefinitions(definitions: readonly Definition[]): Definition[] {
+  return checkArray(definitions, 'the definitions').map(checkDefinition)
+}
+
+/** Compares a schema with definitions. Nothing is written. `ERR_INVALID_ARGUMENT`. */
 export function planSchema(manager: TypeManager, definitions: readonly Definition[]): SchemaPlan {
-  const schema = manager.schema
+  return planOf(TypeManager.check(manager).schema, checkDefinitions(definitions))
+}
+
+function planOf(schema: SchemaCache, definitions: readonly Definition[]): SchemaPlan {
   const steps: SchemaStep[] = []
   const conflicts: string[] = []
   const created = new Map<string, FieldTypeInput>()
@@ -142,15 +158,19 @@ function stable(value: object): string {
 
 /**
  * Applies a plan of these definitions; with `dryRun` it is only returned. `ERR_TYPE` names the
- * conflicts if there are any, and nothing is applied.
+ * conflicts if there are any, and nothing is applied. `ERR_INVALID_ARGUMENT`, and the errors of the
+ * calls of the type manager.
  */
 export async function applySchema(
   manager: TypeManager,
   definitions: readonly Definition[],
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
+  options: SchemaOptions = {},
 ): Promise<SchemaPlan> {
-  await manager.refresh()
-  const plan = planSchema(manager, definitions)
+  const { dryRun = false } = optionNames.check(options)
+  if (typeof dryRun !== 'boolean') throw invalidArgument('dryRun must be true or false')
+  const wanted = checkDefinitions(definitions)
+  await TypeManager.check(manager).refresh()
+  const plan = planOf(manager.schema, wanted)
   if (dryRun) return plan
   if (plan.conflicts.length > 0) {
     const message = `the schema cannot be applied: ${plan.conflicts.join('; ')}`

@@ -1,6 +1,8 @@
 /** Checks of the rules that a record type gives to its fields, when the type is made. */
 import { OptionNames, requirePackage, shown } from '../../api/index.js'
 import { invalidArgument, RepositoryError } from '../errors.js'
+import { checkJson } from '../json/json-shapes.js'
+import type { Json } from '../json/json-text.js'
 import type { FieldType } from './field-type.js'
 import type { FieldEntry, FieldEntryInput, FieldRules } from './record-type.js'
 
@@ -17,6 +19,11 @@ const names = new OptionNames<FieldEntryInput>('a field of a record type', {
   linkTarget: true,
 })
 
+/** Checks the names of an entry; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function copyEntry(input: FieldEntryInput): FieldEntryInput {
+  return names.copy(input)
+}
+
 /** The entry of a field as it is stored. `ERR_INVALID_ARGUMENT` for rules that mean nothing. */
 export function entryOf(input: FieldEntryInput, field: FieldType): FieldEntry {
   names.check(input)
@@ -28,6 +35,8 @@ export function entryOf(input: FieldEntryInput, field: FieldType): FieldEntry {
       return value !== undefined && (name !== 'unique' || value !== false)
     }),
   ) as FieldRules
+  for (const [name, value] of Object.entries(given))
+    checkJson(value as Json, `${field.name}.${name}`)
   checkRules(given, field)
   return { field: field.id, mandatory, ...given }
 }

@@ -16,7 +16,7 @@ export function fieldTypeNotFound(name: unknown): RepositoryError {
 
 /** Makes an `ERR_RECORD_TYPE_NOT_FOUND`. */
 export function recordTypeNotFound(name: unknown, version?: number): RepositoryError {
-  const which = version === undefined ? '' : ` of version ${version}`
+  const which = version === undefined ? '' : ` of version ${shown(version)}`
   const message = `there is no record type ${shown(name)}${which}`
   return new RepositoryError(RepositoryErrorCode.recordTypeNotFound, message)
 }
@@ -26,6 +26,10 @@ export interface RuledFields {
   readonly unique: readonly FieldEntry[]
   readonly linked: readonly FieldEntry[]
   readonly mandatory: readonly FieldEntry[]
+}
+
+function versionIn(versions: RecordType[] | undefined, version: unknown): RecordType | undefined {
+  return typeof version === 'number' ? versions?.[version - 1] : undefined
 }
 
 /** The types of a schema. */
@@ -82,7 +86,7 @@ export class SchemaCache implements ValueSchema {
 
   recordTypeById(id: string, version?: number): RecordType {
     const versions = this.#types.get(id)
-    const found = version === undefined ? versions?.at(-1) : versions?.[version - 1]
+    const found = version === undefined ? versions?.at(-1) : versionIn(versions, version)
     if (found === undefined) throw recordTypeNotFound(id, version)
     return found
   }

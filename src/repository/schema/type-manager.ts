@@ -5,11 +5,25 @@
  * that names are free, that the type is as it was read, and that its number is the next one. Other
  * managers of the same database follow.
  */
-import { OptionNames, shown, type AtomicMutation, type Database } from '../../api/index.js'
+import {
+  checkArray,
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+  type AtomicMutation,
+  type Database,
+} from '../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
-import { scopes, type FieldType, type FieldTypeInput, type FieldTypeUpdate } from './field-type.js'
+import {
+  checkScope,
+  type FieldType,
+  type FieldTypeInput,
+  type FieldTypeUpdate,
+} from './field-type.js'
 import type {
   FieldEntry,
   FieldEntryInput,
@@ -19,7 +33,7 @@ import type {
   Supertype,
   SupertypeInput,
 } from './record-type.js'
-import { entryOf } from './rule-checks.js'
+import { copyEntry, entryOf } from './rule-checks.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
 import { listenToSchema, tellSchemaChange, type SchemaListener } from './schema-listeners.js'
 import type { SchemaRows, TypeKind } from './schema-rows.js'
@@ -58,6 +72,40 @@ const recordNames = new OptionNames<RecordTypeUpdate>('a record type', {
   supertypes: true,
   strict: true,
 })
+
+const supertypeNames = new OptionNames<SupertypeInput>('a supertype', {
+  name: true,
+  id: true,
+  version: true,
+})
+
+/** Options of {@link TypeManager.updateRecordType}. */
+export interface TypeUpdateOptions {
+  /** Whether the types below are pinned to the new version. Default false. */
+  readonly refreshSubtypes?: boolean | undefined
+}
+
+const updateOptionNames = new OptionNames<TypeUpdateOptions>('the update of a record type', {
+  refreshSubtypes: true,
+})
+
+/** Checks the form of a record type; a copy of it, also of its lists. `ERR_INVALID_ARGUMENT`. */
+function copyType<T extends RecordTypeUpdate>(given: T): T {
+  return readArguments(() => {
+    const input = { ...recordNames.check(given) }
+    const { id, name, fields, supertypes } = input
+    if (id !== undefined) checkText(id, 'the id of a record type')
+    if (name !== undefined) checkName(name, 'the name of a record type')
+    if (fields !== undefined) {
+      Object.assign(input, { fields: checkArray(fields, 'fields').map(copyEntry) })
+    }
+    if (supertypes !== undefined) {
+      const copies = checkArray(supertypes, 'supertypes').map((each) => supertypeNames.copy(each))
+      Object.assign(input, { supertypes: copies })
+    }
+    return input
+  })
+}
 
 const attemptsMax = 100
 
@@ -169,9 +217,14 @@ export class TypeManager {
     return this.#cache.recordTypes()
   }
 
-  /** The fields of a type and its supertypes, by name. */
+  /**
+   * The fields of a version of a record type and its supertypes, by name.
+   * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   */
   effectiveFields(type: RecordType): Map<QualifiedName, FieldEntry> {
-    const entries = [...this.#cache.effectiveFields(type).values()]
+    const { id, version } = readArguments(() => ({ ...checkObject(type, 'a record type') }))
+    const own = this.#cache.recordTypeById(id, version)
+    const entries = [...this.#cache.effectiveFields(own).values()]
     return new Map(entries.map((entry) => [this.#cache.fieldById(entry.field).name, entry]))
   }
 
@@ -191,10 +244,14 @@ export class TypeManager {
    * `ERR_INVALID_ARGUMENT`.
    */
   async createFieldType(input: FieldTypeInput): Promise<FieldType> {
-    const { name, valueType = 'STRING', scope = 'NON_VERSIONED' } = fieldNames.check(input)
+    const {
+      name,
+      valueType = 'STRING',
+      scope = 'NON_VERSIONED',
+    } = readArguments(() => fieldNames.copy(input))
     const checked = checkName(name, 'the name of a field type')
     const type = this.#parts.valueTypes.parse(valueType)
-    if (!scopes.includes(scope)) throw invalidArgument(`there is no scope ${shown(scope)}`)
+    checkScope(scope)
     return this.#change(async () => {
       await this.#checkNameFree('field', checked)
       const { rows, newUuid } = this.#parts
@@ -220,7 +277,8 @@ export class TypeManager {
    * or value type or scope differ.
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
-    const { id, name, valueType, scope } = updateNames.check(update)
+    const { id, name, valueType, scope } = readArguments(() => updateNames.copy(update))
+    checkText(id, 'the id of a field type')
     return this.#change(async () => {
       const { rows, database } = this.#parts
       const stored = await rows.read('field', id)
@@ -255,7 +313,8 @@ export class TypeManager {
    * The field type of a name, created if it is absent. `ERR_FIELD_TYPE_UPDATE` if value type or
    * scope are given and differ.
    */
-  async createOrUpdateFieldType(input: FieldTypeInput): Promise<FieldType> {
+  async createOrUpdateFieldType(given: FieldTypeInput): Promise<FieldType> {
+    const input = readArguments(() => fieldNames.copy(given))
     const known = this.#cache.findField(input.name)
     if (known !== undefined) return this.updateFieldType({ ...input, id: known.id })
     try {
@@ -271,8 +330,8 @@ export class TypeManager {
    * Creates a record type at version 1. `ERR_RECORD_TYPE_EXISTS`, `ERR_FIELD_TYPE_NOT_FOUND`,
    * `ERR_RECORD_TYPE_NOT_FOUND` for a supertype, `ERR_INVALID_ARGUMENT`.
    */
-  async createRecordType(input: RecordTypeInput): Promise<RecordType> {
-    recordNames.check(input)
+  async createRecordType(given: RecordTypeInput): Promise<RecordType> {
+    const input = copyType(given)
     const name = checkName(input.name, 'the name of a record type')
     return this.#change(async () => {
       await this.#checkNameFree('record', name)
@@ -307,10 +366,11 @@ export class TypeManager {
    * new name is taken.
    */
   async updateRecordType(
-    update: RecordTypeUpdate,
-    { refreshSubtypes = false }: { readonly refreshSubtypes?: boolean } = {},
+    given: RecordTypeUpdate,
+    options: TypeUpdateOptions = {},
   ): Promise<RecordType> {
-    recordNames.check(update)
+    const update = copyType(given)
+    const { refreshSubtypes = false } = updateOptionNames.check(options)
     if (update.id === undefined && update.name === undefined) {
       throw invalidArgument('an update of a record type needs its id or its name')
     }
@@ -321,7 +381,8 @@ export class TypeManager {
   }
 
   /** Creates the record type of a name, or replaces its contents. */
-  async createOrUpdateRecordType(input: RecordTypeInput): Promise<RecordType> {
+  async createOrUpdateRecordType(given: RecordTypeInput): Promise<RecordType> {
+    const input = copyType(given)
     if (this.#cache.findRecordType(input.name) !== undefined) return this.updateRecordType(input)
     try {
       return await this.createRecordType(input)
