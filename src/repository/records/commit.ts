@@ -5,12 +5,13 @@
 import {
   CellarError,
   ErrorCode,
+  shown,
   type AtomicCheck,
   type AtomicMutation,
   type ColumnTarget,
   type PutCell,
 } from '../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { isVersionTag } from '../qualified-name.js'
 import type { RecordId } from '../record-id.js'
 import type { RecordChange } from './record-change.js'
@@ -212,6 +213,12 @@ function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
   const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
   const message = `what is to be written of ${which} is too large: ${error.message}`
   return new RepositoryError(RepositoryErrorCode.recordTooLarge, message, error)
+}
+
+/** Checks the revision of an option, which may be absent. `ERR_INVALID_ARGUMENT`. */
+export function checkRevisionOption(revision: unknown): void {
+  if (revision === undefined || Number.isSafeInteger(revision)) return
+  throw invalidArgument(`a revision is a whole number, got ${shown(revision)}`)
 }
 
 /** `ERR_CONCURRENT_RECORD_UPDATE` if a state is not of the revision that is wanted. */

@@ -1,5 +1,5 @@
 /** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
-import { checkArray, checkObject, readArguments } from '../../api/index.js'
+import { checkArray, checkObject, checkText, readArguments } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
@@ -81,6 +81,17 @@ export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
   if (depth >= depthMax) throw invalidArgument(`filters nest ${depthMax} deep at most`)
   const parts = 'all' in filter ? filter.all : 'any' in filter ? filter.any : []
   for (const part of checkArray(parts, 'the parts of a filter')) checkFilter(part, depth + 1)
+  if ('variantsOf' in filter) {
+    const wanted = Object.values(checkObject(filter.dimensions ?? {}, 'the dimensions of a filter'))
+    for (const each of wanted) if (each !== null) checkText(each, 'a dimension of a filter')
+  } else if ('recordType' in filter) {
+    if (filter.version !== undefined) checkVersion(filter.version)
+  } else if ('field' in filter) {
+    if (filter.operator !== undefined) checkOperator(filter.operator)
+    if (typeof (filter.filterIfMissing ?? true) !== 'boolean') {
+      throw invalidArgument('filterIfMissing must be true or false')
+    }
+  }
   return filter
 }
 
@@ -116,7 +127,6 @@ function prepared(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
   if ('recordType' in filter) {
     const { ordinal } = schema.recordType(filter.recordType)
     const { version } = filter
-    if (version !== undefined) checkVersion(version)
     return {
       test: (_, { type }) => {
         return type.ordinal === ordinal && (version === undefined || type.version === version)
@@ -134,7 +144,7 @@ function variantFilter(
   dimensions: Readonly<Record<string, string | null>>,
 ): PreparedFilter {
   const { master } = RecordId.of(masterLike)
-  const wanted = Object.entries(checkObject(dimensions, 'the dimensions of a filter'))
+  const wanted = Object.entries(dimensions)
   const test: RecordTest = (id) => {
     const properties = id.variantProperties
     return (
@@ -155,7 +165,6 @@ function fieldTest(
 ): RecordTest {
   const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
   const field = schema.field(name)
-  checkOperator(operator)
   const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
   const order = orderTo(field, value, schema, !isEquality)
   return (_, state) => {

@@ -2,7 +2,7 @@
 import { OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import { checkRevision } from './commit.js'
+import { checkRevision, checkRevisionOption } from './commit.js'
 import { decodeMetadata, type Metadata } from './metadata.js'
 import { deleteState, type RecordChange } from './record-change.js'
 import { checkVersion, type RecordReader } from './record-reader.js'
@@ -98,6 +98,7 @@ export class RecordHistory {
     options: RevisionOptions = {},
   ): Promise<{ readonly input: RecordInput; readonly revision: number }> {
     const { revision } = readArguments(() => revisionNames.copy(options))
+    checkRevisionOption(revision)
     const id = RecordId.of(idLike)
     const { state } = await this.#live(id)
     checkRevision(id, state, revision)

@@ -3,6 +3,7 @@ import { OptionNames, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
+import { checkRevisionOption } from './commit.js'
 import { prepareConditions, type Condition, type PreparedCondition } from './conditions.js'
 import type { RecordChange } from './record-change.js'
 import { copyAttributes } from './submission.js'
@@ -97,14 +98,14 @@ export function updateWishes(given: UpdateOptions, schema: SchemaCache): Wishes 
     checkVersion(version)
     if (autosave) throw invalidArgument('an autosave makes a version, and changes no old one')
   }
-  checkRetries(options.retries)
+  checkAgain(options)
   return { options, conditions: prepareConditions(conditions, schema) }
 }
 
 /** Checks the options of a delete. Errors of {@link updateWishes}. */
 export function deleteWishes(given: DeleteOptions, schema: SchemaCache): Wishes {
   const { conditions, attributes, ...options } = readArguments(() => deleteNames.copy(given))
-  checkRetries(options.retries)
+  checkAgain(options)
   return {
     options,
     conditions: prepareConditions(conditions, schema),
@@ -112,7 +113,8 @@ export function deleteWishes(given: DeleteOptions, schema: SchemaCache): Wishes 
   }
 }
 
-function checkRetries(retries: number | undefined): void {
+function checkAgain({ retries, revision }: Wishes['options']): void {
+  checkRevisionOption(revision)
   if (retries === undefined || (Number.isSafeInteger(retries) && retries >= 0)) return
   throw invalidArgument(`retries must be a whole number, 0 or more, got ${shown(retries)}`)
 }
