@@ -4,14 +4,9 @@ export type { DatabaseEvents } from './table/database-events.js'
 export type { BackupOptions, BackupSummary } from './engine/backup.js'
 export type { RestoreOptions } from './engine/restore.js'
 export type { DatabaseStatistics, TableStatistics } from './table/admin/statistics.js'
-export {
-  Admin,
-  type BulkLoaded,
-  type BulkLoadOptions,
-  type CompactionWatch,
-  type MajorCompaction,
-  type SnapshotDescription,
-} from './table/admin.js'
+export { Admin, type SnapshotDescription } from './table/admin.js'
+export type { BulkLoaded, BulkLoadOptions } from './table/admin/bulk-load-options.js'
+export type { CompactionWatch, MajorCompaction } from './table/admin/compaction-options.js'
 export {
   BulkWriter,
   type BulkSummary,

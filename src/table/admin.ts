@@ -7,25 +7,14 @@
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
 import { ensureTable } from '../api/ensure-table.js'
-import {
-  OptionNames,
-  checkArray,
-  checkBoolean,
-  checkBytesLike,
-  checkFunction,
-  checkSignal,
-  checkText,
-  readArguments,
-} from '../base/arguments.js'
+import { OptionNames, checkBoolean, checkText, readArguments } from '../base/arguments.js'
 import { types } from 'node:util'
-import { toBytes } from '../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import type { RowInterval } from '../compaction/choice.js'
+import type { CompactionRequest } from '../engine/compactor.js'
 import type { Ddl } from '../engine/ddl.js'
 import type { TableState } from '../engine/catalog.js'
 import type { Engine } from '../engine/engine.js'
 import { checkFamilyName, namespaceOf } from '../cell/limits.js'
-import { checkDirectory } from '../engine/options.js'
 import { Ingest } from '../engine/ingest.js'
 import { TableSnapshots } from '../engine/snapshots.js'
 import type { Store } from '../store/store.js'
@@ -35,11 +24,17 @@ import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { exportTable, type ExportOptions } from './transfer/export-table.js'
 import { importTable, type Imported, type ImportOptions } from './transfer/import-table.js'
+import { parseBulkLoad, type BulkLoaded, type BulkLoadOptions } from './admin/bulk-load-options.js'
+import {
+  parseCompaction,
+  parseMajorCompaction,
+  type CompactionWatch,
+  type MajorCompaction,
+} from './admin/compaction-options.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
 import { checkSnapshotName, newTableName, plainTableName } from '../api/checks/names.js'
 import type {
-  BytesLike,
   FamilyOptions,
   TableAlteration,
   TableDescription,
@@ -58,44 +53,6 @@ export interface SnapshotDescription {
   readonly createdMilliseconds: number
   /** Bytes of its files, which cost space only once the table has others. */
   readonly fileBytes: number
-}
-
-/** How a bulk load is carried out. */
-export interface BulkLoadOptions {
-  /** Leave the files where they are. Default false: they are moved. */
-  readonly copy?: boolean | undefined
-  /** Called now and then with the part of the bytes that is verified, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
-  /** Aborting it ends the load with `ERR_ABORTED`; nothing is loaded. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** What a bulk load made part of a table. */
-export interface BulkLoaded {
-  /** Number of files. */
-  readonly files: number
-  /** Cells in them. */
-  readonly cells: number
-  /** Size of the files. */
-  readonly bytes: number
-}
-
-/** How a compaction that was asked for reports and stops. */
-export interface CompactionWatch {
-  /** Called now and then with the part that is done, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
-  /** Ends it with `ERR_ABORTED`; the files stay as they were. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Which rows a major compaction is about, besides how it reports and stops. */
-export interface MajorCompaction extends CompactionWatch {
-  /**
-   * Only files with rows from this one on, and what shares rows with them. Default: from the first.
-   */
-  readonly startRow?: BytesLike | undefined
-  /** Only files with rows before this one. Default: to the last. */
-  readonly stopRow?: BytesLike | undefined
 }
 
 /** Schema and upkeep of one database; see the file header. */
@@ -384,22 +341,11 @@ export class Admin implements BackendAdmin {
     options: BulkLoadOptions = {},
   ): Promise<BulkLoaded> {
     this.#engine.checkWritable()
-    const { list, copy, signal, onProgress } = readArguments(() => {
-      const given = bulkLoadNames.copy(options)
-      const list =
-        typeof directories === 'string' ? [directories] : checkArray(directories, 'directories')
-      for (const directory of list) checkDirectory(directory)
-      return {
-        list,
-        copy: checkBoolean(given.copy, 'copy', false),
-        signal: checkSignal(given.signal),
-        onProgress: checkFunction(given.onProgress, 'onProgress'),
-      }
-    })
+    const { list, ...rest } = parseBulkLoad(directories, options)
     const name = plainTableName(table)
     const { chain } = this.#registry.of(name)
     chain.tell('preBulkLoad', [list])
-    const loaded = await this.#ingest.load(name, list, { copy, signal, onProgress })
+    const loaded = await this.#ingest.load(name, list, rest)
     chain.tell('postBulkLoad', [list])
     return loaded
   }
@@ -449,7 +395,8 @@ export class Admin implements BackendAdmin {
 
   /** Flushes, then merges what the family's compaction policy finds worth merging. */
   async compact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
-    await this.#compact(false, name, family, watch)
+    this.#engine.checkOpen()
+    await this.#compact(name, family, parseCompaction(watch))
   }
 
   /**
@@ -457,7 +404,8 @@ export class Admin implements BackendAdmin {
    * markers. A single file in which all cells are known to stay is at most moved.
    */
   async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
-    await this.#compact(true, name, family, watch)
+    this.#engine.checkOpen()
+    await this.#compact(name, family, parseMajorCompaction(watch))
   }
 
   /** Switches compactions in the background on or off; returns what they were. */
@@ -480,21 +428,13 @@ export class Admin implements BackendAdmin {
   }
 
   async #compact(
-    major: boolean,
     name: string | undefined,
     family: string | undefined,
-    watch: MajorCompaction,
+    request: CompactionRequest,
   ): Promise<void> {
-    this.#engine.checkOpen()
-    const { onProgress, signal, rows } = readArguments(() => {
-      const given = (major ? majorNames : watchNames).copy(watch)
-      checkFunction(given.onProgress, 'onProgress')
-      checkSignal(given.signal)
-      return { ...given, rows: rowsOf(given) }
-    })
     const stores = this.#storesOf(name, family)
     await this.#engine.background.flush(stores)
-    await this.#engine.background.compact(stores, { major, rows, onProgress, signal })
+    await this.#engine.background.compact(stores, request)
   }
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {
@@ -538,22 +478,6 @@ export class Admin implements BackendAdmin {
 const snapshotNames = new OptionNames<{ readonly flush?: boolean | undefined }>('a snapshot', {
   flush: true,
 })
-const bulkLoadNames = new OptionNames<BulkLoadOptions>('a bulk load', {
-  copy: true,
-  onProgress: true,
-  signal: true,
-})
-const watchNames = new OptionNames<MajorCompaction>('a compaction', {
-  onProgress: true,
-  signal: true,
-} as Record<keyof MajorCompaction, true>)
-const majorNames = new OptionNames<MajorCompaction>('a major compaction', {
-  startRow: true,
-  stopRow: true,
-  onProgress: true,
-  signal: true,
-})
-
 /** Options of a table that is not disabled. */
 function enabled(options: TableDefinition['options']): TableDefinition['options'] {
   return { ...options, disabled: false }
@@ -567,16 +491,4 @@ function matching(names: string[], pattern: RegExp | undefined): string[] {
     const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
     return names.filter((name) => whole.test(name))
   })
-}
-
-function rowsOf({ startRow, stopRow }: MajorCompaction): RowInterval {
-  return {
-    firstRow: startRow === undefined ? undefined : toRow(startRow, 'startRow'),
-    endRow: stopRow === undefined ? undefined : toRow(stopRow, 'stopRow'),
-  }
-}
-
-function toRow(row: BytesLike, what: string): Buffer {
-  checkBytesLike(row, what)
-  return toBytes(row)
 }
