@@ -103,6 +103,7 @@ async function recordAll(options: AskedOptions, progress: Progress): Promise<num
     const { name, phaseSeconds = 1 } = suite
     const asked = {
       ...options,
+      engines: options.engines.length > 0 ? options.engines : (suite.engines ?? []),
       records: options.records ?? suite.records,
       repeat: options.repeat ?? recordedRepeats,
       seconds: options.seconds ?? suite.seconds,
