@@ -460,19 +460,37 @@ void t.test('what nests without an end ends in a code', async (t) => {
   const read = { schema, namespaces: new repository.NameReader([['n', 'n']]) }
   const written = { schema, names: new repository.NameWriter() }
   const field = schema.field('{n}inner')
-  const code = { code: 'ERR_INVALID_ARGUMENT' }
+  const code = { code: 'ERR_INVALID_ARGUMENT', message: /deep/ }
   t.throws(() => table.scan({ filter: around as never }), code)
   t.throws(() => repository.filterToJson(around as never, written), code)
   t.throws(() => repository.recordFromJson({ fields: json } as never, read), code)
   t.throws(() => repository.metadataFromJson(json as never, 'metadata'), code)
-  const invalid = { code: 'ERR_INVALID_RECORD' }
+  const invalid = { code: 'ERR_INVALID_RECORD', message: /deep|itself/ }
   t.throws(() => repository.valueToJson(field.type, record, written), invalid)
   await t.rejects(table.update({ id: 'USER.a', fields: { '{n}inner': record } }), invalid)
   const stored = { ...(await table.read('USER.a')), fields: record.fields }
   await t.rejects(manager.repository().populate([stored], [['{n}inner']]), invalid)
   const deep = '['.repeat(5000)
   t.throws(() => repository.parseJson(deep), code)
-  t.throws(() => repository.parseJson(deep, { depthMax: 1e6 }), code)
+  t.throws(() => repository.parseJson(deep, { depthMax: 1e6 }), { code: code.code })
+  await manager.close()
+  await database.close()
+})
+
+void t.test('a value that does not fit its field has no form', async (t) => {
+  const [database, manager] = await openManager()
+  const { schema } = manager.types
+  const written = { schema, names: new repository.NameWriter() }
+  for (const name of ['title', 'file', 'next', 'times', 'bytes']) {
+    const { type } = schema.field(`{n}${name}`)
+    for (const value of [Symbol('hostile'), null, Object.create(Uint8Array.prototype)]) {
+      t.throws(
+        () => repository.valueToJson(type, value, written),
+        { code: 'ERR_INVALID_RECORD' },
+        type.name,
+      )
+    }
+  }
   await manager.close()
   await database.close()
 })
