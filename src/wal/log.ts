@@ -23,13 +23,8 @@ import { CellarError, closedError, ErrorCode } from '../base/errors.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import { fileHeaderBytes, framePayloadBytesMax, type DurableFile } from '../record/format.js'
 import type { Durability, LogOptions } from './log-options.js'
-import {
-  createSegment,
-  olderSegment,
-  segmentPath,
-  type LogSegment,
-  type OlderSegment,
-} from './log-segment.js'
+import { createSegment, olderSegment, type LogSegment, type OlderSegment } from './log-segment.js'
+import { RetainedSegments, type LogHold } from './retained-segments.js'
 
 export type { Durability, LogOptions } from './log-options.js'
 
@@ -48,23 +43,15 @@ export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
 
 const done = Promise.resolve()
 
-/** Keeps the segments from one on from being removed, while a change feed reads them. */
-export interface LogHold {
-  /** Number of the oldest segment that is still needed. */
-  fileNumber: number
-}
-
 /** The open log of a database. */
 export class Log {
   private readonly options: LogOptions
   private readonly segmentBytesMax: number
-  private readonly removeFile: (path: string) => void
   private writer: RecordWriter
   /** Whether the name of the current segment is durable. */
   private nameIsDurable = true
   private older: OlderSegment[]
-  private readonly retained: LogSegment[]
-  private readonly holds = new Set<LogHold>()
+  private readonly retained: RetainedSegments
   private nextWriteGroup: Deferred<void> | undefined
   private pendingSequence: number
   private firstFailure: CellarError | undefined
@@ -82,10 +69,9 @@ export class Log {
   private constructor(options: LogOptions, writer: RecordWriter) {
     this.options = options
     this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
-    this.removeFile = options.removeFile ?? ((path) => options.fileSystem.unlinkSync(path))
     this.writer = writer
     this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
-    this.retained = [...(options.retained ?? [])]
+    this.retained = new RetainedSegments(options)
     this.nextWriteGroup = undefined
     this.pendingSequence = writer.lastSequence
     this.firstFailure = undefined
@@ -134,7 +120,7 @@ export class Log {
    */
   readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
     const durable = durability === 'FSYNC_WAL'
-    const found = [...this.retained]
+    const found = [...this.retained.segments]
     for (const segment of this.older) {
       const { fileNumber, length, lastSequence, writer } = segment
       if (durable && writer !== undefined && writer.syncedLength < length) {
@@ -158,14 +144,12 @@ export class Log {
 
   /** Keeps the segments from `fileNumber` on from being removed until {@link release}. */
   hold(fileNumber: number): LogHold {
-    const hold = { fileNumber }
-    this.holds.add(hold)
-    return hold
+    return this.retained.hold(fileNumber)
   }
 
   /** Ends a hold. Segments that nothing else keeps are removed. */
   release(hold: LogHold): void {
-    this.holds.delete(hold)
+    this.retained.release(hold)
     this.trimRetained()
   }
 
@@ -301,7 +285,7 @@ export class Log {
     while (this.older.length > 0 && this.older[0].fileNumber < floor) {
       const segment = this.older.shift()!
       if (segment.writer !== undefined) this.closeWriter(segment.writer)
-      this.retained.push(segment)
+      this.retained.add(segment)
     }
     this.trimRetained()
     this.retireDurable()
@@ -309,21 +293,7 @@ export class Log {
 
   /** Removes the oldest obsolete segments that no hold keeps and that exceed `retainedBytesMax`. */
   trimRetained(): void {
-    if (this.closing !== undefined) return
-    let bytes = this.retained.reduce((sum, { length }) => sum + length, 0)
-    let floor = Infinity
-    for (const hold of this.holds) floor = Math.min(floor, hold.fileNumber)
-    while (this.retained.length > 0 && this.retained[0].fileNumber < floor) {
-      const { fileNumber, length } = this.retained[0]
-      if (bytes <= (this.options.retainedBytesMax ?? 0)) return
-      bytes -= length
-      this.retained.shift()
-      try {
-        this.removeFile(segmentPath(this.options, fileNumber))
-      } catch (error) {
-        this.options.onError?.(error)
-      }
-    }
+    if (this.closing === undefined) this.retained.trim()
   }
 
   private wakeReaders(): void {
