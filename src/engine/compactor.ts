@@ -20,13 +20,14 @@ import {
   type RowInterval,
 } from '../compaction/choice.js'
 import type { JobExecutor } from '../job/executor.js'
-import { addDrops, JobCancelled, noDrops } from '../job/job.js'
+import { JobCancelled } from '../job/job.js'
 import { policyOf } from '../store/family-policy.js'
 import { TimedOperation } from './operation-times.js'
 import type { Store } from '../store/store.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
 import { CompactionRun } from './compaction-run.js'
+import { CompactionTotals } from './compaction-totals.js'
 import type { Engine } from './engine.js'
 import type { JobHooks } from './job-hooks.js'
 import { Ticker } from './ticker.js'
@@ -62,33 +63,6 @@ const retryMillisecondsMax = 60_000
 const expiryMilliseconds = 60_000
 /** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
-
-/** Sums over all compactions since the open. */
-export class CompactionTotals {
-  /** Merges; files that were moved; files that were dropped. */
-  merges = 0
-  moves = 0
-  drops = 0
-  bytesRead = 0
-  bytesWritten = 0
-  entriesRead = 0
-  entriesWritten = 0
-  entriesDropped = 0
-  readonly dropped = noDrops()
-
-  /** Adds a finished compaction. */
-  add(outcome: CompactionOutcome): void {
-    if (outcome.kind === 'merge') this.merges++
-    else if (outcome.kind === 'move') this.moves += outcome.inputFiles
-    else this.drops += outcome.inputFiles
-    this.bytesRead += outcome.bytesRead
-    this.bytesWritten += outcome.bytesWritten
-    this.entriesRead += outcome.entriesRead
-    this.entriesWritten += outcome.entriesWritten
-    this.entriesDropped += outcome.entriesDropped
-    addDrops(this.dropped, outcome.dropped)
-  }
-}
 
 /** Schedules the compactions of a database; see the file header. */
 export class Compactor {
