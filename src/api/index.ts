@@ -65,6 +65,7 @@ export {
   type EncodingOption,
   type ValueOf,
 } from './encodings.js'
+export { eachRow } from './each-row.js'
 export { ensureTable } from './ensure-table.js'
 export { readPage, type Page, type PageRows, type PageScan } from './pages.js'
 export { columnsOf } from './typed-rows.js'

@@ -107,7 +107,8 @@ export class RowPages {
       this.#hasEnded = true
       throw asAbortError(error)
     }
-    if (page.length < count) this.#hasEnded = true
+    // Fewer rows may also mean that an error follows.
+    if (page.length === 0) this.#hasEnded = true
     return page
   }
 

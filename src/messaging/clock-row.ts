@@ -2,7 +2,7 @@
  * The row of the clock in the metadata table: the largest time that was given out, in publishes and
  * stores of all topics. Behind a restart all times are later.
  */
-import type { AtomicMutation, Database } from '../api/index.js'
+import { eachRow, type AtomicMutation, type Database } from '../api/index.js'
 import { decodeMessageRow, decodePayloadRow } from './rows.js'
 import type { MessagingTables } from './topic-registry.js'
 
@@ -41,13 +41,9 @@ async function latest(
 ): Promise<number> {
   let time = -1
   const scanner = database.table(table).scan()
-  try {
-    for (;;) {
-      const results = await scanner.nextBatch(scannedRows)
-      for (const result of results) time = Math.max(time, timeOf(result.row!) ?? -1)
-      if (results.length < scannedRows) return time
-    }
-  } finally {
-    scanner.close()
-  }
+  await eachRow(scanner, scannedRows, ({ row }) => {
+    time = Math.max(time, timeOf(row!) ?? -1)
+    return true
+  })
+  return time
 }

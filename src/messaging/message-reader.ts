@@ -286,7 +286,8 @@ export class MessageReader {
           read += bytes
           if (isEnough) return false
         }
-        if (results.length < batchRows) return true
+        // Fewer rows may also mean that an error follows.
+        if (results.length === 0) return true
         if (read >= bytesPerStepMax) return false
       }
     } finally {

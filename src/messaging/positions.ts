@@ -6,6 +6,7 @@
  *   column = d:i = id of a message (20)
  */
 import {
+  eachRow,
   OptionNames,
   readArguments,
   type AtomicMutation,
@@ -89,19 +90,13 @@ export class Positions {
     const prefix = prefixOf(topic)
     const scanner = this.#database.table(this.#table).scan({ prefix, columns: [column] })
     const positions: ConsumerPosition[] = []
-    try {
-      for (;;) {
-        const results = await scanner.nextBatch(pageRows)
-        for (const result of results) {
-          const id = result.value(column)!
-          const consumer = result.row!.subarray(prefix.length).toString('utf8')
-          positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
-        }
-        if (results.length < pageRows) return positions
-      }
-    } finally {
-      scanner.close()
-    }
+    await eachRow(scanner, pageRows, (result) => {
+      const id = result.value(column)!
+      const consumer = result.row!.subarray(prefix.length).toString('utf8')
+      positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
+      return true
+    })
+    return positions
   }
 
   /** Sets a position in the frame of a commit. */

@@ -62,7 +62,8 @@ export async function rollBackRows(
         if (isBehind) break
       }
       if (mutations.length > 0) await database.atomic({ mutations, durability })
-      isBehind ||= results.length < scannedRows
+      // Fewer rows may also mean that an error follows.
+      isBehind ||= results.length === 0
     }
   } finally {
     scanner.close()

@@ -17,7 +17,7 @@
  * counts, and a row that was deleted is never written again, because ids are never used twice.
  * So a clock that steps back cannot bring old state back.
  */
-import type { AtomicMutation, Table } from '../api/index.js'
+import { eachRow, type AtomicMutation, type Table } from '../api/index.js'
 import type { ChangeSet } from './change-sets.js'
 import type { TransactionType } from './transaction.js'
 
@@ -144,30 +144,27 @@ export async function readState(table: Table): Promise<StoredState> {
   const committed: StoredCommit[] = []
   const invalid: bigint[] = []
   const scanner = table.scan()
-  for (;;) {
-    const results = await scanner.nextBatch(1024)
-    for (const result of results) {
-      const row = result.row!
-      const value = result.value(valueColumn)
-      const client = result.value(clientColumn)?.toString('utf8')
-      if (row[0] === tagInvalid && row.length === 9) invalid.push(row.readBigInt64BE(1))
-      else if (row[0] === tagRunning && row.length === 9 && value !== undefined) {
-        const changes = result.value(changesColumn)
-        const committing = changes && decodeChanges(changes)
-        const underWay = decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0))
-        const transaction = decodeRunning(row.readBigInt64BE(1), value)
-        running.push({ ...transaction, committing, client, underWay })
-      } else if (row[0] === tagCommitted && row.length === 17) {
-        const changes = decodeChanges(result.value(changesColumn) ?? Buffer.alloc(0))
-        const pointer = row.readBigInt64BE(1)
-        committed.push({ pointer, id: row.readBigInt64BE(9), changes, client })
-      } else if (row.equals(pointersRow) && value?.length === 16) {
-        pointers = { read: value.readBigInt64BE(0), lastWrite: value.readBigInt64BE(8) }
-      } else
-        throw new Error(`the table of transactions holds the unknown row ${row.toString('hex')}`)
-    }
-    if (results.length < 1024) return { pointers, running, committed, invalid }
-  }
+  await eachRow(scanner, 1024, (result) => {
+    const row = result.row!
+    const value = result.value(valueColumn)
+    const client = result.value(clientColumn)?.toString('utf8')
+    if (row[0] === tagInvalid && row.length === 9) invalid.push(row.readBigInt64BE(1))
+    else if (row[0] === tagRunning && row.length === 9 && value !== undefined) {
+      const changes = result.value(changesColumn)
+      const committing = changes && decodeChanges(changes)
+      const underWay = decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0))
+      const transaction = decodeRunning(row.readBigInt64BE(1), value)
+      running.push({ ...transaction, committing, client, underWay })
+    } else if (row[0] === tagCommitted && row.length === 17) {
+      const changes = decodeChanges(result.value(changesColumn) ?? Buffer.alloc(0))
+      const pointer = row.readBigInt64BE(1)
+      committed.push({ pointer, id: row.readBigInt64BE(9), changes, client })
+    } else if (row.equals(pointersRow) && value?.length === 16) {
+      pointers = { read: value.readBigInt64BE(0), lastWrite: value.readBigInt64BE(8) }
+    } else throw new Error(`the table of transactions holds the unknown row ${row.toString('hex')}`)
+    return true
+  })
+  return { pointers, running, committed, invalid }
 }
 
 function decodeRunning(

@@ -1,5 +1,12 @@
 /** Reads of the tables of one store: of the newest state, or of what a view shows. */
-import type { Database, Result, ResultScanner, RowSpan, Snapshot, Table } from '../../api/index.js'
+import {
+  eachRow,
+  type Database,
+  type Result,
+  type RowSpan,
+  type Snapshot,
+  type Table,
+} from '../../api/index.js'
 import { childOf, parentOf, sortNames } from './paths.js'
 import { NodeCache } from './node-cache.js'
 import { countersOf } from './planner.js'
@@ -237,24 +244,6 @@ export class NodeTable {
   /** Numbers of a counter. */
   async counter(row: string, { snapshot } = newest): Promise<readonly bigint[]> {
     return countersOf((await this.#tables.control.get({ row, snapshot })).value(plainColumn))
-  }
-}
-
-/** Calls `each` with the rows of a scanner until it returns false; true if it never did. */
-async function eachRow(
-  scanner: ResultScanner,
-  atOnce: number,
-  each: (result: Result) => boolean,
-): Promise<boolean> {
-  try {
-    for (;;) {
-      const results = await scanner.nextBatch(atOnce)
-      // Fewer rows may also mean that an error follows, which the next call throws.
-      if (results.length === 0) return true
-      for (const result of results) if (!each(result)) return false
-    }
-  } finally {
-    scanner.close()
   }
 }
 
