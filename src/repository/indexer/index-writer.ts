@@ -4,6 +4,8 @@
  * A failure of the server is tried again for as long as the index runs, so that an outage loses
  * nothing and makes no dead letters. Documents that the server refuses are told to the sender.
  */
+import { checkArray, checkObject, checkText } from '../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type {
   RejectedDocument,
   SearchBackend,
@@ -93,7 +95,9 @@ export class IndexWriter {
       const batch = this.#takeBatch()
       try {
         const merged = mergeChanges(batch.map(({ changes }) => changes))
-        const rejected = await this.#call(() => this.#backend.update(merged))
+        const rejected = await this.#call(async () =>
+          checkRejected(await this.#backend.update(merged)),
+        )
         this.#sent++
         this.#commitLater()
         for (const { changes, resolve } of batch) resolve(rejectedOf(changes, rejected))
@@ -171,6 +175,19 @@ function mergeChanges(all: readonly SearchChanges[]): SearchChanges {
     removedRecords.push(...(changes.removedRecords ?? []))
   }
   return { documents, removedKeys, removedRecords }
+}
+
+/** What a search server has refused. `ERR_SEARCH_SERVER` if that cannot be read. */
+function checkRejected(given: readonly RejectedDocument[]): readonly RejectedDocument[] {
+  try {
+    return checkArray(given, 'refused documents').map((each) => {
+      const { key, reason } = checkObject(each, 'a refused document')
+      return { key: checkText(key, 'its key'), reason: checkText(reason, 'its reason') }
+    })
+  } catch (error) {
+    const message = `the search server answers nonsense: ${errorOf(error).message}`
+    throw new RepositoryError(RepositoryErrorCode.searchServer, message, error)
+  }
 }
 
 function rejectedOf(

@@ -333,7 +333,7 @@ export class SearchIndexes {
     const code = this.#configurations.get(name)
     const configuration = this.#compile(given.configuration, code, names)
     const definition = await this.#withNames(given, names.stored)
-    const backend = await this.#options.backend(definition)
+    const backend = await this.#opened(definition)
     const manager = this.#manager
     const { clock } = manager.parts
     const { lanes = 4, retryMilliseconds = 100, commitMilliseconds = 200 } = this.#options
@@ -367,6 +367,12 @@ export class SearchIndexes {
     await index.start()
   }
 
+  async #opened(definition: IndexDefinition): Promise<SearchBackend> {
+    const backend = await this.#options.backend(definition)
+    const methods = ['update', 'commit', 'search', 'clear', 'close'] as const
+    return checkMethods(backend, `the search server of ${definition.name}`, methods)
+  }
+
   /** The definition with its names: a program may give other functions with other names. */
   async #withNames(definition: IndexDefinition, names: StoredNames): Promise<IndexDefinition> {
     if (JSON.stringify(definition.names) === JSON.stringify(names)) return definition
@@ -385,7 +391,7 @@ export class SearchIndexes {
     const { name } = definition
     await this.#stop(name)
     this.#failures.delete(name)
-    const backend = await this.#options.backend(definition)
+    const backend = await this.#opened(definition)
     await backend.clear()
     await backend.close()
     await this.#rowsOf(name).drop()

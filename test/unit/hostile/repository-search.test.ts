@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/index.js'
 import * as repository from '../../../src/repository/index.js'
-import { checkEntry } from './check-entry.js'
+import { checkEntry, isCellarError } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
+import { hostileValues } from '../table/hostile-values.js'
 import { checkMembers } from './hostile-members.js'
 import { searchSide, searchSideOfManager } from './repository-sides.js'
 
@@ -393,6 +394,81 @@ void t.test('options and other arguments of search', async (t) => {
   t.equal((await search.search({ query: '*:*' })).total, 1, 'the search goes on')
   await indexes.close()
   await search.close()
+  await manager.close()
+  await database.close()
+})
+
+/** A function that gives or throws a value, made anew for each call. */
+function answering(make: () => unknown, throws: boolean): () => Promise<never> {
+  return async () => {
+    if (throws) throw make()
+    return make() as never
+  }
+}
+
+void t.test('functions of the program may give and throw anything', async (t) => {
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  const { database, manager } = await openManager()
+  const options = { retryMilliseconds: 0, commitMilliseconds: 0 }
+  let count = 0
+  for (const { name, make } of hostileValues) {
+    for (const throws of [false, true]) {
+      const what = `${name}, ${throws ? 'thrown' : 'given'}`
+      const answer = answering(make, throws)
+      // A promise does not resolve with a proxy that cannot be asked for its `then`.
+      const rejects = throws || /proxy that throws|revoked/.test(name)
+      const subscription = await manager.subscribe(`s${++count}`, answer, { retriesMax: 0 })
+      await subscription.caughtUp()
+      const letters = rejects ? 1 : 0
+      t.equal((await subscription.deadLetters()).length, letters, `a handler: ${what}`)
+      await subscription.close()
+      await manager.removeSubscription(subscription.name)
+
+      const closed = await repository.SearchIndexes.open(manager, { backend: answer })
+      const created = closed.create({ name: 'i', configuration })
+      const failed = await created.then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      )
+      t.not(failed, undefined, `a search server: ${what}`)
+      if (!rejects) t.ok(isCellarError(failed?.error), what)
+      await closed.close()
+
+      const indexes = await repository.SearchIndexes.open(manager, {
+        ...options,
+        backend: (definition) =>
+          repository.EmbeddedSearch.open(database, { name: definition.name }),
+        extract: answer,
+        onExtractionFailure: (): unknown => answer(),
+      })
+      const give = (): never => {
+        if (throws) throw make()
+        return make() as never
+      }
+      await indexes.delete('i')
+      const index = await indexes.create({
+        name: `i${count}`,
+        configuration: {
+          ...configuration,
+          fields: [
+            { name: 'value_t', value: answer },
+            { name: 'format_t', value: '{n}title', formatter: 'f' },
+            { name: 'file_t', value: '{n}file', extractContent: true },
+          ],
+          formatters: { f: give },
+        },
+        build: true,
+      })
+      const report = await index.built()
+      t.ok(report !== undefined && index.failure === undefined, `a build: ${what}`)
+      await indexes.delete(index.name)
+      await indexes.close()
+    }
+  }
+  process.off('unhandledRejection', note)
+  t.strictSame(unhandled, [], 'no rejection is left unhandled')
   await manager.close()
   await database.close()
 })

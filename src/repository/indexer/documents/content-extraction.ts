@@ -1,4 +1,6 @@
 /** The text of blobs, by a function of the program. */
+import { shown } from '../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { Place } from '../index-rows.js'
@@ -67,6 +69,12 @@ export function splitBlobs(values: readonly IndexValue[]): {
   return { blobs, others }
 }
 
+function checkExtracted(text: unknown): string {
+  if (typeof text === 'string') return text
+  const message = `the extractor must give a text, got ${shown(text)}`
+  throw new RepositoryError(RepositoryErrorCode.extraction, message)
+}
+
 /** The document that texts are for. */
 export interface TextPlace {
   readonly place: Place
@@ -85,8 +93,8 @@ export async function extractTexts(
   for (const blob of blobs) {
     const { key, name, mediaType, size } = blob
     try {
-      const text = await late.textOf(place, key.toString('latin1'), patience, () => {
-        return extract(readBlob(blob), mediaType, name, signal)
+      const text = await late.textOf(place, key.toString('latin1'), patience, async () => {
+        return checkExtracted(await extract(readBlob(blob), mediaType, name, signal))
       })
       if (text === undefined) {
         const reason = 'the text is still being read'

@@ -6,6 +6,8 @@
  * the fields that were looked at, before it is read: so whoever changes the record either sees the
  * note or is seen by the read.
  */
+import { checkArray, shown } from '../../../api/index.js'
+import { invalidArgument } from '../../errors.js'
 import { Link } from '../../link.js'
 import type { RecordId } from '../../record-id.js'
 import type { StoredRecord } from '../../records/record.js'
@@ -21,6 +23,7 @@ import type {
   PreparedField,
   PreparedNode,
 } from '../definition/compile.js'
+import { atPlace } from '../definition/configuration-error.js'
 import type { IndexValue } from '../definition/configuration.js'
 import { SourceSet, spanOf, type FieldSources, type NameSpan } from '../definition/field-sources.js'
 import type { ShownField } from '../shown-sources.js'
@@ -166,7 +169,7 @@ export class DocumentBuilder {
     const versionTag = tag.name.slice(tag.name.indexOf('}') + 1)
     const made = await make({ ...place, version, type, versionTag, fields })
     if (made === undefined) return []
-    return typeof made === 'string' ? [made] : made
+    return typeof made === 'string' ? [made] : checkTexts(made, 'the value of a field')
   }
 
   async #addDynamicFields(draft: Draft): Promise<void> {
@@ -192,10 +195,13 @@ export class DocumentBuilder {
     values: readonly IndexValue[],
     { extractContent, formatter }: Pick<PreparedField, 'extractContent' | 'formatter'>,
   ): Promise<readonly string[]> {
-    if (!extractContent) return formatter(values)
+    const formatted = (some: readonly IndexValue[]): readonly string[] => {
+      return checkTexts(formatter(some), 'a formatter')
+    }
+    if (!extractContent) return formatted(values)
     const { blobs, others } = splitBlobs(values)
     const texts = await extractTexts(blobs, { place, patience }, this.#parts.extraction, failures)
-    return others.length === 0 ? texts : [...formatter(others), ...texts]
+    return others.length === 0 ? texts : [...formatted(others), ...texts]
   }
 
   async #variables(
@@ -381,6 +387,16 @@ function noteShown(
   const known = shown.get(rule)
   if (known === undefined) shown.set(rule, { names, sources })
   else known.sources.merge(sources)
+}
+
+/** What a function of the program gives for a field. `ERR_INDEX_CONFIGURATION`. */
+function checkTexts(given: unknown, place: string): readonly string[] {
+  return atPlace(place, () => {
+    return checkArray(given as readonly unknown[], 'what it gives').map((text) => {
+      if (typeof text === 'string') return text
+      throw invalidArgument(`it must give texts, got ${shown(text)}`)
+    })
+  })
 }
 
 function add(draft: Draft, name: string, texts: readonly string[]): void {
