@@ -38,6 +38,8 @@ export interface ReaderSettings {
 
 const rowsPerStepMax = 512
 const bytesPerStepMax = 1 << 20
+/** Rows may be large, and those of one read are in memory together. */
+const rowsPerRead = 4
 
 /** How far inside of the payloads of the row at the reader's place. */
 interface PayloadPlace extends Place {
@@ -278,9 +280,8 @@ export class MessageReader {
   ): Promise<boolean> {
     let read = 0
     try {
-      // Rows may be large, and all of a batch are in memory together.
-      for (const batchRows = 4; ;) {
-        const results = await scanner.nextBatch(batchRows)
+      for (;;) {
+        const results = await scanner.nextBatch(rowsPerRead)
         for (const result of results) {
           const { bytes, isEnough } = add(result)
           read += bytes

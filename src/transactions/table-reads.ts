@@ -35,6 +35,7 @@ export type TransactionalScan = Omit<ScanOptions, Chosen | 'raw'> &
   ReadVisibility &
   (RowSpan | RowPrefix)
 
+/** Named one by one: the compiler asks for a decision on each new option of reads. */
 const readNames = {
   columns: true,
   filter: true,
