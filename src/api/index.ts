@@ -66,7 +66,7 @@ export {
   type ValueOf,
 } from './encodings.js'
 export { eachRow } from './each-row.js'
-export { ensureTable } from './ensure-table.js'
+export { ensureTable, openTable } from './ensure-table.js'
 export { readPage, type Page, type PageRows, type PageScan } from './pages.js'
 export { columnsOf } from './typed-rows.js'
 export type {

@@ -5,6 +5,7 @@
  */
 import {
   checkDatabase,
+  openTable,
   requireCapability,
   type AtomicMutation,
   type Database,
@@ -59,9 +60,7 @@ export class StateLog {
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
     const release = claim(database, settings.table)
     try {
-      if (!(await database.admin.tableExists(settings.table))) {
-        await database.createTable(settings.table, { families: { [stateFamily]: {} } })
-      }
+      await openTable(database, settings.table, { families: { [stateFamily]: {} } })
       return new StateLog(database, settings, release)
     } catch (error) {
       release()

@@ -1,6 +1,7 @@
 /** Reads of the tables of one store: of the newest state, or of what a view shows. */
 import {
   eachRow,
+  openTable,
   type Database,
   type Result,
   type RowSpan,
@@ -80,9 +81,7 @@ export async function openTables(
   const tables: Partial<Record<TableName, Table>> = {}
   for (const name of tableNames) {
     const full = `${prefix}.${name}`
-    tables[name] = (await database.admin.tableExists(full))
-      ? database.table(full)
-      : await database.createTable(full, tableOptions(name, feedSeconds))
+    tables[name] = await openTable(database, full, tableOptions(name, feedSeconds))
   }
   return tables as Record<TableName, Table>
 }
