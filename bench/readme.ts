@@ -156,8 +156,8 @@ const glances: readonly (readonly [suite: string, workload: string, words: strin
   ['db-bench', 'fillsync', 'writes, each on the disk'],
   ['cas', 'cas-hot', 'compare and set of hot rows'],
   ['hbase-pe', 'scan', 'scan of whole rows'],
-  ['db-bench', 'readrandom', 'random reads'],
-  ['scale', 'get-uniform-10x-cache', 'random reads, a store ten times the cache'],
+  ['db-bench', 'readrandom', 'random reads, right after a load'],
+  ['scale', 'get-uniform-10x-cache', 'random reads of a store at rest, ten times the cache'],
 ]
 
 /** One line for each of {@link glances} whose result is recorded. */
